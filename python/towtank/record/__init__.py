@@ -1,7 +1,7 @@
-"""Recording: the requests of a browser or another client become a workload.
+"""Recording: turns the requests of a browser or another client into a workload.
 
-`proxy` relays HTTP and sees every exchange; over TLS it uses certificates of its own authority (`authority`).
-`browsing` drives a headless Chromium (`chromium`, `devtools`) through such a proxy. Both keep their exchanges in an
-HTTP Archive (`archive`), from which the importer of the format `har` makes a workload and reports what it could not
-carry over (`finishing`).
+`proxy` relays HTTP and records every exchange; for TLS it uses certificates of its own authority (`authority`).
+`browsing` drives a headless Chromium (`chromium`, `devtools`) through such a proxy. Both store the exchanges in an
+HTTP Archive (`archive`). `finishing` converts the archive into a workload with the `har` importer and reports what
+could not be carried over.
 """

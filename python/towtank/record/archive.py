@@ -1,8 +1,8 @@
-"""The HTTP Archive of a recording in progress: a complete file after every exchange.
+"""HTTP Archive of a recording in progress; the file is complete after every exchange.
 
-Entry n is on line n, so that notes about line n are notes about request n. Each entry replaces the end of the document
-together with a new end, in one call; if the disk is full, the old end is restored. A kill in the middle of that call
-leaves a document whose last entry is cut off; the importer then reads the others.
+Entry n is on line n, so that notes about line n refer to request n. Each new entry overwrites the end of the document
+with itself and a new end, in one call; if the disk is full, the old end is restored. After a kill in the middle of
+that call, the last entry is cut off and the importer reads the others.
 """
 
 from __future__ import annotations
@@ -19,35 +19,35 @@ from towtank.record.exchange import Exchange
 
 # A recording contains secrets: only its owner may read the file.
 _MODE = 0o600
-# Greatest size: the importer reads files up to a gigabyte; a larger recording was probably forgotten. [byte]
+# Largest file: the importer reads up to a gigabyte, and a larger recording was probably forgotten. [byte]
 BYTES_AT_MOST = 900_000_000
-# Space for the end of a document: its pages.
+# Space that is read for the end of a document, which holds its pages. [byte]
 _LOOKED_AT = 1 << 26
 
 
 class Archive:
-    """An HTTP Archive in a file.
+    """An HTTP Archive file that grows with each exchange.
 
     Parameters
     ----------
     path : Path
-        The file; an existing one is overwritten.
+        Path of the file; an existing file is overwritten.
 
     Attributes
     ----------
     count : int
-        Exchanges that it has.
+        Number of stored exchanges.
     failed : int
-        Exchanges without a whole answer.
+        Number of exchanges without a complete response.
     hosts : dict of str to int
-        Exchanges by host and port.
+        Number of exchanges by host and port.
     fault : str
-        Reason why it accepts no more; empty as long as it does.
+        Reason why no more exchanges are accepted; empty while they are.
 
     Raises
     ------
     StudyError
-        If it cannot be written.
+        If the file cannot be written.
     """
 
     def __init__(self, path: Path) -> None:
@@ -97,12 +97,12 @@ class Archive:
         self.hosts[exchange.host] = self.hosts.get(exchange.host, 0) + 1
 
     def _put(self, more: bytes) -> None:
-        """Write a part and the end of the document in place of its end.
+        """Write `more` and a new end of the document over the old end.
 
         Raises
         ------
         OSError
-            If the disk is full; the document is as before.
+            If the disk is full; the document is unchanged then.
         """
         pages = json.dumps(self._pages, separators=(",", ":"))
         whole = more + f'],"pages":{pages}}}}}\n'.encode()
@@ -110,7 +110,7 @@ class Archive:
         try:
             written = _write(self._file, whole, self._end)
         except OSError:
-            # Its space is still allocated.
+            # This space is still allocated, so that the write cannot fail.
             os.ftruncate(self._file, self._end + len(before))
             _write(self._file, before, self._end)
             raise
@@ -118,14 +118,14 @@ class Archive:
         self._end += len(more)
 
     def close(self) -> None:
-        """Close the file; it is complete already."""
+        """Close the file, which is complete after every exchange."""
         if self._is_open:
             self._is_open = False
             os.close(self._file)
 
 
 def _write(file: int, content: bytes, place: int) -> int:
-    """Write all of a text; the system may accept it in parts, of which the last fails if the disk is full."""
+    """Write the whole content; `pwrite` may write it in parts, of which the last one fails on a full disk."""
     written = 0
     while written < len(content):
         written += os.pwrite(file, memoryview(content)[written:], place + written)

@@ -1,7 +1,7 @@
-"""A certificate authority of the recording, and certificates for hosts on demand.
+"""Certificate authority of a recording, which issues certificates for hosts on demand.
 
-The key of the authority can impersonate any server to a browser that trusts it. So the key is only in the memory of the
-recording, unless the user wants to keep the authority: then it is in a file that only its owner can read, for a month.
+The holder of its key can impersonate any server to a browser that trusts the authority. Therefore the key stays in
+memory, unless the user keeps the authority: then it is stored for a month in a file that only its owner can read.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ from towtank.errors import StudyError
 CERTIFICATE = "ca.pem"
 _KEY = "ca.key"
 _LIVES = timedelta(days=30)
-# Remaining validity of a kept authority, which must not end during a recording.
+# Least remaining validity of a kept authority, so that it does not expire during a recording.
 _LEFT_AT_LEAST = timedelta(days=1)
-# Clocks of other machines may be behind ours.
+# Clocks of other machines may be behind this machine's clock.
 _BEFORE = timedelta(days=1)
 
 
 @dataclass
 class Authority:
-    """An authority, and the single key of all its certificates for hosts."""
+    """A certificate authority, with one key for all host certificates."""
 
     key: ec.EllipticCurvePrivateKey
     certificate: x509.Certificate
@@ -52,19 +52,19 @@ class Authority:
 
     @property
     def pem(self) -> bytes:
-        """Its certificate, to be installed in browsers."""
+        """Certificate of the authority, for installation in browsers."""
         return self.certificate.public_bytes(Encoding.PEM)
 
     @property
     def pin(self) -> str:
-        """SHA-256 of the key of all certificates for hosts, in base64, as Chromium expects it."""
+        """SHA-256 of the key of all host certificates in base64, as Chromium expects it."""
         public = self._host_key.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
         digest = hashes.Hash(hashes.SHA256())
         digest.update(public)
         return base64.b64encode(digest.finalize()).decode()
 
     def context(self, host: str) -> ssl.SSLContext:
-        """Return the TLS settings of a server of that name; made at the first use."""
+        """Return the TLS server settings for a host; they are created on first use."""
         if host not in self._contexts:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             context.set_alpn_protocols(["http/1.1"])
@@ -73,11 +73,11 @@ class Authority:
         return self._contexts[host]
 
     def signed(self, host: str) -> bytes:
-        """Return key and certificate of a host, in PEM."""
+        """Return the key and the certificate of a host in PEM."""
         now = datetime.now(UTC)
         certificate = (
             x509.CertificateBuilder()
-            # The alternative name holds the host; a client chose the text.
+            # The host is in the alternative name; the common name stays constant because clients choose host names.
             .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Towtank recorded server")]))
             .issuer_name(self.certificate.subject)
             .public_key(self._host_key.public_key())
@@ -105,7 +105,7 @@ def _private_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
 
 
 def _load(context: ssl.SSLContext, pem: bytes) -> None:
-    """Load a certificate into a context, which reads files only, so that the key goes through a file in memory."""
+    """Load a certificate into a TLS context, which reads files only: the key is passed in a file in memory."""
     file = os.memfd_create("certificate", os.MFD_CLOEXEC)
     try:
         os.write(file, pem)
@@ -115,7 +115,7 @@ def _load(context: ssl.SSLContext, pem: bytes) -> None:
 
 
 def new_authority() -> Authority:
-    """Return a new authority that lives as long as its object."""
+    """Return a new authority, which exists only in memory."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Towtank recording")])
     now = datetime.now(UTC)
@@ -151,19 +151,19 @@ _USAGES = (
 
 @contextmanager
 def authority_in(folder: Path, *, keep: bool) -> Iterator[Authority]:
-    """Yield the authority that is kept in a folder, or a new one, whose certificate is in the folder meanwhile.
+    """Yield the authority kept in a folder, or a new one; its certificate is in the folder while the context is open.
 
     Parameters
     ----------
     folder : Path
-        Its folder, for its owner only.
+        Folder for the authority, accessible only to its owner.
     keep : bool
-        Whether a new one is kept for later recordings.
+        Whether a new authority is kept for later recordings.
 
     Raises
     ------
     StudyError
-        If what is kept there cannot be read, or nothing can be kept there.
+        If a kept authority cannot be read, or the folder cannot be written.
     """
     certificate, key = folder / CERTIFICATE, folder / _KEY
     try:
@@ -181,13 +181,13 @@ def authority_in(folder: Path, *, keep: bool) -> Iterator[Authority]:
         yield authority
     finally:
         with suppress(OSError):
-            # Another recording may have stored its own there.
+            # Another recording may have stored its own authority in the meantime.
             if not key.exists() and certificate.read_bytes() == authority.pem:
                 certificate.unlink()
 
 
 def _kept(certificate: Path, key: Path) -> Authority | None:
-    """Return the authority of two files, if they exist; None if it ends soon, or lives longer than a new one."""
+    """Return the authority stored in two files; None if they are missing, or if it is valid too briefly or too long."""
     if not (certificate.exists() and key.exists()):
         return None
     found = _read(certificate, key)
@@ -211,7 +211,7 @@ def _read(certificate: Path, key: Path) -> Authority:
 
 
 def _write(path: Path, pem: bytes, mode: int) -> None:
-    """Write a file that has its mode from its first byte on."""
+    """Write a file that has its access mode from the first byte on."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     scratch = path.with_suffix(".new")
     with suppress(FileNotFoundError):

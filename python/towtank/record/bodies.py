@@ -1,4 +1,4 @@
-"""Bodies of relayed messages: their beginnings are kept, all bytes are counted, text is decoded."""
+"""Bodies of relayed messages: keeps their beginnings, counts their bytes, decodes text."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-# Bytes kept of one body: values that the client sends back are in pages and small documents. [byte]
+# Bytes kept per body: values that clients send back occur in pages and small documents. [byte]
 KEPT_AT_MOST = 2_000_000
-# Greatest size of a decompressed body, against decompression bombs. [byte]
+# Largest decompressed body, as a protection against decompression bombs. [byte]
 _DECODED_AT_MOST = 4_000_000
 _TEXTS = ("text/", "application/json", "application/javascript", "application/xml", "application/x-www-form-urlencoded")
 _TEXT_ENDINGS = ("+json", "+xml")
-# Compressions that the standard library can decompress; the proxy accepts only these from servers.
+# Compressions supported by the standard library; the proxy accepts only these from servers.
 CODINGS = ("gzip", "deflate")
 
 
 @dataclass
 class Capture:
-    """The beginning of a body, and its length.
+    """Beginning of a body, and its total length.
 
     Attributes
     ----------
     kept : bytearray
-        Its first bytes, at most `KEPT_AT_MOST`.
+        First bytes, at most `KEPT_AT_MOST`.
     size : int
-        Length of the whole. [byte]
+        Length of the whole body. [byte]
     """
 
     kept: bytearray = field(default_factory=bytearray)
@@ -43,7 +43,7 @@ class Capture:
 
 
 def is_text(media: str) -> bool:
-    """Return True if a media type is one of text."""
+    """Return True if a media type stands for text."""
     kind = media.partition(";")[0].strip().lower()
     return kind.startswith(_TEXTS) or kind.endswith(_TEXT_ENDINGS)
 
@@ -58,14 +58,14 @@ def text_of(raw: bytes, media: str) -> str:
 
 
 def decompressed(capture: Capture, coding: str) -> bytes | None:
-    """Decompress a body; return None if that is not possible.
+    """Decompress a body; None if it cannot be decompressed.
 
     Parameters
     ----------
     capture : Capture
-        The body; of one that was not kept whole the beginning comes back.
+        Body; if only its beginning was kept, only that is decompressed.
     coding : str
-        Header Content-Encoding; empty without one.
+        Value of the header Content-Encoding; empty without the header.
     """
     raw = bytes(capture.kept)
     coding = coding.strip().lower()
@@ -73,7 +73,7 @@ def decompressed(capture: Capture, coding: str) -> bytes | None:
         return raw
     if coding not in {*CODINGS, "x-gzip"}:
         return None
-    # Some servers send deflate without the header of zlib that RFC 9110, section 8.4.1.2, requires.
+    # Some servers send deflate without the zlib header that RFC 9110, section 8.4.1.2, requires.
     for bits in (zlib.MAX_WBITS | 32, -zlib.MAX_WBITS):
         try:
             return zlib.decompressobj(bits).decompress(raw, _DECODED_AT_MOST)
@@ -83,7 +83,7 @@ def decompressed(capture: Capture, coding: str) -> bytes | None:
 
 
 def lowered(headers: Iterable[tuple[str, str]]) -> Mapping[str, str]:
-    """Return headers by their names in lower case; the first one of each name."""
+    """Return headers by lower-case name; of repeated headers the first value."""
     found: dict[str, str] = {}
     for name, value in headers:
         found.setdefault(name.lower(), value)

@@ -1,4 +1,4 @@
-"""A browser session: opens, clicks, fills in, and waits as a person does, behind a recording proxy."""
+"""A browser session behind a recording proxy: opens pages, clicks, fills in fields and waits, like a person."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from towtank.record.devtools import Devtools, DevtoolsError
 from towtank.record.recorder import Recorder
 from towtank.record.script import Action
 
-# Time without requests after which a page is complete: scripts request more within it. [s]
+# A page is complete if it sends no requests for this time; scripts request more resources sooner. [s]
 _QUIET_S = 0.5
 _POLL_S = 0.05
 _ELEMENT_WITHIN_S = 10.0
@@ -24,14 +24,14 @@ _ELEMENT_WITHIN_S = 10.0
 
 @dataclass
 class Browsing:
-    """Performs actions in a browser.
+    """Performs the actions of a session in a browser.
 
     Attributes
     ----------
     think_s : float
-        Pause between the end of a page and the next one. [s]
+        Pause between the end of a page and the next page. [s]
     timeout_s : float
-        Time limit until a page is complete. [s]
+        Time limit for a page to complete. [s]
     """
 
     devtools: Devtools
@@ -44,14 +44,14 @@ class Browsing:
     _scripts: dict[str, str] = field(default_factory=dict)
 
     async def perform(self, actions: list[Action]) -> None:
-        """Perform all actions, in their order.
+        """Perform all actions in their order.
 
         Raises
         ------
         StudyError
-            If an element to click or to fill in does not exist.
+            If an element to click or fill in does not exist.
         TargetError
-            If a page cannot be reached, or the browser ended.
+            If a page cannot be reached, or the browser has exited.
         """
         try:
             await self._begin()
@@ -75,7 +75,7 @@ class Browsing:
         await self.devtools.call("Browser.setDownloadBehavior", behavior="deny")
 
     async def _attach(self, target: str) -> None:
-        """Select a tab for the next actions."""
+        """Attach to a tab, which the next actions apply to."""
         answer = await self.devtools.call("Target.attachToTarget", targetId=target, flatten=True)
         self._session, self._target = str(answer["sessionId"]), target
         self.devtools.on["Page.javascriptDialogOpening"] = self._dialog
@@ -93,7 +93,7 @@ class Browsing:
         self.recorder.kinds[key] = str(parameters.get("type", "")).lower()
 
     def _dialog(self, _: dict[str, Any], session: str) -> None:
-        """Confirm a dialog of the page, which blocks until then, without waiting for the answer."""
+        """Confirm a dialog of the page without waiting for the reply: the page is blocked until then."""
         self.devtools.post("Page.handleJavaScriptDialog", session, accept=True)
 
     async def _open(self, action: Action) -> None:
@@ -105,7 +105,7 @@ class Browsing:
         answer = await self.devtools.call("Page.navigate", self._session, url=action.value)
         await self._settle(begun)
         error = self.recorder.errors.get(url) or answer.get("errorText", "")
-        # A download is not a page: the browser aborts the navigation, and the answer arrives nevertheless.
+        # A download is not a page: the browser aborts the navigation although the response arrives.
         if error and error != "net::ERR_ABORTED":
             raise TargetError(f"{action.value} cannot be opened: {error}")
 
@@ -130,7 +130,7 @@ class Browsing:
         await anyio.sleep(max(0.0, moment_s - time.monotonic()))
 
     async def _on_element(self, action: Action, selector: str, what: str, value: str) -> None:
-        """Perform an action on an element, as soon as it exists."""
+        """Perform an action on an element as soon as the element exists."""
         call = f"({_script(what)})({json.dumps(selector)}, {json.dumps(value)})"
         deadline = time.monotonic() + _ELEMENT_WITHIN_S
         found = "does not exist"
@@ -147,7 +147,7 @@ class Browsing:
         raise action.fault(f"must be an element to {what}, got {selector!r}, which {found} {within}")
 
     async def _evaluate(self, expression: str) -> str:
-        """Return the text that an expression returns; empty while the page is unloaded."""
+        """Return the result of an expression as text; empty while the page is being unloaded."""
         try:
             answer = await self.devtools.call(
                 "Runtime.evaluate", self._session, expression=expression, returnByValue=True, userGesture=True
@@ -173,5 +173,5 @@ class Browsing:
 
 
 def _script(name: str) -> str:
-    """Return a function of JavaScript that acts on an element."""
+    """Return a JavaScript function that acts on an element."""
     return resources.files("towtank.record").joinpath(f"{name}.js").read_text("utf-8")

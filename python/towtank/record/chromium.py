@@ -1,7 +1,7 @@
-"""A headless Chromium in its own folder, driven over a pair of pipes.
+"""Runs a headless Chromium in its own folder, controlled through a pair of pipes.
 
-Over pipes no other process can drive it, and it exits by itself when our end is closed, also after this process was
-killed. The shell around it then removes its folder.
+No other process can control a browser over pipes. Chromium exits when this process closes its end, even if this
+process is killed; the shell that started Chromium then removes the folder.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from typing import Self
 from towtank.errors import TargetError
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-# Time limit of its exit before it is killed. [s]
+# Time limit for the browser to exit before it is killed. [s]
 _LEAVES_WITHIN_S = 5.0
-# It makes a socket some 50 characters below its temporary folder; the kernel limits such paths to 107. [character]
+# Chromium creates a socket some 50 characters below its temporary folder; socket paths are limited to 107. [character]
 _TEMPORARY_AT_MOST = 30
-# Part of its standard error that is read. [byte]
+# Length of the end of standard error that is read. [byte]
 _WORDS = 4096
 _FLAGS = (
     "--headless=new",
@@ -49,7 +49,7 @@ _FLAGS = (
     "--window-size=1280,1024",
     "--disable-features=OptimizationHints,MediaRouter,Translate,AutofillServerCommunication,NetworkTimeServiceQuerying",
 )
-# Features that query its maker: leaked passwords, dangerous sites, the user's account.
+# Features that send queries to Google: leaked passwords, dangerous sites, the user's account.
 _PREFERENCES = {
     "credentials_enable_service": False,
     "profile": {"password_manager_enabled": False, "password_manager_leak_detection": False},
@@ -57,22 +57,22 @@ _PREFERENCES = {
     "search": {"suggest_enabled": False},
     "signin": {"allowed": False},
 }
-# Hosts that Chromium contacts by itself, whatever the page is: they are not part of a user's session.
+# Hosts that Chromium contacts for itself on any page; these requests are not part of a user's session.
 _OWN_SERVICES = re.compile(
     r"(?:accounts|clients\d*|update|optimizationguide-pa|passwordsleakcheck-pa|safebrowsing|safebrowsingohttpgateway"
     r"|content-autofill|android|mtalk|edgedl\.me|redirector|www)\.(?:google\.com|googleapis\.com|gvt1\.com)"
 )
-# Arguments: the folder, then the browser with its arguments. Whatever ends the browser, its folder is removed.
+# Arguments: the folder, then the browser with its arguments. The folder is removed however the browser ends.
 _SHELL = 'folder=$1; shift; "$@"; rm -rf -- "$folder"'
 
 
 def find_chromium() -> str:
-    """Return the path of the browser.
+    """Return the path of the installed browser.
 
     Raises
     ------
     TargetError
-        If none is installed; with the command that installs it.
+        If no browser is installed; the hint gives the command that installs one.
     """
     found = next(filter(None, map(shutil.which, _NAMES)), None)
     if found is None:
@@ -82,7 +82,7 @@ def find_chromium() -> str:
 
 
 def asks_by_itself(host: str) -> bool:
-    """Return True if Chromium contacts a host for its own purposes.
+    """Return True if Chromium contacts a host for itself.
 
     Examples
     --------
@@ -94,14 +94,14 @@ def asks_by_itself(host: str) -> bool:
 
 @dataclass
 class Chromium:
-    """A running browser; exits at the end of `with`.
+    """A running browser, which exits at the end of the `with` block.
 
     Attributes
     ----------
     reads, writes : int
-        File descriptors: its output, its input.
+        File descriptors of the browser's output and input.
     errors : int
-        File descriptor of a file in memory with its standard error: its folder goes when it does.
+        File descriptor of standard error, a file in memory: it remains readable after the folder is removed.
     """
 
     pid: int
@@ -112,21 +112,21 @@ class Chromium:
 
     @classmethod
     def start(cls, proxy: str, pin: str, *, sandbox: bool = True) -> Self:
-        """Start it behind a proxy.
+        """Start a browser behind a proxy.
 
         Parameters
         ----------
         proxy : str
-            `127.0.0.1:8899`, for example; all requests go through it, also those to loopback.
+            Address of the proxy, such as `127.0.0.1:8899`; all requests go through it, including those to loopback.
         pin : str
-            SHA-256 of the key whose certificates are trusted, in base64.
+            SHA-256 in base64 of the key whose certificates the browser trusts.
         sandbox : bool, default True
-            Whether pages are kept apart from this user; as root, and in many containers, they cannot be.
+            Whether pages are isolated from this user; impossible as root and in many containers.
 
         Raises
         ------
         TargetError
-            If none is installed, or root wants a sandbox.
+            If no browser is installed, or if the user is root and `sandbox` is set.
         """
         if sandbox and os.geteuid() == 0:
             hint = "record as another user, or with --no-sandbox if you trust the pages and all that they load"
@@ -161,13 +161,13 @@ class Chromium:
         self.stop()
 
     def last_words(self) -> str:
-        """Return the end of its standard error."""
+        """Return the last line of the browser's standard error."""
         size = os.fstat(self.errors).st_size
         lines = os.pread(self.errors, _WORDS, max(0, size - _WORDS)).decode("utf-8", "replace").strip().splitlines()
         return lines[-1][:300] if lines else ""
 
     def stop(self) -> None:
-        """Close the pipes, and wait until none of its processes is left."""
+        """Close the pipes, and wait until all processes of the browser have exited."""
         for descriptor in (self.writes, self.reads, self.errors):
             with suppress(OSError):
                 os.close(descriptor)
@@ -181,14 +181,14 @@ class Chromium:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _gone(self) -> bool:
-        # Polled without reaping: until it is reaped, no other process can have its id.
+        # The process is polled without reaping: until it is reaped, no other process can get its id.
         with suppress(ChildProcessError):
             return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
         return True
 
 
 def _high_pipe() -> tuple[int, int]:
-    """Return a pipe whose ends differ from the descriptors that the browser will use."""
+    """Return a pipe whose descriptors are above those that the browser uses."""
     ends = os.pipe()
     try:
         high = [fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 10) for end in ends]
@@ -199,7 +199,7 @@ def _high_pipe() -> tuple[int, int]:
 
 
 def _spawn(command: list[str], descriptors: tuple[int, int, int], folder: Path) -> int:
-    """Start a command in its own session, with descriptors as its 2, 3 and 4."""
+    """Start a command in a new session, with the given descriptors as its descriptors 2, 3 and 4."""
     homes = dict.fromkeys(("HOME", "TMPDIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"), str(folder))
     actions = [
         (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),

@@ -1,6 +1,6 @@
-"""The DevTools protocol over pipes: calls with their answers, and events as they arrive.
+"""DevTools protocol over pipes: calls with their replies, and events as they arrive.
 
-https://chromedevtools.github.io/devtools-protocol/ - messages are JSON, each ended by a zero byte.
+https://chromedevtools.github.io/devtools-protocol/ - messages are JSON, each terminated by a zero byte.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ from typing import Any, Self
 
 from towtank.record.chromium import Chromium
 
-# The longest message; contents of answers are not sent over it. [byte]
+# Longest message; response bodies are not sent over the protocol. [byte]
 _MESSAGE_AT_MOST = 64 * 2**20
 _ANSWERS_WITHIN_S = 30.0
 Handler = Callable[[dict[str, Any], str], None]
 
 
 class DevtoolsError(Exception):
-    """The browser refused a call, or is gone."""
+    """The browser refused a call, or has exited."""
 
 
 class Devtools:
-    """Speaks with a browser.
+    """Calls methods of a browser and dispatches its events.
 
     Attributes
     ----------
     on : dict of str to callable
-        Handler of each event, called with its parameters and session.
+        Handler of each event by event name, called with the parameters and the session of the event.
     """
 
     def __init__(self, browser: Chromium) -> None:
@@ -54,12 +54,12 @@ class Devtools:
         await asyncio.gather(self._listener, return_exceptions=True)
 
     async def call(self, method: str, session: str = "", **parameters: Any) -> dict[str, Any]:
-        """Call a method, and wait for its answer.
+        """Call a method and wait for its result.
 
         Raises
         ------
         DevtoolsError
-            If the browser refuses it, does not answer, or is gone.
+            If the browser refuses the call, does not reply, or has exited.
         """
         if self._gone:
             raise DevtoolsError(self._gone)
@@ -78,7 +78,7 @@ class Devtools:
             del self._answers[number]
 
     def post(self, method: str, session: str, **parameters: Any) -> None:
-        """Call a method without waiting for its answer."""
+        """Call a method without waiting for its result."""
         self._calls += 1
         message = {"id": self._calls, "method": method, "params": parameters, "sessionId": session}
         with suppress(OSError):

@@ -1,4 +1,4 @@
-"""One request and its answer, and their entry in an HTTP Archive (HAR 1.2)."""
+"""One request with its response, and its entry in an HTTP Archive (HAR 1.2)."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ Headers = list[tuple[str, str]]
 
 @dataclass
 class Exchange:
-    """One request and its answer.
+    """One request with its response.
 
     Attributes
     ----------
     started_at : float
-        Time of the request, since 1970. [s]
+        Time of the request since 1970. [s]
     began_s, answered_s, ended_s : float
-        Times of the request, of the head of the answer, and of its end, by the monotonic clock. [s]
+        Times of the request, of the response head and of the response end, on the monotonic clock. [s]
     status : int
-        Status of the answer; 0 without an answer.
+        Status of the response; 0 without a response.
     error : str
-        Reason why the answer is incomplete; empty if it is complete.
+        Reason why the response is incomplete; empty if it is complete.
     kind : str
-        Kind of resource as browsers name it (`document`, `script`, ...); empty if it is unknown.
+        Kind of resource in the terms of browsers (`document`, `script`, ...); empty if unknown.
     page : str
-        Page that it belongs to; empty if pauses separate pages.
+        Name of the page of the exchange; empty if the importer separates pages by pauses.
     """
 
     method: str
@@ -55,15 +55,15 @@ class Exchange:
         return urlsplit(self.url).netloc.rpartition("@")[2]
 
     def header(self, name: str) -> str:
-        """Return a header of the request; empty without it."""
+        """Return the value of a request header; empty without the header."""
         return lowered(self.request_headers).get(name, "")
 
     def answer_header(self, name: str) -> str:
-        """Return a header of the answer; empty without it."""
+        """Return the value of a response header; empty without the header."""
         return lowered(self.answer_headers).get(name, "")
 
     def entry(self) -> dict[str, Any]:
-        """Return the entry of an HTTP Archive."""
+        """Return the entry of the exchange in an HTTP Archive."""
         wait = max(self.answered_s - self.began_s, 0.0)
         receive = max(self.ended_s - max(self.answered_s, self.began_s), 0.0)
         started = datetime.fromtimestamp(self.started_at, UTC).isoformat(timespec="milliseconds")
@@ -99,7 +99,7 @@ class Exchange:
         return request
 
     def _post_data(self) -> dict[str, Any]:
-        """Return the body of the request: parts of a multipart form, else text; of other bodies only the length."""
+        """Return the request body: parts of a multipart form, or text; of other bodies only the length."""
         media, body = self.header("content-type"), self.request_body
         data: dict[str, Any] = {"mimeType": media, "params": [], "text": ""}
         if not body.whole:

@@ -1,4 +1,4 @@
-"""Make the workload of a recording, and report on it."""
+"""Converts a recording into a workload, and reports on it."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from towtank.workload.importers.har import reading as har
 from towtank.workload.importers.writing import Imported, finish, json_document
 
 SCHEMA = "towtank/record/1"
-# Name in notes of a recording that is not kept; line n of it is request n.
+# Name of an archive that is not kept, as used in notes; its line n is request n.
 UNKEPT = "recording"
 
 
 @dataclass(frozen=True)
 class Recording:
-    """A recording that has ended.
+    """A finished recording.
 
     Attributes
     ----------
     how : str
-        `proxy` or `browser`.
+        Kind of the recording: `proxy` or `browser`.
     har : Path or None
-        The archive, if the user keeps it.
+        Path of the archive if the user keeps it; otherwise None.
     """
 
     how: str
@@ -42,18 +42,18 @@ class Recording:
 
     @property
     def archive(self) -> Archive:
-        """The archive of its exchanges."""
+        """Archive of the recorded exchanges."""
         return self.recorder.archive
 
     def workload(self, out: Path | None) -> Imported:
-        """Make its workload.
+        """Convert the recording into a workload.
 
         Raises
         ------
         TargetError
             If nothing was recorded.
         StudyError
-            If nothing of it can be carried over.
+            If no recorded request can be carried over.
         """
         if not self.archive.count:
             raise TargetError(f"nothing was recorded{self._instead()}", hint=_HINTS[self.how])
@@ -108,7 +108,7 @@ class Recording:
         return {**head, **{key: value for key, value in rest.items() if key not in {"schema", "format", "file"}}}
 
     def _summary(self, draft: Draft) -> list[str]:
-        """Return a summary of the recording in words."""
+        """Return the lines of the recording's summary."""
         count, archive = in_workload(draft), self.archive
         hosts = ", ".join(f"{host} ({number})" for host, number in sorted(archive.hosts.items()))
         lines = [
@@ -134,13 +134,13 @@ _HINTS = {
 
 
 def in_workload(draft: Draft) -> dict[str, int]:
-    """Return the number of requests and pages of a workload that was recorded."""
+    """Return the numbers of requests and pages in the workload of a recording."""
     pages = [item for items in draft.transactions.values() for item in items if "page" in item]
     return {"requests": sum(len(page["steps"]) for page in pages), "pages": len(pages)}
 
 
 def _without_columns(draft: Draft) -> None:
-    """Remove columns from notes: lines are numbers of requests; columns in a file that is not kept mean nothing."""
+    """Remove columns from notes: lines stand for request numbers, and columns of a discarded archive mean nothing."""
     for note in draft.notes.sorted():
         lines = sorted({(line, 0) for line, _ in note.places})
         note.times -= len(note.places) - len(lines)
@@ -149,9 +149,9 @@ def _without_columns(draft: Draft) -> None:
 
 @contextmanager
 def archive_at(path: Path | None, note: Callable[[str], None]) -> Iterator[Archive]:
-    """Yield an archive in the file that the user named, or in one that is removed at the end.
+    """Yield an archive in a file named by the user, or in a temporary file that is removed at the end.
 
-    After a failure the recording is kept, and its path is reported.
+    After a failure, a recording with exchanges is kept and its path is reported.
     """
     scratch = None
     if path is None:

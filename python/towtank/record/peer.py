@@ -1,4 +1,4 @@
-"""HTTP/1.1 with one peer over one stream of bytes, and connections between streams."""
+"""HTTP/1.1 with one peer over a byte stream, and forwarding between streams."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ import h11
 from anyio.abc import ByteStream
 
 Event: TypeAlias = Any
-# Greatest size of a head, which cookies and tokens make long; servers usually accept 64 KiB at most. [byte]
+# Largest head of a message: cookies and tokens make heads long; most servers accept at most 64 KiB. [byte]
 _HEAD_AT_MOST = 256 * 1024
 _PIECE = 65536
-# Errors of a stream whose peer is gone.
+# Errors of a stream that mean that the peer has disconnected.
 GONE = (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError, ssl.SSLError, OSError)
 
 
 class PeerGone(Exception):  # noqa: N818 - an event, not an error of the program
-    """The peer closed the connection, or sent something other than HTTP."""
+    """The peer closed the connection, or sent data that is not HTTP."""
 
 
 class Peer:
-    """One side of a relay.
+    """One side of a relay, which speaks HTTP/1.1 with a peer.
 
     Parameters
     ----------
     stream : byte stream
-        Stream to the peer.
+        Byte stream to the peer.
     role : h11.SERVER or h11.CLIENT
-        Role of this side.
+        Role of this side of the connection.
     """
 
     def __init__(self, stream: ByteStream, role: Any) -> None:
@@ -38,12 +38,12 @@ class Peer:
         self.http = h11.Connection(role, max_incomplete_event_size=_HEAD_AT_MOST)
 
     async def next(self) -> Event:
-        """Return the next event of the peer.
+        """Return the next event from the peer.
 
         Raises
         ------
         PeerGone
-            If it breaks off, or sends something other than HTTP.
+            If the peer disconnects, or sends data that is not HTTP.
         """
         while True:
             try:
@@ -69,12 +69,12 @@ class Peer:
             raise PeerGone(str(error)) from None
 
     async def send(self, event: Event) -> None:
-        """Send an event.
+        """Send an event to the peer.
 
         Raises
         ------
         PeerGone
-            If it cannot be delivered, or must not be said at this point.
+            If the event cannot be delivered, or HTTP does not allow it in this state.
         """
         try:
             data = self.http.send(event)
@@ -88,29 +88,29 @@ class Peer:
 
     @property
     def rest(self) -> bytes:
-        """The bytes after the last event: the first bytes of another protocol."""
+        """Bytes received after the last event, which belong to another protocol."""
         return self.http.trailing_data[0]
 
     @property
     def idle(self) -> bool:
-        """True if one exchange is over and another one may follow."""
+        """True if an exchange is complete and another one may follow."""
         return self.http.our_state is h11.DONE and self.http.their_state is h11.DONE
 
     async def close(self) -> None:
-        """Close the stream, in any state."""
+        """Close the stream in any state."""
         with suppress(*GONE), anyio.CancelScope(shield=True):
             await anyio.aclose_forcefully(self.stream)
 
 
 class Prefixed(ByteStream):
-    """A stream some bytes of which were read before."""
+    """A stream of which some bytes have been read already."""
 
     def __init__(self, stream: ByteStream, first: bytes) -> None:
         self._stream = stream
         self._first = first
 
     async def receive(self, max_bytes: int = _PIECE) -> bytes:
-        """Return the bytes that were read before, then those of the stream."""
+        """Return the bytes that were read already, then bytes from the stream."""
         if self._first:
             piece, self._first = self._first[:max_bytes], self._first[max_bytes:]
             return piece
@@ -121,16 +121,16 @@ class Prefixed(ByteStream):
         await self._stream.send(item)
 
     async def send_eof(self) -> None:
-        """End the output."""
+        """Close the sending direction."""
         await self._stream.send_eof()
 
     async def aclose(self) -> None:
-        """Close the stream below."""
+        """Close the underlying stream."""
         await self._stream.aclose()
 
 
 async def join(one: ByteStream, other: ByteStream) -> None:
-    """Forward bytes both ways between two streams until both have ended, or one fails."""
+    """Forward bytes in both directions between two streams until both have ended or one fails."""
     async with anyio.create_task_group() as tasks:
 
         async def carry(source: ByteStream, sink: ByteStream) -> None:
@@ -138,7 +138,7 @@ async def join(one: ByteStream, other: ByteStream) -> None:
                 async for piece in source:
                     await sink.send(piece)
                 await sink.send_eof()
-            # A TLS stream cannot be closed in one direction, which anyio reports by this error.
+            # A TLS stream cannot be closed in one direction only; anyio then raises NotImplementedError.
             except (*GONE, NotImplementedError):
                 tasks.cancel_scope.cancel()
 

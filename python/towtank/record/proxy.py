@@ -1,8 +1,8 @@
-"""A forward proxy that records: HTTP by requests in absolute form, HTTPS by CONNECT.
+"""A recording forward proxy: HTTP requests in absolute form, and HTTPS through CONNECT.
 
-It connects only to the servers that its client names, and listens on loopback by default. In a tunnel it speaks TLS
-with a certificate of its own authority; without an authority, or for a host that is not recorded, the tunnel is passed
-through.
+The proxy connects only to servers that its client names, and listens on loopback by default. In a tunnel it answers
+TLS with a certificate of its own authority. Without an authority, or for a host that is not recorded, the tunnel is
+forwarded unread.
 """
 
 from __future__ import annotations
@@ -29,32 +29,32 @@ from towtank.record.relay import Origin, Relay, refuse
 
 # First byte of a TLS handshake (RFC 8446, section 5.1).
 _HANDSHAKE = b"\x16"
-# Time limit of the first bytes in a tunnel, which clients send at once. [s]
+# Time limit for the first bytes in a tunnel, which clients send immediately. [s]
 _FIRST_BYTES_S = 30.0
 _HANDSHAKE_S = 30.0
 AUTHORITY_PATH = "/ca.pem"
 USER = "towtank"
-"""User name for the password of the proxy."""
+"""User name that belongs to the proxy password."""
 
 
 @dataclass
 class Proxy:
-    """Settings of the relay.
+    """A recording proxy and its settings.
 
     Attributes
     ----------
     authority : Authority or None
-        Makes certificates for hosts; None passes TLS through unread.
+        Issues certificates for hosts; if None, TLS is forwarded unread.
     trust : ssl.SSLContext
-        TLS settings that verify certificates of servers.
+        TLS settings for verifying server certificates.
     address : (str, int)
-        Host and port that it listens on.
+        Host and port to listen on.
     distrusted : str
-        Hint for the user if a client does not accept a certificate.
+        Hint for the user if a client rejects a certificate.
     refuses : callable
-        Whether a host is not relayed to.
+        Returns whether requests to a host are refused.
     password : str
-        Password of user `towtank`; clients need none if it is empty.
+        Password of the user `towtank`; if empty, clients need no password.
     """
 
     recorder: Recorder
@@ -67,12 +67,12 @@ class Proxy:
 
     @property
     def where(self) -> str:
-        """Address that it listens on, in the form of URLs."""
+        """Address of the proxy, in the form of URLs."""
         host, port = self.address
         return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
     async def serve(self, stream: SocketStream) -> None:
-        """Serve one client until it or the recording ends."""
+        """Serve one client until the client or the recording ends."""
         client = Peer(stream, h11.SERVER)
         try:
             await self._converse(client, Relay(client, self.recorder, self.trust), outside=True)
@@ -80,7 +80,7 @@ class Proxy:
             await client.close()
 
     async def _converse(self, client: Peer, relay: Relay, *, outside: bool = False) -> None:
-        """Relay one exchange after the other; a client in a tunnel was authenticated outside of it."""
+        """Relay one exchange after the other; clients in a tunnel were authenticated when they opened the tunnel."""
         try:
             while isinstance(request := await client.next(), h11.Request):
                 tunnel, destination = request.method == b"CONNECT", relay.destination(request)
@@ -106,7 +106,7 @@ class Proxy:
             await relay.close()
 
     def _lets_in(self, request: h11.Request) -> bool:
-        """Return True if a client sends the password, or needs none."""
+        """Return True if a client sends the right password, or needs no password."""
         if not self.password:
             return True
         login = base64.b64encode(f"{USER}:{self.password}".encode())
@@ -114,11 +114,11 @@ class Proxy:
         return hmac.compare_digest(b"Basic " + login, given)
 
     def _is_own(self, origin: Origin) -> bool:
-        """Return True if a request would come back to this proxy for ever."""
+        """Return True if an origin is this proxy, so that a request would loop forever."""
         return origin.port == self.address[1] and (origin.host == self.address[0] or is_loopback(origin.host))
 
     async def _explain(self, client: Peer, request: h11.Request, path: str) -> None:
-        """Answer a request to the proxy itself: with its certificate, or a description."""
+        """Answer a request to the proxy itself with the authority's certificate or with a description."""
         asked = path or request.target.decode("latin-1")
         if asked == AUTHORITY_PATH and self.authority is not None:
             await refuse(client, 200, self.authority.pem.decode().strip(), "application/x-x509-ca-cert")
@@ -135,7 +135,7 @@ class Proxy:
         await refuse(client, 403, f"{host} is not relayed to")
 
     async def _tunnel(self, client: Peer, target: str) -> None:
-        """Open a tunnel; its contents are recorded if possible."""
+        """Open a tunnel and record its exchanges if possible."""
         origin = tunnel_end(target)
         if origin is None or self._is_own(origin):
             await refuse(client, 400, f"CONNECT must name host:port of a server, got {target[:80]!r} instead")
@@ -161,7 +161,7 @@ class Proxy:
             await self._pass(stream, origin, why)
 
     async def _inside(self, stream: ByteStream, origin: Origin, authority: Authority) -> None:
-        """Speak TLS with the client in place of the server."""
+        """Speak TLS with the client in place of the server, and relay the exchanges."""
         try:
             context = authority.context(origin.host)
         except ValueError:  # no certificate can be made for an invalid name of a host
@@ -188,7 +188,7 @@ class Proxy:
 
 
 async def _first_bytes(client: Peer) -> bytes:
-    """Return the client's first bytes in its tunnel; empty if it ends the tunnel, or is silent for long."""
+    """Return the client's first bytes in a tunnel; empty if the client disconnects or stays silent."""
     if client.rest:
         return client.rest
     with anyio.move_on_after(_FIRST_BYTES_S):
@@ -199,12 +199,12 @@ async def _first_bytes(client: Peer) -> bytes:
     return b""
 
 
-# ASCII digits only, as Python accepts others, too; more than five digits are not a port.
+# ASCII digits only, because Python's `int` accepts other digits too; a port has at most five digits.
 _PORT = re.compile("[0-9]{1,5}")
 
 
 def tunnel_end(target: str) -> Origin | None:
-    """Return the server of a CONNECT request; None if it names none.
+    """Return the server that a CONNECT request names; None if the target is invalid.
 
     Examples
     --------
@@ -219,7 +219,7 @@ def tunnel_end(target: str) -> Origin | None:
 
 
 def is_loopback(host: str) -> bool:
-    """Return True if only this machine reaches an address; names except `localhost` are not resolved."""
+    """Return True if a host is a loopback address or `localhost`; other names are not resolved."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -227,12 +227,12 @@ def is_loopback(host: str) -> bool:
 
 
 def trust_of(cacert: str | None, *, insecure: bool) -> ssl.SSLContext:
-    """Return the TLS settings that verify certificates of servers.
+    """Return the TLS settings for verifying server certificates.
 
     Raises
     ------
     StudyError
-        If the file of authorities cannot be used.
+        If the file with certificate authorities cannot be used.
     """
     try:
         context = ssl.create_default_context(cafile=cacert)
@@ -247,12 +247,12 @@ def trust_of(cacert: str | None, *, insecure: bool) -> ssl.SSLContext:
 
 @asynccontextmanager
 async def listening(proxy: Proxy) -> AsyncIterator[tuple[str, int]]:
-    """Listen while the context is open, and yield host and port; at its end every connection is closed.
+    """Listen while the context is open, and yield host and port; all connections are closed at the end.
 
     Raises
     ------
     StudyError
-        If nothing can listen there.
+        If the address is not available.
     """
     host, port = proxy.address
     try:

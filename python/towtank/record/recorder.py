@@ -1,4 +1,4 @@
-"""State that all connections of a recording share: kept exchanges, their pages, requests in flight."""
+"""State shared by all connections of a recording: stored exchanges, pages, requests in flight."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from urllib.parse import urljoin, urlsplit
 from towtank.record.archive import Archive
 from towtank.record.exchange import Exchange, Headers
 
-# Kinds of resources by the header Sec-Fetch-Dest, as browsers name them in their own archives.
+# Kinds of resources by Sec-Fetch-Dest, in the terms of HTTP Archives of browsers; empty: the same word.
 _KINDS = {
     **dict.fromkeys(("document", "iframe", "frame"), "document"),
     **dict.fromkeys(("image", "font", "script", "manifest"), ""),
@@ -26,7 +26,7 @@ _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 @dataclass
 class Recorder:
-    """Collects exchanges.
+    """Collects the exchanges of a recording.
 
     Attributes
     ----------
@@ -35,16 +35,16 @@ class Recorder:
     only : frozenset of str
         Hosts that are recorded; all hosts if empty.
     note : callable
-        Takes a line for the user, while it records.
+        Prints a line for the user during the recording.
     own_pages : bool
-        Whether the driver of the browser begins pages; otherwise a navigation of the client begins one.
+        Whether the browser driver begins pages; otherwise each navigation of the client begins a page.
     kinds : dict of (str, str) to str
-        Kind of resource by method and URL, if the browser reported it.
+        Kind of resource by method and URL, as reported by the browser.
     passed, untrusted, unrecorded, refused : Counter of str
-        By host: connections that were passed through unread; connections that ended because the client does not
-        trust the authority; exchanges of hosts that are not to be recorded; what was not relayed.
+        Counts by host: connections forwarded unread; connections that ended because the client does not trust the
+        authority; exchanges of hosts that are not recorded; requests that were refused.
     errors : dict of str to str
-        By URL: reason why the last request had no whole answer.
+        Reason why the last request had no complete response, by URL.
     """
 
     archive: Archive
@@ -63,7 +63,7 @@ class Recorder:
     _redirected_to: str = ""
 
     def __post_init__(self) -> None:
-        # Times of exchanges come from one clock that nobody sets.
+        # All times of exchanges are based on the monotonic clock, which nobody sets.
         self._epoch = time.time() - time.monotonic()
 
     def records(self, host: str) -> bool:
@@ -79,26 +79,26 @@ class Recorder:
                 self.begin_page(url)
             self._redirected_to = ""
         exchange.page = self.page
-        # Streams of events have no end to wait for.
+        # Event streams have no end to wait for.
         if "text/event-stream" not in exchange.header("accept"):
             self.in_flight.add(id(exchange))
         return exchange
 
     def answered(self, exchange: Exchange) -> None:
-        """Record the arrival of the head of the answer."""
+        """Record the arrival of the response head."""
         exchange.answered_s = time.monotonic()
 
     def open_ended(self, exchange: Exchange) -> None:
-        """Mark an exchange whose end nobody waits for."""
+        """Mark an exchange as one without an end to wait for."""
         self.in_flight.discard(id(exchange))
 
     def begin_page(self, title: str) -> None:
-        """Begin a page, to which all later exchanges belong."""
+        """Begin a page that all later exchanges belong to."""
         started = datetime.fromtimestamp(self._epoch + time.monotonic(), UTC).isoformat(timespec="milliseconds")
         self.page = self.archive.page(title, started)
 
     def end(self, exchange: Exchange) -> None:
-        """Keep an exchange that has ended."""
+        """Store an exchange that has ended."""
         exchange.ended_s = time.monotonic()
         self.in_flight.discard(id(exchange))
         self.last_end_s = exchange.ended_s
@@ -114,20 +114,20 @@ class Recorder:
         self.archive.add(exchange)
 
     def passes(self, host: str, why: str) -> None:
-        """Record a connection that is passed through unread."""
+        """Record a connection that is forwarded unread."""
         if host not in self.passed:
             self.note(f"{host}: passed through, not recorded: {why}")
         self.passed[host] += 1
 
     def distrusted(self, host: str, hint: str) -> None:
-        """Record a client that did not accept a certificate of the authority."""
+        """Record a client that rejected a certificate of the authority."""
         if host not in self.untrusted:
             self.note(f"{host}: the client ended the connection in the TLS handshake: {hint}")
         self.untrusted[host] += 1
 
 
 def _navigates(exchange: Exchange) -> bool:
-    """Return True if a browser opens another page with a request; over plain HTTP it sends fewer headers."""
+    """Return True if a browser navigates to another page with a request; over plain HTTP it sends fewer headers."""
     goes_to = exchange.header("sec-fetch-dest")
     return goes_to == "document" or (not goes_to and exchange.header("upgrade-insecure-requests") == "1")
 

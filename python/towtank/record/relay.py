@@ -1,4 +1,4 @@
-"""Relay of the exchanges of one client: request to the named server, answer back, both recorded."""
+"""Relays the exchanges of one client: forwards requests to servers and responses back, and records both."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from towtank.record.exchange import Exchange, Headers
 from towtank.record.peer import GONE, Event, Peer, PeerGone, Prefixed, join
 from towtank.record.recorder import Recorder
 
-# Headers of one connection, which a proxy does not forward (RFC 9110, section 7.6.1). Framing of bodies stays.
+# Headers of a single connection, which proxies do not forward (RFC 9110, section 7.6.1). Framing headers stay.
 _OF_CONNECTION = frozenset(
     {"connection", "keep-alive", "proxy-connection", "te", "trailer", "upgrade", "expect"}
     | {"proxy-authorization", "proxy-authenticate"}
 )
-# Methods of requests that may be repeated if a kept connection turns out to be closed.
+# Methods that may be repeated if a kept connection has been closed by the server.
 _REPEATABLE = frozenset({b"GET", b"HEAD", b"OPTIONS"})
 _CONNECT_S = 10.0
 _PORTS = {"http": 80, "https": 443}
@@ -47,21 +47,21 @@ class Origin:
 
 
 class ServerGone(Exception):  # noqa: N818 - an event, not an error of the program
-    """The server cannot be reached, or closed the connection."""
+    """The server is unreachable, or closed the connection."""
 
 
 @dataclass
 class Relay:
-    """The exchanges of one client over one connection.
+    """Relay of the exchanges on one client connection.
 
     Attributes
     ----------
     client : Peer
-        The client.
+        Connection to the client.
     trust : ssl.SSLContext
-        TLS settings that verify certificates of servers.
+        TLS settings for verifying server certificates.
     origin : Origin or None
-        The server of a tunnel; None where every request names its own.
+        Server at the end of a tunnel; None if every request names its server.
     """
 
     client: Peer
@@ -71,7 +71,7 @@ class Relay:
     _servers: dict[Origin, Peer] = field(default_factory=dict)
 
     def destination(self, request: h11.Request) -> tuple[Origin, str] | None:
-        """Return server and path of a request; None if it names no server."""
+        """Return the server and the path of a request; None if the request names no server."""
         target = request.target.decode("latin-1")
         if self.origin is not None and (target.startswith("/") or target == "*"):
             return self.origin, target
@@ -86,7 +86,7 @@ class Relay:
         return Origin(parts.scheme, parts.hostname, port or _PORTS[parts.scheme]), path
 
     async def exchange(self, request: h11.Request, origin: Origin, path: str) -> None:
-        """Relay one request and its answer, and record both, even if they fail."""
+        """Relay one request and its response, and record both, even on failure."""
         headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in request.headers.raw_items()]
         method = request.method.decode("latin-1")
         exchange = self.recorder.begin(method, f"{origin.scheme}://{origin.address}{path}", _end_to_end(headers))
@@ -131,7 +131,7 @@ class Relay:
         await self.client.send(h11.EndOfMessage())
 
     async def _ask(self, exchange: Exchange, origin: Origin, request: h11.Request) -> tuple[Peer, Event]:
-        """Send a request, and wait for the head of its answer."""
+        """Send a request and wait for the response head."""
         kept = self._servers.pop(origin, None)
         again = request.method in _REPEATABLE and not _has_body(request)
         if again:
@@ -139,7 +139,7 @@ class Relay:
         if kept is not None and again:
             try:
                 return kept, await self._head(exchange, kept, request, body=False)
-            except ServerGone:  # it closed its idle connection meanwhile
+            except ServerGone:  # the server closed its idle connection in the meantime
                 await kept.close()
         elif kept is not None:
             await kept.close()
@@ -163,12 +163,12 @@ class Relay:
             event = await _from_server(server)
             if isinstance(event, h11.Response) or getattr(event, "status_code", 0) == 101:
                 return event
-            # Interim answers (early hints, processing) are optional and are not forwarded.
+            # Interim responses (early hints, processing) are optional and are not forwarded.
             if not isinstance(event, h11.InformationalResponse):
                 raise ServerGone("the server closed the connection before its answer")
 
     async def _carry_body(self, exchange: Exchange, server: Peer | None) -> None:
-        """Forward the body of the request; a server that stops reading it may still answer."""
+        """Forward the request body; a server that stops reading it may still respond."""
         while not isinstance(event := await self.client.next(), h11.EndOfMessage):
             if not isinstance(event, h11.Data):
                 raise PeerGone("it closed the connection in the middle of its request")
@@ -203,7 +203,7 @@ class Relay:
         await join(Prefixed(self.client.stream, self.client.rest), Prefixed(server.stream, server.rest))
 
     async def close(self) -> None:
-        """Close the kept connections to servers."""
+        """Close the kept server connections."""
         for server in self._servers.values():
             await server.close()
 
@@ -211,7 +211,7 @@ class Relay:
 async def refuse(
     client: Peer, status: int, text: str, media: str = "text/plain", *, more: Headers | None = None
 ) -> None:
-    """Answer in place of a server, if possible: a partial answer cannot be taken back."""
+    """Respond in place of the server, unless a partial response has been sent already."""
     if client.http.our_state not in {h11.IDLE, h11.SEND_RESPONSE}:
         return
     body = f"{text}\n".encode()
@@ -241,11 +241,11 @@ async def _from_server(server: Peer) -> Event:
 
 
 def _why(error: BaseException) -> str:
-    """Return the system error at the bottom of an error that stands for several attempts."""
+    """Return the text of the system error behind an error that combines several attempts."""
     while (below := error.__cause__) is not None:
         error = below.exceptions[0] if isinstance(below, BaseExceptionGroup) else below
     number = getattr(error, "errno", None)
-    # Error numbers of name resolution are negative and have their own texts.
+    # Name resolution has negative error numbers with their own texts.
     named = os.strerror(number) if isinstance(number, int) and number > 0 else getattr(error, "strerror", None)
     return named or str(error) or type(error).__name__
 
@@ -258,17 +258,17 @@ def _has_body(request: h11.Request) -> bool:
 
 
 def _end_to_end(headers: Headers) -> Headers:
-    """Return headers without those of the connection."""
+    """Return the headers without those of the connection."""
     named = {
         each.strip().lower() for name, value in headers if name.lower() == "connection" for each in value.split(",")
     }
-    # A header that frames the body is never one of the connection, even if Connection names it.
+    # Headers that frame the body are always kept, even if Connection names them.
     dropped = (_OF_CONNECTION | named) - {"content-length", "transfer-encoding", "host"}
     return [(name, value) for name, value in headers if name.lower() not in dropped]
 
 
 def _asked(headers: Headers, origin: Origin) -> Headers:
-    """Return headers for the server: only known compressions; WebSocket may still be requested."""
+    """Return the headers for the server: only supported compressions, and a WebSocket upgrade if requested."""
     asked = [
         (name, _codings(value) if name.lower() == "accept-encoding" else value) for name, value in _end_to_end(headers)
     ]
@@ -279,7 +279,7 @@ def _asked(headers: Headers, origin: Origin) -> Headers:
 
 
 def _codings(accepted: str) -> str:
-    """Return the accepted compressions that are known here."""
+    """Return the accepted compressions that the recorder supports."""
     parts = [part.strip() for part in accepted.split(",")]
     known = [part for part in parts if part.partition(";")[0].strip().lower() in {*CODINGS, "identity"}]
     return ", ".join(known) or "identity"

@@ -1,4 +1,4 @@
-"""Run recordings from start to stop."""
+"""Runs recordings from start to stop."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from towtank.record.devtools import Devtools
 from towtank.record.proxy import Proxy, listening
 from towtank.record.script import Action
 
-# Interval of checks for a request to stop. [s]
+# Interval between checks for a stop request. [s]
 _POLL_S = 0.1
-# Time after the last page for answers in flight. [s]
+# Time to wait after the last page for responses in flight. [s]
 _FINISH_S = 2.0
 Stopped = Callable[[], bool]
 
 
 @dataclass(frozen=True)
 class Session:
-    """A browser session.
+    """Settings of a browser session.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class Session:
     timeout_s : float
         Time limit of a page. [s]
     sandbox : bool
-        Whether Chromium keeps pages apart from the user.
+        Whether Chromium isolates pages from the user.
     """
 
     actions: list[Action]
@@ -46,16 +46,16 @@ class Session:
 
 
 def record_proxy(proxy: Proxy, started: Callable[[], None], stopped: Stopped, for_s: float | None) -> None:
-    """Record the exchanges of the clients of a proxy until the user stops it, or for some time.
+    """Record the exchanges of a proxy's clients until the user stops the recording or a time has passed.
 
     Parameters
     ----------
     started : callable
-        Called when it listens; `proxy.address` has its port then.
+        Called as soon as the proxy listens; `proxy.address` then has its port.
     stopped : callable
-        Whether the user wants to stop.
+        Returns whether the user wants to stop.
     for_s : float or None
-        Time after which it ends. [s]
+        Duration of the recording; None for no limit. [s]
     """
 
     async def run() -> None:
@@ -76,12 +76,12 @@ def record_browser(proxy: Proxy, session: Session, stopped: Stopped) -> None:
     Raises
     ------
     StudyError, TargetError
-        As `Browsing.perform`; the exchanges until then are in the archive.
+        As `Browsing.perform`; earlier exchanges are in the archive.
     """
     find_chromium()
     proxy.authority = new_authority()
     asked = {urlsplit(action.value).hostname or "" for action in session.actions if action.kind == "open"}
-    # A user who tests one of these services wants it recorded.
+    # If the user opens one of these services, its requests are recorded.
     proxy.refuses = lambda host: asks_by_itself(host) and not any(map(asks_by_itself, asked))
     pin = proxy.authority.pin
 
@@ -112,7 +112,7 @@ async def _unless_stopped(browsing: Browsing, actions: list[Action], stopped: St
 
 
 def _run(function: Callable[[], object]) -> None:
-    """Run to the end; of errors of several tasks, raise the first one."""
+    """Run a coroutine to its end; if several tasks fail, raise the first error only."""
     try:
         anyio.run(function)  # type: ignore[arg-type]
     except BaseExceptionGroup as group:

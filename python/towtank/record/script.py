@@ -1,4 +1,4 @@
-"""Scripts of browser sessions: pages to open, elements to click and to fill in, step by step."""
+"""Scripts of browser sessions: pages to open, elements to click and fields to fill in."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from towtank.workload.importers.draft import address_of
 from towtank.yamlfile import Document
 
 SCHEMA = "towtank/browser-script/1"
-# Longest session of one user. [s]
+# Longest pause. [s]
 _WAIT_AT_MOST_S = 3600.0
 _TEXT_AT_MOST = 10_000
 
@@ -56,7 +56,7 @@ class ScriptStep(FileModel):
 
     @property
     def kind(self) -> str:
-        """The key that is given."""
+        """Key that is given."""
         return next(name for name in type(self).model_fields if getattr(self, name) is not None)
 
 
@@ -69,16 +69,16 @@ class ScriptFile(FileModel):
 
 @dataclass(frozen=True)
 class Action:
-    """A step with its place.
+    """A step of a session, with its source position.
 
     Attributes
     ----------
     kind : str
         `open`, `click`, `fill` or `wait`.
     value : str, dict or float
-        URL, selector, values by selector, or pause. [s]
+        URL, selector, values by selector, or pause [s].
     file, line, column, where
-        Place of the step, for messages.
+        Source position of the step, for messages.
     """
 
     kind: str
@@ -89,12 +89,12 @@ class Action:
     where: str = "URL"
 
     def fault(self, message: str) -> StudyError:
-        """Return the error of a fault of this step."""
+        """Return the error for a fault of this step."""
         return StudyError.at(self.file, message, line=self.line, column=self.column, where=self.where)
 
 
 def check_script(document: Document) -> tuple[ScriptFile | None, list[Fault]]:
-    """Check a script; return all faults at once."""
+    """Check a script; return all its faults."""
     checked = validate_tree(document.root, ScriptFile)
     faults = list(checked.faults)
     steps = document.root.child("steps")
@@ -110,7 +110,7 @@ def load_script(path: Path) -> list[Action]:
     Raises
     ------
     StudyError
-        With every fault.
+        Lists every fault.
     """
     document = yamlfile.load(path)
     script, faults = check_script(document)
@@ -125,12 +125,12 @@ def load_script(path: Path) -> list[Action]:
 
 
 def opened(urls: list[str]) -> list[Action]:
-    """Return steps that open URLs one after the other.
+    """Return actions that open URLs one after the other.
 
     Raises
     ------
     StudyError
-        With every one that is none.
+        Lists every invalid URL.
     """
     actions, faults = [], []
     for url in urls:

@@ -1,5 +1,5 @@
-"""The run folder on disk: the contract between running and analysing.
+"""Results folders on disk: running writes them, the analysis reads them.
 
-`folder` makes and opens the folders of a study and of its runs, `lines` reads and writes the checksummed
-lines that every recorded stream is made of, `segments` reads what the engine recorded.
+`folder` creates and opens the folders of a study and its runs, `lines` reads and writes the checksummed lines of every
+recorded stream, and `segments` reads the records of the engine.
 """

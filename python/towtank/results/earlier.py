@@ -1,4 +1,4 @@
-"""Documents of earlier versions, under the present names of their keys and values."""
+"""Reads documents of earlier versions and gives their keys and values the present names."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def stored_document(document: Mapping[str, Any]) -> dict[str, Any]:
     Parameters
     ----------
     document : mapping
-        The document of any version. Earlier ones have `told` and `told_s` for `acknowledged` and `acknowledged_s`.
-        The names of the kinds are the user's and stay.
+        Document of any version. Earlier versions have `told` and `told_s` for `acknowledged` and `acknowledged_s`.
+        Names of kinds come from the user and are not changed.
     """
     found = _renamed(document)
     if isinstance(named := found.get("named"), list):
@@ -34,8 +34,8 @@ def run_summary(summary: Mapping[str, Any]) -> dict[str, Any]:
     Parameters
     ----------
     summary : mapping
-        `summary.json` of any version. Earlier ones have other keys in `stored`, and the outcome `cannot tell` of the
-        window for `undecided`.
+        `summary.json` of any version. Earlier versions have other keys in `stored`, and the window outcome `cannot
+        tell` in place of `undecided`.
     """
     found = dict(summary)
     if isinstance(stored := found.get("stored"), Mapping):

@@ -1,4 +1,4 @@
-"""The folders of a study and of its runs: makes, opens and describes them; data are only ever added."""
+"""Creates, opens and describes the folders of a study and its runs; recorded data are only appended to."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ STUDY_MANIFEST = "study.json"
 RUN_MANIFEST = "run.json"
 EVENTS = "events.ndjson"
 SECRETS = "secrets.json"
-"""Settings of the command that the manifest hides, for `towtank run --resume`; only its owner can read it."""
+"""Command settings that the manifest hides, for `towtank run --resume`; only the file's owner can read them."""
 
 STUDY_SCHEMA = "towtank/study-results/1"
 RUN_SCHEMA = "towtank/run/1"
-# Errors of the system for a folder that may only be read.
+# Errors of the operating system that mark a read-only folder.
 READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
 SECRETS_SCHEMA = "towtank/secrets/1"
 
@@ -38,7 +38,7 @@ def write_json(path: Path, document: dict[str, Any], *, private: bool = False) -
     Parameters
     ----------
     path : Path
-        The file.
+        Path of the file.
     document : dict
         Content of the file.
     private : bool, default False
@@ -54,9 +54,9 @@ def _write_private(path: Path, text: str) -> None:
 
 
 def _without_surrogates(text: str) -> str:
-    """Replace the surrogates that a locale uses for the bytes of a name by characters, otherwise by escapes.
+    """Replace surrogates, which stand for bytes that are invalid in the locale, by characters or else by escapes.
 
-    The engine finds a folder by the characters only.
+    The engine can find a folder only by a name of valid characters.
     """
     with suppress(UnicodeEncodeError):
         text = text.encode("utf-8", "surrogateescape").decode("utf-8", "surrogateescape")
@@ -64,10 +64,9 @@ def _without_surrogates(text: str) -> str:
 
 
 def keep_json(path: Path, document: dict[str, Any]) -> bool:
-    """Write a derived document; return whether it was written.
+    """Write a derived document; return False if the folder is read-only.
 
-    For a command whose purpose is this file. A folder that may only be read is no fault; a full disk, and any other
-    fault, raises `OSError`.
+    For commands whose purpose is this file. Any other error, such as a full disk, raises `OSError`.
     """
     try:
         write_json(path, document)
@@ -79,9 +78,9 @@ def keep_json(path: Path, document: dict[str, Any]) -> bool:
 
 
 def offer_json(path: Path, document: dict[str, Any]) -> bool:
-    """Write a derived document as `keep_json` does, but without raising; return whether it was written.
+    """Write a derived document if possible; return whether it was written.
 
-    For a file that only saves work later, so that no fault of the disk ends the report or the export that is made.
+    For files that only save work later: no disk error may end the report or the export.
     """
     try:
         return keep_json(path, document)
@@ -90,7 +89,7 @@ def offer_json(path: Path, document: dict[str, Any]) -> bool:
 
 
 class _Folder:
-    """A folder with a JSON manifest and a stream of events, neither of which holds a secret."""
+    """A folder with a JSON manifest and an event stream, both without secrets."""
 
     manifest_name: str
     schema: str
@@ -106,20 +105,20 @@ class _Folder:
 
     @property
     def manifest(self) -> dict[str, Any]:
-        """Read the manifest from disk and check its form."""
+        """Manifest as read from disk, with its form checked."""
         path = self.path / self.manifest_name
         return checked(path, read_object(path), self.form)
 
     def update(self, **fields: Any) -> None:
-        """Set fields of the manifest, in one atomic step."""
+        """Set fields of the manifest in one atomic step."""
         write_json(self.path / self.manifest_name, redacted({**self.manifest, **fields}))
 
     def event(self, kind: str, **fields: Any) -> None:
-        """Append one event, with the time of three clocks [ns], and force it to disk."""
+        """Append one event with the time of three clocks [ns], and flush it to disk."""
         clocks = {
             "wall_ns": time.time_ns(),
             "t_ns": time.monotonic_ns(),
-            # Unlike the monotonic clock it goes on while the machine is suspended.
+            # Unlike the monotonic clock, this clock continues while the machine is suspended.
             "boot_ns": time.clock_gettime_ns(time.CLOCK_BOOTTIME),
         }
         document = {"k": kind, **clocks, **fields}
@@ -145,11 +144,11 @@ def _changes(path: Path) -> tuple[str, ...]:
 
 
 class RunFolder(_Folder):
-    """One run on disk.
+    """Folder of one run.
 
     `run.json` has `status`: `planned`, `running`, `complete`, `failed` (the system or the engine did not complete the
-    run; its records are kept) or `stopped` (by the user). A run that is `running` although no process runs was cut off
-    and counts as `interrupted`.
+    run; its records are kept) or `stopped` (by the user). If the status is `running` but no process runs, the run was
+    cut off and counts as `interrupted`.
     """
 
     manifest_name = RUN_MANIFEST
@@ -158,7 +157,7 @@ class RunFolder(_Folder):
 
     @classmethod
     def create(cls, path: Path, manifest: dict[str, Any]) -> RunFolder:
-        """Make the folder with its subfolders; an existing one of the same name keeps what it holds."""
+        """Create the folder with its subfolders; files in an existing folder are kept."""
         cls._create(path, manifest)
         run = cls(path)
         for folder in (run.engine, run.observe, run.logs):
@@ -167,16 +166,16 @@ class RunFolder(_Folder):
 
     @property
     def run_id(self) -> str:
-        """Name of the run, also that of its folder."""
+        """Name of the run and of its folder."""
         return self.path.name
 
     @property
     def plan(self) -> Path:
-        """The engine's plan."""
+        """Path of the engine's plan."""
         return self.path / "plan.json"
 
     def write_plan(self, plan: dict[str, Any]) -> None:
-        """Write the engine's plan, which contains logins and bodies of requests, so that only its owner can read it."""
+        """Write the engine's plan. It contains logins and request bodies, so that only its owner may read it."""
         write_json(self.plan, plan, private=True)
 
     @property
@@ -186,12 +185,12 @@ class RunFolder(_Folder):
 
     @property
     def stored(self) -> Path:
-        """Result of reading back what users had stored."""
+        """Path of the results of the read-back."""
         return self.path / "stored.json"
 
     @property
     def read_back(self) -> Path:
-        """Folder of the read-back: keys, plans, the engine's records."""
+        """Folder of the read-back: keys, plans and engine records."""
         return self.path / "read-back"
 
     @property
@@ -206,7 +205,7 @@ class RunFolder(_Folder):
 
 
 class ResultsFolder(_Folder):
-    """All runs of one study on disk."""
+    """Folder of a study with all its runs."""
 
     manifest_name = STUDY_MANIFEST
     schema = STUDY_SCHEMA
@@ -214,7 +213,7 @@ class ResultsFolder(_Folder):
 
     @property
     def manifest(self) -> dict[str, Any]:
-        """Read the manifest from disk; a results folder without one is an error."""
+        """Manifest as read from disk; a missing or damaged manifest is an error."""
         try:
             return super().manifest
         except (OSError, ValueError) as error:
@@ -222,7 +221,7 @@ class ResultsFolder(_Folder):
 
     @classmethod
     def create(cls, path: Path, manifest: dict[str, Any]) -> ResultsFolder:
-        """Make the folder; it must not hold results yet."""
+        """Create the folder, which must not contain results yet."""
         cls._create(path, manifest)
         results = cls(path)
         (path / "runs").mkdir(exist_ok=True)
@@ -235,7 +234,7 @@ class ResultsFolder(_Folder):
         Raises
         ------
         StudyError
-            If the folder holds no study manifest.
+            If the folder has no study manifest.
         """
         if not (path / STUDY_MANIFEST).is_file():
             raise StudyError.at(path, f"must be a results folder with a {STUDY_MANIFEST} in it, got none")
@@ -243,7 +242,7 @@ class ResultsFolder(_Folder):
 
     @property
     def changes(self) -> tuple[str, ...]:
-        """Settings of the command that started the study, with their secrets.
+        """Settings of the command that started the study, including secrets.
 
         Raises
         ------
@@ -261,10 +260,10 @@ class ResultsFolder(_Folder):
         return shown
 
     def runs(self) -> list[RunFolder]:
-        """Return all runs that have a manifest, by name; earlier tries (`r003.interrupted-1`) are left out."""
+        """Return all runs that have a manifest, sorted by name, without earlier attempts (`r003.interrupted-1`)."""
         paths = sorted((self.path / "runs").glob(f"*/{RUN_MANIFEST}"))
         return [RunFolder(path.parent) for path in paths if "." not in path.parent.name]
 
     def run_path(self, run_id: str) -> Path:
-        """Return the path of the run of this name, whether it exists or not."""
+        """Return the path of a run, whether it exists or not."""
         return self.path / "runs" / run_id

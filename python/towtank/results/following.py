@@ -1,4 +1,4 @@
-"""Reads the segments of an engine while it writes them: every whole line once."""
+"""Reads the engine's segments while they are written, each complete line once."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from towtank.results.segments import Interval, Recording
 
 @dataclass
 class Follower:
-    """Records of the load threads so far.
+    """Records that the load threads have written so far.
 
     Attributes
     ----------
     folder : Path
         `RUN/engine`.
     header : dict or None
-        The newest header.
+        Newest header.
     intervals : list of Interval
-        Read and not forgotten yet.
+        Intervals that were read and not dropped yet.
     recorded : dict of int to float
-        Instant until which each thread has recorded. [s]
+        Time until which each thread has recorded, by thread. [s]
     """
 
     folder: Path
@@ -34,7 +34,7 @@ class Follower:
     _offsets: dict[Path, int] = field(default_factory=dict)
 
     def read(self) -> list[Interval]:
-        """Read the new intervals, and return them."""
+        """Read and return the new intervals."""
         new: list[Interval] = []
         for path, worker in segments.paths(self.folder):
             with open_regular(path) as stream:
@@ -60,12 +60,12 @@ class Follower:
 
     @property
     def recorded_until(self) -> float:
-        """Instant until which all threads have recorded; 0 as long as one has not begun. [s]"""
+        """Time until which all threads have recorded; 0 until each thread has begun. [s]"""
         workers = int((self.header or {}).get("workers", 1))
         return min(self.recorded.values()) if len(self.recorded) >= workers else 0.0
 
     def forget(self, before_s: float) -> None:
-        """Drop the intervals that ended before an instant."""
+        """Drop the intervals that ended before a time."""
         self.intervals = [interval for interval in self.intervals if interval.end_s > before_s]
 
     def recording(self) -> Recording:

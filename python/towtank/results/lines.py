@@ -1,8 +1,7 @@
-"""Checksummed lines: the form of every recorded stream.
+"""Checksummed lines, the format of every recorded stream.
 
-A line is eight hexadecimal digits (CRC-32 of the bytes after the blank, as zlib computes it), one blank, one
-JSON document without line breaks, one line feed. A writer that dies in the middle of a line costs that line
-only.
+A line consists of eight hexadecimal digits (CRC-32, as in zlib, of the bytes after the blank), one blank, one JSON
+document without line breaks, and one line feed. If a writer dies within a line, only that line is lost.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ def encode(document: dict[str, Any]) -> bytes:
 
 
 def decode(line: bytes) -> dict[str, Any] | None:
-    """Decode one line without its line feed; None if its checksum or form is wrong."""
+    """Decode one line without its line feed; None if the checksum or the form is wrong."""
     body = line[_DIGITS + 1 :]
     try:
         if int(line[:_DIGITS], 16) != zlib.crc32(body):
@@ -46,7 +45,7 @@ def decode(line: bytes) -> dict[str, Any] | None:
 
 
 def read(path: Path, damage: Damage | None = None) -> Iterator[dict[str, Any]]:
-    """Read all whole lines of a recorded stream; damaged ones are counted in `damage` and skipped."""
+    """Yield the documents of all complete lines of a stream; damaged lines are counted in `damage` and skipped."""
     damage = damage if damage is not None else Damage()
     with open_regular(path) as stream:
         for line in stream:

@@ -1,4 +1,4 @@
-"""Machines that a run was observed on: this one, and others that have a probe of their own."""
+"""Machines that were observed during a run: the machine of the conductor, and others with their own probe."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import Any
 
 
 def machines(summary: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """Return the entry of a run summary for each machine, by ` on NAME`; this machine has no name.
+    """Return the entry of a run summary for each machine, by the suffix ` on NAME`; the conductor's machine has none.
 
-    Hosts that are parts of this machine are left out: the figures of this machine include them.
+    Hosts that are namespaces of this machine are left out: the figures of this machine include them.
     """
     others = {f" on {name}": host for name, host in (summary.get("hosts") or {}).items() if "steal" in host}
     return {"": summary["host"], **others}
 
 
 def disks(summary: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """Return the entry of a run summary for each disk of all machines, by its name."""
+    """Return the entry of a run summary for each disk of all machines, by disk name and machine suffix."""
     return {
         f"{disk}{on}": row
         for on, machine in machines(summary).items()

@@ -1,6 +1,6 @@
 """Reads manifests and other JSON objects of a results folder, and checks the types that the analysis relies on.
 
-Further keys and missing keys are accepted, since a manifest may be of another version, or cut short.
+Unknown keys and missing keys are accepted, since a manifest may be of another version or incomplete.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Count = Annotated[int, Field(ge=0)]
 Json = dict[str, Any]
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
-# Names of the branches of unions in pydantic's path of a problem.
+# Union branches that pydantic inserts into the path of an error.
 _BRANCHES = re.compile(r"^(str|int|float|bool|dict\[.*|list\[.*|[A-Z]\w+|constrained-\w+|function-.*)$")
 
 
@@ -80,7 +80,7 @@ class StudyManifest(_Form):
     @field_validator("study", mode="before")
     @classmethod
     def _named_only(cls, value: Any) -> Any:
-        # The study may be a name only; the runs describe the rest.
+        # The entry may be the name of the study only; the run manifests then describe the rest.
         return value if value is None or isinstance(value, dict) else {"name": str(value)}
 
 
@@ -119,7 +119,7 @@ class RunManifest(_Form):
 
 
 class TotalsForm(_Form):
-    """Transactions of a whole run, as the engine counted them. [1]"""
+    """Numbers of transactions in a whole run, as counted by the engine. [1]"""
 
     offered: Count | None = None
     started: Count | None = None
@@ -160,7 +160,7 @@ def read_object(path: Path) -> Json:
     if not isinstance(document, dict):
         raise StudyError.at(path, f"must be a JSON object, got {type(document).__name__} instead")
     if _SURROGATE.search(text):
-        # A lone surrogate can be neither written nor printed.
+        # A lone surrogate cannot be encoded for writing or printing.
         whole: Json = json.loads(_HALF_PAIR.sub("\N{REPLACEMENT CHARACTER}", json.dumps(document, ensure_ascii=False)))
         return whole
     return document
@@ -177,7 +177,7 @@ def checked(path: Path, document: Json, form: type[BaseModel]) -> Json:
 
 
 def usable(document: Json, form: type[BaseModel]) -> Json:
-    """Return a document without the keys whose content has another form; the rest can be shown."""
+    """Return a document without the keys whose values have the wrong form; the rest can be shown."""
     try:
         form.model_validate(document)
     except ValidationError as error:
@@ -193,7 +193,7 @@ def _message(problem: Any) -> str:
 
 
 def _place(location: tuple[int | str, ...]) -> str:
-    """Render a path of keys, without the branches of unions that pydantic adds."""
+    """Render the path of an error, without the union branches that pydantic inserts."""
     path = ""
     for part in location:
         if isinstance(part, int):

@@ -1,6 +1,6 @@
 """Reads the records of the observers: the probe's samples and the streams of the services.
 
-As with the engine's segments, whole lines are kept and the rest is counted.
+Complete lines are kept, damaged lines are counted, as with the engine's segments.
 """
 
 from __future__ import annotations
@@ -14,31 +14,31 @@ from towtank.results.stream_forms import has_form
 
 PROBE = "probe.ndjson"
 REMOTE_PROBE = ".probe.ndjson"
-"""Ending of the stream of a probe on another machine, after the name of the host; no service has a dot in its name."""
+"""File name ending of the stream of a probe on another machine, after the host name; no service name has a dot."""
 GENERATOR_GROUP = "generator"
-"""Group of the load generator in the probe's samples; it is no tier."""
+"""Group of the load generator in the probe's samples; the group is not a tier."""
 TARGET_GROUP = "target"
-"""Beginning of the names of groups that are servers of this machine which Towtank did not start; they are no tiers."""
+"""Prefix of groups for servers on this machine that Towtank did not start; these groups are not tiers."""
 THIS_MACHINE = "this_machine"
-"""Name of the conductor's machine beside those of other machines."""
+"""Name of the conductor's machine in lists of machines."""
 NOT_ATTRIBUTED = "not attributed"
-"""Stands beside the tiers for the use of a machine that belongs to none of them."""
+"""Label for usage of a machine that belongs to no tier."""
 MEMBER_REQUESTS = "balancer_member_requests_total"
-"""Requests that a balancer gave to a member, whatever the balancer; with the label `member`."""
+"""Metric: requests that any balancer sent to a member, with the label `member`."""
 
 
 @dataclass
 class ProbeStream:
-    """Samples of one host.
+    """Samples of the probe of one host.
 
     Attributes
     ----------
     header : dict
-        First line; empty if it is missing.
+        Header line; empty if it is missing.
     samples : list of dict
-        In the order of their time.
+        Samples in the order of time.
     damage : Damage
-        What could not be read.
+        Unreadable lines.
     """
 
     header: dict[str, Any] = field(default_factory=dict)
@@ -55,11 +55,11 @@ class ServiceStream:
     service, kind : str
         Name of the service in the system file, and its kind.
     samples : list of dict
-        Lines with `t_ns`, `took_s` and `values`, in the order of their time.
+        Lines with `t_ns`, `took_s` and `values`, in the order of time.
     failures : list of dict
-        Scrapes that failed, with `t_ns` and `message`.
+        Failed scrapes, with `t_ns` and `message`.
     conclusion : dict
-        Answer of the service to a single query after the load; empty without a query.
+        Result of a single query to the service after the load; empty without a query.
     """
 
     service: str
@@ -71,12 +71,12 @@ class ServiceStream:
 
 
 def read_probe(folder: Path) -> ProbeStream:
-    """Read `RUN/observe/probe.ndjson`; an empty stream if it does not exist."""
+    """Read `RUN/observe/probe.ndjson`; return an empty stream if the file does not exist."""
     return _read_probe(folder / PROBE)
 
 
 def read_remote_probes(folder: Path) -> dict[str, ProbeStream]:
-    """Read `RUN/observe/HOST.probe.ndjson`, the streams of probes on other machines, by host; on their own clocks."""
+    """Read `RUN/observe/HOST.probe.ndjson`, streams of probes on other machines with their own clocks, by host."""
     paths = sorted(folder.glob(f"*{REMOTE_PROBE}"))
     return {path.name.removesuffix(REMOTE_PROBE): _read_probe(path) for path in paths}
 
@@ -97,7 +97,7 @@ def _read_probe(path: Path) -> ProbeStream:
 
 
 def read_services(folder: Path) -> dict[str, ServiceStream]:
-    """Read the streams of all services in `RUN/observe`, by name of the service."""
+    """Read the streams of all services in `RUN/observe`, by service name."""
     paths = sorted(
         path for path in folder.glob("*.ndjson") if path.name != PROBE and not path.name.endswith(REMOTE_PROBE)
     )

@@ -1,7 +1,7 @@
-"""Reads the engine's records: one series of checksummed segments per load thread.
+"""Reads the engine's records: one sequence of checksummed segments per load thread.
 
-Reading never fails on files that a kill or a bad disk left behind: whole lines are kept, the rest is counted in
-`Damage`. Histograms stay encoded here; their users decode them.
+Files damaged by a kill or a bad disk never make reading fail: complete lines are kept, the rest is counted in
+`Damage`. Histograms stay encoded; the analysis decodes them.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ class Series:
     of : str
         `step`, `page` or `transaction`.
     number : int
-        Index into the names of the header.
+        Index of the name in the header.
     group : int or None
-        User group; only of transactions.
+        User group, for transactions only.
     failed, not_started : dict
-        Counts by kind and by reason.
+        Numbers of failures by kind, and of omitted starts by reason.
     response, exchange, first_byte : str or None
-        Encoded histograms; None without any value.
+        Encoded histograms; None without values.
     response_sum_s, exchange_sum_s : float
         Exact sums of the values in the histograms. [s]
     picked : int or None
-        Number of times that the mix chose the transaction; None from an engine that did not count it.
+        Number of times that the mix chose the transaction; None if the engine did not count them.
     status_codes : dict of int to int, or None
-        Whole answers of a step by status code; None from an engine that did not count them, and of pages and
-        transactions. [1]
+        Complete responses of a step by status code; None for pages and transactions, and if the engine did not count
+        them. [1]
     """
 
     of: str
@@ -68,7 +68,7 @@ class Series:
 
 @dataclass(slots=True)
 class Pauses:
-    """Pauses between transactions of one group that began within an interval."""
+    """Pauses between transactions of one user group that began within an interval."""
 
     group: int
     pause: str
@@ -77,33 +77,33 @@ class Pauses:
 
 @dataclass(slots=True)
 class Interval:
-    """Record of one load thread between two instants of run time. [s]
+    """Record of one load thread between two run times. [s]
 
     Attributes
     ----------
     thinks : list of Pauses or None
-        None from an engine that did not record them.
+        Pauses by user group; None if the engine did not record them.
     arrivals : list of int
-        Arrivals of an open load by group; empty without any.
+        Arrivals of an open load by user group; empty without arrivals.
     gaps : str or None
-        Encoded histogram of the gaps between intended arrivals.
+        Encoded histogram of the times between intended arrivals.
     gaps_sum_s : float
-        Exact sum of these gaps. [s]
+        Exact sum of these times. [s]
     connect, tls, connection_wait : str or None
-        Encoded histograms of the time to make a connection, of a handshake, and that a request waited for a
-        connection of a pool (0 if one was free).
+        Encoded histograms of the time to open a connection, the time of a TLS handshake, and the time that a request
+        waited for a pooled connection (0 if one was free).
     handshakes : dict
-        Numbers of `full` and of `resumed` handshakes.
+        Numbers of `full` and `resumed` handshakes.
     waiting : int
-        Arrivals of an open load that waited for a user at the end.
+        Arrivals of an open load that waited for a user at the end of the interval.
     places_ok, places_failed : list of int
-        Transactions of users that stay with one address, by address of all such targets; empty without any.
+        Transactions of users that stay with one address, by address over all such targets; empty without such users.
     gap_s : float or None
-        Longest gap between two turns of the thread's loop; None from an engine that did not record it. [s]
+        Longest time between two iterations of the thread's loop; None if the engine did not record it. [s]
     stalled_s : float
-        Time of the interval in gaps of 100 ms or more. [s]
+        Time of the interval spent in gaps of 100 ms or more. [s]
     surplus, unasked : int
-        Number of times that a server sent bytes behind a whole answer, and bytes without a request. [1]
+        Number of times that a server sent bytes after a complete response, and bytes without a request. [1]
     """
 
     worker: int
@@ -138,21 +138,21 @@ class Interval:
 
 @dataclass
 class Recording:
-    """All segments of one run.
+    """All engine records of one run.
 
     Attributes
     ----------
     header : dict or None
-        Header line of the first segment that has one; of several, the one with the latest stages if these changed while
-        the load ran; None if no header can be read.
+        Header line of the first segment that has one; if the stages changed during the load, the header with the
+        latest stages; None if no header can be read.
     intervals : list of Interval
-        Of all threads, by start and thread.
+        Intervals of all threads, by start and thread.
     ends : dict
-        Last line of each thread that ended by itself, by thread.
+        Last line of each thread that ended normally, by thread.
     workers_found : set of int
-        Threads that left at least one segment.
+        Threads that have at least one segment.
     damage : Damage
-        What could not be read.
+        Unreadable lines.
     """
 
     header: dict[str, Any] | None = None
@@ -169,17 +169,17 @@ class Recording:
 
     @property
     def finished(self) -> bool:
-        """True if every thread wrote its last line."""
+        """True if every thread has written its last line."""
         return bool(self.ends) and len(self.ends) >= self.workers
 
 
 def read(folder: Path) -> Recording:
-    """Read the segments in `RUN/engine`, in whatever state they are.
+    """Read the segments in `RUN/engine`, complete or not.
 
     Parameters
     ----------
     folder : Path
-        Folder with `worker-WW.NNNN.ndjson`; it may be missing or empty.
+        Folder of the files `worker-WW.NNNN.ndjson`; it may be missing or empty.
     """
     recording = Recording()
     for path, worker in paths(folder):
@@ -190,7 +190,7 @@ def read(folder: Path) -> Recording:
 
 
 def paths(folder: Path) -> Iterator[tuple[Path, int]]:
-    """Yield the segments of a folder in their order, with the thread of each."""
+    """Yield the path and thread number of each segment in a folder, in order."""
     for path in sorted(folder.glob("worker-*.ndjson")):
         match = _SEGMENT.fullmatch(path.name)
         if match:
@@ -222,15 +222,15 @@ def read_interval(document: dict[str, Any], worker: int) -> Interval | None:
 
 
 def newer_header(known: dict[str, Any] | None, found: dict[str, Any]) -> dict[str, Any]:
-    """Return the header whose stages went through more edits; the first of several.
+    """Return the header with more edits of the stages; `known` if both have the same number.
 
-    All threads make the same edits, so all later headers agree on stages that are past.
+    All threads make the same edits, so that all later headers agree on past stages.
     """
     return found if known is None or int(found.get("edits", 0)) > int(known.get("edits", 0)) else known
 
 
 def interval(document: dict[str, Any], worker: int) -> Interval:
-    """Read an interval from its line; raise `ValueError` if the line has another form."""
+    """Convert a line of kind `interval`; raise `ValueError` if the line has another form."""
     if not has_form("interval", document) or document["t1_ns"] < document["t0_ns"]:
         raise ValueError("no interval")
     think = document.get("think") or {}
@@ -304,7 +304,7 @@ def _status_codes(found: dict[str, int] | None) -> dict[int, int] | None:
 
 
 def read_engine_document(folder: Path) -> dict[str, Any] | None:
-    """Read `engine.json`; None if the engine did not write it, or if it has another form."""
+    """Read `engine.json`; None if the file is missing or has another form."""
     path = folder / "engine.json"
     try:
         return checked(path, read_object(path), EngineForm)
@@ -313,12 +313,12 @@ def read_engine_document(folder: Path) -> dict[str, Any] | None:
 
 
 def stages_of(recording: Recording) -> list[dict[str, Any]]:
-    """Return the stages with their actual times as far as these are known; empty without a header."""
+    """Return the stages with their actual times, as far as known; empty without a header."""
     return list(recording.header.get("stages", [])) if recording.header else []
 
 
 def names(recording: Recording, of: str) -> Iterator[str]:
-    """Yield the names of all transactions, pages or steps, by number; a page or step as `transaction / name`."""
+    """Yield the names of all transactions, pages or steps in index order; pages and steps as `transaction / name`."""
     header = recording.header or {}
     if of == "transaction":
         yield from header.get("transactions", [])

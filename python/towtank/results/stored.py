@@ -1,8 +1,8 @@
-"""Ledger of what the system confirmed as stored, from the engine's notes, and its comparison with the read-back.
+"""Ledger of acknowledged writes, built from the engine's notes, and its comparison with the read-back.
 
-A note is a line of `stored-WW.ndjson`, see `docs/reference/run-folder.md`. The engine notes an intent before a request
-leaves: without an answer, the thing may be as before or as requested, and both states are right. Likewise, if two
-changes of one thing overlap, it is not known which of them the server made last, and both results are right.
+A note is a line of `stored-WW.ndjson`, see `docs/reference/run-folder.md`. The engine notes an intent before it sends
+a request. Without a response, the stored item may have the old or the requested state, and both are correct. Likewise,
+if two changes of one item overlap, their order in the server is unknown, and both results are correct.
 """
 
 from __future__ import annotations
@@ -17,30 +17,30 @@ from towtank.results import lines
 NOTES = "stored-*.ndjson"
 Content = tuple[int, str]
 """Size [bytes] and SHA-256."""
-# These changed nothing: no connection, no request, or an answer that refuses.
+# Failures after which nothing was changed: no connection, no request, or a refusal.
 _NOT_DONE = ("connect", "internal", "status_4xx", "refused")
 _ABSENT = (404, 410)
-_Key = tuple[str, str]  # kind and key of a thing
+_Key = tuple[str, str]  # kind and key of a stored item
 FOUND, LOST, DIFFERENT, UNREADABLE, UNREAD, GONE = "found", "lost", "different", "unreadable", "unread", "gone"
 FATES = (FOUND, LOST, DIFFERENT, UNREADABLE, UNREAD)
-"""Possible results for one thing; `gone` is right if its removal was requested."""
+"""Possible results for one item; `gone` is correct if its removal was requested."""
 
 
 @dataclass
 class Thing:
-    """One thing that the system confirmed as stored.
+    """One stored item that the system acknowledged.
 
     Attributes
     ----------
     acknowledged_ns : int
-        Time of the confirmation, in run time. [ns]
+        Time of the acknowledgement since run start. [ns]
     contents : set
-        Contents that are right: the last one confirmed, those confirmed by changes that overlap with it, and those
-        whose answer did not come.
+        Correct contents: the last acknowledged content, contents of overlapping acknowledged changes, and contents of
+        changes without a response.
     may_be_gone : bool
-        Whether its removal was requested, and the answer did not come or came while another change was under way.
+        Whether removal was requested, and the response did not arrive or overlapped with another change.
     any_content : bool
-        Whether a content with an unknown digest was on its way when the run ended.
+        Whether content with an unknown digest was being written when the run ended.
     """
 
     acknowledged_ns: int
@@ -50,13 +50,13 @@ class Thing:
 
     @property
     def is_uncertain(self) -> bool:
-        """True if more than one state is right, because it is not known which change was the last."""
+        """True if several states are correct, because it is not known which change was last."""
         return self.may_be_gone or self.any_content or len(self.contents) > 1
 
 
 @dataclass(frozen=True)
 class _Change:
-    """A confirmed change: times of request and answer [ns], and the content; None for a removal."""
+    """An acknowledged change: times of request and acknowledgement [ns], and the content; None for a removal."""
 
     begun_ns: int
     acknowledged_ns: int
@@ -65,19 +65,19 @@ class _Change:
 
 @dataclass
 class Ledger:
-    """All things of a run by kind and key, and counts of those whose removal was confirmed."""
+    """All stored items of a run by kind and key, and numbers of acknowledged removals."""
 
     things: dict[str, dict[str, Thing]] = field(default_factory=dict)
     removed: dict[str, int] = field(default_factory=dict)
     damage: lines.Damage = field(default_factory=lines.Damage)
 
     def of(self, kind: str) -> dict[str, Thing]:
-        """Return the things of a kind by key."""
+        """Return the stored items of a kind, by key."""
         return self.things.get(kind, {})
 
 
 def notes(folder: Path, damage: lines.Damage) -> Iterator[dict[str, Any]]:
-    """Yield all notes below `RUN/engine`, thread by thread."""
+    """Yield all notes of `RUN/engine`, thread by thread."""
     for path in sorted(folder.glob(NOTES)):
         for note in lines.read(path, damage):
             if note.get("k") != "header":
@@ -85,7 +85,7 @@ def notes(folder: Path, damage: lines.Damage) -> Iterator[dict[str, Any]]:
 
 
 def read_ledger(folder: Path) -> Ledger:
-    """Read the confirmations to the users of a run, in their order."""
+    """Read the acknowledgements of a run in the order of time."""
     ledger = Ledger()
     ordered = sorted(notes(folder, ledger.damage), key=_when)
     open_: dict[_Key, dict[tuple[str, int], dict[str, Any]]] = {}
@@ -108,7 +108,7 @@ def _when(note: dict[str, Any]) -> int:
 
 
 def _take(ledger: Ledger, open_: dict[_Key, Any], last: dict[_Key, list[_Change]], note: dict[str, Any]) -> None:
-    """Process one note. Thread and start time identify an intent."""
+    """Process one note; thread and start time identify the intent that it refers to."""
     kind, key, what = str(note["of"]), str(note["key"]), note["k"]
     intents = open_.setdefault((kind, key), {})
     if what == "begun":
@@ -128,14 +128,14 @@ def _take(ledger: Ledger, open_: dict[_Key, Any], last: dict[_Key, list[_Change]
         return
     content = (int(note["bytes"]), str(note["sha256"])) if what == "stored" else None
     change = _Change(begun_ns, int(note["t_ns"]), content)
-    # A change that was confirmed before this one was sent is over; the others may have been made after it.
+    # A change acknowledged before this one was sent is over; the others may have been applied after this one.
     last[kind, key] = [*(note for note in last.get((kind, key), []) if note.acknowledged_ns > begun_ns), change]
     if what == "removed":
         ledger.removed[kind] = ledger.removed.get(kind, 0) + 1
 
 
 def _thing(changes: list[_Change]) -> Thing | None:
-    """Return the state that changes leave if any of them may be the last; None if the thing is gone."""
+    """Return the stored item after changes of which any may be the last; None if the item is gone."""
     stored = [change for change in changes if change.content is not None]
     if not stored:
         return None
@@ -144,7 +144,7 @@ def _thing(changes: list[_Change]) -> Thing | None:
 
 
 def _leave_open(thing: Thing, intents: Iterable[dict[str, Any]]) -> None:
-    """Add the states that changes without an answer may have left."""
+    """Add the states that changes without a response may have left."""
     for intent in intents:
         if intent["does"] == "removes":
             thing.may_be_gone = True
@@ -155,16 +155,16 @@ def _leave_open(thing: Thing, intents: Iterable[dict[str, Any]]) -> None:
 
 
 def fate(thing: Thing, read: dict[str, Any] | None, absent: Collection[int] = _ABSENT) -> str:
-    """Return the result of reading a thing back.
+    """Return the result of reading an item back: one of `FATES`, or `gone`.
 
     Parameters
     ----------
     thing : Thing
-        Its right states.
+        The item, with its correct states.
     read : dict or None
-        Note of the request that read it back; None if it was not read.
+        Note of the read request; None if the item was not read.
     absent : collection of int
-        Statuses by which a server reports that a thing does not exist.
+        Status codes by which a server reports that an item does not exist.
     """
     if read is None:
         return UNREAD

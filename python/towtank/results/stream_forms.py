@@ -1,7 +1,7 @@
-"""Forms of the lines of recorded streams; a line of another form counts as damaged.
+"""Forms of the lines in recorded streams; a line of another form counts as damaged.
 
-A checksum proves that a line is unchanged, not that its numbers are possible (a count of 1e300, a time that is not a
-number). Further keys and missing keys are accepted.
+A checksum proves that a line is unchanged, not that its values are possible (a count of 1e300, a time that is not a
+number). Unknown keys and missing keys are accepted.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-# A century in nanoseconds. [ns]
+# Largest time: a century. [ns]
 LARGEST_NS = 3_155_760_000 * 10**9
-# More than any counter of a run reaches; sums of some thousand stay within 64 bits. [1]
+# Larger than any counter of a run; sums of a few thousand counts stay within 64 bits. [1]
 LARGEST = 10**15
-# Squares and sums of metrics up to this stay far below the largest float.
+# Squares and sums of metrics up to this value stay far below the largest float.
 LARGEST_METRIC = 1e30
 Json = dict[str, Any]
 Instant = Annotated[int, Field(ge=-LARGEST_NS, le=LARGEST_NS)]
@@ -29,7 +29,7 @@ class _Line(BaseModel):
 
 
 class StageForm(_Line):
-    """A stage in the header."""
+    """Stage in a segment header."""
 
     name: str | None = None
     phase: str | None = None
@@ -40,14 +40,14 @@ class StageForm(_Line):
 
 
 class ItemForm(_Line):
-    """A page or a step in the header."""
+    """Page or step in a segment header."""
 
     name: str
     transaction: str
 
 
 class SegmentHeader(_Line):
-    """First line of a segment."""
+    """Header line of a segment."""
 
     workers: Count | None = None
     edits: Count | None = None
@@ -83,7 +83,7 @@ class SeriesForm(_Line):
 
 
 class PausesForm(_Line):
-    """Pauses of one group."""
+    """Pauses of one user group."""
 
     group: Name
     pause: str
@@ -91,14 +91,14 @@ class PausesForm(_Line):
 
 
 class ThinkForm(_Line):
-    """Pauses that ended, of all groups."""
+    """Pauses of all user groups that ended."""
 
     count: Count = 0
     sum_ns: Span = 0
 
 
 class IntervalForm(_Line):
-    """Record of a load thread between two instants."""
+    """Record of one load thread between two run times."""
 
     t0_ns: Instant
     t1_ns: Instant
@@ -125,7 +125,7 @@ class IntervalForm(_Line):
 
 
 class SampleForm(_Line):
-    """A sample of the probe."""
+    """Sample of the probe."""
 
     t_ns: Instant
     wall_ns: Instant | None = None
@@ -138,7 +138,7 @@ class SampleForm(_Line):
 
 
 class MetricsForm(_Line):
-    """Metrics of a service."""
+    """Metrics sample of a service."""
 
     t_ns: Instant
     wall_ns: Instant | None = None

@@ -1,7 +1,7 @@
-"""The recorded streams of a run as tables: `intervals.parquet` and `metrics.parquet`, for tools of one's own.
+"""Writes the recorded streams of a run as tables, `intervals.parquet` and `metrics.parquet`, for other tools.
 
-They hold nothing that the streams do not, and can be made again at any time. Counters and gauges stand as
-they were sampled, on the clock of the run.
+The tables contain no more than the streams and can be written again at any time. Counters and gauges have their
+sampled values, on the clock of the run.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ INTERVALS = "intervals.parquet"
 METRICS = "metrics.parquet"
 
 Describe = Callable[[str], dict[str, Any]]
-"""Returns the columns of an encoded histogram."""
+"""Function that returns the columns of an encoded histogram."""
 
 _INTERVAL_COLUMNS = {
     "start_s": "DOUBLE",
@@ -60,14 +60,13 @@ _METRIC_COLUMNS = {"t_s": "DOUBLE", "source": "VARCHAR", "metric": "VARCHAR", "v
 
 
 def write_tables(run: RunFolder, describe_histogram: Describe) -> tuple[Path, Path]:
-    """Write both tables of a run into its folder, each replaced in one step.
+    """Write both tables of a run into its folder, each in one atomic step.
 
     Parameters
     ----------
     run : RunFolder
     describe_histogram : callable
-        From an encoded histogram to the columns `timed`, `response_p50_s`, ... ; decoding belongs to the
-        analysis.
+        Returns the columns `timed`, `response_p50_s`, ... of an encoded histogram; decoding belongs to the analysis.
     """
     recording = segments.read(run.engine)
     paths = run.path / INTERVALS, run.path / METRICS
@@ -77,12 +76,12 @@ def write_tables(run: RunFolder, describe_histogram: Describe) -> tuple[Path, Pa
 
 
 def write_intervals(path: Path, recording: Recording, describe_histogram: Describe) -> None:
-    """Write the table of what the engine recorded, replaced in one step."""
+    """Write the table of the engine's intervals in one atomic step."""
     _write(path, _INTERVAL_COLUMNS, _interval_rows(recording, describe_histogram))
 
 
 def write_metrics(path: Path, run: RunFolder, recording: Recording) -> None:
-    """Write the table of what was observed, on the clock of the recording, replaced in one step."""
+    """Write the table of observed metrics, on the clock of the recording, in one atomic step."""
     probe, services = observe.read_probe(run.observe), observe.read_services(run.observe)
     origin = (recording.header or {}).get("monotonic_ns")
     if not isinstance(origin, int):
@@ -91,7 +90,7 @@ def write_metrics(path: Path, run: RunFolder, recording: Recording) -> None:
 
 
 def _number_of(error: duckdb.IOException) -> int:
-    """Return the system's error number behind an error of DuckDB, which has it only in its text."""
+    """Return the error number of a DuckDB error, which DuckDB gives only as text."""
     return errno.ENOSPC if os.strerror(errno.ENOSPC) in str(error) else errno.EIO
 
 
@@ -100,13 +99,13 @@ def _write(path: Path, columns: dict[str, str], rows: Iterator[dict[str, Any]]) 
     for row in rows:
         for name in columns:
             table[name].append(row.get(name))
-    # DuckDB reads a dictionary of arrays as a table; the casts give an empty table its types as well.
+    # DuckDB reads a dictionary of arrays as a table; the casts give the types to an empty table, too.
     arrays = {name: _array(table[name], kind) for name, kind in columns.items()}
     casts = ", ".join(f'CAST("{name}" AS {kind}) AS "{name}"' for name, kind in columns.items())
 
     def copy(temporary: Path) -> None:
         try:
-            # DuckDB takes names of files as UTF-8, which a name need not be. An open file has a name that is.
+            # DuckDB accepts file names in UTF-8 only; the path of an open descriptor is always ASCII.
             with temporary.open("r+b") as stream:
                 connection.execute(
                     f"COPY (SELECT {casts} FROM recorded) TO '/proc/self/fd/{stream.fileno()}' "
@@ -115,7 +114,7 @@ def _write(path: Path, columns: dict[str, str], rows: Iterator[dict[str, Any]]) 
         except duckdb.IOException as error:
             raise OSError(_number_of(error), str(error), str(path)) from error
 
-    # A cursor is a connection of its own: what it registers ends with it.
+    # A cursor is a separate connection: its registered tables end with it.
     with _database().cursor() as connection:
         connection.register("recorded", arrays)
         put(path, copy)
@@ -123,7 +122,7 @@ def _write(path: Path, columns: dict[str, str], rows: Iterator[dict[str, Any]]) 
 
 @cache
 def _database() -> duckdb.DuckDBPyConnection:
-    """Open a database in memory, once per process: opening takes longer than writing the table of a run."""
+    """Return a database in memory, opened once per process: opening takes longer than writing the tables of a run."""
     return duckdb.connect(config={"threads": 1})
 
 
@@ -203,7 +202,7 @@ def _metric_rows(probe: ProbeStream, services: dict[str, ServiceStream], origin_
 
 
 def _leaves(tree: Any, path: str = "") -> Iterator[tuple[str, float]]:
-    """Yield all numbers of a sample, named by their path of keys."""
+    """Yield all numbers of a sample with their dotted paths."""
     if isinstance(tree, dict):
         for key, value in tree.items():
             if path or key not in ("k", "t_ns", "wall_ns"):

@@ -1,4 +1,4 @@
-"""Memory of a tier in a summary of any age, and how it was measured."""
+"""Reads the memory of a tier from a summary of any version, with its method of measurement."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 RESIDENT = "sum of resident sets"
-"""Pages that processes share count once for each of them; the only figure of older summaries."""
+"""Method that counts shared pages once per process; the only figure in older summaries."""
 
 
 def tier_memory(tier: Mapping[str, Any]) -> tuple[float | None, str | None]:
-    """Return the memory of a tier and how it was measured; both None if it was not.
+    """Return the memory of a tier [B] and its method of measurement; both None if it was not measured.
 
     Examples
     --------

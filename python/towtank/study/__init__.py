@@ -1,7 +1,7 @@
-"""Studies: a question, the system and the workload it is asked of, and the design of the runs that answer it.
+"""Studies: a question, the system and workload under study, and the design of the runs that answer the question.
 
-`model` says what a study file holds, `checks` what it must mean, `loading` reads it with the files it names, `design`
-makes the runs.
+`model` defines the content of a study file and `checks` its rules; `loading` reads a study with its system and
+workload files; `design` creates the runs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Predicting one configuration from another: from few servers or small ones, many or big ones."""
+"""Checks and describes the prediction of one configuration from another, with more servers or larger hosts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def across_faults(study: Study) -> Iterator[Fault]:
-    """Yield the faults of a study's prediction: factors, levels, the service."""
+    """Yield the faults of a study's prediction: unknown factors, levels or services, or a target that is not larger."""
     given = study.study.predict
     if given is None:
         return
@@ -74,7 +74,7 @@ def _servers(study: Study, place: dict[str, str]) -> int:
 
 
 def _cpus(study: Study, place: dict[str, str]) -> float | None:
-    """Return the CPUs of each host of the service; None if the hosts have none of their own, or different numbers."""
+    """Return the CPU limit of each host of the service; None if hosts have no limit, or different limits."""
     assert study.study.predict is not None
     system = study.system_with(place)
     sizes = _sizes(system)
@@ -83,7 +83,7 @@ def _cpus(study: Study, place: dict[str, str]) -> float | None:
 
 
 def _sizes(system: SystemFile) -> dict[str, float]:
-    """Return the CPUs of the hosts that have some of their own."""
+    """Return the CPU limits of the hosts that have one."""
     sized = {name: host for name, host in system.hosts.items() if isinstance(host, NamespacesHost)}
     return {name: host.cpus for name, host in sized.items() if host.cpus is not None}
 

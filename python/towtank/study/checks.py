@@ -1,4 +1,4 @@
-"""Checks of the meaning of a study file: levels of load, paths of overrides, transactions of objectives."""
+"""Checks of the content of a study file: load levels, override paths, and transactions of objectives."""
 
 from __future__ import annotations
 
@@ -23,29 +23,29 @@ from towtank.treecheck import validate_tree
 from towtank.workload.loading import check_workload
 from towtank.yamlfile import Document, Node, Path_, did_you_mean, fault_at
 
-# More runs than this are a slip of the pen: at half a minute each they take a month.
+# A design with more runs than this is assumed to be a typing error: at half a minute each they take a month.
 RUNS_AT_MOST = 100_000
 
 
 class StudyCheck:
-    """Checks one study file, with the files it names as far as these could be read.
+    """Checks one study file together with the system and workload files that it names, if they could be read.
 
     Parameters
     ----------
     study : StudyFile
-        The study, as far as its form is right.
+        Content of the study file that has the right form.
     tree : Node
-        Its tree with the places, without the parts that are wrong in form.
+        Tree of the file with source positions, without parts of the wrong form.
     written : Node
-        Its whole tree, with the parts that are wrong in form.
+        Complete tree of the file, including parts of the wrong form.
     system, workload : Document or None
-        The files it names; None if they could not be read.
+        Documents of the system and workload files; None if a file could not be read.
     system_is_right, workload_is_right : bool
-        Whether they are without faults of their own; only then values of overrides can be judged.
+        Whether the system and the workload have no faults; values of overrides are checked only then.
     levels : mapping of str to sequence of str
-        Levels of each factor, those of all presets together.
+        Levels of each factor, collected over all presets.
     loads : Levels
-        Loads of the runs, those of all presets together.
+        Loads of the runs, collected over all presets.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class StudyCheck:
                 yield self._at((*path, index), f"must be a level not given before, got {units.shown(level)} again")
 
     def _load(self) -> Iterator[Fault]:
-        """Check that the amount of load comes from one place, and fits the kind."""
+        """Check that exactly one key sets the amount of load, and that the key fits the kind of load."""
         load = self.study.load
         if isinstance(load, FindLimit):
             if isinstance(load.stages.steady, SteadyUntil):
@@ -142,7 +142,7 @@ class StudyCheck:
         yield from self._stages(load)
 
     def _stages(self, load: Load) -> Iterator[Fault]:
-        """Check that the stages come from one place."""
+        """Check that the stages are given exactly once: by `stages`, `schedule` or `trace`."""
         if load.trace is not None and load.kind == "closed":
             yield self._at(("load", "trace"), "must not be given with closed load", key=True)
         whole = next((name for name in ("schedule", "trace") if self._is_written(name)), None)
@@ -156,13 +156,13 @@ class StudyCheck:
             yield from check_schedule(load, load.schedule, self._group_names(), self._at)
 
     def _is_written(self, name: str) -> bool:
-        """Return True if the load has a key, be its value right or wrong."""
+        """Return True if the load has a key, whether its value is valid or not."""
         load = self.written.child("load")
         value = load.child(name) if load is not None else None
         return value is not None and value.value is not None
 
     def _group_names(self) -> list[str] | None:
-        """Return the names of the groups of the workload; None if they are not known."""
+        """Return the names of the user groups in the workload; None if they are not known."""
         return _keys_of(self.workload, "groups")
 
     def _ramps(self, load: Load, stages: Stages) -> Iterator[Fault]:
@@ -180,7 +180,7 @@ class StudyCheck:
             yield self._at(("factors",), f"must make at most {RUNS_AT_MOST} runs, got {runs} instead", key=True)
 
     def _overrides(self) -> Iterator[Fault]:
-        """Check that paths exist, and that values fit there."""
+        """Check that override paths exist and that their values are valid there."""
         yield from self._overrides_in(self.tree.child("overrides"))
         factors = self.tree.child("factors")
         for name in self.study.factors:
@@ -251,20 +251,20 @@ class StudyCheck:
 
 
 def _stands(node: Node | None, path: Path_) -> bool:
-    """Return True if a path below a node has a value."""
+    """Return True if a node exists at a path below a node."""
     for part in path:
         node = node.child(part) if node is not None else None
     return node is not None
 
 
 def _keys_of(document: Document | None, section: str) -> list[str] | None:
-    """Return the names in a section of a file; None if they are not known."""
+    """Return the keys of a section of a file; None if they are not known."""
     node = document.root.child(section) if document is not None else None
     return list(node.value) if node is not None and isinstance(node.value, dict) else None
 
 
 def _wrong_level(name: str, level: object) -> str | None:
-    """Describe the fault of a level of load; None for a right level."""
+    """Return the error message for an invalid load level; None for a valid level."""
     if name == "users":
         if isinstance(level, bool) or not isinstance(level, int) or not 1 <= level <= 10_000_000:
             return f"must be a whole number of users from 1, got {units.shown(level)} instead"

@@ -1,4 +1,4 @@
-"""Checks of the claims of a study: factors, levels and quantities that exist, and a form that fits."""
+"""Checks of the claims of a study: known factors, levels and quantities, and a valid form."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from towtank.yamlfile import Path_, did_you_mean
 
 ALL = "all"
 ENDS = ("first", "last", "lowest", "highest")
-"""Words for levels; a level that is called so comes before the word."""
+"""Keywords that stand for levels; a level with the same name takes precedence over the keyword."""
 Wrong = tuple[Path_, str, bool]
 
 
@@ -21,13 +21,13 @@ class ClaimsCheck:
     Parameters
     ----------
     claims : sequence of Claim
-        Claims that are right in form.
+        Claims of valid form.
     levels : mapping of str to sequence of str
-        Levels of each factor, those of all presets together: a claim may be about one that this preset leaves out.
+        Levels of each factor, collected over all presets: a claim may name a level that this preset leaves out.
     names : Names
         Transactions, services and hosts of the study.
     is_written : function
-        Whether something stands at a path of the file, be it right or wrong in form.
+        Returns whether the study file has a value at a path, valid or not.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class ClaimsCheck:
         self.is_written = is_written
 
     def wrongs(self) -> Iterator[Wrong]:
-        """Yield the place and text of each fault, and whether it is about the key."""
+        """Yield the path and message of each fault, and whether the fault concerns the key."""
         for index, claim in enumerate(self.claims):
             at: Path_ = ("claims", index)
             yield from self._form(claim, at)
@@ -119,7 +119,7 @@ class ClaimsCheck:
                 yield (*at, key, given.over), "must not be named here: all its levels are compared", True
 
     def _left_out(self, given: AnyMeasure, at: Path_) -> Iterator[Wrong]:
-        """Yield factors of several levels that a claim does not mention: its runs are not determined."""
+        """Yield a fault if `at` leaves out a factor of several levels: the runs to compare are then ambiguous."""
         over = given.over if isinstance(given, CourseMeasure) else None
         open_ = [
             name for name, levels in self.levels.items() if len(levels) > 1 and name not in given.at and name != over
@@ -135,7 +135,7 @@ class ClaimsCheck:
         try:
             unit = "" if kind == RATIO or given.per else unit_of(read_metric(given.of))
         except ValueError:
-            return  # reported already, and the unit is not known
+            return  # reported by `_measure` already, and the unit is not known
         try:
             holds = read_holds(kind, claim.holds, unit)
         except ValueError as error:
@@ -147,7 +147,7 @@ class ClaimsCheck:
                     yield at, self._no_level(given.over, level), False
 
     def _is_several(self, factor: str, written: str | list[str] | None) -> bool:
-        """Return True if more than one level is given; `all` may be the name of a level."""
+        """Return True if more than one level is given, by a list or by `all` (unless a level is named `all`)."""
         return isinstance(written, list) or (written == ALL and ALL not in self.levels.get(factor, ()))
 
     def _is_level(self, factor: str, level: str) -> bool:

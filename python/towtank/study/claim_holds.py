@@ -20,13 +20,13 @@ _READERS = {"s": units.duration, "/s": units.rate, "B": units.size, "B/s": units
 
 @dataclass(frozen=True)
 class Bounds:
-    """Bounds of a number; a bound that is left open is infinite."""
+    """Lower and upper bound of a number; an open bound is infinite."""
 
     low: float
     high: float
 
     def verdict(self, low: float | None, high: float | None) -> bool | None:
-        """Return True for an interval wholly within, False for one wholly outside; None if it crosses or is missing."""
+        """Return True for an interval within the bounds, False for one outside; None if unknown or crossing."""
         if low is None or high is None:
             return None
         if self.low <= low and high <= self.high:
@@ -36,14 +36,14 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Direction:
-    """A trend must be this: one of `DIRECTIONS`."""
+    """Required direction of a trend: one of `DIRECTIONS`."""
 
     name: str
 
 
 @dataclass(frozen=True)
 class AtLevels:
-    """Levels of which the place must be one; without levels, any level but the outermost."""
+    """Levels at which the extreme must occur; an empty tuple means any level except the first and last."""
 
     levels: tuple[str, ...]
 
@@ -52,21 +52,21 @@ Holds = Bounds | Direction | AtLevels
 
 
 def read_holds(kind: str, text: str, unit: str = "") -> Holds:
-    """Read the condition on a measure.
+    """Read the condition of a claim.
 
     Parameters
     ----------
     kind : str
-        Kind of the measure.
+        Kind of the measure, such as `ratio` or `trend`.
     text : str
-        Text as written.
+        Condition as written in the study file.
     unit : str
-        Unit of the bounds, as `claim_metrics.unit_of` gives it.
+        Unit of the bounds, as returned by `claim_metrics.unit_of`.
 
     Raises
     ------
     ValueError
-        If it is not what such a measure can be.
+        If the text is not a valid condition for this kind of measure.
 
     Examples
     --------

@@ -1,10 +1,10 @@
-"""Quantities that claims are about: the words of objectives, or paths of the summary of a run.
+"""Quantities of claims: the metrics of objectives, or paths in the summary of a run.
 
 p95 of search               transactions.search.response_time_s.p95
 mean of search in ramp_up   transactions.search.phases.ramp_up.mean_s
 throughput                  throughput_per_s
-tiers.database.cpus_used    as it stands
-hosts.*.disks.*.read_bytes_per_s    the sum over all of them
+tiers.database.cpus_used    the value at this path of the summary
+hosts.*.disks.*.read_bytes_per_s    the sum over all hosts and disks
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from towtank.study.objectives import METRICS, PHASES, STORED, TIMES
 from towtank.yamlfile import did_you_mean
 
 LOAD = "load"
-"""The divisor that is the load asked for: users, or arrivals. [1, 1/s]"""
+"""Divisor `load`: the requested users or arrival rate. [1, 1/s]"""
 EACH = "*"
 _WORDS = re.compile(r"(?P<metric>[a-z][\w.]*)(?:\s+of\s+(?P<transaction>[A-Za-z][\w-]*))?(?:\s+in\s+(?P<phase>\w+))?")
 _DISK = (
@@ -25,12 +25,12 @@ _DISK = (
     *("utilization", "queue_length", "free_bytes_least", "free_inodes_least"),
 )
 _EARLIER_STORED = {"told": "acknowledged"}
-"""Names that earlier versions gave to counts in `stored` of a summary."""
+"""Earlier names of counts in `stored` of a summary, with their present names."""
 _STORED = ("acknowledged", "removed", "uncertain", "read", "found", *(name.removeprefix("stored.") for name in STORED))
 _TCP = ("listen_overflows", "listen_drops", "retransmits", "needless_retransmits", "timeouts", "probe_recoveries")
 _NETWORK = ("receive_bytes_per_s", "transmit_bytes_per_s", "receive_packets_per_s", "transmit_packets_per_s")
 
-# Forms of paths: `<transaction>` and so on stand for names; the last part is a number or an estimate.
+# Allowed paths: `<transaction>` and other placeholders stand for names; the last part is a number or an estimate.
 _FORMS: tuple[str, ...] = (
     *("throughput_per_s", "request_throughput_per_s", "users.mean", "errors.share", "limit"),
     *(f"{kind}.{time}" for kind in ("response_time_s", "exchange_time_s") for time in TIMES),
@@ -87,7 +87,7 @@ _FORMS: tuple[str, ...] = (
 
 @dataclass(frozen=True)
 class Names:
-    """Names that the parts of a path may have; None if they are not known and any name is allowed."""
+    """Names that a path may contain, by kind; None if they are not known and any name is allowed."""
 
     transactions: Sequence[str] | None = None
     services: Sequence[str] | None = None
@@ -96,7 +96,7 @@ class Names:
     kinds: Sequence[str] | None = None
 
     def of(self, place: str) -> Sequence[str] | None:
-        """Return the names allowed at a place of a form."""
+        """Return the names allowed for a placeholder; None if any name is allowed."""
         known: dict[str, Sequence[str] | None] = {
             "transaction": self.transactions,
             "service": self.services,
@@ -114,7 +114,7 @@ def read_metric(text: str) -> tuple[str, ...]:
     Raises
     ------
     ValueError
-        If it is neither in the words of objectives nor a path of a summary.
+        If the text is neither a metric of objectives nor a path in a summary.
 
     Examples
     --------
@@ -135,12 +135,12 @@ def read_metric(text: str) -> tuple[str, ...]:
 
 
 def _present(path: tuple[str, ...]) -> tuple[str, ...]:
-    """Return a path with the present name of its last part."""
+    """Return a path in which an earlier name of a stored count is replaced by its present name."""
     return (*path[:-1], _EARLIER_STORED.get(path[-1], path[-1])) if path[0] == "stored" else path
 
 
 def _near(path: tuple[str, ...]) -> str:
-    """Suggest a form with the same beginning, or a word, that resembles the text."""
+    """Suggest a metric or path that resembles an unknown path."""
     forms = [
         ".".join(mine if part.startswith("<") else part for mine, part in zip(path, form, strict=True))
         for form in _SPLIT_FORMS
@@ -150,7 +150,7 @@ def _near(path: tuple[str, ...]) -> str:
 
 
 def wrong_names(path: tuple[str, ...], names: Names) -> list[str]:
-    """Return the faults of the names in a path; none for known names, or if the names of their kind are not known."""
+    """Return a message for each unknown name in a path; names of an unknown kind are not checked."""
     found = []
     form = next(form for form in _SPLIT_FORMS if _fits(path, form))
     for part, place in zip(path, form, strict=True):
@@ -163,9 +163,9 @@ def wrong_names(path: tuple[str, ...], names: Names) -> list[str]:
 
 
 def unit_of(path: tuple[str, ...]) -> str:
-    """Return the unit of a quantity: `s`, `/s`, `B`, `B/s`, or nothing for numbers and shares."""
+    """Return the unit of a quantity: `s`, `/s`, `B`, `B/s`, or an empty string for numbers and shares."""
     if path[0] == "services":
-        return ""  # what its own metrics count is known by their names only
+        return ""  # the unit of a service's own metric is not known
     last = path[-1] if path[-1] not in TIMES else "response_time_s"
     for end, unit in (("bytes_per_s", "B/s"), ("_s_per_s", ""), ("per_s", "/s"), ("_bytes", "B"), ("_s", "s")):
         if last.endswith(end):
@@ -174,7 +174,7 @@ def unit_of(path: tuple[str, ...]) -> str:
 
 
 def _path_of_words(text: str, metric: str, transaction: str | None, phase: str | None) -> tuple[str, ...]:
-    """Return the path that words stand for."""
+    """Return the path of a metric of objectives, such as `p95 of search in ramp_up`."""
     about = ("transactions", transaction) if transaction else ()
     if phase is None:
         if metric == "throughput":
@@ -197,7 +197,7 @@ def _path_of_words(text: str, metric: str, transaction: str | None, phase: str |
 
 
 def _split(text: str) -> tuple[str, ...]:
-    """Split a path at its points; names of metrics of services have points and braces of their own."""
+    """Split a path at its dots; names of service metrics may contain dots and braces."""
     parts = text.split(".")
     if parts[0] == "services" and len(parts) > 3:
         return (parts[0], parts[1], ".".join(parts[2:-1]), parts[-1])
@@ -207,7 +207,7 @@ def _split(text: str) -> tuple[str, ...]:
 
 
 def _fits(path: tuple[str, ...], form: tuple[str, ...]) -> bool:
-    """Return True if a path has a form."""
+    """Return True if a path matches a form."""
     return len(path) == len(form) and all(
         bool(part) if place.startswith("<") else part == place for part, place in zip(path, form, strict=True)
     )

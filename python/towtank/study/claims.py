@@ -1,8 +1,8 @@
-"""Claims: what a reference says of such systems, and what of the runs would confirm or refute it.
+"""Claims: statements of a reference about comparable systems, and the measures that confirm or refute them.
 
-A claim is tested in kind, by a direction, a ratio or a place, never by the absolute figures of other machines. Its
-measure is one of six: a value, a ratio, a difference, a trend over the levels of a factor, or the level at which
-something is highest or lowest.
+A claim is tested by a direction, a ratio or a level, never by the absolute figures of other machines. Its measure is
+one of six kinds: a value, a ratio, a difference, a trend over the levels of a factor, or the level at which a quantity
+is highest or lowest.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from towtank.fields import FileModel, Name, Share, Text
 Comparison = tuple[str, ...]
 VALUE, RATIO, DIFFERENCE, TREND, HIGHEST, LOWEST = "value", "ratio", "difference", "trend", "highest", "lowest"
 QUANTITIES: Comparison = (VALUE, RATIO, DIFFERENCE)
-"""Measures that are a number."""
+"""Kinds of measures that yield a number."""
 COURSES: Comparison = (TREND, HIGHEST, LOWEST)
-"""Measures that look at all levels of a factor."""
+"""Kinds of measures that compare all levels of a factor."""
 MEASURES = (*QUANTITIES, *COURSES)
 
 

@@ -1,4 +1,4 @@
-"""A study as plain data, for the manifest of its results."""
+"""Describes a study as plain data, for the manifest of its results."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def describe(study: Study) -> dict[str, Any]:
-    """Return everything that the analysis and the report need to know; quantities in SI units."""
+    """Return the description of a study that the analysis and the report need; quantities in SI units."""
     file = study.study
     workload = _workload_in_force(study)
     pinning = file.pinning
@@ -53,7 +53,7 @@ def describe(study: Study) -> dict[str, Any]:
 
 
 def _workload_in_force(study: Study) -> WorkloadFile:
-    """Return the workload with the parameters that hold for all runs."""
+    """Return the workload with the parameters that apply to all runs."""
     parameters = study.parameters_with({})
     return (study.workload.with_parameters(parameters) if parameters else study.workload).file
 
@@ -86,7 +86,7 @@ def _whole(value: float) -> float:
 
 
 def stages(study: Study) -> list[dict[str, Any]]:
-    """Return the stages of a run; a ramp with a time for each user has `each_s` in place of `duration_s`."""
+    """Return the stages of a run; a ramp with a time per user has `each_s` in place of `duration_s`."""
     written = study.study.load.stages
     if written is None:
         kept = ("name", "phase", "duration_s")
@@ -108,7 +108,7 @@ def stages(study: Study) -> list[dict[str, Any]]:
 
 
 def mix(workload: WorkloadFile) -> list[dict[str, Any]]:
-    """Return the mix of every group, one row for each transaction."""
+    """Return the transaction mix of every group, one row per transaction."""
     return [
         {"group": name, "share": group.share, "transaction": transaction, "weight": weight}
         for name, group in workload.groups.items()
@@ -137,9 +137,9 @@ def _workload(study: Study, workload: WorkloadFile) -> dict[str, Any]:
 
 
 def _system(study: Study) -> dict[str, Any]:
-    """Return the hosts, services and targets; sizes and durations of settings with their units, as people read them.
+    """Return the hosts, services and targets; sizes and durations in settings keep their units, for display.
 
-    Copies of hosts stand one by one, with all that is on them; `copies` has the names that they are copies of.
+    Replicated hosts are listed individually with their services; `copies` maps each to the name of its template.
     """
     system = study.system
     services = {}

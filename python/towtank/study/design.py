@@ -1,7 +1,7 @@
-"""The design of a study: a full factorial, each repetition a block of its own, runs in random order within a block.
+"""Design of a study: a full factorial; each repetition is a block whose runs are executed in random order.
 
-Blocks let slow changes of the machine fall on all combinations alike; the random order within a block keeps them from
-looking like an effect of a factor.
+Blocks distribute slow changes of the machine evenly over all combinations of levels; the random order within a block
+prevents such changes from being mistaken for the effect of a factor.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from towtank.workload.loading import Workload
 
 LOAD_FACTORS = ("users", "rate")
-# Seeds stay whole numbers in every reader of JSON, also those that know floats only.
+# A seed must be exactly representable as a float, because some JSON readers have no integers.
 _SEED_BITS = 53
 
 
@@ -44,9 +44,9 @@ class Factor:
     levels : tuple of str
         Names of its levels.
     overrides : tuple of dict
-        Values that each level sets, by path.
+        Overrides that each level applies, by path.
     numeric : tuple of float or None
-        The levels as numbers; None if any of them is no number.
+        The levels as numbers; None if a level is not a number.
     """
 
     name: str
@@ -69,13 +69,13 @@ class RunSpec:
     run : str
         Name of the run and of its folder, `r001` and so on.
     index : int
-        Its place in the order of runs, from 1.
+        Position in the order of runs, from 1.
     repetition : int
-        Number of its repetition, from 1.
+        Number of the repetition, from 1.
     factors : dict of str to str
-        Names of the levels.
+        Level of each factor.
     overrides : dict
-        Values that the study and the levels set, by path.
+        Overrides of the study and of the levels, by path.
     users : int or None
         Users at the highest level of the run; None for open load.
     rate : float or None
@@ -102,22 +102,22 @@ class RunSpec:
 
     @property
     def system(self) -> SystemFile:
-        """The system with the settings of this run."""
+        """System with the settings of this run."""
         return self.study.system_with(self.factors)
 
     @property
     def settings(self) -> dict[str, dict[str, Any]]:
-        """Configuration in force per service."""
+        """Effective configuration of each service."""
         return {name: service.configuration for name, service in self.system.services.items()}
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Values of parameters of the workload that this run changes."""
+        """Values of the workload parameters that this run changes."""
         return self.study.parameters_with(self.factors)
 
     @property
     def events(self) -> dict[str, Event]:
-        """Events of the system in this run, by name."""
+        """Events of this run, by name."""
         return self.study.events_with(self.factors)
 
     @property
@@ -128,7 +128,7 @@ class RunSpec:
 
     @property
     def search(self) -> dict[str, Any] | None:
-        """Search for the limit that the run makes; None if its levels are given."""
+        """Search for the limit in this run; None if the load levels are given."""
         load = self.study.study.load
         return load.document() if isinstance(load, FindLimit) else None
 
@@ -155,25 +155,25 @@ class RunSpec:
         threads: int,
         cpus: list[int],
     ) -> dict[str, Any]:
-        """Make the engine's plan.
+        """Build the plan that the engine executes.
 
         Parameters
         ----------
         out : Path or str
-            Folder for what the engine records.
+            Folder into which the engine writes its records.
         targets : mapping of str to list of str
-            Addresses `host:port` by name of service.
+            Addresses `host:port` of each service.
         exports : mapping
-            Files that services offer to workloads, by service and name.
+            Files that services export to workloads, by service and name.
         threads : int
-            Load threads.
+            Number of load threads.
         cpus : list of int
-            CPUs of the load threads; empty: not pinned.
+            CPUs of the load threads; if empty, they are not pinned.
 
         Raises
         ------
         StudyError
-            If a target or an export the workload asks for is not there.
+            If a target or an export that the workload uses is missing.
         """
         return {
             **self._head(out, threads, cpus),
@@ -191,12 +191,12 @@ class RunSpec:
         *,
         cpus: list[int],
     ) -> dict[str, Any]:
-        """Make the engine's plan to read back everything that was confirmed to users as stored.
+        """Build the plan with which the engine reads back all items that were acknowledged as stored.
 
         Parameters
         ----------
         kind : str
-            Kind of things, as the workload names it.
+            Kind of stored items, as named in the workload.
         keys : Path
             CSV file with the column `key`.
         out, targets, exports, cpus
@@ -248,12 +248,12 @@ class RunSpec:
 
 
 def _placed(target: Target, addresses: Mapping[str, list[str]]) -> list[tuple[str, str]]:
-    """Return each address of a target with the service it is of."""
+    """Return each address of a target with the service that listens there."""
     return [(service, address) for service in target.all_services for address in addresses.get(service, ())]
 
 
 def design(study: Study) -> list[RunSpec]:
-    """Make the list of runs in their order."""
+    """Return the runs of a study in the order of execution."""
     file = study.study
     cells = list(itertools.product(*(range(len(factor.levels)) for factor in study.factors)))
     shuffler = random.Random(f"{file.seed}/order")
@@ -268,7 +268,7 @@ def design(study: Study) -> list[RunSpec]:
 
 
 def _parts(study: Study, cells: list[tuple[int, ...]]) -> list[list[tuple[int, ...]]]:
-    """Return all cells in blocks; if one configuration is predicted from another, the runs of the other come first."""
+    """Return the cells in blocks; if a configuration is predicted, the cells of its source configuration come first."""
     source = {} if study.study.predict is None else study.study.predict.from_
     if not source:
         return [cells]
@@ -289,7 +289,7 @@ def _run(study: Study, index: int, repetition: int, cell: tuple[int, ...]) -> Ru
     levels = study.load_levels(names)
     closed = study.study.is_closed
     load = study.study.load
-    # A search may reach its highest level; the levels that it uses are known only while it runs.
+    # The levels of a search are not known before the run, so its upper bound is used.
     highest = amount(load.at_most) if isinstance(load, FindLimit) else max(levels)
     return RunSpec(
         run=f"r{index:03d}",
@@ -309,9 +309,9 @@ def _run(study: Study, index: int, repetition: int, cell: tuple[int, ...]) -> Ru
 
 
 def run_seed(seed: int, repetition: int, factors: dict[str, str]) -> int:
-    """Derive the seed of a run from that of the study, its repetition and its levels.
+    """Derive the seed of a run from the seed of the study, the repetition and the levels.
 
-    It does not depend on the order of runs, so that a run can be done again alone.
+    The seed does not depend on the order of runs, so that a single run can be repeated.
     """
     text = "\x1f".join([str(seed), str(repetition), *(f"{name}={level}" for name, level in sorted(factors.items()))])
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> (64 - _SEED_BITS)

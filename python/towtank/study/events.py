@@ -1,4 +1,4 @@
-"""Events of a system under load: servers end, disks fill up, networks are cut, at given times of the load."""
+"""Events during the load: servers are stopped or killed, disks fill up, networks are cut."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from towtank import units
 from towtank.fields import Duration, FileModel, Name, Size
 
 _MOMENT = re.compile(r"(?:(?P<stage>[A-Za-z][\w-]*)\s*(?:\+\s*(?P<after>.+))?|(?P<alone>[\d.].*))")
-# Events of services, and events of hosts.
+# Actions on services, and actions on hosts.
 OF_SERVICES = ("kill", "restart", "stop", "start", "pause")
 OF_HOSTS = ("cut", "fill")
 _LASTING = ("pause", "cut")
@@ -20,21 +20,21 @@ _LASTING = ("pause", "cut")
 
 @dataclass(frozen=True)
 class Moment:
-    """When something happens.
+    """Time of an event.
 
     Attributes
     ----------
     stage : str or None
-        Name or phase of a stage, from whose start the time counts; None for the start of the load.
+        Name or phase of the stage from whose start the time counts; None for the start of the load.
     after_s : float
-        Time since then. [s]
+        Time since the start of the stage or the load. [s]
     """
 
     stage: str | None
     after_s: float
 
     def words(self) -> str:
-        """Return the text as in a file."""
+        """Return the time as written in a study file."""
         after = units.format_duration(self.after_s)
         if self.stage is None:
             return after
@@ -47,7 +47,7 @@ def read_moment(value: object) -> Moment:
     Raises
     ------
     ValueError
-        If it is none of these.
+        If the text has none of these forms.
 
     Examples
     --------
@@ -105,7 +105,7 @@ class Event(FileModel):
 
     @model_validator(mode="after")
     def _whole(self) -> Event:
-        """Check that an event has the keys it needs, and none without effect."""
+        """Check that an event has all keys that its action needs, and no others."""
         of_service = self.do in OF_SERVICES
         needed = {"service"} if of_service else {"host", "disk"} if self.do == "fill" else {"host"}
         allowed = needed | {"for"} if self.do in (*_LASTING, "restart", "fill") else set(needed)
@@ -128,7 +128,7 @@ class Event(FileModel):
         return str(self.service or self.host)
 
     def document(self, name: str) -> dict[str, Any]:
-        """Return the entry of manifests and of events of a run, in SI units."""
+        """Return the entry in manifests and in the recorded events of a run, in SI units."""
         document = {
             "name": name,
             "do": self.do,
@@ -144,7 +144,7 @@ class Event(FileModel):
 
     @property
     def leave_bytes(self) -> int | None:
-        """Bytes that a full disk has left; None if its bytes are not used up."""
+        """Free space that `fill` leaves on a disk; None if the event does not limit bytes. [B]"""
         return 0 if self.do == "fill" and self.leave is None and self.leave_files is None else self.leave
 
 

@@ -1,4 +1,4 @@
-"""Reading studies: the three files, presets, changes from the command line; all faults of all files at once."""
+"""Reads studies: study, system and workload files, presets, and changes from the command line. Reports all faults."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ COMMAND_LINE = "<command line>"
 
 @dataclass
 class _Named:
-    """A file that a study names, as far as it could be read."""
+    """A file named by a study, as far as it could be read."""
 
     document: Document | None = None
     faults: tuple[Fault, ...] = ()
@@ -43,9 +43,9 @@ def load_study(path: Path | str, preset: str | None = None, *, changes: dict[str
     Parameters
     ----------
     path : Path or str
-        The study file.
+        Path of the study file.
     preset : str, optional
-        Name of the preset laid over it; the file as it stands by default.
+        Name of the preset to apply; without it, the file is used unchanged.
     changes : dict of str to str, optional
         Values from the command line by dotted path, as YAML: keys of the study (`load.stages.steady`), or overrides
         (`services.NAME.settings.KEY`, `parameters.NAME`).
@@ -53,7 +53,7 @@ def load_study(path: Path | str, preset: str | None = None, *, changes: dict[str
     Raises
     ------
     StudyError
-        With every fault of all three files.
+        Lists every fault of the three files.
     """
     document = yamlfile.load(path)
     tree = _with_changes(_with_preset(document, preset), changes or {})
@@ -75,7 +75,7 @@ def _presets(document: Document) -> list[str]:
 
 
 def _with_preset(document: Document, preset: str | None) -> Node:
-    """Lay a preset over the file."""
+    """Return the tree of a study file with a preset applied."""
     if preset is None:
         return document.root
     known = _presets(document)
@@ -91,7 +91,7 @@ def _with_preset(document: Document, preset: str | None) -> Node:
 
 
 def _with_changes(tree: Node, changes: dict[str, str]) -> Node:
-    """Lay changes from the command line over a tree."""
+    """Return the tree of a study with changes from the command line applied."""
     tree = tree.copy()
     for path, text in changes.items():
         parts = tuple(path.split("."))
@@ -103,7 +103,7 @@ def _with_changes(tree: Node, changes: dict[str, str]) -> Node:
 
 
 def _check_one(document: Document, tree: Node, faults: list[Fault]) -> Study | None:
-    """Check one variant of a study with the files it names; adds what is wrong."""
+    """Check one variant of a study with the files that it names; faults are appended to `faults`."""
     checked = validate_tree(tree, StudyFile)
     faults += checked.faults
     study = checked.model
@@ -143,7 +143,7 @@ def _check_one(document: Document, tree: Node, faults: list[Fault]) -> Study | N
 
 
 def _levels_anywhere(document: Document, tree: Node) -> dict[str, list[str]]:
-    """Return the levels of each factor, of this variant and of all presets, as a claim may be about any of them."""
+    """Return the levels of each factor in this variant, the file and all presets, because claims may name any."""
     presets = document.root.child("presets")
     over = [presets.child(name) for name in _presets(document)] if presets is not None else []
     found: dict[str, list[str]] = {}
@@ -158,7 +158,7 @@ def _levels_anywhere(document: Document, tree: Node) -> dict[str, list[str]]:
 
 
 def _loads_anywhere(document: Document, study: StudyFile) -> Levels:
-    """Return the loads of the runs, of this variant, of the file as it stands and of all presets."""
+    """Return the loads of the runs in this variant, the unchanged file and all presets."""
     found = Levels()
     found.add(study)
     if any(at_a_load(read_objective(text)) for text in study.objectives):
@@ -170,7 +170,7 @@ def _loads_anywhere(document: Document, study: StudyFile) -> Levels:
 
 
 def _sizing(document: Document, tree: Node, study: StudyFile) -> tuple[Document | None, list[Fault]]:
-    """Read the sizing file; the report and `towtank validate` check its content."""
+    """Read the sizing file, if any; the report and `towtank validate` check its content."""
     if study.size is None:
         return None, []
     path = document.path.parent / study.size
@@ -182,7 +182,7 @@ def _sizing(document: Document, tree: Node, study: StudyFile) -> tuple[Document 
 
 
 def _curve(document: Document, tree: Node, study: StudyFile) -> tuple[Curve | None, list[Fault]]:
-    """Read the trace that the load follows, if any; a file that cannot be read is a fault of the study."""
+    """Read the trace that the load follows, if any; an unreadable file is a fault of the study."""
     trace = study.trace
     if trace is None:
         return None, []
@@ -192,10 +192,10 @@ def _curve(document: Document, tree: Node, study: StudyFile) -> tuple[Curve | No
 
 
 def _with_curve(study: Study, curve: Curve) -> Study:
-    """Return the study with its trace, whose text is kept with those of the other files."""
+    """Return the study with its trace; the text of the trace is kept with the texts of the other files."""
     path = study.trace_path
     assert path is not None
-    # Unchanged, line ends included: its hash shows later whether the file has changed.
+    # Line ends are kept: the hash of the text shows later whether the file has changed.
     files = {**study.files, str(path): path.read_bytes().decode("utf-8")}
     return replace(study, curve=curve, files=files)
 
@@ -206,7 +206,7 @@ def _make(
     workload: Workload,
     faults: list[Fault],
 ) -> Study | None:
-    """Make a study of its parts; None if there are faults."""
+    """Build a study from its parts; None if there are faults."""
     document, tree, study = variant
     if faults:
         return None
@@ -220,7 +220,7 @@ def _make(
 
 
 def _named(document: Document, tree: Node, key: str, name: str) -> _Named:
-    """Read a file that the study names; what is wrong with reaching it is a fault of the study."""
+    """Read a file named by the study; an unreadable file is reported at the study's key."""
     path = document.path.parent / name
     try:
         named = yamlfile.load(path)
@@ -238,7 +238,7 @@ def _named(document: Document, tree: Node, key: str, name: str) -> _Named:
 
 
 def _seams(workload: Workload, system: SystemFile) -> list[Fault]:
-    """Return the targets and services that the workload names and the system must have."""
+    """Return the faults of targets and services that the workload names but the system does not have."""
     faults = target_faults(workload, system.spoken)
     services = list(system.services)
     for path, text in workload.texts():
@@ -253,12 +253,12 @@ def _seams(workload: Workload, system: SystemFile) -> list[Fault]:
 
 
 def study_path(text: str) -> Path:
-    """Find the study that a user means: a file, a folder with one, or the name of one that ships.
+    """Return the path of a study given as a file, as a folder with a study file, or as the name of a shipped study.
 
     Raises
     ------
     StudyError
-        If it is none of these.
+        If the text is none of these.
     """
     path = Path(text)
     if path.is_dir() and (path / STUDY_FILE).is_file():

@@ -59,7 +59,7 @@ class Stages(FileModel):
 
 
 def _level(value: object) -> object:
-    """Read a number of users, or a rate as text."""
+    """Check that a load level is a number of users or a rate, and return it unchanged."""
     if isinstance(value, str):
         if units.rate(value) <= 0:
             raise ValueError(f"must be a rate above 0, got {value!r} instead")
@@ -87,7 +87,7 @@ class ScheduleStage(FileModel):
 
     @property
     def amount(self) -> float | dict[str, float]:
-        """Users, or rate; 0 if neither is given. [1, 1/s]"""
+        """Users or arrival rate, in total or by group; 0 if neither is given. [1, 1/s]"""
         if self.users is not None:
             return self.users if isinstance(self.users, int) else {name: float(n) for name, n in self.users.items()}
         return 0.0 if self.rate is None else self.rate
@@ -114,7 +114,7 @@ class Trace(FileModel):
 class Load(FileModel):
     """Amount and form of the load."""
 
-    # A load of kind `find-limit` is read as `FindLimit`; the kind is here for the form in messages and tables.
+    # A load of kind `find-limit` is read as `FindLimit`; the kind is listed here for messages and reference tables.
     kind: Literal["closed", "open", "find-limit"] = Field(
         "closed",
         description="`closed`: users who wait for answers; `open`: arrivals that do not wait; `find-limit`: see below.",
@@ -218,7 +218,7 @@ Levels = Annotated[
 
 
 def _objective(value: object) -> object:
-    """Check the text of an objective, and return it as text."""
+    """Check that the text of an objective is valid, and return it unchanged."""
     if not isinstance(value, str):
         raise ValueError(f"must be an objective as 'p95 of search < 1 s', got {units.shown(value)} instead")
     read_objective(value)
@@ -300,7 +300,7 @@ class StudyFile(FileModel):
 
     @property
     def is_closed(self) -> bool:
-        """True if the load is users who wait for answers."""
+        """True if the load is closed: users wait for answers."""
         load = self.load
         return load.of == "users" if isinstance(load, FindLimit) else load.kind == "closed"
 
@@ -311,10 +311,10 @@ class StudyFile(FileModel):
 
     @property
     def settle(self) -> SettleUntil | float:
-        """Length of settle stages; 0 if the stages are listed one by one."""
+        """Length of the settle stages; 0 if the study has a schedule or a trace. [s]"""
         return 0.0 if self.load.stages is None else self.load.stages.settle
 
     @property
     def steady(self) -> SteadyUntil | float:
-        """Length of steady stages; 0 if the stages are listed one by one."""
+        """Length of the steady stages; 0 if the study has a schedule or a trace. [s]"""
         return 0.0 if self.load.stages is None else self.load.stages.steady

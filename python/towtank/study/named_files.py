@@ -1,4 +1,4 @@
-"""Files that workloads and systems name: which they are, and whether they are below the folder of who names them."""
+"""Finds the files that workloads and systems name, and refuses files outside the folders of the study."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ if TYPE_CHECKING:
     from towtank.workload.loading import Workload
 
 PERMIT = "--trust"
-"""Option that lets a study name files outside of its folder."""
+"""Option that allows a study to name files outside its folder."""
 
 
 @dataclass(frozen=True, order=True)
 class NamedFile:
-    """A file, or a folder with files, that a workload or a system names.
+    """File or folder that a workload or a system names.
 
     Attributes
     ----------
     path : Path
-        Absolute, as named: links in it are not followed.
+        Absolute path as named; symbolic links are not resolved.
     file : str
-        The file that names it.
+        Path of the file that contains the name.
     key : str
-        Keys that lead to its name there.
+        Path of the key in that file.
     leaves : bool
-        Whether its content goes to servers: sent, served or run there. That of keys and certificates does not.
+        Whether servers get the content, which is sent, served or run there. Keys and certificates stay local.
     """
 
     path: Path
@@ -43,7 +43,7 @@ class NamedFile:
 
 
 def files_of_study(workload: Workload, systems: Iterable[SystemFile], system_file: Path) -> list[NamedFile]:
-    """List the files that a workload, and the systems of all runs made of one file, name."""
+    """Return the files named by a workload and by the systems of all its runs."""
     named = [*files_of_workload(workload)]
     for system in systems:
         named += files_of_system(system, system_file)
@@ -51,7 +51,7 @@ def files_of_study(workload: Workload, systems: Iterable[SystemFile], system_fil
 
 
 def files_of_workload(workload: Workload) -> Iterator[NamedFile]:
-    """Yield rows of data, and files that requests send; files that a system exports are those of the system."""
+    """Yield the data files and request bodies that a workload names; files that a system exports are not included."""
     file, folder = str(workload.document.path), workload.folder
     for name, pool in workload.file.data.items():
         if pool.csv is not None and not templates.exports(pool.csv):
@@ -63,7 +63,7 @@ def files_of_workload(workload: Workload) -> Iterator[NamedFile]:
 
 
 def files_of_system(system: SystemFile, path: Path) -> Iterator[NamedFile]:
-    """Yield scripts, users, folders that are served, exports, certificates and keys that a system file names."""
+    """Yield the files and folders that a system file names: scripts, users, served folders, exports, certificates."""
     folder = path.parent
 
     def named(text: str, *keys: str, leaves: bool = True) -> NamedFile:
@@ -91,13 +91,13 @@ def files_of_system(system: SystemFile, path: Path) -> Iterator[NamedFile]:
 
 
 def leads_out(named: NamedFile, folder: Path) -> Path | None:
-    """Return the place outside the allowed folders that a named file, or a file in a named folder, leads to; else None.
+    """Return the first path outside the allowed folders that a named file, or a link in a named folder, resolves to.
 
     Parameters
     ----------
     named : NamedFile
     folder : Path
-        Folder of the study. The folder of the file which names it is allowed too: studies may share a workload.
+        Folder of the study. The folder of the naming file is allowed too, because studies may share a workload.
     """
     allowed = [folder.resolve(), Path(named.file).parent.resolve()]
     for path in (named.path, *_links_below(named.path)):
@@ -108,18 +108,18 @@ def leads_out(named: NamedFile, folder: Path) -> Path | None:
 
 
 def _links_below(path: Path) -> Iterator[Path]:
-    """Yield the links in a folder, which servers of files follow."""
+    """Yield the symbolic links in a folder, because file servers follow them."""
     for place, folders, files in os.walk(path):
         yield from (link for name in (*folders, *files) if (link := Path(place, name)).is_symlink())
 
 
 def refuse_outside(named: Iterable[NamedFile], folder: Path) -> None:
-    """Refuse files whose content would leave, and that lie neither below a folder nor below the file that names them.
+    """Refuse files whose content is sent to servers and that lie outside the folders of the study and the naming file.
 
     Raises
     ------
     StudyError
-        With each of them.
+        Lists each refused file.
     """
     found = [(file, leads_out(file, folder)) for file in named if file.leaves]
     faults = [

@@ -1,4 +1,4 @@
-"""Loads at which objectives must hold: one that no run of the study has is refused."""
+"""Checks the loads of objectives: an objective at a load that no run has is refused."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from towtank.study.shares import share_of
 
 @dataclass
 class Levels:
-    """Loads of the runs of a study, of all its presets together.
+    """Loads of the runs of a study, collected over all its presets.
 
     Attributes
     ----------
     users : set of float
-        [1]
+        Numbers of users. [1]
     rates : set of float
-        [1/s]
+        Arrival rates. [1/s]
     shares : set of float
         Shares of the limit that a pilot run finds. [1]
     unknown : bool
-        Whether some loads are known only from runs: of a search, or of a trace.
+        Whether some loads are known only after a run: in a search, or with a trace.
     """
 
     users: set[float] = field(default_factory=set)
@@ -47,7 +47,7 @@ class Levels:
         self.shares.update(share for share in map(share_of, written) if share is not None)
 
     def wrong(self, objective: Objective) -> str | None:
-        """Describe the loads of the study if the load of an objective is none of them; None if it may be one."""
+        """Return a message if no run has the load of an objective; None if a run has it or may have it."""
         if self.unknown:
             return None
         if objective.of_limit is not None:
@@ -67,18 +67,18 @@ class Levels:
             *(units.format_rate(level) for level in sorted(self.rates)),
             *(f"{100 * share:g} % of the limit" for share in sorted(self.shares)),
         ]
-        if not allowed:  # what is wrong with the load is reported of the load
+        if not allowed:  # an invalid load is reported at the key of the load
             return None
         return f"must be at a load of a run ({', '.join(allowed)}), got {text} instead"
 
 
 def at_a_load(objective: Objective) -> bool:
-    """Return True if an objective must hold at one load only."""
+    """Return True if an objective applies to one load only."""
     return any(load is not None for load in (objective.users, objective.rate, objective.of_limit))
 
 
 def _number(level: object) -> float | None:
-    """Return a level as a number; None if it is a share, or wrong."""
+    """Return a level as a number; None if it is a share or invalid."""
     if isinstance(level, bool):
         return None
     if isinstance(level, int | float):

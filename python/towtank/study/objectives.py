@@ -1,4 +1,4 @@
-"""Objectives: what the system should reach, as text that people write.
+"""Objectives: required response times, throughputs and error shares, in the text form of study files.
 
 p95 of search < 1 s
 mean < 500 ms at 300 users
@@ -21,10 +21,10 @@ from towtank.yamlfile import did_you_mean
 
 TIMES = ("mean", "min", "p50", "p90", "p95", "p99", "p99.9", "max")
 STORED = ("stored.lost", "stored.different", "stored.unreadable", "stored.unread")
-"""Counts of things that were confirmed to users as stored, by their fate after the run."""
+"""Counts of acknowledged stored items by the result of the read-back after the run."""
 METRICS = (*TIMES, "throughput", "errors", *STORED)
 PHASES = ("ramp_up", "settle", "steady", "ramp_down")
-"""Phases that an objective may be about."""
+"""Phases that an objective may apply to."""
 # The engine records one interval per second.
 _LEAST_WINDOW_S = 1.0
 _FORM = re.compile(
@@ -46,7 +46,7 @@ class Objective:
     Attributes
     ----------
     text : str
-        Text as written.
+        Text of the objective as written.
     metric : str
         One of `METRICS`.
     transaction : str or None
@@ -56,15 +56,15 @@ class Objective:
     value : float
         Limit in the base unit of the metric: seconds, one per second, or a ratio.
     users : int or None
-        Level at which it must hold; None for every level.
+        Number of users at which the objective must hold; None for every load.
     rate : float or None
-        Level of an open load at which it must hold; None for every level. [1/s]
+        Arrival rate at which the objective must hold; None for every load. [1/s]
     phase : str or None
-        One of `PHASES`; None for the window that is analysed, or with `every_s` for the steady stages as asked.
+        One of `PHASES`; None for the analysed interval or, with `every_s`, for the steady stages as planned.
     every_s : float or None
-        Length of the windows in each of which it must hold; None for the whole. [s]
+        Length of the windows, in each of which the objective must hold; None for the whole interval. [s]
     of_limit : float or None
-        Level at which it must hold as a share of the limit that a pilot run finds. [1]
+        Load at which the objective must hold, as a share of the limit found by a pilot run. [1]
     """
 
     text: str
@@ -79,12 +79,12 @@ class Objective:
     of_limit: float | None = None
 
     def resolved(self, users_at: Callable[[float], int]) -> Objective:
-        """Return the objective with users in place of a share of the limit.
+        """Return the objective with a number of users in place of a share of the limit.
 
         Parameters
         ----------
         users_at : callable
-            Users at a share of the limit.
+            Returns the number of users at a share of the limit.
         """
         return self if self.of_limit is None else replace(self, users=users_at(self.of_limit))
 
@@ -99,7 +99,7 @@ def read_objective(text: str) -> Objective:
     Raises
     ------
     ValueError
-        If it is none; the message shows the form.
+        If the text is not an objective; the message shows the form.
 
     Examples
     --------
@@ -134,7 +134,7 @@ def read_objective(text: str) -> Objective:
 
 
 def _reader(metric: str) -> Callable[[str], float]:
-    """Return the function that reads the value of a metric."""
+    """Return the function that reads the limit value of a metric."""
     if metric in STORED:
         return _count
     return {"throughput": units.rate, "errors": units.share}.get(metric, units.duration)
@@ -147,7 +147,7 @@ def _count(text: str) -> float:
 
 
 def _scopes(text: str, scopes: str) -> dict[str, str]:
-    """Read the scopes after the value: each at most once, in any order."""
+    """Read the scopes after the value; each may occur once, in any order."""
     found: dict[str, str] = {}
     at, end = 0, len(scopes.rstrip())
     while at < end:
@@ -173,7 +173,7 @@ def _phase(name: str | None) -> str | None:
 
 
 def _window(text: str | None) -> float | None:
-    """Read the length of windows; whole seconds, because the engine records one interval a second."""
+    """Read the window length; whole seconds, because the engine records one interval per second."""
     if text is None:
         return None
     length = units.duration(text)

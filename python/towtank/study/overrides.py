@@ -1,7 +1,7 @@
-"""Overrides: values of the system and the workload that a study sets by dotted path.
+"""Overrides: values of the system, the workload or an event that a study sets by dotted path.
 
-`services.NAME.settings.KEY`, `services.NAME.population.KEY` and further keys of a service; `hosts.NAME.KEY`;
-`network.KEY`; `generator.KEY`; `parameters.NAME`; `events.NAME.KEY` of the study itself.
+Paths are `services.NAME.settings.KEY`, `services.NAME.population.KEY` and further keys of a service; `hosts.NAME.KEY`;
+`network.KEY`; `generator.KEY`; `parameters.NAME`; and `events.NAME.KEY` of the study itself.
 """
 
 from __future__ import annotations
@@ -16,27 +16,27 @@ _FORMS = (
     "services.NAME.settings.KEY, services.NAME.population.KEY, hosts.NAME.KEY, network.KEY, generator.KEY, "
     "parameters.NAME or events.NAME.KEY"
 )
-# Sections of a system file with parts by name, and the word for a part.
+# Sections of a system file whose parts have names, and the word for a part in messages.
 _SECTIONS = {"services": "service", "hosts": "host"}
-# Sections that are one part of their own.
+# Sections of a system file without named parts.
 _SINGLE = ("network", "generator")
 EVENTS = "events"
 FIRST_PARTS = frozenset({*_SECTIONS, *_SINGLE, "parameters", EVENTS})
-"""First parts of paths."""
+"""Allowed first parts of override paths."""
 
 
 @dataclass(frozen=True)
 class Override:
-    """Value that a study sets.
+    """One value that a study sets by path.
 
     Attributes
     ----------
     path : tuple of str
-        Path inside the system file or the workload file.
+        Path in the system file, the workload file or the events of the study.
     value : Node
-        Value, with its place in the study.
+        Value, with its source position in the study.
     place : (int, int)
-        Line and column of the path in the study.
+        Line and column of the override in the study file.
     """
 
     path: tuple[str, ...]
@@ -45,21 +45,21 @@ class Override:
 
     @property
     def is_parameter(self) -> bool:
-        """True if it sets a parameter of the workload."""
+        """True if the override sets a parameter of the workload."""
         return self.path[0] == "parameters"
 
     @property
     def is_event(self) -> bool:
-        """True if it changes an event."""
+        """True if the override changes an event."""
         return self.path[0] == EVENTS
 
     def fault(self, message: str) -> Fault:
-        """Make a fault at the path."""
+        """Return a fault located at the override."""
         return Fault(self.value.file, *self.place, where(self.value.path), message)
 
 
 def overrides_of(node: Node | None) -> list[Override]:
-    """Return the overrides in a mapping of paths to values; none if the node is no mapping."""
+    """Return the overrides in a mapping of paths to values; an empty list if the node is not a mapping."""
     if node is None or not isinstance(node.value, dict):
         return []
     return [Override(tuple(path.split(".")), value, node.keys[path]) for path, value in node.value.items()]
@@ -68,12 +68,12 @@ def overrides_of(node: Node | None) -> list[Override]:
 def check_override(
     override: Override, system: Node | None, parameters: list[str] | None, events: list[str]
 ) -> Fault | None:
-    """Check that the target of a path exists; the value is checked once it has been set.
+    """Check that the path of an override exists; its value is checked after it has been applied.
 
     Parameters
     ----------
     system : Node or None
-        The system file; None if it could not be read, and its paths cannot be checked.
+        System file; None if it could not be read, in which case paths into it are not checked.
     parameters : list of str or None
         Names of the parameters of the workload; None if it could not be read.
     events : list of str
@@ -121,7 +121,7 @@ def _unknown_event(override: Override, events: list[str]) -> Fault | None:
 
 
 def apply_to_system(system: Node, overrides: list[Override]) -> Node:
-    """Return a system file with overrides; the tree given is not changed."""
+    """Return a copy of a system file with overrides applied."""
     tree = system.copy()
     for override in overrides:
         if not override.is_parameter and not override.is_event:
@@ -130,7 +130,7 @@ def apply_to_system(system: Node, overrides: list[Override]) -> Node:
 
 
 def apply_to_events(study: Node, overrides: list[Override]) -> Node:
-    """Return a study file with overrides of its events; the tree given is not changed."""
+    """Return a copy of a study file with overrides of its events applied."""
     tree = study.copy()
     for override in overrides:
         if override.is_event:
@@ -139,5 +139,5 @@ def apply_to_events(study: Node, overrides: list[Override]) -> Node:
 
 
 def parameters_of(overrides: list[Override]) -> dict[str, Any]:
-    """Return the values of parameters that overrides set."""
+    """Return the parameter values that overrides set, by name."""
     return {override.path[1]: override.value.plain() for override in overrides if override.is_parameter}

@@ -1,4 +1,4 @@
-"""Length of a steady stage: a time, or until throughput is known precisely enough."""
+"""Length of a steady stage: a fixed time, or until throughput is known with a given precision."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ Steady = Annotated[
 
 
 def steady_document(steady: SteadyUntil | float) -> dict[str, Any] | None:
-    """Return the length for the manifest of a run; None for a plain time."""
+    """Return the manifest entry of a precision-controlled length; None for a fixed time."""
     if not isinstance(steady, SteadyUntil):
         return None
     return {"until": steady.until, "to": steady.to, "at_most_s": steady.at_most, "at_least_s": steady.at_least}

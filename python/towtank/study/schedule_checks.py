@@ -1,4 +1,4 @@
-"""Checks of stages that a study lists one by one."""
+"""Checks of `load.schedule`: stages that a study lists individually."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from towtank.study.schedules import STEADY, total_of
 from towtank.yamlfile import did_you_mean
 
 _USERS_AT_MOST = 10_000_000
-# The engine's longest time. [s]
+# Longest time that the engine supports. [s]
 _SECONDS_AT_MOST = 1e7
 
 
 def check_schedule(
     load: Load, schedule: list[ScheduleStage], groups: list[str] | None, at: Callable[..., Fault]
 ) -> Iterator[Fault]:
-    """Check `load.schedule`.
+    """Yield the faults of `load.schedule`.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ def check_schedule(
     groups : list of str or None
         Groups of the workload; None if it could not be read.
     at : callable
-        Makes a fault of a path in the study and a message.
+        Returns a fault for a path in the study and a message.
     """
     key, other = ("users", "rate") if load.kind == "closed" else ("rate", "users")
     for index, stage in enumerate(schedule):
@@ -54,5 +54,5 @@ def check_schedule(
 
 
 def _most(schedule: list[ScheduleStage]) -> int:
-    """Return the most users, whatever the shares of the groups are."""
+    """Return the largest total number of users in any stage. [1]"""
     return max(int(total_of(stage)) for stage in schedule)

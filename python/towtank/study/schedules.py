@@ -1,4 +1,4 @@
-"""Loads with listed stages, or that follow a trace: stages of the plan, and their amounts of load."""
+"""Stages of the plan for loads with a schedule or a trace, and their amounts of load."""
 
 from __future__ import annotations
 
@@ -45,20 +45,20 @@ def split_users(total: int, shares: tuple[float, ...]) -> list[int]:
 
 
 def total_of(stage: ScheduleStage) -> float:
-    """Return the users, or the rate, of all groups. [1, 1/s]"""
+    """Return the total users, or the total arrival rate, of a stage. [1, 1/s]"""
     amount = stage.amount
     return math.fsum(amount.values()) if isinstance(amount, dict) else float(amount)
 
 
 def levels_of(load: Load, curve: Curve | None) -> tuple[float, ...]:
-    """Return the load of each steady stage, users or rates; of a trace its mean rate. [1, 1/s]"""
+    """Return the load of each steady stage, in users or arrivals; for a trace, its mean rate. [1, 1/s]"""
     if curve is not None:
         return (curve.mean_rate,)
     return tuple(total_of(stage) for stage in load.schedule or () if stage.phase == STEADY)
 
 
 def by_group(load: Load) -> bool:
-    """Return True if groups have amounts of their own: if any stage gives them by group, all stages do."""
+    """Return True if any stage gives amounts per group; the plan then gives them per group in every stage."""
     return any(isinstance(stage.amount, dict) for stage in load.schedule or ())
 
 
@@ -80,7 +80,7 @@ def _amount(load: Load, stage: ScheduleStage) -> dict[str, Any]:
 
 
 def _amounts(load: Load, stage: ScheduleStage, groups: Groups) -> dict[str, Any]:
-    """Return the amounts by group; a single number is split by the shares of the groups."""
+    """Return the amounts per group; a single number is split by the shares of the groups."""
     amount = stage.amount
     if load.kind == "closed":
         if isinstance(amount, dict):
@@ -93,7 +93,7 @@ def _amounts(load: Load, stage: ScheduleStage, groups: Groups) -> dict[str, Any]
 
 
 def trace_stages(load: Load, curve: Curve) -> list[dict[str, Any]]:
-    """Return the stages of the plan for `load.trace`: the first rate held, if asked for, then one steady stage."""
+    """Return the stages of the plan for `load.trace`: optionally one at the first rate, then one steady stage."""
     assert load.trace is not None
     stages: list[dict[str, Any]] = []
     if load.trace.settle > 0:
@@ -104,7 +104,7 @@ def trace_stages(load: Load, curve: Curve) -> list[dict[str, Any]]:
 
 
 def users_needed(stages: list[dict[str, Any]]) -> int:
-    """Return the users that closed stages need at most: of each group as many as in its largest stage."""
+    """Return the number of users that a closed load needs at most: the most of each group, summed over the groups."""
     if any("users_by_group" in stage for stage in stages):
         columns = zip(*(stage["users_by_group"] for stage in stages), strict=True)
         return sum(max(column) for column in columns)

@@ -1,4 +1,4 @@
-"""`kind: find-limit`: a load that is raised until the system fails, and lowered to the highest level that passes."""
+"""`kind: find-limit`: raises the load until the system fails, then narrows down the highest load that passes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from towtank import units
 from towtank.fields import FileModel, Share
 
 _SHARE = r"(?P<value>[\d.]+\s*%?)"
-# Conditions that may end a search, with their forms as text.
+# Conditions that may end a search, each with the pattern of its text.
 _STOPS = {
     "objective_missed": re.compile(r"\s*objective\s+missed\s*"),
     "errors": re.compile(rf"\s*errors\s*>\s*{_SHARE}\s*"),
@@ -24,12 +24,12 @@ _SHAPES = "objective missed, errors > SHARE, achieved < SHARE, or throughput gro
 
 
 def read_stop(text: str) -> tuple[str, float | None]:
-    """Read one condition of `stop_when`: its name and its share.
+    """Read one condition of `stop_when` as name and share.
 
     Raises
     ------
     ValueError
-        If it is none.
+        If the text is not a stop condition.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def _stop(value: object) -> object:
 
 
 def _amount(value: object) -> object:
-    """Read a number of users, or a rate as text."""
+    """Check that an amount is a number of users or a rate, and return it unchanged."""
     if isinstance(value, str):
         if units.rate(value) <= 0:
             raise ValueError(f"must be above 0, got {value!r} instead")
@@ -106,7 +106,7 @@ class SearchLoad(FileModel):
 
     @property
     def stops(self) -> dict[str, float | None]:
-        """Conditions by name, with their shares."""
+        """Stop conditions by name, with their shares."""
         return dict(read_stop(text) for text in self.stop_when)
 
     def document(self) -> dict[str, Any]:
@@ -129,5 +129,5 @@ class SearchLoad(FileModel):
 
 
 def amount(level: int | str) -> float:
-    """Return a level as a number: users, or arrivals. [1, 1/s]"""
+    """Return a level as a number of users or an arrival rate. [1, 1/s]"""
     return float(level) if isinstance(level, int) else units.rate(level)

@@ -1,4 +1,4 @@
-"""Checks of a search for the limit: levels that rise, failures that it can detect."""
+"""Checks of a search for the limit: rising levels, and stop conditions that can occur."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from towtank.study.objectives import read_objective
 from towtank.study.search import STOP_WHEN, StepUp, amount, read_stop
 
 Wrong = tuple[tuple[str | int, ...], str]
-# More levels than these on the way up are a slip of the pen.
+# A search with more levels on the way up is assumed to be a typing error.
 LEVELS_AT_MOST = 1_000
 
 
 def wrongs(study: StudyFile, load: FindLimit) -> Iterator[Wrong]:
-    """Yield every fault of a search: path within the study, and message."""
+    """Yield the path and message of every fault of a search."""
     levels_wrong = list(_levels(load))
     yield from levels_wrong
     if not levels_wrong:
@@ -32,7 +32,7 @@ def _wanted(load: FindLimit) -> str:
 
 
 def _levels(load: FindLimit) -> Iterator[Wrong]:
-    """Yield a fault for each amount that is not of the kind of `of`."""
+    """Yield a fault for each amount that does not match `of` (users or rate)."""
     given: list[tuple[tuple[str | int, ...], int | str | None]] = [
         (("start",), load.start),
         (("at_most",), load.at_most),
@@ -97,7 +97,7 @@ def _stops(study: StudyFile, load: FindLimit) -> Iterator[Wrong]:
 
 
 def is_searched(text: str) -> bool:
-    """Return True if an objective can decide whether a plateau passes: it is about the steady stage, at any load."""
+    """Return True if an objective can decide whether a plateau passes: it applies to the steady stage, at any load."""
     objective = read_objective(text)
     return objective.users is None and objective.rate is None and objective.phase in (None, "steady")
 

@@ -1,4 +1,4 @@
-"""The stages of a search for the limit: those of one plateau, from the load before it to the decision after it."""
+"""Stages of a search for the limit: one plateau, from the ramp to the decision stage."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from towtank.study.stages import ramp_duration, settle_stage
 from towtank.study.until import longest_s
 
 DECIDE = "decide"
-"""Name of the stage that holds the load of a plateau while it is judged; `decide 100`."""
+"""Name of the stage that holds the load while a plateau is evaluated, as in `decide 100`."""
 RELIEVE = "relieve"
-"""Name of the stage in which arrivals that wait from a plateau that failed are worked off."""
-# Judging a plateau takes a second or two; a machine that is busy with its own load takes longer. After this time the
-# load ends, as it does when the conductor is gone.
+"""Name of the stage in which the backlog of a failed plateau is worked off."""
+# Evaluating a plateau takes a second or two, and longer on a machine busy with its own load. After this time the load
+# ends, as if the conductor had exited.
 DECIDE_AT_MOST_S = 60.0
-# The system works off a backlog with the capacity that the load during relief leaves free: a load of half the highest
-# level that passed leaves it half.
+# The backlog is worked off with the capacity that the load leaves free. Half of the highest level that passed leaves
+# half of the capacity.
 RELIEVE_SHARE = 0.5
 RELIEVE_AT_MOST_S = 300.0
 
 
 def plan_search(load: FindLimit) -> dict[str, Any]:
-    """Write `load` of the plan that a search begins with: its first plateau."""
+    """Return `load` of the plan for the start of a search: its first plateau."""
     stages = plateau_stages(load, 0, 0.0, amount(load.start))
     if load.of == "users":
         return {"kind": "closed", "users_at_most": int(amount(load.at_most)), "stages": stages}
@@ -51,7 +51,7 @@ def plateau_stages(
     again : int, default 0
         Number of earlier plateaus at this level. [1]
     relieve_at : float, optional
-        Load at which a backlog is worked off first; without it no relief precedes the plateau. [1, 1/s]
+        Load at which a backlog is worked off before the plateau; without it there is no relief stage. [1, 1/s]
     """
     stages: list[dict[str, Any]] = []
     key = "users" if load.of == "users" else "rate"
@@ -63,7 +63,7 @@ def plateau_stages(
         stages.append({**stage, key: shown, **more})
 
     if relieve_at is not None:
-        # A ramp of no time, so that the load falls at once.
+        # A ramp of zero length, so that the load drops at once.
         add("ramp_down", "ramp_down", relieve_at, 0.0)
         add(RELIEVE, "settle", relieve_at, RELIEVE_AT_MOST_S, until="command")
         before = relieve_at

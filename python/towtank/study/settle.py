@@ -1,4 +1,4 @@
-"""Length of a settle stage: a time, or until the system is steady."""
+"""Length of a settle stage: a fixed time, or until the system is in steady state."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Settle = Annotated[
 
 
 def settle_document(settle: SettleUntil | float) -> dict[str, Any] | None:
-    """Return the length for the manifest of a run; None for a plain time."""
+    """Return the manifest entry of a length that ends at steady state; None for a fixed time."""
     if not isinstance(settle, SettleUntil):
         return None
     return {"until": settle.until, "at_most_s": settle.at_most, "at_least_s": settle.at_least}

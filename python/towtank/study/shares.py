@@ -1,4 +1,4 @@
-"""Load levels as shares of the limit that a pilot run finds, so that one study fits machines of any speed."""
+"""Load levels as shares of the limit that a pilot run finds, so that one study suits machines of any speed."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from towtank.fields import FileModel, PositiveDuration
 
 _SHARE = re.compile(r"\s*(?P<percent>\d+(?:\.\d+)?)\s*%\s*")
 SHARE_AT_MOST = 5.0
-"""Largest share of the limit that a level may ask for. [1]"""
+"""Largest share of the limit that a level may request. [1]"""
 UNKNOWN_LIMIT = 100
-"""Users that stand for the limit while a study is checked or described before its pilot run. [1]"""
+"""Users assumed as the limit while a study is checked or described before its pilot run. [1]"""
 
 
 class Pilot(FileModel):
@@ -37,7 +37,7 @@ class PilotResult:
     users : float
         Users at which the line of ideal scaling reaches the highest throughput: N* = X_max / (X / N). [1]
     is_lower_bound : bool
-        Whether throughput never fell short.
+        Whether throughput followed ideal scaling up to the last plateau.
     plateaus : tuple of dict
         `users` and `throughput_per_s` of each, in their order.
     """
@@ -74,7 +74,7 @@ def users_at(share: float, pilot_result: PilotResult | None) -> int:
 
 
 def wrong_shares(levels: list[Any]) -> list[tuple[int, str]]:
-    """Return the places of wrong shares among levels, each with the reason."""
+    """Return the index and message of each invalid share among the levels."""
     shares = [share_of(level) for level in levels]
     found = []
     for place, share in enumerate(shares):

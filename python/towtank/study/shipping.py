@@ -1,4 +1,4 @@
-"""The studies that ship with Towtank: their folders and names."""
+"""Finds the studies that ship with Towtank, by name."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def shipped_folders() -> list[Path]:
 
 
 def shipped() -> dict[str, Path]:
-    """Return the files of the studies that ship, by name."""
+    """Return the study files of all shipped studies, by name."""
     found: dict[str, Path] = {}
     for folder in shipped_folders():
         for file in sorted(folder.glob(f"*/{STUDY_FILE}")):
@@ -27,5 +27,5 @@ def shipped() -> dict[str, Path]:
 
 
 def find_shipped(name: str) -> Path | None:
-    """Return the file of a study that ships, by name; None if no such study ships."""
+    """Return the study file of a shipped study; None if no study with this name ships."""
     return shipped().get(name)

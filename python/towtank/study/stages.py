@@ -18,7 +18,7 @@ def ramp_duration(ramp: EachRamp | float, users: float) -> float:
 
 
 def settle_stage(stages: Stages) -> dict[str, Any] | None:
-    """Return the length of a settle stage, and `until` if it ends on evidence; None without a settle stage."""
+    """Return the length of a settle stage, with `until` if it ends at steady state; None without a settle stage."""
     length = longest_s(stages.settle)
     if length <= 0:
         return None
@@ -26,14 +26,14 @@ def settle_stage(stages: Stages) -> dict[str, Any] | None:
 
 
 def plan_load(load: Load, levels: tuple[float, ...], groups: Groups, curve: Curve | None = None) -> dict[str, Any]:
-    """Write `load` of a plan.
+    """Return `load` of a plan.
 
     Parameters
     ----------
     load : Load
         Load of the study.
     levels : tuple of float
-        Users, or arrival rates [1/s], that the run goes through in this order.
+        Users, or arrival rates [1/s], that the run applies in this order.
     groups : Groups
         User groups of the workload.
     curve : Curve, optional
@@ -57,8 +57,8 @@ def plan_load(load: Load, levels: tuple[float, ...], groups: Groups, curve: Curv
 
 
 def level_stages(load: Load, levels: tuple[float, ...]) -> list[dict[str, Any]]:
-    """Return the stages of the plan for amounts of load that run through `load.stages` one after the other."""
-    assert load.stages is not None  # the checks saw to it
+    """Return the stages of the plan for levels of load that each go through `load.stages`."""
+    assert load.stages is not None  # ensured by the checks
     key = "users" if load.kind == "closed" else "rate"
     stages: list[dict[str, Any]] = []
 
@@ -69,7 +69,7 @@ def level_stages(load: Load, levels: tuple[float, ...]) -> list[dict[str, Any]]:
 
     before = 0.0
     for index, level in enumerate(levels):
-        # A ramp of no time stays: without it the users would start during the next stage.
+        # A ramp of zero length is kept: without it the users would start during the next stage.
         add("ramp_up", index, ramp_duration(load.stages.ramp_up, abs(level - before)), level)
         settle = settle_stage(load.stages)
         if settle is not None:

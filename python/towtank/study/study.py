@@ -1,4 +1,4 @@
-"""A study as loaded: its file, its workload, its system, and its runs."""
+"""A loaded study: its file, workload, system and runs."""
 
 from __future__ import annotations
 
@@ -32,28 +32,28 @@ from towtank.yamlfile import Document, Node
 
 @dataclass(frozen=True)
 class Study:
-    """A study, checked.
+    """A loaded study without faults.
 
     Attributes
     ----------
     study : StudyFile
-        Content of its file, with preset and changes.
+        Content of the study file, with preset and changes applied.
     workload : Workload
-        Work of the users.
+        Workload of the users.
     system : SystemFile
-        System under test, with the overrides that hold for all runs.
+        System under test, with the overrides that apply to all runs.
     path : Path
-        The study file.
+        Path of the study file.
     preset : str or None
-        Name of the preset in force.
+        Name of the applied preset.
     files : dict of str to str
-        Texts of the three files by path, and those of a trace and a sizing, for the results folder.
+        Texts of the study, workload and system files by path, and of trace and sizing files, for the results folder.
     curve : Curve or None
         Rates of the trace that the load follows, if any.
     pilot_result : PilotResult or None
-        The limit that levels are shares of, once the pilot run has found it.
+        Limit found by the pilot run, which load shares refer to; None before.
     numbers : mapping of str to list of str
-        IP addresses of the hosts that its systems name, as they were checked before the first run.
+        IP addresses of the hosts that the systems name, as resolved before the first run.
     """
 
     study: StudyFile
@@ -75,12 +75,12 @@ class Study:
 
     @property
     def presets(self) -> list[str]:
-        """Names of the presets of its file."""
+        """Names of the presets in the study file."""
         return list(self.study.presets)
 
     @property
     def system_folder(self) -> Path:
-        """Folder that relative paths of the system file start from."""
+        """Folder to which paths in the system file are relative."""
         return self.system_document.path.parent
 
     @property
@@ -89,19 +89,19 @@ class Study:
         return any(self.path.resolve().is_relative_to(folder.resolve()) for folder in shipped_folders())
 
     def named_files(self) -> list[NamedFile]:
-        """Files that its workload and the systems of its runs name."""
+        """Return the files that the workload and the systems of the runs name."""
         systems = {run.system.model_dump_json(): run.system for run in self.design()}
         return files_of_study(self.workload, systems.values(), self.system_document.path)
 
     @property
     def trace_path(self) -> Path | None:
-        """File of the trace that the load follows, if any."""
+        """Path of the trace that the load follows, if any."""
         trace = self.study.trace
         return None if trace is None else self.path.parent / trace.csv
 
     @property
     def sizing_path(self) -> Path | None:
-        """Sizing file that the report answers, if any."""
+        """Path of the sizing file that the report evaluates, if any."""
         return None if self.study.size is None else self.path.parent / self.study.size
 
     @property
@@ -124,7 +124,7 @@ class Study:
 
     @property
     def needs_pilot(self) -> bool:
-        """True if levels of the load are shares of a limit that no pilot run has found yet."""
+        """True if load levels are shares of a limit that no pilot run has found yet."""
         shares = [share_of(level) for name in LOAD_FACTORS for level in self.study.factors.get(name, ())]
         return self.pilot_result is None and any(share is not None for share in shares)
 
@@ -136,15 +136,15 @@ class Study:
 
     @property
     def load_factor(self) -> str:
-        """Factor of the load: `users` or `rate`."""
+        """Name of the load factor: `users` or `rate`."""
         return "users" if self.study.is_closed else "rate"
 
     def design(self) -> list[RunSpec]:
-        """Return the runs in their order."""
+        """Return the runs in the order of execution."""
         return design(self)
 
     def load_levels(self, factors: dict[str, str]) -> tuple[float, ...]:
-        """Return the levels of load of a run with these levels of factors: users, or rates [1/s]."""
+        """Return the load levels of a run with these factor levels: users, or rates [1/s]."""
         load = self.study.load
         if isinstance(load, FindLimit):
             return (amount(load.start),)
@@ -156,24 +156,24 @@ class Study:
         if load.levels is not None:
             return tuple(level_value(level) for level in load.levels)
         only = load.users if load.kind == "closed" else load.rate
-        assert only is not None  # the checks saw to it
+        assert only is not None  # ensured by the checks
         return (float(only),)
 
     @property
     def groups(self) -> Groups:
-        """Return the user groups of the workload."""
+        """User groups of the workload, with their shares."""
         groups = self.workload.file.groups
         return Groups(tuple(groups), tuple(group.share for group in groups.values()))
 
     def load_part(self, levels: tuple[float, ...]) -> dict[str, Any]:
-        """Return `load` of the plan of a run with these levels of load."""
+        """Return `load` of the plan for a run with these load levels."""
         load = self.study.load
         if isinstance(load, FindLimit):
             return plan_search(load)
         return plan_load(load, levels, self.groups, self.curve)
 
     def overrides_with(self, factors: dict[str, str]) -> list[Override]:
-        """Return the overrides of the study and of these levels; later ones take precedence."""
+        """Return the overrides of the study and of these factor levels; later entries take precedence."""
         overrides = overrides_of(self.tree.child("overrides"))
         written = self.tree.child("factors")
         for name, level in factors.items():
@@ -182,12 +182,12 @@ class Study:
         return overrides
 
     def system_with(self, factors: dict[str, str]) -> SystemFile:
-        """Return the system with the settings of these levels.
+        """Return the system with the overrides of these factor levels.
 
         Raises
         ------
         StudyError
-            If a value does not fit; loading has seen to it that it does.
+            If a value is invalid, which loading has excluded.
         """
         system, faults = check_tree(apply_to_system(self.system_document.root, self.overrides_with(factors)))
         if faults or system is None:
@@ -195,34 +195,34 @@ class Study:
         return system
 
     def events_with(self, factors: dict[str, str]) -> dict[str, Event]:
-        """Return the events of a run of these levels, by name, without those that are switched off."""
+        """Return the enabled events of a run with these factor levels, by name."""
         overrides = self.overrides_with(factors)
         if not any(override.is_event for override in overrides):
             events = self.study.events
         else:
             checked = validate_tree(apply_to_events(self.tree, overrides), StudyFile)
-            assert checked.model is not None  # loading has checked that it fits
+            assert checked.model is not None  # validity was checked on loading
             events = checked.model.events
         return {name: event for name, event in events.items() if event.happens}
 
     def parameters_with(self, factors: dict[str, str]) -> dict[str, Any]:
-        """Return the values of parameters that these levels set."""
+        """Return the parameter values that the study and these factor levels set."""
         return parameters_of(self.overrides_with(factors))
 
     def describe(self) -> dict[str, Any]:
-        """Return the entry of the manifest of the results: everything that the analysis and the report need."""
+        """Return the description of the study for the manifest, as needed by the analysis and the report."""
         return describing.describe(self)
 
 
 def level_value(level: int | str) -> float:
-    """Return a level of load as a number: users, or arrivals. [1, 1/s]"""
+    """Return a load level as a number of users or an arrival rate. [1, 1/s]"""
     if isinstance(level, int):
         return float(level)
     return units.rate(level) if "/" in level else float(level)
 
 
 def load_of_level(level: int | str, pilot_result: PilotResult | None) -> float:
-    """Return a level of load as a number; a share becomes users at that share of the limit. [1] or [1/s]"""
+    """Return a load level as a number; a share becomes the users at that share of the limit. [1, 1/s]"""
     share = share_of(level)
     return level_value(level) if share is None else float(users_at(share, pilot_result))
 
@@ -230,7 +230,7 @@ def load_of_level(level: int | str, pilot_result: PilotResult | None) -> float:
 def make_factor(
     name: str, levels: list[Any] | dict[str, dict[str, Any]], pilot_result: PilotResult | None = None
 ) -> Factor:
-    """Make a factor of its levels in the file."""
+    """Build a factor from its levels in the study file."""
     if isinstance(levels, list):
         values = tuple(load_of_level(level, pilot_result) for level in levels)
         return Factor(name, tuple(str(level) for level in levels), tuple({} for _ in levels), values)
@@ -238,7 +238,7 @@ def make_factor(
 
 
 def _numbers(names: list[str]) -> tuple[float, ...] | None:
-    """Return the names of levels as numbers; None if any is no number."""
+    """Return level names as numbers; None if a name is not a number."""
     try:
         return tuple(float(name) for name in names)
     except ValueError:

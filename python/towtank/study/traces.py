@@ -1,4 +1,4 @@
-"""Traces: CSV files with instants and rates, which the arrivals of an open load follow."""
+"""Traces: CSV files with times and rates that the arrivals of an open load follow."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from towtank.study.model import Trace
 from towtank.yamlfile import did_you_mean
 
 ROWS_AT_MOST = 1_000_000
-"""A rate for every second of eleven days; the engine keeps them all in memory."""
-# Most faults of one file that are reported; more would add nothing new.
+"""Largest number of rows: one rate per second for eleven days; the engine keeps all rows in memory."""
+# Largest number of faults reported for one file.
 _FAULTS_AT_MOST = 20
 _RATE_AT_MOST = 1e8
 _SECONDS_AT_MOST = 1e7
@@ -24,30 +24,30 @@ _FIELD_AT_MOST = 1024
 
 @dataclass(frozen=True)
 class Curve:
-    """A rate over time: linear between its knots.
+    """Arrival rate over time, linear between its knots.
 
     Attributes
     ----------
     knots : tuple of (float, float)
-        Time since the start and rate there, two at least; the first time is 0. [s, 1/s]
+        At least two pairs of time since the start and rate; the first time is 0. [s, 1/s]
     """
 
     knots: tuple[tuple[float, float], ...]
 
     @property
     def length_s(self) -> float:
-        """Time of the last knot. [s]"""
+        """Duration of the trace, the time of the last knot. [s]"""
         return self.knots[-1][0]
 
     @property
     def arrivals(self) -> float:
-        """Integral of the rate. [1]"""
+        """Expected number of arrivals: the integral of the rate. [1]"""
         pairs = zip(self.knots, self.knots[1:], strict=False)
         return math.fsum((end - start) * (before + after) / 2 for (start, before), (end, after) in pairs)
 
     @property
     def mean_rate(self) -> float:
-        """Arrivals over length. [1/s]"""
+        """Mean arrival rate: arrivals divided by duration. [1/s]"""
         return self.arrivals / self.length_s
 
 
@@ -63,7 +63,7 @@ class _Rows:
         self.faults.append(Fault(self.name, line, 1, where, message))
 
     def number(self, line: int, column: str, text: str, most: float) -> float | None:
-        """Read a number of a row; anything else is a fault, and None."""
+        """Read a number of a row; None, with a fault, if it is invalid."""
         try:
             value = float(text)
         except ValueError:
@@ -76,21 +76,21 @@ class _Rows:
 
 
 def read_trace(path: Path, trace: Trace) -> tuple[Curve | None, list[Fault]]:
-    """Read the file of a trace.
+    """Read the CSV file of a trace.
 
     Parameters
     ----------
     path : Path
-        The file.
+        Path of the CSV file.
     trace : Trace
         Declaration of the trace in the study.
 
     Returns
     -------
     Curve or None
-        None if anything is wrong.
+        None if there are faults.
     list of Fault
-        At lines of the file.
+        Faults with their lines in the file.
     """
     rows = _Rows(str(path))
     try:
@@ -113,7 +113,7 @@ def read_trace(path: Path, trace: Trace) -> tuple[Curve | None, list[Fault]]:
 
 
 def _knots(rows: _Rows, reader: Iterator[list[str]], trace: Trace) -> Iterator[tuple[float, float]]:
-    """Yield instants and rates in SI units, as far as they are right."""
+    """Yield the valid pairs of time and rate in SI units."""
     places = _columns(rows, next(reader, []), trace)
     if places is None:
         return
@@ -141,7 +141,7 @@ def _knots(rows: _Rows, reader: Iterator[list[str]], trace: Trace) -> Iterator[t
 
 
 def _columns(rows: _Rows, names: list[str], trace: Trace) -> list[int] | None:
-    """Return the places of the two columns; None if one is missing."""
+    """Return the indices of the time and rate columns; None if a column is missing or ambiguous."""
     names = [name.strip() for name in names]
     places = []
     for key, wanted in (("time", trace.time), ("rate", trace.rate)):

@@ -1,4 +1,4 @@
-"""Lengths of stages that end on evidence, as text: `until CONDITION, at most TIME[, at least TIME]`."""
+"""Reads stage lengths that end on a condition: `until CONDITION, at most TIME[, at least TIME]`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from towtank.fields import FileModel
 
 
 class Until(Protocol):
-    """Length of a stage that ends on evidence."""
+    """Length of a stage that ends on a condition."""
 
     @property
     def at_most(self) -> float:
@@ -19,17 +19,17 @@ class Until(Protocol):
 
 
 def longest_s(length: Until | float) -> float:
-    """Return the longest time that a stage lasts. [s]"""
+    """Return the longest time that a stage may last. [s]"""
     return length if isinstance(length, int | float) else length.at_most
 
 
 def require_order(at_least_s: float, at_most_s: float) -> None:
-    """Refuse a stage whose shortest time is above its longest.
+    """Refuse a stage whose shortest time exceeds its longest time.
 
     Raises
     ------
     ValueError
-        With both times.
+        If the shortest time exceeds the longest.
     """
     if at_least_s > at_most_s:
         raise ValueError(
@@ -39,14 +39,14 @@ def require_order(at_least_s: float, at_most_s: float) -> None:
 
 
 def form_of(value: Any) -> str:
-    """Return the tag of the form of a length: a mapping, a text that begins with `until`, or a plain time."""
+    """Return the tag of a length's form: a mapping, a text that begins with `until`, or a plain time."""
     if isinstance(value, dict | FileModel):
         return "<mapping>"
     return "<until>" if isinstance(value, str) and value.strip().startswith("until") else "<plain>"
 
 
 def text_reader(until: str, condition: str, shape: str) -> Callable[[object], object]:
-    """Make the reader of one form of text, for a `BeforeValidator`.
+    """Return the function that reads one text form of a length, for a `BeforeValidator`.
 
     Parameters
     ----------
@@ -55,12 +55,12 @@ def text_reader(until: str, condition: str, shape: str) -> Callable[[object], ob
     condition : str
         Pattern of the words between `until` and `at most`; its named groups become keys.
     shape : str
-        Form of the text, for the message about another one.
+        Form of the text, for the error message.
 
     Returns
     -------
     callable
-        Returns the mapping that a text stands for, and any other value unchanged.
+        Function that returns the mapping for a text in this form, and any other value unchanged.
     """
     pattern = re.compile(
         rf"\s*until\s+{condition}\s*,\s*at\s+most\s+(?P<at_most>[^,]+?)\s*"

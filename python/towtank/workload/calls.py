@@ -1,7 +1,7 @@
 """Steps of drivers: calls to servers that do not speak HTTP.
 
-The answer of every driver is a table of texts and a count; so checks and extraction are the same for all.
-To add a driver: a class of this form in `CALLS` of `steps`, its scheme in `drivers`, the driver in `crates/drivers`.
+The response of every driver is a table of texts and a count, so that checks and extraction are the same for all.
+To add a driver: a step class in `CALLS` of `steps`, its scheme in `drivers`, and the driver in `crates/drivers`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from towtank.workload.noted import Reads, Removes, Replaces, Stores, given
 from towtank.workload.texts import Template
 from towtank.yamlfile import Path_
 
-# Greatest length of a statement in the name of a step. [characters]
+# Greatest length of a statement that serves as the name of a step. [characters]
 _TITLE_LENGTH = 60
 
 
@@ -54,7 +54,7 @@ BytesOrRange = Annotated[
 class Expected(FileModel):
     """Checks that every driver supports."""
 
-    # Keys of counts, and their names in the plan.
+    # Keys of numeric checks, with the names of the checks in the plan.
     counted: ClassVar[dict[str, str]] = {"affected": "affected", "size": "size"}
 
     affected: CountOrRange | None = Field(
@@ -67,7 +67,7 @@ class Expected(FileModel):
     )
 
     def plan(self, write: Any) -> list[dict[str, Any]]:
-        """Return the `checks` of the plan."""
+        """Return the `checks` of the plan; `write` converts a template."""
         checks: list[dict[str, Any]] = []
         for key, kind in self.counted.items():
             bounds = getattr(self, key)
@@ -87,7 +87,7 @@ class Expect(Expected):
 
 
 def _bounds(given: CountRange | BytesRange | int) -> dict[str, int]:
-    """Return bounds in the form of the plan; without an upper bound there is no `max`."""
+    """Return bounds in the form of the plan; without an upper bound, `max` is left out."""
     if isinstance(given, int):
         return {"min": given, "max": given}
     return {"min": given.min, **({} if given.max is None else {"max": given.max})}
@@ -111,14 +111,14 @@ class CallExtract(FileModel):
 
 
 def _extract(value: object) -> object:
-    """Read the name of a column alone as an extraction of its first value."""
+    """Read a plain column name as an extraction of that column's first value."""
     return {"column": value} if isinstance(value, str) else value
 
 
 class CallStep(FileModel):
     """A call of a driver, with the checks of its answer and the values extracted from it."""
 
-    # Protocol that the target must speak.
+    # Protocol of the targets that the call can use.
     speaks: ClassVar[str] = ""
 
     name: str | None = Field(None, min_length=1, description="Name in the results; by default the operation.")
@@ -136,29 +136,29 @@ class CallStep(FileModel):
 
     @property
     def title(self) -> str:
-        """Name of the call in the results, without the secrets of a statement."""
+        """Name of the call in the results, with secrets in a statement hidden."""
         return self.name or redacted_statement(self.what)
 
     @property
     def written(self) -> str:
-        """Name of the call in the file."""
+        """Name of the call as written in the file."""
         return self.name or self.what
 
     @property
     @abstractmethod
     def what(self) -> str:
-        """The operation in a few words."""
+        """Short name of the operation."""
 
     @abstractmethod
     def operation(self) -> dict[str, Any]:
-        """Return the `do` of the plan."""
+        """Return the operation, the `do` of the plan."""
 
     @abstractmethod
     def values(self) -> Iterator[tuple[Path_, str | None]]:
-        """Yield the values of the operation in their order, each a template or None, with its place below the step."""
+        """Yield the values of the operation in order: the path below the step, and a template or None."""
 
     def texts(self) -> Iterator[tuple[Path_, str]]:
-        """Yield every template with its place below the step."""
+        """Yield every template with its path below the step."""
         yield from ((path, text) for path, text in self.values() if text is not None)
         for column, text in (self.expect.value if self.expect is not None else {}).items():
             if text is not None:
@@ -172,7 +172,7 @@ class TableStep(CallStep):
 
 
 def _statement(value: str) -> str:
-    """Refuse places in a statement: a statement is prepared once, only its parameters vary."""
+    """Refuse `${...}` in a statement: a statement is prepared once, and only its parameters vary."""
     if any(not isinstance(part, str) for part in templates.parse(value)):
         raise ValueError(
             f"must be the same statement for all users, with $1 and so on for values that vary, got {value!r} instead"
@@ -205,12 +205,12 @@ class Sql(TableStep):
 
     @property
     def what(self) -> str:
-        """The statement, or its beginning."""
+        """The statement, shortened if it is long."""
         words = " ".join(self.sql.split())
         return words if len(words) <= _TITLE_LENGTH else words[: _TITLE_LENGTH - 1].rstrip() + "…"
 
     def operation(self) -> dict[str, Any]:
-        """Return the statement."""
+        """Return the statement in the form of the plan."""
         return {"kind": "sql", "text": self.sql}
 
     def values(self) -> Iterator[tuple[Path_, str | None]]:
@@ -220,7 +220,7 @@ class Sql(TableStep):
 
 
 def _size(value: object) -> object:
-    """Read a size, or a template of a number of bytes."""
+    """Read a size, or check a template for a number of bytes."""
     if isinstance(value, str) and "${" in value:
         return templates.check(value)
     return str(size(value))
@@ -292,7 +292,7 @@ class FileOperation(FileModel):
 
     @property
     def action(self) -> str:
-        """The key of the operation."""
+        """Key of the given operation."""
         return next(name for name in _FILE_ACTIONS if getattr(self, name) is not None)
 
 
@@ -319,15 +319,15 @@ class FileStep(TableStep):
 
     @property
     def what(self) -> str:
-        """The action; paths differ from user to user."""
+        """Name of the operation; paths are left out because they differ from user to user."""
         return self.file.action.replace("_", " ")
 
     def operation(self) -> dict[str, Any]:
-        """Return the action."""
+        """Return the operation in the form of the plan."""
         return {"kind": "file", "action": self.file.action}
 
     def values(self) -> Iterator[tuple[Path_, str | None]]:
-        """Yield path, offset, size and other path."""
+        """Yield the path, offset, size and new path."""
         yield ("file", self.file.action), getattr(self.file, self.file.action)
         for name in ("offset", "size", "to"):
             yield ("file", name), getattr(self.file, name)
@@ -354,7 +354,7 @@ class Tcp(TableStep):
 
     @property
     def what(self) -> str:
-        """The direction of the bytes."""
+        """Direction of the transfer: `exchange`, `send`, `receive` or `connect`."""
         sends = self.tcp.send is not None or self.tcp.text is not None
         receives = self.tcp.receive is not None
         if sends and receives:
@@ -362,7 +362,7 @@ class Tcp(TableStep):
         return "send" if sends else "receive" if receives else "connect"
 
     def operation(self) -> dict[str, Any]:
-        """Return an exchange of bytes."""
+        """Return the exchange in the form of the plan."""
         return {"kind": "tcp"}
 
     def values(self) -> Iterator[tuple[Path_, str | None]]:

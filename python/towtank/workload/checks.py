@@ -1,4 +1,4 @@
-"""Checks the meaning of a workload file: names exist, shares add up, values are set before their use."""
+"""Checks the content of a workload file: names exist, shares add up, variables are set before they are read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from towtank.workload.references import Placed
 from towtank.workload.scope import Scope
 from towtank.yamlfile import Node, Path_, did_you_mean, fault_at, find
 
-# Shares are short decimal numbers: a difference larger than that of rounding is a mistake.
+# Shares are short decimal numbers: a difference above rounding errors is a mistake.
 _SUM_TOLERANCE = 1e-6
 
 
@@ -24,13 +24,13 @@ class WorkloadCheck:
     Parameters
     ----------
     workload : WorkloadFile
-        The valid part of the file.
+        Valid part of the file.
     tree : Node
-        The tree of the valid part.
+        Tree of the valid part.
     written : Node
-        The file as written, with the parts that are wrong in form: their names are known names.
+        File as written, including parts of the wrong form, whose names count as known.
     folder : Path
-        Folder that relative file names start from.
+        Folder to which file names are relative.
     """
 
     def __init__(self, workload: WorkloadFile, tree: Node, written: Node, folder: Path) -> None:
@@ -73,7 +73,7 @@ class WorkloadCheck:
             )
 
     def _shares_are_whole(self) -> bool:
-        """Return True if no group lost its share because of its form."""
+        """Return True if no group has lost its share because the share has the wrong form."""
         written = [name for name in self._names("groups") if "share" in self._names("groups", name)]
         left = [
             name
@@ -115,7 +115,7 @@ class WorkloadCheck:
                 yield from self._weights(name, pool)
 
     def _rows(self, name: str, pool: Pool) -> Iterator[Fault]:
-        """Check that all rows have the same columns."""
+        """Check that all rows of a pool have the same columns."""
         rows = pool.rows or []
         first = rows[0]
         columns = pool.columns or (list(first) if isinstance(first, dict) else None)
@@ -134,7 +134,7 @@ class WorkloadCheck:
     def _weights(self, name: str, pool: Pool) -> Iterator[Fault]:
         for index, row in enumerate(row_values(pool)):
             if pool.weight not in row:
-                continue  # the row is too short, which is reported already
+                continue  # too short a row is reported by `_rows`
             weight = row.get(pool.weight or "", "")
             if datafiles.weight(weight) is None:
                 yield self._at(
@@ -145,8 +145,8 @@ class WorkloadCheck:
             yield self._at(("data", name, "weight"), "must be a column with a weight above 0, got none")
 
     def _csv(self, name: str, pool: Pool) -> Iterator[Fault]:
-        """Check that a file of the workload exists; files of the system exist only while the system is up."""
-        assert pool.csv is not None  # the model has checked it
+        """Check the CSV file of a pool; files that the system exports exist only while the system runs."""
+        assert pool.csv is not None  # ensured by the model
         self.columns[name] = pool.columns
         try:
             parts = templates.parse(pool.csv)
@@ -172,7 +172,7 @@ class WorkloadCheck:
                     yield self._unknown(("data", name, "columns", index), "column", column, self.columns[name] or [])
 
     def _every(self, read: Callable[..., Iterator[Placed]]) -> Iterator[tuple[Path_, str]]:
-        """Apply a reader of steps to all steps of the file."""
+        """Yield the texts that a function finds in the steps of the file, with their paths."""
         for name, transaction in self.workload.transactions.items():
             for path, step in references.walk(transaction, ("transactions", name)):
                 for placed in read(step):
@@ -190,7 +190,7 @@ class WorkloadCheck:
                 yield self._at(path, message)
 
     def _is_filled(self, part: templates.Part) -> bool:
-        """Return True if a place `${...}` in a file names a value of this workload."""
+        """Return True if a part of a file's text is a place `${...}` that this workload could fill."""
         if isinstance(part, templates.Variable):
             row, _, column = part.name.partition(".")
             known = {name for name, _ in ((text, path) for path, text in self._every(references.sets))}
@@ -202,7 +202,7 @@ class WorkloadCheck:
             yield self._at(path, message, key=key)
 
     def _doubtful_names(self) -> set[str]:
-        """Return the names that are set by steps which were removed because of their form."""
+        """Return the names set by steps that were removed because they have the wrong form."""
         return _set_names(self.written.child("transactions")) - _set_names(self.tree.child("transactions"))
 
     def _scopes(self) -> Iterator[Fault]:
@@ -212,7 +212,7 @@ class WorkloadCheck:
 
 
 def _set_names(node: Node | None) -> set[str]:
-    """Return the names that steps set or fill, read from the tree whatever the form of the steps."""
+    """Return the names that steps set or fill, whether the steps have the right form or not."""
     names: set[str] = set()
     for each in node.walk() if node is not None else ():
         if not isinstance(each.value, dict):
@@ -226,7 +226,7 @@ def _set_names(node: Node | None) -> set[str]:
 
 
 def row_values(pool: Pool) -> list[dict[str, str]]:
-    """Return the rows of a pool as mappings of column to text."""
+    """Return the rows of a pool as mappings of columns to texts."""
     columns = pool.columns
     return [
         dict(row) if isinstance(row, dict) else dict(zip(columns or [], row, strict=False)) for row in pool.rows or []

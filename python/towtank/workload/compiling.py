@@ -1,4 +1,4 @@
-"""Compile a workload into the workload part of the engine's plan: names become indexes."""
+"""Compiles a workload into the workload part of the engine's plan; names become indexes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from towtank.workload.target_choice import target_faults, target_of
 from towtank.workload.templates import Writer
 from towtank.yamlfile import Path_, did_you_mean
 
-# Options of a target that are not keys of the target in the plan: they belong to its requests.
+# Option of a target that belongs to its requests and is not a key of the target in the plan.
 _LOGIN = "login"
 
 
@@ -47,25 +47,25 @@ def compile_workload(
     options: dict[str, dict[str, Any]] | None = None,
     services: dict[str, list[str]] | None = None,
 ) -> dict[str, Any]:
-    """Make the workload part of a plan, see `docs/reference/plan.md`.
+    """Build the workload part of a plan, see `docs/reference/plan.md`.
 
     Parameters
     ----------
     workload : Workload
-        The loaded workload.
+        Loaded workload.
     targets : dict of str to list of str
-        Addresses by name of target, `host:port` or `http://host:port`, or as `drivers.target_part` takes them.
+        Addresses of each target: `host:port`, `http://host:port`, or a form that `drivers.target_part` accepts.
     exports : dict of str to dict of str to str
-        Values that the running system exports, by service and name: paths of data files.
+        Paths of data files that the running system exports, by service and name.
     parameters : dict, optional
-        Values in place of those of the file.
+        Parameter values that replace those of the file.
     balance : dict of str to str, optional
-        `round_robin` (the default), `random` or `user` by name of target.
+        Balancing of each target: `round_robin` (the default), `random` or `user`.
     options : dict, optional
-        Further keys of a target of the plan by its name: `scheme`, `host`, `tls`, `http`; and `login`, user and
-        password of requests that have no authorization of their own.
+        Further keys of each target in the plan: `scheme`, `host`, `tls`, `http`; and `login`, user and password for
+        requests without their own authorization.
     services : dict of str to list of str, optional
-        The service at each address by name of target, if a target has several.
+        Service at each address of a target, for targets with several services.
 
     Returns
     -------
@@ -75,7 +75,7 @@ def compile_workload(
     Raises
     ------
     StudyError
-        If a parameter, target, export, data file or column does not exist; all faults at once.
+        Lists all missing parameters, targets, exports, data files and columns.
     """
     if parameters:
         workload = workload.with_parameters(parameters)
@@ -85,7 +85,7 @@ def compile_workload(
 
 @dataclass(frozen=True)
 class _TargetDetails:
-    """Details of the targets beside their addresses, each by name of target."""
+    """Details of the targets besides their addresses, by target name."""
 
     balance: dict[str, str]
     options: dict[str, dict[str, Any]]
@@ -93,7 +93,7 @@ class _TargetDetails:
 
 
 class _Indexes:
-    """Gives names their indexes in the order of their first use."""
+    """Assigns indexes to names in the order of first use."""
 
     def __init__(self) -> None:
         self.names: dict[Any, int] = {}
@@ -103,7 +103,7 @@ class _Indexes:
 
 
 class _Compiler:
-    """Compiles one workload; `plan` is called once."""
+    """Compiles one workload with a single call of `plan`."""
 
     def __init__(
         self,
@@ -175,7 +175,7 @@ class _Compiler:
         return target_faults(self.workload, self.spoken)
 
     def _idle_streams(self) -> list[Fault]:
-        """Report several streams per connection if no target speaks HTTP/2."""
+        """Report `streams` if no target speaks HTTP/2."""
         if "streams" not in self.file.defaults.plan_connections:
             return []
         if any(options.get("http") == "2" for options in self.details.options.values()):
@@ -184,7 +184,7 @@ class _Compiler:
         return [self._fault(("defaults", "connections", "streams"), message)]
 
     def _homeless_users(self) -> list[Fault]:
-        """Report a pool of connections if users stay with one address: such users need their own connections."""
+        """Report a connection pool if users stay with one address: such users need their own connections."""
         if self.file.defaults.plan_connections["mode"] != "pool" or "user" not in self.details.balance.values():
             return []
         name = next(name for name, balance in self.details.balance.items() if balance == "user")
@@ -192,7 +192,7 @@ class _Compiler:
         return [self._fault(("defaults", "connections"), message)]
 
     def _missing_exports(self) -> list[Fault]:
-        """Report values that the workload reads from the running system and the system does not export."""
+        """Report exports that the workload reads and the system does not have."""
         faults = []
         for path, text in self.workload.texts():
             for export in templates.exports(text):
@@ -207,7 +207,7 @@ class _Compiler:
     def _target(self, name: str, addresses: list[str]) -> dict[str, Any]:
         services = self.details.services.get(name, [])
         balance = self.details.balance.get(name, "round_robin")
-        # Users that stay with one service are counted by its name, even if there is one service only.
+        # With `user` balancing, users are counted by service name, even if there is only one service.
         spread = {"services": services} if services and balance == "user" else {}
         common = {"name": name, "balance": balance, **spread}
         if self.spoken[name] != "http":
@@ -222,14 +222,14 @@ class _Compiler:
         }
 
     def _driven(self, name: str, addresses: list[str]) -> dict[str, Any]:
-        """Return the part of the plan about a target with a driver; its servers must be alike."""
+        """Return the plan part of a target with a driver; its addresses must share user, password and database."""
         try:
             return drivers.target_part(addresses)
         except ValueError as error:
             raise StudyError([self._fault((), f"its target {name} of the system {error}")]) from error
 
     def _pools(self) -> list[dict[str, Any]]:
-        """Write all pools; report the faults of all their files at once."""
+        """Compile all pools; report the faults of all their files together."""
         pools, faults = [], []
         for name, pool in self.file.data.items():
             try:
@@ -276,7 +276,7 @@ class _Compiler:
     def _text(self, part: templates.Part) -> str:
         if isinstance(part, templates.Export):
             return self.exports[part.service][part.name]
-        assert isinstance(part, str)  # the checks allow nothing else in a file name
+        assert isinstance(part, str)  # ensured by the checks of file names
         return part
 
     def _inline_pool(self, name: str, pool: Pool) -> dict[str, Any]:
@@ -292,7 +292,7 @@ class _Compiler:
         return {"name": name, "columns": columns, "order": pool.dealt, "rows": values, **weight}
 
     def _transaction(self, name: str, transaction: Transaction) -> list[dict[str, Any]]:
-        """Write a transaction: its pages, or a bare list of steps as pages between think times."""
+        """Compile a transaction: its pages, or each part of a plain list of steps between think times as a page."""
         if any(isinstance(item, Page) for item in transaction):
             return [
                 self._page(name, item.page, item.steps) if isinstance(item, Page) else self._op(item, name)
@@ -362,7 +362,7 @@ class _Compiler:
         }
 
     def _simple(self, step: Think | Draw | Set | Push | Pop | Pick) -> dict[str, Any]:
-        """Write a step that contains no other steps."""
+        """Compile a step that contains no other steps."""
         write = Writer(self.variables, self.exports).write
         match step:
             case Think():
@@ -374,7 +374,7 @@ class _Compiler:
                     {"op": "set", "variable": self.variables(name), "value": write(text)}
                     for name, text in step.set.items()
                 ]
-                # Several variables at once are a loop of one round: the engine's operation sets one variable.
+                # The engine's operation sets one variable: several of them are compiled as a loop of one round.
                 return ops[0] if len(ops) == 1 else {"op": "loop", "count": 1, "ops": ops}
             case Push():
                 return {"op": "push", "list": self.lists(step.to), "value": write(step.push)}
@@ -385,7 +385,7 @@ class _Compiler:
                 return {"op": "pick", "list": self.lists(step.pick), "variable": self.variables(step.into)}
 
     def _draw(self, step: Draw) -> dict[str, Any]:
-        """Write a draw; only columns that are read take up a variable of every user."""
+        """Compile a draw; only columns that templates read get a user variable."""
         row = step.as_ or step.draw
         variables = [
             self.variables(f"{row}.{column}") if f"{row}.{column}" in self.read else None
@@ -406,7 +406,7 @@ class _Compiler:
 
     def _group(self, name: str, group: Group) -> dict[str, Any]:
         pacing = group.loop.pacing
-        # With pacing the time from start to start is the pause; a default think time would come on top of it.
+        # With pacing, the interval from start to start is the pause; a default think time would be added to it.
         think = group.loop.think if pacing is not None else group.loop.think or self.file.defaults.think
         return {
             "name": name,
@@ -425,7 +425,7 @@ class _Compiler:
 
 
 def _between_thinks(steps: list[Step]) -> list[list[Step]]:
-    """Split steps at think times; each think time is a part of its own."""
+    """Split steps at think times; each think time becomes a part of its own."""
     chunks: list[list[Step]] = [[]]
     for step in steps:
         if isinstance(step, Think):

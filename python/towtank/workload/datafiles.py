@@ -1,4 +1,4 @@
-"""Files beside a workload: CSV files with the data of pools, and files that are sent."""
+"""Files next to a workload: CSV files with pool data, and files that requests send."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from pathlib import Path
 
 from towtank.workload import templates
 
-# Greatest length of a header; a longer first line is not one.
+# Greatest length of a header; a longer first line is not a header.
 _HEADER_AT_MOST = 65536
-# Number of bytes of a file that are searched for places to fill; texts written by people are shorter. [byte]
+# Number of bytes searched for `${...}` in a file; files written by hand are shorter. [byte]
 _LOOKED_AT = 1 << 20
 _PLACE = re.compile(r"(?<!\$)\$\{[^{}\n]{1,80}\}")
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?", re.ASCII)
 
 
 def header(path: Path) -> list[str]:
-    """Read the names of the columns of a CSV file.
+    """Read the column names of a CSV file.
 
     Raises
     ------
     ValueError
-        If the file cannot be read, or has no header, or no row below it; the message says which.
+        If the file is unreadable, or has no header or no rows; the message gives the reason.
     """
     try:
         with path.open(encoding="utf-8-sig", newline="") as stream:
@@ -58,13 +58,13 @@ def weight(text: str) -> float | None:
 
 
 def check_rows(path: Path, weight_column: str | None) -> None:
-    """Check all rows of a CSV file by the rules of the engine.
+    """Check all rows of a CSV file by the engine's rules.
 
     Raises
     ------
     ValueError
-        At the first row with another number of fields than the header, or without a weight if one is needed, and if
-        no row has a weight above 0.
+        If a row has another number of fields than the header or lacks a required weight, or if no row has a weight
+        above 0.
     """
     total, any_row = 0.0, False
     try:
@@ -97,14 +97,14 @@ def check_rows(path: Path, weight_column: str | None) -> None:
 
 
 def place_in(path: Path, is_filled: Callable[[templates.Part], bool]) -> str | None:
-    """Return the first place `${...}` of a text file that a workload could fill; None without any.
+    """Return the first `${...}` in a text file that the workload could fill; None without such a place.
 
     Parameters
     ----------
     path : Path
-        A file that is sent unchanged. Only the beginning of a long file is searched.
+        File that is sent unchanged. Only the beginning of a long file is searched.
     is_filled : callable
-        Whether the workload has a value for a part of a template.
+        Returns whether the workload has a value for a part of a template.
     """
     try:
         with path.open("rb") as stream:

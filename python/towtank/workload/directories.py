@@ -13,10 +13,10 @@ from towtank.workload.calls import CallStep, CountOrRange, Expected
 from towtank.workload.texts import Template
 from towtank.yamlfile import Path_
 
-# Greatest length of a filter in the name of a step. [characters]
+# Greatest length of a filter that is part of a step's name. [characters]
 _TITLE_LENGTH = 60
 _ALL = {"*", "+"}
-# Names in the plan, in the order in which a request lists its changes.
+# Changes by their names in the plan, in the order within a request.
 _VERBS = ("delete", "add", "replace", "increment")
 
 AttributeName = Annotated[str, StringConstraints(pattern=f"^{filters.ATTRIBUTE}$")]
@@ -59,13 +59,13 @@ class Changes(FileModel):
         return self
 
     def each(self) -> Iterator[tuple[str, str, list[str]]]:
-        """Yield the changes: the verb, the attribute, and the values."""
+        """Yield the verb, the attribute and the values of each change."""
         for verb in _VERBS:
             for attribute, values in getattr(self, verb).items():
                 yield verb, attribute, [values] if isinstance(values, str) else values
 
 
-# Keys that each operation may have, and those of them that it must have.
+# Keys that each operation may have, and keys that it must have.
 _KEYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "bind": (("password",), ()),
     "search": (("scope", "filter", "attributes", "size_limit"), ()),
@@ -129,12 +129,12 @@ class LdapOperation(FileModel):
 
     @property
     def asked(self) -> filters.Filter:
-        """Filter of a search. Its values come after the value of the base."""
+        """Filter of a search; its values are numbered from 1, after the base entry."""
         return filters.parse(self.filter or "(objectClass=*)", first=1)
 
     @property
     def columns(self) -> list[str] | None:
-        """Columns of the answer; None if only the server knows them."""
+        """Columns of the response; None if they depend on the server."""
         if self.action == "compare":
             return ["matches"]
         if self.action != "search":
@@ -165,12 +165,12 @@ class Ldap(CallStep):
 
     @property
     def what(self) -> str:
-        """The operation, and the filter of a search."""
+        """Name of the operation, with the filter of a search."""
         words = f"{self.ldap.action} {self.ldap.filter or self.ldap.attribute or ''}".rstrip()
         return words if len(words) <= _TITLE_LENGTH else words[: _TITLE_LENGTH - 1].rstrip() + "…"
 
     def operation(self) -> dict[str, Any]:
-        """Return the request, with the places of its values."""
+        """Return the request in the form of the plan, with the indexes of its values."""
         return {"kind": "ldap", "request": {self.ldap.action: self._request()}}
 
     def _request(self) -> dict[str, Any]:
@@ -199,7 +199,7 @@ class Ldap(CallStep):
         return {}
 
     def values(self) -> Iterator[tuple[Path_, str | None]]:
-        """Yield the name of the entry, then the values to compare or to set."""
+        """Yield the entry name, then the values to compare or to set."""
         asked = self.ldap
         if asked.action == "unbind":
             return

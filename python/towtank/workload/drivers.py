@@ -1,4 +1,4 @@
-"""Addresses of servers that drivers speak with, and their part of the plan."""
+"""Addresses of servers that are reached through drivers, and their part of the plan."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 from towtank.secrets import redacted_text
 from towtank.units import size
 
-# Protocol of each scheme of an address; every other scheme is HTTP.
+# Protocol of each address scheme; all other schemes are HTTP.
 _SPEAKS = {
     "postgresql": "sql",
     "postgres": "sql",
@@ -23,7 +23,7 @@ _SPEAKS = {
     "ldap": "ldap",
 }
 SPOKEN = frozenset({"http", *_SPEAKS.values()})
-"""Protocols of targets."""
+"""Protocols that targets may speak."""
 _PORTS = {"postgresql": 5432, "postgres": 5432, "mysql": 3306, "mariadb": 3306, "ldap": 389}
 _MYSQL = {"mysql", "mariadb", "mysql+unix"}
 _SOCKETS = {"tcp+unix", "mysql+unix"}
@@ -31,13 +31,13 @@ _WITHOUT_LOGIN = {"sqlite", "file", "tcp", "tcp+unix"}
 
 
 def speaks(addresses: Sequence[str]) -> str:
-    """Return the protocol of the server at these addresses: `http`, or a protocol of driver steps."""
+    """Return the protocol of a target: `http`, or the protocol of a driver."""
     scheme, separator, _ = (addresses[0] if addresses else "").partition("://")
     return _SPEAKS.get(scheme, "http") if separator else "http"
 
 
 def network_address(address: str) -> str | None:
-    """Return `host:port` of a driver's address; None if it is a file or a socket.
+    """Return the `host:port` of a driver's address, or `unix:PATH` for a socket; None for a file.
 
     Raises
     ------
@@ -62,14 +62,14 @@ def network_address(address: str) -> str | None:
 
 
 def with_place(address: str, place: str) -> str:
-    """Return the address with `host:port` in place of its own."""
+    """Return an address with another `host:port`."""
     parts = urlsplit(address)
     entry, at, _ = parts.netloc.rpartition("@")
     return urlunsplit(parts._replace(netloc=f"{entry}{at}{place}"))
 
 
 def target_part(addresses: Sequence[str]) -> dict[str, Any]:
-    """Return the part of the plan about a target with a driver, without its name and balance.
+    """Return the plan part of a target with a driver, without name and balancing.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def target_part(addresses: Sequence[str]) -> dict[str, Any]:
     Raises
     ------
     ValueError
-        If an address is none, or servers at several are not alike.
+        If an address is invalid, or if the addresses differ in user, password or database.
     """
     if any(_server(address) != _server(addresses[0]) for address in addresses[1:]):
         shown = ", ".join(map(redacted_text, addresses))

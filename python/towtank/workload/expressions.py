@@ -1,4 +1,4 @@
-"""Syntax of the expressions the engine evaluates on answers: JSON paths, and regular expressions of `patterns`."""
+"""Checks expressions that the engine evaluates on responses: JSON paths here, regular expressions in `patterns`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _STEP = re.compile(
     re.VERBOSE,
 )
 
-# Blanks after the opening and before the closing bracket; blanks within quotes belong to the name.
+# Blanks after an opening and before a closing bracket; blanks within quotes belong to the name.
 _BLANKS = re.compile(r"(?<=^\[)\s+|\s+(?=\]$)")
 
 
@@ -35,7 +35,7 @@ def json_path(expression: str) -> str:
     Raises
     ------
     ValueError
-        If it is invalid; the message has the position.
+        If the path is invalid; the message gives the position.
 
     Examples
     --------

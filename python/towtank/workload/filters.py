@@ -1,4 +1,4 @@
-"""Filters of directories in text form (RFC 4515), parsed for the engine.
+"""Parses LDAP filters in text form (RFC 4515) for the engine.
 
     filter  = "(" (("&" | "|") filter* | "!" filter | item) ")"
     item    = attribute ("=" | "~=" | ">=" | "<=") value
@@ -7,7 +7,7 @@
             | [attribute] [":dn"] [":" rule] ":=" value
     value   = text, places `${...}`, and a backslash with two hexadecimal digits for ( ) * and itself
 
-Places are allowed in values only: the value of a variable is compared, and never becomes a part of the filter.
+Places are allowed in values only: the value of a variable is compared and never becomes filter syntax.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _DEEPEST = 30
 
 @dataclass(frozen=True)
 class Filter:
-    """A filter in the form of the plan, and the templates of its values."""
+    """A filter in the form of the plan, with the templates of its values."""
 
     plan: dict[str, Any]
     values: list[str]
@@ -44,12 +44,12 @@ def parse(text: str, first: int = 0) -> Filter:
     text : str
         Text of the filter.
     first : int
-        Place of its first value among those of the call.
+        Index of its first value among the values of the call.
 
     Raises
     ------
     ValueError
-        If it is invalid.
+        If the filter is invalid.
 
     Examples
     --------
@@ -109,7 +109,7 @@ class _Reader:
         return {"and" if sign == "&" else "or": inside}
 
     def _until(self, ends: str) -> str:
-        """Read literal text up to one of these characters."""
+        """Read literal text up to one of the given characters."""
         start = self.at
         while self.next and self.next not in ends:
             if self.next.startswith("${"):
@@ -168,7 +168,7 @@ class _Reader:
         return self.first + len(self.values) - 1
 
     def _parts(self) -> list[str]:
-        """Read the templates between the stars of a value."""
+        """Read the parts of a value between its `*` signs, as templates."""
         parts, literal = [""], bytearray()
         while self.next and self.next not in "()":
             token = self.next
@@ -195,7 +195,7 @@ class _Reader:
         return bytes.fromhex(digits)
 
     def _literal(self, text: bytearray, *, ends: bool) -> str:
-        """Write text as a template; a text before a place must not end with a dollar sign."""
+        """Return text as a template; text before a place must not end with a dollar sign."""
         try:
             shown = text.decode()
         except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""Checks names and values of HTTP headers, and paths, by the rules of the engine."""
+"""Checks header names, header values and paths by the engine's rules."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def _value(text: str) -> str:
 
 
 def check_path(text: str) -> None:
-    """Check a path whose variables have no values yet.
+    """Check a path template, whose variables have no values yet.
 
     Raises
     ------
     ValueError
-        If it cannot begin with `/`, or contains blanks or a fragment. The engine encodes other characters that no path
-        may have, as browsers do.
+        If the path cannot begin with `/`, or contains blanks or a fragment. The engine encodes other characters that
+        are not allowed in paths, as browsers do.
     """
     parts = templates.parse(text)
     first = parts[0] if parts else ""

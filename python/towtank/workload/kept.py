@@ -1,4 +1,4 @@
-"""Checks of the kinds of things that users store: each kind must be readable after the run."""
+"""Checks of `stored` in a workload: each kind of stored item must be readable after the run."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from towtank.workload.noted import STORED
 from towtank.yamlfile import Path_, did_you_mean
 
 Problem = tuple[Path_, str, bool]
-"""Path, requirement, and True if the fault is in the key rather than in its value."""
+"""Path, message, and True if the fault is in the key rather than in its value."""
 
 
 def kept_problems(workload: WorkloadFile, transactions: list[str], kinds: list[str]) -> Iterator[Problem]:
-    """Report faults of kinds of stored things, of the requests about them, and of the transactions that read them back.
+    """Yield faults of kinds of stored items, of the requests that store them, and of the transactions that read them.
 
     Parameters
     ----------
     workload : WorkloadFile
-        The valid part of the file.
+        Valid part of the file.
     transactions, kinds : list of str
-        Names written in the file, whether what they stand for is right in form or not.
+        Names written in the file, whether their values have the right form or not.
     """
     if workload.stored and STORED in workload.data:
         yield (
@@ -44,7 +44,7 @@ def kept_problems(workload: WorkloadFile, transactions: list[str], kinds: list[s
 
 
 def _requests(workload: WorkloadFile, kinds: list[str]) -> Iterator[Problem]:
-    """Check that requests name kinds that exist, and read stored content only in a transaction that reads back."""
+    """Check that requests name known kinds, and read stored content only in a read-back transaction."""
     for name, transaction in workload.transactions.items():
         for path, step in references.walk(transaction, ("transactions", name)):
             for placed in references.kinds(step):
@@ -64,7 +64,7 @@ def _requests(workload: WorkloadFile, kinds: list[str]) -> Iterator[Problem]:
 
 
 def _used(workload: WorkloadFile) -> Iterator[Problem]:
-    """Check that users do not read back during the load."""
+    """Check that users do not run read-back transactions during the load."""
     for group, spec in workload.groups.items():
         listed = [
             *((("groups", group, "once", index), name, False) for index, name in enumerate(spec.once)),
@@ -77,7 +77,7 @@ def _used(workload: WorkloadFile) -> Iterator[Problem]:
 
 
 def _reader(workload: WorkloadFile, kind: str, name: str) -> Iterator[Problem]:
-    """Check a transaction that reads back: it has no pages, and one request whose answer is the content."""
+    """Check a read-back transaction: no pages, and one request whose response is the content."""
     transaction = workload.transactions[name]
     path: Path_ = ("transactions", name)
     if any(isinstance(item, Page) for item in transaction):

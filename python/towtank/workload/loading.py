@@ -1,4 +1,4 @@
-"""Read workload files."""
+"""Reads and checks workload files."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from towtank.yamlfile import Document, Node, Path_
 
 @dataclass(frozen=True)
 class Workload:
-    """A workload file as read and checked.
+    """A loaded workload file without parts of the wrong form.
 
     Attributes
     ----------
     file : WorkloadFile
-        Contents of the file, parameters in place.
+        Content of the file, with parameters substituted.
     document : Document
-        The file as written.
+        File as written.
     tree : Node
-        The file with parameters in place, for the places of faults.
+        Tree of the file with parameters substituted, for the source positions of faults.
     parameters : dict
-        Values that replace those of the file.
+        Parameter values that replace those of the file.
     """
 
     file: WorkloadFile
@@ -41,16 +41,16 @@ class Workload:
 
     @property
     def folder(self) -> Path:
-        """Folder that relative file names start from."""
+        """Folder to which file names are relative."""
         return self.document.path.parent
 
     def with_parameters(self, parameters: dict[str, Any]) -> Workload:
-        """Return the same workload with other values of parameters.
+        """Return the workload with other parameter values.
 
         Raises
         ------
         StudyError
-            If a name is not a parameter, or a value does not fit its uses.
+            If a parameter is unknown, or a value is invalid where it is used.
         """
         unknown = [name for name in parameters if name not in self.file.parameters]
         if unknown:
@@ -65,15 +65,15 @@ class Workload:
 
     @cached_property
     def secret_parameters(self) -> frozenset[str]:
-        """Names of the parameters whose values the file uses as secrets."""
+        """Names of the parameters whose values are used as secrets."""
         return secret_parameters(self.document.root)
 
     def fault(self, path: Path_, message: str) -> Fault:
-        """Return a fault at a place of the file."""
+        """Return a fault located at a path of the file."""
         return yamlfile.fault_at(self.tree, path, message)
 
     def texts(self) -> Iterator[tuple[Path_, str]]:
-        """Yield every template of the file with its path, including names of data files."""
+        """Yield every template of the file with its path, including the names of data files."""
         yield from references.templates_of_defaults(self.file.defaults)
         for name, pool in self.file.data.items():
             if pool.csv is not None:
@@ -85,7 +85,7 @@ class Workload:
 
 
 def check_workload(document: Document, parameters: dict[str, Any]) -> tuple[Workload | None, list[Fault]]:
-    """Check the form and the meaning of a workload file; return all faults at once."""
+    """Check the form and the content of a workload file; return the workload and all faults."""
     substituted = substitute(document.root, parameters)
     written = substituted.tree
     checked = validate_tree(written, WorkloadFile)
@@ -105,14 +105,14 @@ def load_workload(path: Path | str, parameters: dict[str, Any] | None = None) ->
     Parameters
     ----------
     path : Path or str
-        The file.
+        Path of the file.
     parameters : dict, optional
-        Values in place of those of the file.
+        Parameter values that replace those of the file.
 
     Raises
     ------
     StudyError
-        With every fault.
+        Lists every fault.
     """
     workload, faults = check_workload(yamlfile.load(path), {})
     if faults or workload is None:

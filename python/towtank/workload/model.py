@@ -18,7 +18,7 @@ from towtank.workload.steps import Auth, Step
 SCHEMA = "towtank/workload/1"
 
 
-# More connections to a target than a system has ports and descriptors; the engine has the same limit.
+# Larger than the number of ports and descriptors of any machine; the engine has the same limit.
 CONNECTIONS_AT_MOST = 2**28
 
 
@@ -61,7 +61,7 @@ class Pool(FileModel):
 
     @property
     def dealt(self) -> str:
-        """Order of the rows, as the engine names it."""
+        """Order in which rows are drawn, by its name in the plan."""
         return self.order or ("weighted" if self.weight else "random")
 
 
@@ -166,7 +166,7 @@ Item = Annotated[
 Transaction = Annotated[list[Item], Field(min_length=1)]
 
 
-# Weights are relative; a sum of weights up to this limit is exact.
+# Upper limit of a weight: sums of such weights are exact as floats.
 _WEIGHT_AT_MOST = 1_000_000_000
 
 
@@ -263,5 +263,5 @@ class WorkloadFile(FileModel):
 
     @property
     def readers(self) -> dict[str, str]:
-        """Kind that each transaction reads back, by the name of the transaction."""
+        """Kind of stored item that each read-back transaction reads, by transaction name."""
         return {stored.read_back: kind for kind, stored in self.stored.items()}

@@ -1,4 +1,4 @@
-"""Keys of steps about stored things (`stores`, `replaces`, `removes`, `reads`), and their part of the plan."""
+"""Step keys for stored items (`stores`, `replaces`, `removes`, `reads`), and their part of the plan."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from towtank.workload.texts import Template
 NOTES = ("stores", "replaces", "removes", "reads")
 STORED = "stored"
 STORED_KEY = f"{STORED}.key"
-"""Key of the thing to read back, in the transaction that reads it."""
+"""Variable with the key of the item to read back."""
 
 
 def _key(text: str) -> str:
-    """Refuse a key with generated parts: a later read must find the thing by the same key."""
+    """Refuse a key with generated parts: the item must be found later by the same key."""
     if any(isinstance(part, templates.Function) for part in templates.parse(text)):
         raise ValueError(f"must be a key made of variables and text, got {text!r} instead")
     return text
@@ -44,12 +44,12 @@ Reads = Annotated[
 
 
 def given(step: Any) -> list[str]:
-    """Return the names of the keys about stored things that a step has.
+    """Return the names of the given step keys for stored items.
 
     Raises
     ------
     ValueError
-        If it says several things.
+        If more than one key is given.
     """
     found = [name for name in NOTES if getattr(step, name) is not None]
     if len(found) > 1:
@@ -58,7 +58,7 @@ def given(step: Any) -> list[str]:
 
 
 def note_of(step: Any) -> tuple[str, str, str] | None:
-    """Return the effect of a step on stored things: verb (`stores` and so on), kind, key; None without an effect."""
+    """Return the effect of a step on stored items: verb (such as `stores`), kind and key; None without an effect."""
     reads = getattr(step, "reads", None)
     if reads is not None:
         return "reads", reads, f"${{{STORED_KEY}}}"
@@ -69,13 +69,13 @@ def note_of(step: Any) -> tuple[str, str, str] | None:
 
 
 def note_part(step: Any, write: Any) -> dict[str, Any]:
-    """Return the `note` of a step in the plan; empty if the step has no effect on stored things.
+    """Return the `note` of a step in the plan; empty if the step has no effect on stored items.
 
     Parameters
     ----------
     step : Request or CallStep
     write : callable
-        Writes a template as the plan has it.
+        Converts a template into the form of the plan.
     """
     note = note_of(step)
     if note is None:

@@ -1,4 +1,4 @@
-"""Headers that the engine sets itself, with the alternative for a workload."""
+"""Headers that the engine sets itself, with the alternative for workloads."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ _OWNED = {
 
 
 def owned_header(name: str) -> str | None:
-    """Return the alternative to setting a header; None if a workload may set it."""
+    """Return what to use in place of a header; None if a workload may set the header."""
     return _OWNED.get(name.lower())

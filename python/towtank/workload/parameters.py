@@ -1,4 +1,4 @@
-"""Parameters: values of a workload that a study may change, put in place before the file is checked."""
+"""Parameters: workload values that a study may change, substituted before the file is checked."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from towtank.workload.templates import percent_encoded
 from towtank.yamlfile import Node, Path_, did_you_mean, where
 
 _PLACE = re.compile(r"(?<!\$)\$\{\s*parameters\.([A-Za-z][A-Za-z0-9_-]*)\s*(?:\|\s*(url|json|html|none)\s*)?\}")
-# Encodings of values, by the words of templates; without a word the value stands as it is.
+# Encodings of values, by their names in templates; without a name the value is inserted unchanged.
 _ENCODED: dict[str | None, Callable[[str], str]] = {
     None: str,
     "none": str,
@@ -24,19 +24,19 @@ _ENCODED: dict[str | None, Callable[[str], str]] = {
     "json": lambda text: json.dumps(text, ensure_ascii=False)[1:-1],
     "html": html.escape,
 }
-# A parameter after a name within a text: `token=${parameters.mine}`, `"password": "${parameters.mine}"`.
+# A parameter that follows a name within a text: `token=${parameters.mine}`, `"password": "${parameters.mine}"`.
 _NAMED = re.compile(
     r"([\w.\[\]-]+)[\"']?\s*[=:]\s*[\"']?(?:Bearer |Basic |Token )?\$\{\s*parameters\.([\w-]+)\s*(?:\|\s*\w+\s*)?\}"
 )
 
 
 def secret_parameters(root: Node) -> frozenset[str]:
-    """Return the names of parameters that are used as logins, or under the name of a secret.
+    """Return the names of parameters that are used as logins or under names of secrets.
 
     Parameters
     ----------
     root : Node
-        The workload file as written.
+        Tree of the workload file as written.
     """
     return frozenset(
         name
@@ -54,16 +54,16 @@ def _secrets_in(text: str, path: Path_) -> list[str]:
 
 @dataclass
 class Substituted:
-    """A workload file with its parameters in place.
+    """A workload file with its parameters substituted.
 
     Attributes
     ----------
     tree : Node
-        Everything at its old place.
+        Tree of the file; source positions are unchanged.
     faults : list of Fault
-        Faults of unknown names, and of values that do not fit.
+        Faults of unknown parameters and of invalid values.
     places : set of (int, int)
-        Places without a valid value, which are not checked further.
+        Source positions without a valid value, which are not checked further.
     """
 
     tree: Node
@@ -72,14 +72,14 @@ class Substituted:
 
 
 def substitute(root: Node, changed: dict[str, Any]) -> Substituted:
-    """Put the values of parameters where the file names them.
+    """Substitute parameter values for `${parameters.NAME}`.
 
-    A text that is nothing but `${parameters.NAME}` becomes the value itself, a number as a number.
+    A text that consists only of `${parameters.NAME}` becomes the value itself, so that numbers stay numbers.
 
     Parameters
     ----------
     root : Node
-        The workload file; not changed.
+        Tree of the workload file, which is not changed.
     changed : dict
         Values that replace those of the file.
     """
@@ -95,12 +95,12 @@ def substitute(root: Node, changed: dict[str, Any]) -> Substituted:
 
 
 def _fill(node: Node, values: dict[str, Any], changed: set[str], done: Substituted) -> None:
-    """Replace the parameters that one text names."""
+    """Substitute the parameters in one text."""
     names = [match.group(1) for match in _PLACE.finditer(node.value)]
     wrong = [name for name in names if not _is_scalar(values.get(name))]
     for name in wrong:
         done.places.add((node.line, node.column))
-        # A value of the file that is wrong is reported at its declaration.
+        # An invalid value in the file is reported where it is declared.
         if name not in values or name in changed:
             message = _wrong(name, values)
             done.faults.append(Fault(node.file, node.line, node.column, where(node.path), message))

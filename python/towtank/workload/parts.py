@@ -1,4 +1,4 @@
-"""Parts of multipart bodies: by name, or as a list in which names may come several times."""
+"""Parts of multipart bodies, by name or as a list in which names may repeat."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class NamedPart(Part):
 
 
 def _part(value: object) -> object:
-    """Read plain text as a part with that value."""
+    """Read a plain text as a part with that value."""
     return value if isinstance(value, dict | Part) else {"value": value}
 
 

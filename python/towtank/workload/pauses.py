@@ -1,4 +1,4 @@
-"""Pauses: think time and pacing, fixed or drawn from a distribution.
+"""Pauses: think times and pacing, constant or drawn from a distribution.
 
 think: 2 s
 think: {exponential: 2 s}
@@ -42,7 +42,7 @@ class Normal(FileModel):
 
     @model_validator(mode="after")
     def _within(self) -> Normal:
-        # Drawing again ends soon only if a good part of the distribution lies between the ends.
+        # Redrawing ends quickly only if a good part of the distribution lies within the bounds.
         if not self.min <= self.mean <= self.longest or self.longest <= self.min:
             raise ValueError("must have min <= mean <= max and min < max, got them in another order")
         if self.longest > LONGEST_S:
@@ -53,7 +53,7 @@ class Normal(FileModel):
 
     @property
     def longest(self) -> float:
-        """Longest pause. [s]"""
+        """Upper bound of the pause. [s]"""
         return self.mean + 4 * self.sd if self.max is None else self.max
 
 
@@ -91,7 +91,7 @@ class PauseModel(FileModel):
         }
 
     def words(self) -> str:
-        """Return the pause in words, for a report."""
+        """Return a description of the pause for reports."""
         write = units.format_duration
         if self.fixed is not None:
             return f"{write(self.fixed)}, constant"
@@ -107,7 +107,7 @@ class PauseModel(FileModel):
 
 
 def _short_form(value: object) -> object:
-    """Read `2 s` as `{fixed: 2 s}`; any value that is not a mapping is checked as a duration, for its message."""
+    """Read `2 s` as `{fixed: 2 s}`; other values without a mapping are checked as durations for their error message."""
     if isinstance(value, dict | PauseModel):
         return value
     try:
@@ -120,7 +120,7 @@ def _short_form(value: object) -> object:
 
 
 def read_pacing(value: object) -> object:
-    """Read `5 /h` or `5 /h per user` as the time between starts; other forms pass on.
+    """Read `5 /h` or `5 /h per user` as the time between starts; return other forms unchanged.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Turn a workload into one that only reads back the things that its users stored."""
+"""Turns a workload into one that reads back the items that its users stored."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from towtank.workload.model import Group, Page, Pool
 from towtank.workload.noted import STORED
 from towtank.workload.steps import Branch, Count, Draw, If, Repeat, Request, Step
 
-# Number of reads without a pause. An empty pool fails at once: without any pause users would spin.
+# Number of reads without a pause. With an empty pool every read fails at once; without pauses users would spin.
 _IN_A_ROW = 20
 _PAUSE = "50 ms"
 
 
 def without_reading(workload: Workload) -> Workload:
-    """Return the workload without the transactions that only read back: users do not do them during the load."""
+    """Return the workload without its read-back transactions, which users do not run during the load."""
     readers = workload.file.readers
     if not readers:
         return workload
@@ -27,14 +27,14 @@ def without_reading(workload: Workload) -> Workload:
 
 
 def reading_back(workload: Workload, kind: str, keys: Path) -> Workload:
-    """Return a workload whose users read everything of one kind once, and record the digests of the answers.
+    """Return a workload whose users read all stored items of a kind once and record the digests of the responses.
 
     Parameters
     ----------
     workload : Workload
-        With its parameters in place.
+        Workload with its parameters substituted.
     kind : str
-        Name of the kind.
+        Name of the kind of stored items.
     keys : Path
         CSV file with the column `key`.
     """
@@ -56,7 +56,7 @@ def _drawn(steps: list[Step]) -> set[str]:
 
 
 def _going_on(step: Step) -> Step:
-    """Return the step with `on_failure: go_on`: its failure must not prevent the next read."""
+    """Return the step with `on_failure: go_on`, so that its failure does not prevent the next read."""
     if isinstance(step, Request | CallStep):
         return step.model_copy(update={"on_failure": "go_on"})
     if isinstance(step, Branch | If):

@@ -1,4 +1,4 @@
-"""Templates, variables, lists and files that steps read and write, each with its place below the step."""
+"""Finds the templates, variables, lists and files that steps read and write, with their paths below the step."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from towtank.yamlfile import Path_
 
 @dataclass(frozen=True)
 class Placed:
-    """A text of a file with the path that leads to it."""
+    """A text of a file with its path."""
 
     path: Path_
     text: str
 
 
 def steps_of(transaction: Transaction, path: Path_) -> Iterator[tuple[Path_, list[Step]]]:
-    """Yield the lists of steps of a transaction in order, including those of its pages, with their paths."""
+    """Yield the steps of a transaction in order, including those of its pages, as lists with their paths."""
     for index, item in enumerate(transaction):
         if isinstance(item, Page):
             for inner, step in enumerate(item.steps):
@@ -45,7 +45,7 @@ def steps_of(transaction: Transaction, path: Path_) -> Iterator[tuple[Path_, lis
 
 
 def blocks_of(step: Step) -> list[tuple[str, list[Step]]]:
-    """Return the lists of steps inside a step, by their key."""
+    """Return the lists of steps within a step, by key."""
     if isinstance(step, Branch | If):
         return [("then", step.then), ("else", step.else_)]
     if isinstance(step, Repeat):
@@ -68,12 +68,12 @@ def _walk_step(step: Step, path: Path_) -> Iterator[tuple[Path_, Step]]:
 
 
 def has_request(step: Step) -> bool:
-    """Return True if a step makes a request, at any depth."""
+    """Return True if a step, or a step within it, makes a request."""
     return any(isinstance(inner, Request | CallStep) for _, inner in _walk_step(step, ()))
 
 
 def templates_of(step: Step) -> Iterator[Placed]:
-    """Yield every template of a step itself, without the steps inside it."""
+    """Yield the templates of a step, without those of the steps within it."""
     if isinstance(step, Request):
         yield from _templates_of_request(step)
     elif isinstance(step, CallStep):
@@ -87,7 +87,7 @@ def templates_of(step: Step) -> Iterator[Placed]:
 
 
 def _templates_of_request(step: Request) -> Iterator[Placed]:
-    """Yield the templates of the request first, then those of its checks, which may read extracted values."""
+    """Yield the templates of a request, then those of its checks, which may read extracted values."""
     yield Placed((step.method.lower(),), step.path)
     for key, mapping in (("query", step.query), ("headers", step.headers), ("form", step.form or {})):
         for name, text in mapping.items():
@@ -108,14 +108,14 @@ def _templates_of_request(step: Request) -> Iterator[Placed]:
 
 
 def _templates_of_note(step: Request | CallStep) -> Iterator[Placed]:
-    """Yield the key that is known before the answer."""
+    """Yield the key of a stored item if it is known before the response."""
     note = note_of(step)
     if note is not None and note[0] in ("replaces", "removes"):
         yield Placed((note[0], note[1]), note[2])
 
 
 def _templates_of_check(step: Request) -> Iterator[Placed]:
-    assert step.check is not None  # the caller has checked it
+    assert step.check is not None  # ensured by the caller
     for key, texts in (("contains", step.check.contains), ("not_contains", step.check.not_contains)):
         for index, text in enumerate(texts):
             yield Placed(("check", key, index), text)
@@ -144,7 +144,7 @@ def reads(step: Step) -> Iterator[Placed]:
 
 
 def reads_after_answer(step: Step) -> Iterator[Placed]:
-    """Yield the variables that a step reads after a good answer, which may have set them."""
+    """Yield the variables that a step reads after a successful response, which may have set them."""
     note = note_of(step)
     if note is not None and note[0] == "stores":
         for name in templates.variables(note[2]):
@@ -152,7 +152,7 @@ def reads_after_answer(step: Step) -> Iterator[Placed]:
 
 
 def kinds(step: Step) -> Iterator[Placed]:
-    """Yield the kinds of stored things that a step is about."""
+    """Yield the kinds of stored items that a step stores, replaces, removes or reads."""
     note = note_of(step)
     if note is not None:
         yield Placed((note[0],) if note[0] == "reads" else (note[0], note[1]), note[1])

@@ -1,4 +1,4 @@
-"""Write requests for the engine: path, headers, body, extractions, checks."""
+"""Compiles requests for the engine: path, headers, body, extractions, checks."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ _BYTES = "application/octet-stream"
 
 
 class RequestWriter:
-    """Writes requests.
+    """Compiles requests into operations of the plan.
 
     Parameters
     ----------
     writer : Writer
         Writer of templates.
     variable, list_ : callable
-        Index of a variable and of a list by name.
+        Functions that return the index of a variable and of a list.
     defaults : Defaults
-        Settings of requests that do not override them.
+        Settings for requests that do not override them.
     folder : Path
-        Folder that relative file names start from.
+        Folder to which file names are relative.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class RequestWriter:
         self._folder = folder
 
     def write(self, request: Request, step: int, target: int, login: tuple[str, str] | None = None) -> dict[str, Any]:
-        """Compile one request from the indexes of its step and its target, and the login of the target's address."""
+        """Compile one request; `step` and `target` are indexes, `login` is the login in the target's address."""
         return {
             "op": "request",
             "step": step,
@@ -76,7 +76,7 @@ class RequestWriter:
         return path
 
     def _fields(self, fields: dict[str, str]) -> list[Any]:
-        """Return the fields of a query or a form, encoded."""
+        """Return the encoded fields of a query or a form."""
         written: list[Any] = []
         for index, (name, value) in enumerate(fields.items()):
             append_text(written, ("&" if index else "") + percent_encoded(name) + "=")
@@ -84,7 +84,7 @@ class RequestWriter:
         return written
 
     def _headers(self, request: Request) -> list[Any]:
-        """Return the headers of a request; they replace default headers of the same name in any case."""
+        """Return the headers of a request; they replace default headers with the same name, ignoring case."""
         content_type = self._content_type(request)
         named = {"Content-Type": content_type} if content_type else {}
         headers: dict[str, tuple[str, str]] = {}
@@ -105,7 +105,7 @@ class RequestWriter:
         return None
 
     def _auth(self, request: Request, login: tuple[str, str] | None) -> dict[str, Any] | None:
-        """Return the Basic authorization of the request, of the defaults, or of the address, in this order."""
+        """Return the Basic authorization: of the request, else of the defaults, else of the target's address."""
         auth = self._defaults.auth if request.auth is None else request.auth
         if auth is None and login is not None and not self._authorizes(request):
             return {"user": [login[0]], "password": [login[1]]}
@@ -114,7 +114,7 @@ class RequestWriter:
         return {"user": self._writer.write(auth.user), "password": self._writer.write(auth.password)}
 
     def _authorizes(self, request: Request) -> bool:
-        """Return True if a request has an authorization among its headers."""
+        """Return True if the headers of a request include an authorization."""
         return "authorization" in {name.lower() for name in (*self._defaults.headers, *request.headers)}
 
     def _body(self, request: Request) -> dict[str, Any] | None:
@@ -134,7 +134,7 @@ class RequestWriter:
         return files.engine_path((self._folder / name).resolve())
 
     def _json(self, value: Any) -> list[Any]:
-        """Return JSON without blanks, with places in its texts."""
+        """Return JSON without blanks as a template."""
         written: list[Any] = []
         if isinstance(value, str):
             extend(written, ['"', *self._writer.write(value, "json", literal=_inside_json), '"'])
@@ -200,7 +200,7 @@ def _inside_json(text: str) -> str:
 
 
 def _statuses(statuses: list[int | str]) -> dict[str, Any]:
-    """Return statuses as a list, or as bounds if they are one class."""
+    """Return statuses as a list, or as bounds for a single class such as `2xx`."""
     if len(statuses) == 1 and isinstance(statuses[0], str):
         first = int(statuses[0][0]) * 100
         return {"min": first, "max": first + 99}
@@ -212,7 +212,7 @@ def _statuses(statuses: list[int | str]) -> dict[str, Any]:
 
 
 def _bounds(size: int | SizeRange) -> dict[str, int]:
-    """Return bounds of a size; without an upper bound there is no `max`."""
+    """Return bounds of a size; without an upper bound, `max` is left out."""
     if isinstance(size, int):
         return {"min": size, "max": size}
     return {"min": size.min, **({} if size.max is None else {"max": size.max})}

@@ -1,8 +1,8 @@
 """Checks that each variable and list that a user reads can have a value at that point.
 
-A variable counts as set after any step that can set it, in the same transaction before, or in a transaction that the
-group does `once`. What another transaction of the mix sets does not count: it may not have run yet. `if` may ask for
-any variable that is set anywhere, and inside it the variable counts as set.
+A variable counts as set after any step that can set it, earlier in the same transaction or in a `once` transaction of
+the group. Other transactions of the mix do not count, because they may not have run yet. `if` may test any variable
+that is set anywhere, and inside it the variable counts as set.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ Problem = tuple[Path_, str]
 
 
 class Scope:
-    """Follows every group through its transactions.
+    """Checks the variables and lists of every group along its transactions.
 
     Parameters
     ----------
     workload : WorkloadFile
-        The workload.
+        Loaded workload file.
     columns : dict of str to list of str or None
-        Columns of each pool; None if they are not known before the system is up.
+        Columns of each pool; None if they are known only while the system runs.
     pools : list of str
         Names of all pools.
     doubtful : set of str
-        Names set by steps that are wrong in form: nothing is said about them.
+        Names set by steps of the wrong form; these names are not checked.
     """
 
     def __init__(
@@ -50,11 +50,11 @@ class Scope:
         self.variables = {p.text for step in steps for p in references.sets(step) if not p.text.endswith(".*")}
         self.draws_unknown = any(pool not in pools for pool in self.rows.values())
         self.lists = {placed.text for step in steps for placed in references.fills(step)}
-        # Lists that the current group fills; users do not share lists.
+        # Lists that the current group fills: users of different groups do not share lists.
         self.own = self.lists
 
     def problems(self) -> Iterator[Problem]:
-        """Yield reads of variables and lists that cannot have a value, and names with two meanings."""
+        """Yield faults of variables and lists that cannot have a value where they are read, and of ambiguous names."""
         yield from self._double_names()
         used: set[str] = set()
         at_start: set[str] | None = None
@@ -71,7 +71,7 @@ class Scope:
         everything = {*self.variables, *(f"{row}.*" for row in self.rows)}
         for name in self.workload.transactions:
             if name in self.workload.readers:
-                # A user that reads back has done nothing before: only the thing that it reads is known.
+                # A user that reads back has done nothing before and knows only the key of the item.
                 yield from self._transaction(name, {STORED_KEY})
             elif name not in used:
                 yield from self._transaction(name, set(everything))
@@ -92,7 +92,7 @@ class Scope:
                         )
 
     def _transaction(self, name: str, have: set[str]) -> Iterator[Problem]:
-        """Follow one transaction; `have` holds the variables that are set, and grows."""
+        """Check one transaction; variables that it sets are added to `have`."""
         transaction: Transaction = self.workload.transactions.get(name, [])
         for path, steps in references.steps_of(transaction, ("transactions", name)):
             for step in steps:
@@ -120,7 +120,7 @@ class Scope:
             yield from self._condition(step, path)
         after = {placed.text for placed in references.sets(step)}
         for placed in references.reads(step):
-            # Checks come before the extractions of the same step.
+            # Checks of a step run before its extractions.
             yield from self._read(placed, path, have)
         have |= after
         for placed in references.reads_after_answer(step):
@@ -148,7 +148,7 @@ class Scope:
             yield (*path, *placed.path), message
 
     def _why_not(self, name: str, have: set[str]) -> str | None:
-        """Return why a variable cannot be read here; None if it can."""
+        """Return the reason why a variable cannot be read here; None if it can."""
         row, dot, column = name.partition(".")
         if row in self.doubtful or name in have:
             return None
@@ -163,7 +163,7 @@ class Scope:
         return self._unknown(name)
 
     def _why_not_column(self, name: str, row: str, column: str, have: set[str]) -> str | None:
-        """Return why a column of a drawn row cannot be read here; None if it can."""
+        """Return the reason why a column of a drawn row cannot be read here; None if it can."""
         pool = self.rows.get(row, row)
         if pool not in self.pools:
             return self._unknown(name)
@@ -185,7 +185,7 @@ class Scope:
         return f"must be a variable that a step sets ({', '.join(known) or 'none exists'}), got {name!r} instead{near}"
 
     def _defaults(self, everything: set[str]) -> Iterator[Problem]:
-        """Check that headers and user names for all requests read known variables."""
+        """Check that default headers and logins read known variables."""
         defaults = self.workload.defaults
         for path, text in references.templates_of_defaults(defaults):
             for name in references.names_in(text):

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 
-# Quoted texts and comments come first, so that parameters within them are skipped; an open quote ends the statement.
+# Quoted texts and comments are matched first, so that parameters in them are skipped; an unclosed quote ends the
+# search.
 _PIECES = re.compile(r"'[^']*(?:'|\Z)|\"[^\"]*(?:\"|\Z)|--[^\n]*|\$([0-9]*)")
 MOST = 65_535
-"""Largest number of parameters that the databases accept in a statement."""
+"""Largest number of parameters in a statement that the databases accept."""
 
 
 def parameters(statement: str) -> int:
-    """Return the number of the highest parameter outside of quotes and comments; 0 without any.
+    """Return the highest parameter number outside quotes and comments; 0 without parameters.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Steps of pages and transactions. Each kind of step is a mapping with a characteristic key."""
+"""Steps of pages and transactions; each kind of step is a mapping with a characteristic key."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ CapturingRegex = Annotated[str, AfterValidator(expressions.capturing_regex)]
 
 
 def _check_json(value: Any) -> Any:
-    """Check the templates in the texts of a JSON body, each fault at its own place."""
+    """Check the templates in a JSON body; each fault has the path of its text."""
     details = [
         InitErrorDetails(type=PydanticCustomError("value_error", "{error}", {"error": message}), loc=path, input=text)
         for path, text, message in _wrong_texts(value, ())
@@ -143,7 +143,7 @@ class Extract(FileModel):
 
     @property
     def source(self) -> dict[str, Any]:
-        """The four sources by their names in the file and in the plan."""
+        """The four sources of a value, by their names in file and plan."""
         return {"json": self.json_, "header": self.header, "regex": self.regex, "status": self.status}
 
     @property
@@ -153,7 +153,7 @@ class Extract(FileModel):
 
 
 def _extract(value: object) -> object:
-    """Read a JSON path alone as an extraction of its first match."""
+    """Read a plain JSON path as an extraction of its first match."""
     return {"json": value} if isinstance(value, str) else value
 
 
@@ -231,33 +231,33 @@ class Request(FileModel):
         return self
 
     def _has_content(self) -> bool:
-        """Return True if the request sends one content, so that its digest is defined."""
+        """Return True if the request sends exactly one content, so that its digest is defined."""
         if self.multipart is None:
             return bool(self.bodies)
         return sum(part.value is None for _, _, part in self.parts) == 1
 
     @property
     def parts(self) -> list[tuple[str | int, str, Part]]:
-        """Parts of a multipart body: key or index in the file, name, part."""
+        """Parts of a multipart body: key or index in the file, name and part."""
         if isinstance(self.multipart, list):
             return [(index, part.name, part) for index, part in enumerate(self.multipart)]
         return [(name, name, part) for name, part in (self.multipart or {}).items()]
 
     @property
     def method(self) -> str:
-        """GET, POST and so on."""
+        """HTTP method, such as `GET`."""
         return next(name for name in METHODS if getattr(self, name) is not None).upper()
 
     @property
     def path(self) -> str:
-        """The path, a template."""
+        """Path of the request, as a template."""
         path = getattr(self, self.method.lower())
-        assert isinstance(path, str)  # method() has found it
+        assert isinstance(path, str)  # ensured by `method`
         return path
 
     @property
     def bodies(self) -> list[str]:
-        """Kinds of the body, at most one."""
+        """Names of the given bodies, at most one."""
         given = {
             "form": self.form,
             "json": self.json_,
@@ -269,12 +269,12 @@ class Request(FileModel):
 
     @property
     def title(self) -> str:
-        """Name of the request in the results, without the secrets of a query."""
+        """Name of the request in the results, with secrets in a query hidden."""
         return redacted_text(self.written) if self.name is None else self.name
 
     @property
     def written(self) -> str:
-        """Name of the request in the file."""
+        """Name of the request as written in the file."""
         return self.name or f"{self.method} {self.path}"
 
 
@@ -328,7 +328,7 @@ class Branch(FileModel):
 
 
 def _condition(value: object) -> object:
-    """Refuse an expression, which is a condition in other tools, with a hint."""
+    """Refuse a condition in the form of an expression, as other tools have it, with a hint."""
     if not isinstance(value, dict | Condition):
         raise ValueError(
             f"must be {{filled: VARIABLE}} or {{empty: VARIABLE}}, got {shown(value)} instead: values are not compared "
@@ -374,7 +374,7 @@ class Count(FileModel):
 
 
 def _count(value: object) -> object:
-    """Read a number as both bounds."""
+    """Read a plain number as both bounds."""
     if isinstance(value, dict | Count):
         return value
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
@@ -392,9 +392,9 @@ class Repeat(FileModel):
 
 
 CALLS: dict[str, type[CallStep]] = {"sql": Sql, "file": FileStep, "tcp": Tcp, "ldap": Ldap}
-"""Steps of drivers by their characteristic key."""
+"""Step classes of drivers by their characteristic key."""
 
-# Tags are in brackets because pydantic puts them into the paths of its errors, beside the keys of the file.
+# Tags have brackets because pydantic inserts them into the paths of errors, between the keys of the file.
 _KINDS = {
     **dict.fromkeys(METHODS, "<request>"),
     **{key: f"<{key}>" for key in CALLS},
@@ -403,14 +403,14 @@ _KINDS = {
 
 
 def _known(value: Any) -> Any:
-    """Raise a message about a mapping that is not a step, with its keys."""
+    """Refuse a mapping that is not a step, with a message about its keys."""
     if isinstance(value, dict) and _kind(value) is None:
         raise ValueError(no_step(value, [*_KINDS, "pick"]))
     return value
 
 
 def _kind(value: Any) -> str | None:
-    """Return the kind of a step by its key; `pick` is a step only if it is not an option of `pop`."""
+    """Return the kind of a step by its key; `pick` beside `pop` is an option of `pop`."""
     if isinstance(value, dict):
         found = next((kind for key, kind in _KINDS.items() if key in value), None)
         return found or ("<pick>" if "pick" in value else None)

@@ -1,4 +1,4 @@
-"""Chooses the target of a step or a cookie, and reports steps and cookies without a target."""
+"""Chooses the target of a step or cookie, and reports steps and cookies without a target."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from towtank.workload.loading import Workload
 from towtank.workload.steps import Request
 from towtank.yamlfile import Path_, did_you_mean
 
-# Parts of a workload that have a target.
+# Parts of a workload that need a target.
 Aimed = Request | CallStep | GivenCookie
 
 
 def target_of(aimed: Aimed, default: str | None, spoken: Mapping[str, str]) -> str | None:
-    """Return the target that a step or cookie names, or the default target if it fits, or the only fitting one."""
+    """Return the target that a step or cookie names, else the default target if it fits, else the only fitting one."""
     if aimed.target is not None:
         return aimed.target
     wanted = aimed.speaks if isinstance(aimed, CallStep) else "http"
@@ -28,21 +28,21 @@ def target_of(aimed: Aimed, default: str | None, spoken: Mapping[str, str]) -> s
 
 
 def targets_of(workload: Workload, spoken: Mapping[str, str]) -> list[str]:
-    """Return the names of the targets that a workload uses, in order; `spoken` is the protocol of each target."""
+    """Return the names of the targets that a workload uses; `spoken` maps each target to its protocol."""
     default = workload.file.defaults.target
     found = {target_of(aimed, default, spoken) for _, aimed in _aimed(workload)}
     return [name for name in spoken if name in found]
 
 
 def target_faults(workload: Workload, spoken: Mapping[str, str]) -> list[Fault]:
-    """Report targets of a workload that do not exist, speak another protocol, or are ambiguous.
+    """Return faults of targets that do not exist, speak another protocol, or are ambiguous.
 
     Parameters
     ----------
     workload : Workload
-        The loaded workload.
+        Loaded workload.
     spoken : mapping of str to str
-        Protocol of each target, by its name.
+        Protocol of each target, by name.
     """
     faults = []
     known = list(spoken)
@@ -63,7 +63,7 @@ def target_faults(workload: Workload, spoken: Mapping[str, str]) -> list[Fault]:
 
 
 def _aimed(workload: Workload) -> Iterator[tuple[Path_, Aimed]]:
-    """Yield the steps and cookies of a workload that need a target, with their paths."""
+    """Yield the steps and cookies that need a target, with their paths."""
     for name, transaction in workload.file.transactions.items():
         for path, step in references.walk(transaction, ("transactions", name)):
             if isinstance(step, Request | CallStep):
@@ -74,7 +74,7 @@ def _aimed(workload: Workload) -> Iterator[tuple[Path_, Aimed]]:
 
 
 def _unfit(aimed: Aimed, default: str | None, spoken: Mapping[str, str]) -> list[str]:
-    """Return why no target fits a step or cookie; `target_faults` reports unknown names."""
+    """Return the reasons why no target fits a step or cookie; `target_faults` reports unknown names."""
     wanted = aimed.speaks if isinstance(aimed, CallStep) else "http"
     fitting = [name for name, spoken_there in spoken.items() if spoken_there == wanted]
     shown = {"http": "HTTP", "sql": "SQL", "ldap": "LDAP"}.get(wanted, wanted)
@@ -88,5 +88,5 @@ def _unfit(aimed: Aimed, default: str | None, spoken: Mapping[str, str]) -> list
     if fitting:
         return [f"must name its target ({', '.join(fitting)}), as the system has several"]
     if wanted == "http" and (default is not None or not spoken):
-        return []  # reported already, at the default target
+        return []  # reported at the default target
     return [f"must have a target that speaks {shown}, got none in the system"]

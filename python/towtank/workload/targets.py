@@ -1,4 +1,4 @@
-"""Addresses that may be loaded: this machine and private networks; others only with an explicit permission."""
+"""Addresses that may be loaded: this machine and private networks; others only with explicit permission."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from towtank.dialing import fact, next_step
 from towtank.errors import Fault, StudyError, TargetError
 from towtank.units import shown
 
-# Loopback, private (RFC 1918, RFC 4193) and link-local networks (RFC 3927, RFC 4291), and the network for
-# benchmarks (RFC 2544), which is never routed and holds the hosts of systems.
+# Loopback, private (RFC 1918, RFC 4193) and link-local networks (RFC 3927, RFC 4291), and the benchmark network (RFC
+# 2544), which is never routed and contains the hosts of Towtank's systems.
 _OWN = [
     ipaddress.ip_network(network)
     for network in (
@@ -28,14 +28,14 @@ _OWN = [
         "fe80::/10",
     )
 ]
-# Link-local and private addresses at which clouds return the secrets of a machine: nobody may load these.
+# Link-local and private addresses of cloud metadata services, which return secrets: loading them is never allowed.
 _METADATA = [ipaddress.ip_network(network) for network in ("169.254.169.0/24", "169.254.170.0/24", "fd00:ec2::/32")]
 
 COMMAND_LINE = "<command line>"
 
 
 def is_own(address: str) -> bool:
-    """Return True if a numeric address is in a loopback, private or link-local network, and not a metadata address."""
+    """Return True if a numeric address is loopback, private or link-local, and not that of a metadata service."""
     number = ipaddress.ip_address(address.partition("%")[0])
     if isinstance(number, ipaddress.IPv6Address) and number.ipv4_mapped is not None:
         number = number.ipv4_mapped
@@ -72,7 +72,7 @@ def login_of(addresses: Sequence[str]) -> tuple[str, str] | None:
     Raises
     ------
     ValueError
-        If they differ.
+        If the logins differ.
 
     Examples
     --------
@@ -92,29 +92,29 @@ def login_of(addresses: Sequence[str]) -> tuple[str, str] | None:
 def check_targets(
     addresses: Iterable[str], allowed: Iterable[str] = (), *, where: str = "target", permit: str = "--i-may-load"
 ) -> dict[str, list[str]]:
-    """Check that every address may be loaded, or that data may be sent to it.
+    """Check that every address may be loaded, or that data may be sent to every address.
 
     Parameters
     ----------
     addresses : iterable of str
         `host:port` or `http://host:port/...`.
     allowed : iterable of str
-        Hosts named with the option `permit`, as names or numbers.
+        Hosts permitted by the option `permit`, as names or numeric addresses.
     where, permit : str
-        Subject of the faults, and the option that allows an address.
+        Subject of the faults, and the option that permits an address.
 
     Returns
     -------
     dict of str to list of str
-        Numeric addresses of each host in the order in which they are tried (RFC 6724), to be used in place of the
-        name, so that it cannot change.
+        Numeric addresses of each host, in the order in which they are tried (RFC 6724). They are used in place of the
+        name, so that they cannot change after the check.
 
     Raises
     ------
     StudyError
-        If a host outside loopback and private networks is not allowed, or an address is none; all at once.
+        Lists all invalid addresses, and all hosts outside loopback and private networks that are not permitted.
     TargetError
-        If a name does not resolve.
+        If a name cannot be resolved.
     """
     permitted = {host.lower() for host in allowed}
     resolved: dict[str, list[str]] = {}
@@ -145,32 +145,32 @@ def check_targets(
 
 
 def pinned(plan: dict[str, Any], numbers: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    """Replace names in a plan by the addresses that were checked, so that no other address is loaded.
+    """Replace host names in a plan by the checked addresses, so that no other address is loaded.
 
     Parameters
     ----------
     plan : dict
-        A plan of the engine. Requests and certificates keep the name of the target.
+        Plan of the engine. Requests and certificates keep the name of the target.
     numbers : mapping of str to sequence of str
-        Result of `check_targets`.
+        Numeric addresses by host name, as returned by `check_targets`.
 
     Raises
     ------
     TargetError
-        If an address is neither in a loopback, private or link-local network nor among those that were checked.
+        If an address is neither in a loopback, private or link-local network nor among the checked addresses.
     """
     return {**plan, "targets": [_pinned_target(target, numbers) for target in plan["targets"]]}
 
 
 def with_fallbacks(target: dict[str, Any], ways: Sequence[Sequence[str]]) -> dict[str, Any]:
-    """Return a target of a plan with the first of each list as its address, and the others to fall back to.
+    """Return a plan target with the first address of each name, and the others as fallbacks.
 
     Parameters
     ----------
     target : dict
         Target of a plan.
     ways : sequence of sequence of str
-        Of each address: those of its name, in the order in which they are tried.
+        Addresses of each name, in the order in which they are tried.
     """
     further = [list(each[1:]) for each in ways]
     known = {**target, "addresses": [each[0] for each in ways]}
@@ -178,7 +178,7 @@ def with_fallbacks(target: dict[str, Any], ways: Sequence[Sequence[str]]) -> dic
 
 
 def numeric(number: str, port: int) -> str:
-    """Write a numeric address with its port."""
+    """Return a numeric address with its port, in the form of URLs."""
     return f"[{number}]:{port}" if ":" in number else f"{number}:{port}"
 
 
@@ -187,7 +187,7 @@ def _pinned_target(target: dict[str, Any], numbers: Mapping[str, Sequence[str]])
 
 
 def _pinned(address: str, numbers: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return the addresses of a name, in the order in which they are tried."""
+    """Return the checked addresses of a target's host with its port, in the order in which they are tried."""
     if address.startswith("unix:"):
         return [address]
     host, port = host_and_port(address)
@@ -208,7 +208,7 @@ def is_number(host: str) -> bool:
 
 
 def _resolve(host: str, port: int) -> list[str]:
-    """Resolve a name to all its addresses, in the order of RFC 6724, as `getaddrinfo` gives them."""
+    """Resolve a name to all its addresses, in the order of `getaddrinfo` (RFC 6724)."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:

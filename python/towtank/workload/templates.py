@@ -1,4 +1,4 @@
-"""Templates: text with `${...}` in it.
+"""Templates: text with places `${...}`.
 
     template  = (text | "$${" | "${" reference ["|" encoding] "}")*
     reference = name ["." name]                     a variable, or a column of a pool drawn before
@@ -30,7 +30,7 @@ _FORMS = "a variable, POOL.COLUMN, user.number, iteration, uuid, now.ms, random.
 
 @dataclass(frozen=True)
 class Variable:
-    """A place for a variable of the user or a column of a pool: `documents.id`."""
+    """A place for a user variable or a column of a drawn row, such as `documents.id`."""
 
     name: str
     encode: str | None = None
@@ -38,7 +38,7 @@ class Variable:
 
 @dataclass(frozen=True)
 class Function:
-    """A place that the engine fills."""
+    """A place that the engine fills with a generated value."""
 
     name: str
     arguments: tuple[int, ...] = ()
@@ -46,7 +46,7 @@ class Function:
 
 @dataclass(frozen=True)
 class Export:
-    """A place that the running system fills: `${system.SERVICE.NAME}`."""
+    """A place for a value that the running system exports: `${system.SERVICE.NAME}`."""
 
     service: str
     name: str
@@ -61,17 +61,17 @@ def parse(text: str) -> list[Part]:
     Parameters
     ----------
     text : str
-        With `${...}` places in it.
+        Text with places `${...}`.
 
     Returns
     -------
     list of str, Variable, Function or Export
-        Neighbouring texts are joined; an empty template has no parts.
+        Adjacent texts are joined; an empty template has no parts.
 
     Raises
     ------
     ValueError
-        If a place is not closed, or not one of the known forms.
+        If a place is not closed or has an unknown form.
 
     Examples
     --------
@@ -144,23 +144,23 @@ def _random(reference: str) -> Function:
 
 
 def check(text: str) -> str:
-    """Check the syntax of a template and return it; for fields of models."""
+    """Check the syntax of a template and return it, as a validator of model fields."""
     parse(text)
     return text
 
 
 def literals(text: str) -> list[str]:
-    """Return the texts between the places of a template."""
+    """Return the literal texts of a template, without its places."""
     return [part for part in parse(text) if isinstance(part, str)]
 
 
 def check_plain(text: str) -> str:
-    """Check that a text, such as the name of a file, has no places; for fields of models.
+    """Check that a text, such as a file name, has no places, as a validator of model fields.
 
     Raises
     ------
     ValueError
-        If it has a place, which the engine would not fill.
+        If the text has a place, which the engine would not fill.
     """
     if any(not isinstance(part, str) for part in parse(text)):
         raise ValueError(f"must be the same for all users, without ${{...}}, got {text!r} instead")
@@ -168,24 +168,24 @@ def check_plain(text: str) -> str:
 
 
 def variables(text: str) -> list[str]:
-    """Return the names of all variables and columns that a template reads, in order."""
+    """Return the names of the variables and columns that a template reads, in order."""
     return [part.name for part in parse(text) if isinstance(part, Variable)]
 
 
 def exports(text: str) -> list[Export]:
-    """Return all values of the running system that a template reads."""
+    """Return the exports of the running system that a template reads."""
     return [part for part in parse(text) if isinstance(part, Export)]
 
 
 class Writer:
-    """Writes templates for the engine.
+    """Converts templates into the form of the plan.
 
     Parameters
     ----------
     number_of : callable
-        Index of a variable by its name.
+        Returns the index of a variable.
     exported : dict of str to dict of str to str
-        Values of the running system by service and name.
+        Exports of the running system, by service and name.
     """
 
     def __init__(self, number_of: Callable[[str], int], exported: dict[str, dict[str, str]]) -> None:
@@ -193,26 +193,26 @@ class Writer:
         self._exported = exported
 
     def export(self, part: Export) -> str:
-        """Return a value of the running system.
+        """Return the value of an export.
 
         Raises
         ------
         KeyError
-            If the system does not have it.
+            If the system does not have the export.
         """
         return self._exported[part.service][part.name]
 
     def write(self, text: str, encode: str = "none", *, literal: Callable[[str], str] = str) -> list[Any]:
-        """Write one template.
+        """Convert one template.
 
         Parameters
         ----------
         text : str
             The template.
         encode : str
-            Encoding of places that name none themselves.
+            Encoding of places without their own encoding.
         literal : callable
-            Encoding of the text between the places, and of values of the system.
+            Encodes the literal text and the exported values.
         """
         written: list[Any] = []
         for part in parse(text):
@@ -226,7 +226,7 @@ class Writer:
 
 
 def append_text(written: list[Any], text: str) -> None:
-    """Append literal text to a written template, joined with text before it."""
+    """Append literal text to a converted template, joined with preceding text."""
     if text and written and isinstance(written[-1], str):
         written[-1] += text
     elif text:
@@ -234,7 +234,7 @@ def append_text(written: list[Any], text: str) -> None:
 
 
 def extend(written: list[Any], more: list[Any]) -> None:
-    """Append a written template to another."""
+    """Append a converted template to another."""
     for part in more:
         if isinstance(part, str):
             append_text(written, part)
@@ -243,7 +243,7 @@ def extend(written: list[Any], more: list[Any]) -> None:
 
 
 def percent_encoded(text: str) -> str:
-    """Encode text for a query or a form: everything but letters, digits and -._~ (RFC 3986, section 2.3)."""
+    """Percent-encode text for a query or a form: all but letters, digits and -._~ (RFC 3986, section 2.3)."""
     return quote(text, safe="-._~")
 
 

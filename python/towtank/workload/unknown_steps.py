@@ -1,4 +1,4 @@
-"""Message about an unknown kind of step: its keys, the nearest known key, and the equivalent step."""
+"""Builds the message about an unknown kind of step: its keys, the nearest known key, and the equivalent step."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import Any
 
 from towtank.yamlfile import did_you_mean
 
-# Number of keys that a message repeats.
+# Number of keys shown in a message.
 _KEYS_SHOWN = 5
-# Names of other tools, and the steps that are equivalent; None if no step is.
+# Step names of other tools, with the equivalent step; None without an equivalent.
 _ELSEWHERE = {
     "wait": "think",
     "sleep": "think",

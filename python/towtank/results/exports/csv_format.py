@@ -1,4 +1,4 @@
-"""`csv`: one row for each second and each transaction, page and step, of all runs in one file."""
+"""`csv`: one row per second and transaction, page or step; all runs in one file."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _COUNTS = (
     "bytes_in",
 )
 _TIMES = ("timed", "response_mean_s", "response_min_s", *_QUANTILES, "response_max_s")
-# Spreadsheets take a text with such a beginning for a formula. Names may come from files of strangers.
+# Spreadsheets read text with such a beginning as a formula, and names may come from untrusted files.
 _FORMULAS = ("=", "+", "-", "@", "\t", "\r")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -76,8 +76,8 @@ def _place(second: Second, wall_ns: int | None) -> dict[str, Any]:
 
 
 def _text(text: str) -> str:
-    """Return a text that no spreadsheet takes for a formula: with a `'` in front if it begins like one and is no
-    number.
+    """Return text that spreadsheets do not read as a formula: if it begins like one and is not a number, `'` precedes
+    it.
     """
     try:
         float(text)
@@ -87,7 +87,7 @@ def _text(text: str) -> str:
 
 
 def _moment(wall_ns: int) -> str:
-    """Render an instant as ISO 8601 in UTC, to the millisecond."""
+    """Render a time as ISO 8601 in UTC, to the millisecond."""
     moment = _EPOCH + timedelta(milliseconds=wall_ns // 1_000_000)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
@@ -97,7 +97,7 @@ def _number(value: float) -> str:
 
 
 def _counts(item: Item) -> dict[str, Any]:
-    """Return the counts; those that are recorded for steps only stay empty elsewhere, since a zero would be wrong."""
+    """Return the counts of an item. Counts recorded for steps only are left empty elsewhere: a zero would be wrong."""
     counted = {
         "ok": item.ok,
         "failed": sum(item.failed.values()),

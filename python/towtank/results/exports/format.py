@@ -1,4 +1,4 @@
-"""A format: the files that it makes of the material, and their delivery after they are written."""
+"""Export formats: which files a format creates, and what is done with them after writing."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ COMMAND_LINE = "<command line>"
 
 @dataclass(frozen=True)
 class Options:
-    """Options of the caller.
+    """Export options from the command line and the environment.
 
     Attributes
     ----------
     endpoint : str or None
-        Receiver of the metrics.
+        URL to which metrics are sent.
     headers : tuple of (str, str)
-        Headers of these requests.
+        HTTP headers of the requests to the endpoint.
     allowed : tuple of str
         Hosts outside of loopback and private networks that may receive metrics.
     step_summary : str or None
-        File that a GitHub job shows on its page, from `$GITHUB_STEP_SUMMARY`.
+        File with the summary of a GitHub job step, from `$GITHUB_STEP_SUMMARY`.
     """
 
     endpoint: str | None = None
@@ -41,9 +41,9 @@ class File:
     Attributes
     ----------
     name : str
-        Path within the folder of the export, with `/`.
+        Path within the export folder, with `/` as separator.
     write : callable
-        Writes the whole content to the given path.
+        Writes the complete content to a path.
     """
 
     name: str
@@ -51,7 +51,7 @@ class File:
 
 
 def text_file(name: str, text: Callable[[], str]) -> File:
-    """Make a file of text that fits into memory; `text` is called when the file is written."""
+    """Return a file of text that fits into memory; `text` is called when the file is written."""
     return File(name, lambda path: _write_text(path, text()))
 
 
@@ -60,7 +60,7 @@ def _write_text(path: Path, text: str) -> None:
 
 
 def sends_nothing(options: Options) -> list[Fault]:
-    """Return faults of options that are of use only to a format that sends."""
+    """Return the faults of options that only a sending format uses."""
     given = {"--endpoint": options.endpoint, "--header": options.headers}
     return [
         Fault(COMMAND_LINE, 0, 0, name, "must be given with --to otlp only: other formats are not sent anywhere")
@@ -70,28 +70,28 @@ def sends_nothing(options: Options) -> list[Fault]:
 
 
 def stays_on_disk(paths: Sequence[Path], options: Options) -> Mapping[str, object]:  # noqa: ARG001 - the form of `deliver`
-    """Do nothing with the files after they are written."""
+    """Leave the written files as they are."""
     return {}
 
 
 @dataclass(frozen=True)
 class Format:
-    """One form of results.
+    """An export format.
 
     Attributes
     ----------
     name : str
-        As given to `--to`.
+        Name for `--to`.
     carries : str
-        Its content, in a few words.
+        Description of the content in a few words.
     files : callable
-        Makes the files of the material.
+        Returns the files for the material.
     needs_records : bool
-        Whether it is made from the recorded intervals, so that a run without any has no content.
+        Whether the format reads the recorded intervals; runs without intervals have no content then.
     check : callable
-        Returns all faults of the options at once, before anything is read.
+        Returns all faults of the options before any data are read.
     deliver : callable
-        Delivers the written files; returns facts about the delivery by name, for the output of the command.
+        Delivers the written files and returns facts about the delivery, by name, for the command's output.
     """
 
     name: str

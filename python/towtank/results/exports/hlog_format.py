@@ -1,7 +1,7 @@
-"""`hlog`: the HdrHistogram interval log, version 1.3, one for each run.
+"""`hlog`: HdrHistogram interval logs, version 1.3, one per run.
 
-Only transactions are in it: readers that ignore tags add all histograms of a log up, and a step beside its
-transaction would be counted twice.
+Only transactions are written: readers that ignore tags add up all histograms of a log, so that a request would be
+counted in its step and again in its transaction.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from towtank.results.exports.material import Material, RunMaterial
 from towtank.results.exports.seconds import seconds
 
 _LEGEND = '"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"'
-# The format allows no comma, blank or line break in a tag; a reader ends it at the first of them.
+# A tag must not contain commas, blanks or line breaks; a reader ends the tag at the first of them.
 _NOT_IN_A_TAG = re.compile(r"[,\s]+")
 _NS_PER_MS = 1e6
 
@@ -58,7 +58,7 @@ def _line(text: str) -> str:
 
 
 class _Tags:
-    """Tags of names; a number distinguishes names that would have the same tag."""
+    """Tags by name; a number distinguishes names that would have the same tag."""
 
     def __init__(self) -> None:
         self._known: dict[str, str] = {}

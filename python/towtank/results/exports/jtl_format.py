@@ -1,7 +1,7 @@
-"""`jtl`: samples as JMeter lists them, expanded from the histograms and labelled as such in every row.
+"""`jtl`: JMeter samples, expanded from the histograms and labelled as expanded in every row.
 
-Single requests are not recorded. What is exact and what is filled in stands in `docs/guides/export.md`; the
-rows say `expanded from a histogram` so that no reader takes them for a trace.
+Individual requests are not recorded. `docs/guides/export.md` lists which values are exact. The label `expanded from a
+histogram` in each row keeps readers from mistaking the rows for a trace.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ _COLUMNS = (
 _LABEL = "expanded from a histogram"
 _THREAD = "towtank (expanded from histograms) 1-1"
 _UNTIMED = f"{_LABEL}; no time was recorded, 0 stands for it"
-# Multiples of it modulo 1 are spread evenly in any number: slow and fast requests alternate within the second.
+# Multiples of this number modulo 1 are spread evenly: slow and fast requests alternate within the second.
 _GOLDEN = 0.6180339887498949
-# Kinds of failure with a response time; time-outs waited longest.
+# Kinds of failure with a response time; timeouts are the slowest.
 _TIMED = ("timeout", "status_5xx", "status_4xx", "status_other", "check", "extract", "refused")
 
 
@@ -61,7 +61,7 @@ def _file(material: Material, run: RunMaterial) -> File:
 
 
 def _rows(material: Material, run: RunMaterial) -> Iterator[list[dict[str, Any]]]:
-    """Yield the rows of one second at a time, by the time stamp within it."""
+    """Yield the rows of one second at a time, sorted by time stamp."""
     recording = run.recording()
     origin_ms = (run.wall_ns(recording) or 0) / 1e6
     for second in seconds(recording):
@@ -74,7 +74,7 @@ def _rows(material: Material, run: RunMaterial) -> Iterator[list[dict[str, Any]]
 
 
 def _samples(item: Item, second: Second, histograms: HistogramReader) -> Iterator[dict[str, Any]]:
-    """Yield every request of a step that ended in a second, in the order of its response time."""
+    """Yield a sample for every request of a step that ended in a second, by ascending response time."""
     elapsed = _values_ms(item.response, histograms)
     untimed = max(0, item.ended - len(elapsed))
     outcomes = _outcomes(item, len(elapsed), untimed)
@@ -102,20 +102,20 @@ def _samples(item: Item, second: Second, histograms: HistogramReader) -> Iterato
 
 
 def _values_ms(encoded: list[str], histograms: HistogramReader) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Return all values of the histograms, each as the middle of its bucket, ascending. [ms]"""
+    """Return all values of the histograms, each as the middle of its bucket, in ascending order. [ms]"""
     merged = histograms.merged(encoded)
     return np.zeros(0) if merged is None else np.repeat(1e3 * merged.middles_s, merged.counts)
 
 
 def _outcomes(item: Item, timed: int, untimed: int) -> list[str]:
-    """Return the outcome of each sample: those without a time first, then by response time.
+    """Return the outcome of each sample: samples without a time first, then by ascending response time.
 
-    The time-outs waited longest and are the last. Which of the others failed is not known; they are spread
+    Timeouts are the slowest requests and come last. Which other requests failed is not known; failures are spread
     evenly over the ranks.
     """
     order = [*(kind for kind in _TIMED if kind in item.failed), *sorted(set(item.failed) - set(_TIMED))]
     kinds = [kind for kind in order for _ in range(item.failed[kind])]
-    # From the end of the list: the kinds that come without a time.
+    # Failures without a time are taken from the end of the list.
     without, known = kinds[max(0, len(kinds) - untimed) :], kinds[: max(0, len(kinds) - untimed)]
     waited = known.count("timeout")
     spread = known[waited:]
@@ -128,7 +128,7 @@ def _outcomes(item: Item, timed: int, untimed: int) -> list[str]:
 def _latencies(
     item: Item, times: np.ndarray[Any, np.dtype[np.float64]], untimed: int, histograms: HistogramReader
 ) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Return the known times to the first byte by rank; 0, as in JMeter, if no byte arrived."""
+    """Return the known times to the first byte by rank; 0, as in JMeter, if no byte arrived. [ms]"""
     first = _values_ms(item.first_byte, histograms)
     found = np.zeros(len(times))
     count = min(len(first), len(times) - untimed)
@@ -137,7 +137,7 @@ def _latencies(
 
 
 def _share(whole: int, parts: int, place: int) -> int:
-    """Return an even share of a whole number; all shares add up to it exactly."""
+    """Return part `place` of a whole number split evenly; the parts add up exactly."""
     return whole * (place + 1) // parts - whole * place // parts
 
 

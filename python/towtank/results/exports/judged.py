@@ -1,4 +1,4 @@
-"""States of objectives in exports: an objective is met on evidence only."""
+"""States of objectives in exports: an objective is met only if measured values show it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ State = Literal["met", "missed", "not measured", "not valid"]
 
 
 def state(objective: Mapping[str, Any]) -> State:
-    """Return the state of an objective; `not valid` if one of its loads has no valid run and no other load decides."""
+    """Return the state of an objective; `not valid` if a load without a valid run leaves it undecided."""
     if objective["met"] is None:
         kinds = {gap["kind"] for gap in objective.get("not_judged") or ()}
         return "not valid" if kinds & {"invalid", "missing"} else "not measured"
@@ -34,13 +34,13 @@ def explained(objective: Mapping[str, Any]) -> str:
 
 
 def doubt(objective: Mapping[str, Any]) -> str:
-    """Name the suspect runs that the state of an objective leans on; empty without any."""
+    """Render the suspect runs that the state of an objective depends on; empty without such runs."""
     runs = [str(run) for run in objective.get("suspect_runs") or ()]
     return f"leans on {'a suspect run' if len(runs) == 1 else 'suspect runs'}: {', '.join(runs)}" if runs else ""
 
 
 def seen(objective: Mapping[str, Any]) -> str:
-    """Render the worst value seen with three digits, as its error is not known, in the unit of the objective's text."""
+    """Render the worst measured value in the unit of the objective, with three digits because its error is unknown."""
     value, metric = objective.get("seen"), str(objective.get("text")).split()[:1]
     if value is None:
         return "not measured"

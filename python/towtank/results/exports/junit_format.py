@@ -1,6 +1,7 @@
-"""`junit`: objectives and verdicts as test cases, for the page on which a build shows its tests.
+"""`junit`: objectives and verdicts as test cases, for the test page of a build system.
 
-A case passes only on evidence: an objective without a valid run, and a run that is missing or invalid, are errors.
+A case passes only if measured values show it: an objective without a valid run, and a missing or invalid run, are
+errors.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from towtank.results.exports import judged
 from towtank.results.exports.format import File, Format, text_file
 from towtank.results.exports.material import Material, RunMaterial
 
-# XML 1.0 has no way to write these characters.
+# Characters that XML 1.0 cannot represent.
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 

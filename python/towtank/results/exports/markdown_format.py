@@ -15,7 +15,7 @@ from towtank.results.exports.material import Material
 
 ABSENT = "–"
 NAME = "summary.md"
-# Nobody scrolls through a hundred doubts.
+# Largest number of warnings on the page; the report has them all.
 _DOUBTS_AT_MOST = 40
 _MARKS = re.compile(r"[\\`*\[\]<>|#~]|(?<!\w)_|_(?!\w)")
 
@@ -31,7 +31,7 @@ def page(material: Material) -> str:
 
 
 def escaped(text: object) -> str:
-    """Render text so that Markdown shows it unchanged, on one line."""
+    """Escape text so that Markdown shows it unchanged, on one line."""
     return _MARKS.sub(lambda mark: f"\\{mark[0]}", " ".join(str(text).split()))
 
 
@@ -45,7 +45,7 @@ def _head(material: Material) -> Iterator[str]:
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[int] = ()) -> Iterator[str]:
-    """Yield the lines of a table; columns of `numbers` are aligned to the right."""
+    """Yield the lines of a table; the columns in `numbers` are right-aligned."""
     yield f"| {' | '.join(columns)} |"
     yield f"|{'|'.join(' ---: ' if place in numbers else ' --- ' for place in range(len(columns)))}|"
     for row in rows:
@@ -58,7 +58,7 @@ def _estimate(
     form: Callable[[float], str],
     with_interval: Callable[[float, float, float], str],
 ) -> str:
-    """Render a value with its interval, if it has one."""
+    """Render a value, with its interval if it has one."""
     value, low, high = ((estimate or {}).get(key) for key in ("value", "low", "high"))
     if value is None:
         return ABSENT
@@ -165,7 +165,7 @@ def _claims(material: Material) -> Iterator[str]:
 
 
 def _bold_head(answer: str) -> str:
-    """Make the verdict at the head of an answer bold."""
+    """Set the verdict at the beginning of an answer in bold."""
     return re.sub(r"^[\w ]+", lambda head: f"**{head[0]}**", answer)
 
 

@@ -1,6 +1,6 @@
-"""The data to export: the runs of a study or a single run, with the results of their analysis.
+"""Data to export: the runs of a study or a single run, with their analysis results.
 
-The analysis decodes histograms and provides its reader, so that nothing here imports the analysis.
+The analysis decodes histograms and passes a reader, so that this package does not import the analysis.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SECOND_NS = 1_000_000_000
 
 
 class Decoded(Protocol):
-    """A histogram with at least one value."""
+    """Decoded histogram with at least one value."""
 
     @property
     def total(self) -> int:
@@ -49,21 +49,21 @@ class Decoded(Protocol):
 
 
 class HistogramReader(Protocol):
-    """Reads encoded histograms; unreadable ones are left out and counted.
+    """Reader of encoded histograms; unreadable histograms are skipped and counted.
 
     Attributes
     ----------
     unreadable : int
-        Histograms left out so far.
+        Number of histograms skipped so far.
     """
 
     unreadable: int
 
     def merged(self, encoded: Sequence[str]) -> Decoded | None:
-        """Merge all values of several histograms; None without any."""
+        """Merge several histograms; None without values."""
 
     def encoded(self, encoded: Sequence[str]) -> str | None:
-        """Merge histograms and encode the result again; None without any."""
+        """Merge several histograms and encode the result; None without values."""
 
     def describe(self, encoded: str) -> dict[str, Any]:
         """Return the columns of `results.tables` for one histogram."""
@@ -81,7 +81,7 @@ class RunMaterial:
     recorded : bool
         Whether any interval was recorded.
     damage : Damage
-        Unreadable parts of the run, as far as it has been read.
+        Unreadable parts of the run found so far.
     """
 
     folder: RunFolder
@@ -102,21 +102,21 @@ class RunMaterial:
 
     @property
     def seconds(self) -> float | None:
-        """Duration of the run, by its manifest; None if it did not end. [s]"""
+        """Duration of the run according to its manifest; None if the run did not end. [s]"""
         start, end = self.manifest.get("started_wall_ns"), self.manifest.get("ended_wall_ns")
         if not isinstance(start, int) or not isinstance(end, int):
             return None
         return (end - start) / _SECOND_NS
 
     def recording(self) -> Recording:
-        """Read what the engine recorded; it is not kept, so that many long runs fit into memory one by one."""
+        """Read the records of the engine; they are not kept, so that many long runs fit into memory one by one."""
         recording = segments.read(self.folder.engine)
         self.damage.torn_tail |= recording.damage.torn_tail
         self.damage.bad_lines = max(self.damage.bad_lines, recording.damage.bad_lines)
         return recording
 
     def wall_ns(self, recording: Recording) -> int | None:
-        """Return the wall clock at the start of the run. [ns since 1970]"""
+        """Return the wall-clock time at the start of the run. [ns since 1970]"""
         for source, key in ((recording.header or {}, "wall_ns"), (self.manifest, "started_wall_ns")):
             if isinstance(source.get(key), int):
                 return int(source[key])
@@ -130,22 +130,22 @@ class Material:
     Attributes
     ----------
     path : Path
-        The folder that was named.
+        Path of the exported folder, as named by the user.
     title, study : str
-        Of the study; of the folder if it belongs to no study.
+        Title and name of the study; those of the folder if it belongs to no study.
     version : str
-        Of the program that exports.
+        Version of the exporting program.
     runs : list of RunMaterial
-        By name.
+        Runs sorted by name.
     missing : list of dict
-        Runs of the design that have no results, as the manifest lists them.
+        Runs of the design without results, as listed in the manifest.
     summary : dict
-        Study summary over these runs.
+        Summary of the study over these runs.
     histograms : HistogramReader
     claims : dict
         Claims of the study with their verdicts (`claims.json`); empty if it has none.
     notes : list of str
-        Parts that were left out, for the user.
+        Messages to the user about parts that were left out.
     """
 
     path: Path
@@ -166,7 +166,7 @@ class Material:
         return list(dict.fromkeys([*names, *(name for run in self.runs for name in run.factors)]))
 
     def warnings(self) -> list[str]:
-        """Return all that the user must know about the export, once it is written."""
+        """Return the messages to show after the export: left-out parts, damaged lines, unreadable histograms."""
         found = list(self.notes)
         for run in self.runs:
             torn = "a torn last line" if run.damage.torn_tail else ""

@@ -1,7 +1,7 @@
-"""`otlp`: OpenTelemetry metrics, second by second, as JSON lines; also sent over HTTP if requested.
+"""`otlp`: OpenTelemetry metrics per second as JSON lines; also sent over HTTP if requested.
 
-Every line is one whole `ExportMetricsServiceRequest` in the JSON encoding of OTLP, which a collector reads from a file
-or accepts as the body of a request to `/v1/metrics`.
+Every line is one complete `ExportMetricsServiceRequest` in the JSON encoding of OTLP, which a collector reads from a
+file or accepts as the body of a request to `/v1/metrics`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from towtank.results.exports.material import Material, RunMaterial
 from towtank.results.exports.otlp_seconds import points_of, resource_of
 from towtank.results.exports.seconds import seconds
 
-# About 2 MiB of JSON; collectors take 20 MiB at most as they come, other receivers 4 MiB.
+# About 2 MiB of JSON; by default collectors accept 20 MiB, other receivers 4 MiB.
 _POINTS_AT_MOST = 2_000
 
 
@@ -27,14 +27,14 @@ def _files(material: Material) -> list[File]:
         with path.open("w", encoding="utf-8", newline="\n") as stream:
             for run in material.runs:
                 for document in documents(material, run):
-                    # `json.dump` has no encoder in C.
+                    # `json.dumps` uses the C encoder, `json.dump` does not.
                     stream.write(json.dumps(document, separators=(",", ":"), ensure_ascii=False) + "\n")
 
     return [File("metrics.otlp.jsonl", write)]
 
 
 def documents(material: Material, run: RunMaterial) -> Iterator[dict[str, Any]]:
-    """Yield the requests of one run, each with a bounded number of data points."""
+    """Yield the export requests of one run, each with a bounded number of data points."""
     recording = run.recording()
     wall_ns = run.wall_ns(recording) or 0
     host = ((recording.header or {}).get("host") or {}).get("name") or run.manifest.get("host")

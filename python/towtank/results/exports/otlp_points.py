@@ -1,4 +1,4 @@
-"""Data points of OTLP metrics in their JSON form: 64-bit integers as text, enumerations as numbers."""
+"""Data points of OTLP metrics in JSON: 64-bit integers as text, enumerations as numbers."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from towtank.results.exports.material import Decoded
 Json = dict[str, Any]
 
 _DELTA = 1  # AGGREGATION_TEMPORALITY_DELTA
-# As in the software kits of OpenTelemetry: 160 buckets, and no finer than Prometheus keeps (scale 8, 0.27 %).
+# As in the OpenTelemetry SDKs: 160 buckets, and no finer than Prometheus stores (scale 8, 0.27 %).
 _BUCKETS_AT_MOST = 160
 _FINEST_SCALE = 8
 
-# Form, unit and meaning of each metric.
+# Data type, unit and description of each metric.
 _METRICS = {
     "towtank.users": ("gauge", "{user}", "Mean number of active virtual users"),
     "towtank.requests.in_flight": ("gauge", "{request}", "Requests without an answer at the end of the interval"),
@@ -38,7 +38,7 @@ _METRICS = {
 
 @dataclass(frozen=True)
 class Span:
-    """The time that a data point is about. [ns since 1970]"""
+    """Time interval of a data point. [ns since 1970]"""
 
     start_ns: int
     end_ns: int
@@ -73,17 +73,17 @@ def _point(span: Span, attributes: Mapping[str, str]) -> Json:
 
 
 def gauge(span: Span, attributes: Mapping[str, str], value: float) -> Json:
-    """Return a data point with a number as it was."""
+    """Return a data point with the value of a gauge."""
     return {**_point(span, attributes), "asDouble": value}
 
 
 def count(span: Span, attributes: Mapping[str, str], value: int) -> Json:
-    """Return a data point with a count within the span."""
+    """Return a data point with a count over the time interval."""
     return {**_point(span, attributes), "asInt": str(value)}
 
 
 def histogram(span: Span, attributes: Mapping[str, str], values: Decoded, sum_s: float | None) -> Json:
-    """Return an exponential histogram of times [s]; `sum_s` is their exact sum, None if none was recorded."""
+    """Return a data point with a histogram of times [s]; `sum_s` is their exact sum, None if it was not recorded."""
     scale, offset, counts = buckets(values.middles_s, values.counts)
     return {
         **_point(span, attributes),
@@ -98,23 +98,23 @@ def histogram(span: Span, attributes: Mapping[str, str], values: Decoded, sum_s:
 
 
 def buckets(values: npt.NDArray[np.float64], counts: npt.NDArray[np.int64]) -> tuple[int, int, npt.NDArray[np.int64]]:
-    """Sort values into the buckets of an exponential histogram.
+    """Return the exponential histogram of values.
 
     Parameters
     ----------
     values : ndarray of shape (n_values,)
-        Ascending, > 0. [s]
+        Values in ascending order, > 0. [s]
     counts : ndarray of shape (n_values,)
-        How often each occurs. [1]
+        Number of occurrences of each value. [1]
 
     Returns
     -------
     scale : int
-        The finest, at most 8, at which 160 buckets are enough.
+        Finest scale, at most 8, at which 160 buckets suffice.
     offset : int
         Index of the first bucket.
     counts : ndarray of shape (n_buckets,)
-        Of the buckets from the offset on.
+        Number of values in each bucket, from the offset on. [1]
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""Makes the OTLP data points of one second, for a run that is over and for one that goes on."""
+"""Creates the OTLP data points of one second, for finished and for running runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Point = tuple[str, dict[str, Any]]
 
 
 def resource_of(version: str, study: str, run: str, factors: Labels) -> dict[str, str]:
-    """Return the attributes of the resource: program, study and run."""
+    """Return the resource attributes: program, study, run and factor levels."""
     return {
         "service.name": "towtank",
         "service.version": version,
@@ -26,16 +26,16 @@ def resource_of(version: str, study: str, run: str, factors: Labels) -> dict[str
 
 
 def points_of(second: Second, wall_ns: int, histograms: HistogramReader, about_all: Labels) -> Iterator[Point]:
-    """Yield all data points of a second, each with the name of its metric.
+    """Yield the data points of a second, each with its metric name.
 
     Parameters
     ----------
     second : Second
     wall_ns : int
-        Wall clock at the start of the run. [ns since 1970]
+        Wall-clock time at the start of the run. [ns since 1970]
     histograms : HistogramReader
     about_all : dict
-        Attributes that every point has.
+        Attributes of every data point.
     """
     span = Span(wall_ns + round(second.start_s * 1e9), wall_ns + round(second.end_s * 1e9))
     yield "towtank.users", otlp_points.gauge(span, about_all, second.users)

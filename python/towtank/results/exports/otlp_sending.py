@@ -1,4 +1,4 @@
-"""Sends OTLP metrics over HTTP, as the protocol requires: repeats what may be repeated, and reports refusals."""
+"""Sends OTLP metrics over HTTP as the protocol requires: repeats retryable requests and reports refusals."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from towtank.workload.targets import check_targets, host_and_port
 
 _PATH = "/v1/metrics"
 _TIMEOUT_S = 30.0
-# OTLP/HTTP, "Retryable Response Codes"; any other failure would only be repeated.
+# OTLP/HTTP, "Retryable Response Codes"; a request with any other failure would fail again.
 _REPEATABLE = (429, 502, 503, 504)
 _PAUSES_S = (1.0, 2.0, 4.0)
 _PAUSE_AT_MOST_S = 30.0
@@ -30,7 +30,7 @@ Headers = tuple[tuple[str, str], ...]
 
 
 def faults(options: Options) -> list[Fault]:
-    """Return the faults of an endpoint and its headers."""
+    """Return the faults of the endpoint and the headers."""
     if options.endpoint is None:
         without = [Fault(COMMAND_LINE, 0, 0, "--header", "must be given together with --endpoint")]
         return without if options.headers else []
@@ -57,20 +57,20 @@ def _is_endpoint(text: str) -> bool:
 
 
 def address(endpoint: str) -> str:
-    """Return the URL of the requests: the endpoint if it names the path of metrics, otherwise that path below it."""
+    """Return the URL of the requests: the endpoint, followed by the metrics path unless it ends with that path."""
     base = endpoint.rstrip("/")
     return base if base.endswith(_PATH) else base + _PATH
 
 
 def place(endpoint: str, allowed: Iterable[str] = ()) -> tuple[str, ...]:
-    """Return the addresses of the host of an endpoint that may receive metrics, in the order of the tries.
+    """Return the IP addresses of the endpoint's host, in the order in which they are tried.
 
     Raises
     ------
     StudyError
-        If it lies outside of loopback and private networks and is not allowed.
+        If an address is outside loopback and private networks and is not allowed.
     TargetError
-        If its name cannot be found.
+        If the host name cannot be resolved.
     """
     numbers = check_targets([endpoint], allowed, where="--endpoint", permit="--i-may-send")
     return tuple(numbers[host_and_port(endpoint)[0]])
@@ -89,15 +89,15 @@ def send(
     Parameters
     ----------
     bodies : iterable of bytes
-        Requests in the JSON encoding.
+        Export requests in JSON encoding.
     endpoint : str
-        As checked by `faults`.
+        URL, as checked by `faults`.
     headers : tuple of (str, str), optional
-        Sent with every request.
+        Headers of every request.
     pause : callable, optional
-        Waits for some seconds before a request is repeated.
+        Waits for a number of seconds before a request is repeated.
     allowed : iterable of str, optional
-        Hosts outside of loopback and private networks that may receive metrics.
+        Hosts outside loopback and private networks that may receive metrics.
 
     Returns
     -------
@@ -107,9 +107,9 @@ def send(
     Raises
     ------
     StudyError
-        If the endpoint lies outside of loopback and private networks and is not allowed; nothing is sent.
+        If the endpoint is outside loopback and private networks and is not allowed; nothing is sent.
     TargetError
-        If the endpoint cannot be reached or refuses a request; earlier requests have arrived.
+        If the endpoint cannot be reached or refuses a request; earlier requests have been accepted.
     """
     url = urlsplit(address(endpoint))
     numbers = place(endpoint, allowed)
@@ -152,14 +152,14 @@ def _post(url: SplitResult, numbers: Sequence[str], body: bytes, headers: Header
 
 
 def _said(answer: bytes) -> str:
-    """Render the message of a refusal."""
+    """Render the message of a refusal for the error text."""
     document = _document(answer)
     text = _shown(str(document.get("message") or "") if document else answer.decode("utf-8", "replace"))
     return f": {text}" if text else ""
 
 
 def _shown(text: str) -> str:
-    """Render foreign text for a terminal: one line, shortened, without control characters."""
+    """Render text from a receiver for a terminal: one line, shortened, without control characters."""
     return "".join(character for character in " ".join(text.split()) if character.isprintable())[:300]
 
 

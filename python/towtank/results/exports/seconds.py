@@ -1,6 +1,6 @@
-"""The recorded intervals second by second, for all load threads and user groups together.
+"""Combines the recorded intervals of all load threads and user groups into seconds.
 
-No second spans two stages, so the second in which a stage ends comes in two parts.
+A second never spans two stages: the second in which a stage ends is split in two.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from towtank.results.segments import Interval, Recording, Series
 
 @dataclass(slots=True)
 class Item:
-    """One step, page or transaction in one second; histograms stay encoded, one for each thread and group.
+    """One step, page or transaction in one second; histograms stay encoded, one per thread and user group.
 
     Attributes
     ----------
     of : str
         `step`, `page` or `transaction`.
     offered, started, bytes_out, bytes_in : int
-        Recorded of steps only.
+        Counts recorded for steps only.
     response_sum_s, exchange_sum_s : float
         Exact sums of the values in the histograms. [s]
     status_codes : dict of int to int, or None
-        Whole answers of a step by status code; None if a thread did not record them. [1]
+        Complete responses of a step by status code; None if a thread did not record them. [1]
     """
 
     of: str
@@ -47,11 +47,11 @@ class Item:
 
     @property
     def ended(self) -> int:
-        """Number that ended, well or not."""
+        """Number of completed requests or transactions, successful or failed."""
         return self.ok + sum(self.failed.values())
 
     def add(self, other: Series | Item) -> None:
-        """Add the counts of a thread, or another item."""
+        """Add the counts of a thread, or of another item."""
         for name in ("offered", "started", "ok", "bytes_out", "bytes_in", "response_sum_s", "exchange_sum_s"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         for own, counts in ((self.failed, other.failed), (self.not_started, other.not_started)):
@@ -67,7 +67,7 @@ class Item:
 
 
 def _sum_of_codes(some: dict[int, int] | None, more: dict[int, int] | None) -> dict[int, int] | None:
-    """Add counts by status code; None if either was not recorded."""
+    """Add counts by status code; None if either of them was not recorded."""
     if some is None or more is None:
         return None
     return {code: some.get(code, 0) + more.get(code, 0) for code in sorted({*some, *more})}
@@ -75,18 +75,18 @@ def _sum_of_codes(some: dict[int, int] | None, more: dict[int, int] | None) -> d
 
 @dataclass(slots=True)
 class Second:
-    """Everything that was recorded between two instants of run time. [s]
+    """Records between two run times, at most one second apart. [s]
 
     Attributes
     ----------
     users : float
         Mean number of active users. [1]
     in_flight, connections : int
-        Requests without an answer, and open connections, at its end.
+        Requests without a response, and open connections, at the end of the second.
     cpu_s : float
         CPU time of the load threads. [s]
     lag, connection_wait : list of str
-        Encoded histograms of the start lag, and of the wait for a connection of a pool (0 where one was free).
+        Encoded histograms of the start lag, and of the waiting time for a pooled connection (0 if one was free).
     items : list of Item
         Transactions, then pages, then steps.
     """
@@ -104,12 +104,12 @@ class Second:
     connection_wait: list[str] = field(default_factory=list)
 
     def of(self, kind: str) -> list[Item]:
-        """Return the steps, pages or transactions."""
+        """Return the items of a kind: `step`, `page` or `transaction`."""
         return [item for item in self.items if item.of == kind]
 
 
 def seconds(recording: Recording) -> Iterator[Second]:
-    """Yield all seconds of a run, in the order of time."""
+    """Yield the seconds of a run in the order of time."""
     known = known_names(recording)
     stages = segments.stages_of(recording)
     groups: dict[tuple[int, int], list[Interval]] = defaultdict(list)
@@ -121,12 +121,12 @@ def seconds(recording: Recording) -> Iterator[Second]:
 
 
 def known_names(recording: Recording) -> dict[str, list[str]]:
-    """Return the names of all transactions, pages and steps, by number."""
+    """Return the names of all transactions, pages and steps, in index order."""
     return {of: list(segments.names(recording, of)) for of in ("transaction", "page", "step")}
 
 
 def one_second(parts: list[Interval], stage: dict[str, object], known: dict[str, list[str]]) -> Second:
-    """Combine the intervals of one second and stage, of all load threads."""
+    """Combine the intervals of all load threads for one second of one stage."""
     start, end = min(part.start_s for part in parts), max(part.end_s for part in parts)
     items: dict[tuple[int, int], Item] = {}
     for part in parts:
@@ -151,7 +151,7 @@ def one_second(parts: list[Interval], stage: dict[str, object], known: dict[str,
 
 
 def total(items: Iterable[Item], of: str, name: str) -> Item:
-    """Add up several items."""
+    """Return the sum of several items."""
     whole = Item(of, name)
     for item in items:
         whole.add(item)

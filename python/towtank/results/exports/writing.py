@@ -1,4 +1,4 @@
-"""Puts the files of an export in place: after a crash each file is either the old or the whole new one."""
+"""Puts export files in place: after a crash, each file is either the old or the complete new version."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ def places(files: Sequence[File], out: str | None, source: Path) -> list[Path]:
     ----------
     files : sequence of File
     out : str or None
-        Path that the user named: a file if one file is to be written, otherwise a folder. By default the folder
-        `exports` in the folder that is exported.
+        Path given by the user: a file if one file is written, otherwise a folder. By default the folder `exports` in
+        the exported folder.
     source : Path
-        The folder that is exported.
+        Exported folder.
 
     Raises
     ------
     StudyError
-        If several files are to be written, but `out` is not a folder.
+        If several files are to be written and `out` is an existing file.
     """
     if out is None:
         return [source / FOLDER / file.name for file in files]
@@ -50,7 +50,7 @@ def write(file: File, path: Path) -> None:
     Raises
     ------
     ReportError
-        If it cannot be written.
+        If the file cannot be written.
     """
     try:
         put(path, file.write)
@@ -61,7 +61,7 @@ def write(file: File, path: Path) -> None:
 
 
 def print_file(file: File) -> None:
-    """Write one file to standard output, after it was made completely."""
+    """Write one complete file to standard output."""
     with tempfile.TemporaryDirectory(prefix="towtank-export-") as folder:
         path = Path(folder) / "file"
         write(file, path)

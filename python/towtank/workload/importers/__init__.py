@@ -1,8 +1,8 @@
 """Importers: convert recordings, scripts and logs of other tools into workload files.
 
-Every format is one folder, whose `reading` has a function `read(path, options) -> Draft`, which reports everything that
-it could not carry over as notes with their places. `writing` writes the workload file of a draft and checks it as
-`towtank validate` does, so that every file that it writes can be run.
+Every format has a folder, whose module `reading` has the function `read(path, options) -> Draft`. Whatever an importer
+cannot carry over becomes a note with its position. `writing` writes the workload file of a draft and checks the file
+like `towtank validate`, so that every written file can be run.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from towtank.workload.importers.draft import Draft, Options
 
-# Formats: name on the command line, description of the files. The folder of the same name reads the format.
+# Formats: name on the command line, and description of the files. The package of the same name reads the format.
 FORMATS = {
     "har": "recording of a browser or a proxy (HTTP Archive)",
     "jmx": "test plan of JMeter",
@@ -24,21 +24,21 @@ FORMATS = {
 
 
 def read(form: str, path: Path, options: Options) -> Draft:
-    """Read a file of another tool.
+    """Read a file of another tool into a draft.
 
     Parameters
     ----------
     form : str
-        A key of `FORMATS`.
+        Name of the format, a key of `FORMATS`.
     path : Path
-        The file.
+        Path of the file.
     options : Options
-        Choices of the user.
+        Import options of the user.
 
     Raises
     ------
     StudyError
-        If the file cannot be read or is not of that format; with every fault.
+        Lists every fault, if the file cannot be read or has another format.
     """
     draft: Draft = import_module(f"{__name__}.{form}.reading").read(path, options)
     return draft

@@ -1,8 +1,8 @@
-"""Accounts for every construct of a foreign file: it is carried, noted, harmless by nature, or refused.
+"""Accounts for every construct of an imported file: carried over, noted, harmless, or refused.
 
-Each importer declares in a table what becomes of each key of its format, and passes every key that it meets in a file
-to a `Ledger`. A key that the table does not list becomes a note. A key that the table lists as carried, but that no
-reader asked for, is a fault of the importer: an exception in strict mode (tests), a note otherwise.
+Each importer declares the fate of each key of its format in a table, and passes every key of a file to a `Ledger`. A
+key missing from the table becomes a note. A key listed as carried that no code has read is a fault of the importer: an
+exception in strict mode (tests), otherwise a note.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from towtank.workload.importers.draft import Notes
 
 
 class Fate(Enum):
-    """Fate of a key."""
+    """Fate of a key: carried over, noted, or harmless."""
 
     CARRIED = "carried"
     NOTED = "noted"
@@ -24,16 +24,16 @@ class Fate(Enum):
 
 @dataclass(frozen=True)
 class Key:
-    """A key of a format.
+    """Fate of a key of a format.
 
     Attributes
     ----------
     fate : Fate
-        Its fate.
+        Whether the key is carried over, noted or harmless.
     why : str
-        Its counterpart in the workload, the text of the note, or the reason why nothing is lost.
+        Counterpart in the workload, text of the note, or reason why nothing is lost.
     default : tuple of str
-        Values without effect: those that the tool assumes if the key is absent.
+        Values without effect, which the tool assumes if the key is absent.
     """
 
     fate: Fate
@@ -45,12 +45,12 @@ Table = Mapping[str, Mapping[str, Key]]
 
 
 def carried(*names: str, why: str = "") -> dict[str, Key]:
-    """Declare keys that the importer transfers to the workload."""
+    """Declare keys that the importer carries over into the workload."""
     return {name: Key(Fate.CARRIED, why) for name in names}
 
 
 def noted(name: str, why: str, *default: str) -> dict[str, Key]:
-    """Declare a key that becomes a note, unless its value changes nothing."""
+    """Declare a key that becomes a note, unless it has a default value."""
     return {name: Key(Fate.NOTED, why, default)}
 
 
@@ -60,22 +60,22 @@ def harmless(why: str, *names: str) -> dict[str, Key]:
 
 
 class UnaccountedError(RuntimeError):
-    """A key that the table lists as carried was read by nothing: a fault of the importer."""
+    """A key listed as carried has not been read, which is a fault of the importer."""
 
 
 class Ledger:
-    """Settles every key of a file.
+    """Accounts for every key of a file by the table of its format.
 
     Parameters
     ----------
     notes : Notes
         Notes, to which lost keys are added.
     table : Table
-        Fate of each key, by the kind of the construct that has it.
+        Fate of each key, by kind of construct.
     strict : bool
-        Whether a carried key that was not read is an exception.
+        Whether a carried key that was not read raises an exception.
     own : callable
-        Whether a key that the table does not list belongs to the program that wrote the file, by the format's rule.
+        Returns whether a key missing from the table is private to the program that wrote the file.
     """
 
     def __init__(
@@ -87,16 +87,16 @@ class Ledger:
         self._own = own
 
     def note(self, place: tuple[int, int], what: str, why: str) -> None:
-        """Note a construct, with what is done in its place."""
+        """Add a note about a construct: what it is, and what is done instead."""
         self._notes.add(place, what, why)
 
     def settle(self, kind: str, key: str, value: str, place: tuple[int, int], *, read: bool = True) -> None:
-        """Account for one key with its value.
+        """Account for one key and its value.
 
         Raises
         ------
         UnaccountedError
-            In strict mode, if the key counts as carried and was not read.
+            In strict mode, if the key is listed as carried and was not read.
         """
         entry = self._table.get(kind, {}).get(key)
         if entry is None and self._own(key):

@@ -1,4 +1,4 @@
-"""Bodies of requests in the form of the workload file: JSON, forms, texts, by their media type."""
+"""Converts request bodies into the form of workload files, by media type: JSON, forms, text."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import Any
 from towtank.workload.importers.draft import literal
 from towtank.workload.importers.encoded import pairs_of
 
-# A JSON body nested deeper than this is kept as text: workload files are nested at most 50 deep.
+# A more deeply nested JSON body is kept as text: workload files are nested at most 50 deep.
 _JSON_DEPTH = 30
 
 
 def body_keys(text: str, content_type: str) -> dict[str, Any]:
-    """Return the keys of a request for a body: `json`, `form` or `body`, whichever sends the same bytes.
+    """Return the request keys for a body: `json`, `form` or `body`, whichever sends the same bytes.
 
     Parameters
     ----------
     text : str
-        The body.
+        Text of the body.
     content_type : str
-        Its media type with parameters; empty if unknown.
+        Media type with parameters; empty if unknown.
     """
     kind = content_type.partition(";")[0].strip().lower()
     if kind == "application/json":
@@ -35,13 +35,13 @@ def body_keys(text: str, content_type: str) -> dict[str, Any]:
 
 
 def form_of(text: str) -> dict[str, str] | None:
-    """Return a form as a mapping; None if a mapping cannot hold all of it (`encoded.pairs_of`): the text must stay."""
+    """Return a form as a mapping; None if a mapping cannot represent it (see `encoded.pairs_of`)."""
     pairs = pairs_of(text, in_query=False)
     return None if pairs is None else {key: literal(value) for key, value in pairs}
 
 
 def parts_of(parts: list[tuple[str, Any]]) -> Any:
-    """Return parts of a multipart body as a mapping; a list of parts with their names if a name comes twice.
+    """Return the parts of a multipart body as a mapping, or as a list if a name occurs twice.
 
     Examples
     --------
@@ -56,7 +56,7 @@ def parts_of(parts: list[tuple[str, Any]]) -> Any:
 
 
 def _json(text: str) -> Any:
-    """Return the value of a JSON text with its texts as templates; None if it is invalid or must stay as it is."""
+    """Return a JSON text as a value with escaped templates; None if it is invalid or must stay text."""
     try:
         value = json.loads(text, object_pairs_hook=_unique)
     except (ValueError, RecursionError):
@@ -65,7 +65,7 @@ def _json(text: str) -> Any:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return a JSON object; raise ValueError if it has a key twice, as a mapping cannot hold both."""
+    """Return a JSON object; raise ValueError for a repeated key, which a mapping cannot represent."""
     fields = dict(pairs)
     if len(fields) < len(pairs):
         raise ValueError("has a key twice")
@@ -73,7 +73,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _plain(value: Any, depth: int) -> bool:
-    """Return True if a YAML file preserves a value: no huge numbers, not too deep."""
+    """Return True if a YAML file preserves a value: no huge numbers, limited depth."""
     if isinstance(value, dict | list):
         inner = value.values() if isinstance(value, dict) else value
         return depth > 0 and all(_plain(each, depth - 1) for each in inner)
@@ -85,7 +85,7 @@ def _plain(value: Any, depth: int) -> bool:
 
 
 def escaped(value: Any) -> Any:
-    """Return a JSON value whose texts are templates that stand for themselves."""
+    """Return a JSON value with its texts escaped, so that templates reproduce them unchanged."""
     if isinstance(value, dict):
         return {key: escaped(inner) for key, inner in value.items()}
     if isinstance(value, list):

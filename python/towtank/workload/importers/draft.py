@@ -1,7 +1,7 @@
-"""Drafts, the result of every importer: parts of a workload file, addresses of requests, notes on losses.
+"""Drafts, the results of importers: parts of a workload file, target addresses, and notes on losses.
 
-Steps are mappings in the form of the workload file; `request`, `page` and `think` build them. Text from a foreign file
-goes through `literal`, so that a `${` in it stays text.
+Steps are mappings in the form of the workload file, built by `request`, `page` and `think`. Text of an imported file
+is passed through `literal`, so that a `${` in it stays text.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from towtank.workload.importers.encoded import QUERY_SAFE, pairs_of
 
 Step = dict[str, Any]
 
-# Places kept per note: a log of a million lines must not cause a million notes.
+# Positions kept per note: a log of a million lines must not cause a million notes.
 PLACES_AT_MOST = 100
-# Most rounds of a loop: the bound of the workload format. [1]
+# Largest number of loop iterations, as in the workload format. [1]
 ROUNDS_AT_MOST = 1_000_000
-# Methods that requests of a workload may have.
+# HTTP methods that a workload supports.
 METHODS = frozenset({"GET", "POST", "PUT", "DELETE", "HEAD", "PATCH"})
-# Suffixes of files that are the same for all users: scripts, styles, pictures, fonts.
+# Suffixes of files that are the same for all users: scripts, style sheets, pictures, fonts.
 ASSET_ENDINGS = frozenset(
     {"avif", "bmp", "css", "eot", "gif", "ico", "jpeg", "jpg", "js", "map", "mjs", "mp3", "mp4", "otf", "png", "svg"}
     | {"ttf", "webm", "webp", "woff", "woff2"}
 )
-# Names with a meaning in templates, which no variable may have.
+# Names with a special meaning in templates, which variables must not have.
 _RESERVED = frozenset({"uuid", "iteration", "user", "now", "random", "system", "parameters"})
-# Headers of the connection, and headers that the engine sets for every request.
+# Headers of a connection, and headers that the engine sets itself.
 TRANSPORT_HEADERS = frozenset(
     {"host", "connection", "content-length", "keep-alive", "proxy-connection", "transfer-encoding", "te"}
     | {"upgrade-insecure-requests", "priority", "expect"}
@@ -41,22 +41,22 @@ TRANSPORT_HEADERS = frozenset(
 
 @dataclass(frozen=True)
 class Options:
-    """Choices of the user.
+    """Import options of the user.
 
     Attributes
     ----------
     hosts : tuple of str
-        Hosts whose requests are kept; empty for the one that the importer takes as the main one.
+        Hosts whose requests are kept; if empty, the main host chosen by the importer.
     folder : Path
-        Folder of the workload file, for relative names of files.
+        Folder of the workload file, to which file names are relative.
     source : str
-        Name of the file in notes; empty for its own name.
+        File name in notes; if empty, the name of the imported file.
     host_option : str
-        The option that keeps a host, as notes name it.
+        Option that keeps a host, as named in notes.
     keep_passwords : bool
-        Whether passwords of recordings go into the parameters of the workload.
+        Whether recorded passwords are stored in workload parameters.
     strict : bool
-        Whether a key that the importer overlooks is an exception; otherwise it is a note.
+        Whether a key that the importer overlooks raises an exception; otherwise it becomes a note.
     """
 
     hosts: tuple[str, ...] = ()
@@ -69,18 +69,18 @@ class Options:
 
 @dataclass
 class Note:
-    """A thing that could not be carried over, with its places.
+    """Something that could not be carried over, with its positions.
 
     Attributes
     ----------
     what : str
-        The thing, as its file names it.
+        Construct, as named in the imported file.
     why : str
         Reason why it is missing, or its substitute.
     places : list of (int, int)
-        Line and column from 1, column 0 where only the line is known; the first ones only.
+        First positions: line and column from 1; column 0 if only the line is known.
     times : int
-        Number of places.
+        Number of all positions.
     """
 
     what: str
@@ -90,14 +90,14 @@ class Note:
 
 
 class Notes:
-    """Collects notes; equal things with the same reason are one note with several places."""
+    """Collects notes; equal constructs with the same reason share one note."""
 
     def __init__(self, file: str) -> None:
         self.file = file
         self._notes: dict[tuple[str, str], Note] = {}
 
     def add(self, place: tuple[int, int], what: str, why: str) -> None:
-        """Note one place; secrets in addresses are removed, as notes are printed."""
+        """Add a note for one position; secrets in addresses are hidden, because notes are printed."""
         what, why = redacted_text(what), redacted_text(why)
         note = self._notes.setdefault((what, why), Note(what, why))
         if place in note.places:
@@ -107,7 +107,7 @@ class Notes:
             note.places.append(place)
 
     def sorted(self) -> list[Note]:
-        """Return all notes by their first place."""
+        """Return all notes, sorted by first position."""
         return sorted(self._notes.values(), key=lambda note: (min(note.places), note.what))
 
 
@@ -118,15 +118,15 @@ class Draft:
     Attributes
     ----------
     source : str
-        The file it comes from, as the user named it.
+        Path of the imported file, as given by the user.
     form : str
-        Format of that file.
+        Format of the imported file.
     targets : dict of str to str
-        Address of each target as the file has it, `https://shop.example:8443`.
+        Address of each target as in the file, such as `https://shop.example:8443`.
     findings : dict
-        Further results for a study or a report: load, objectives, fits.
+        Further results for studies and reports: load, objectives, fits.
     origin : str
-        First line of the workload file; empty for one that names file and format.
+        First line of the workload file; if empty, a line that names the file and its format.
     """
 
     source: str
@@ -147,7 +147,7 @@ class Draft:
         self.notes = Notes(self.source)
 
     def target(self, address: str, like: str = "") -> str:
-        """Return the name of the target with an address; a new target is named like a text, or like its host."""
+        """Return the target with an address; add a new target, named after `like` or else after the host."""
         for name, known in self.targets.items():
             if known == address:
                 return name
@@ -165,19 +165,19 @@ def literal(text: str) -> str:
     >>> literal("costs ${price}")
     'costs $${price}'
     """
-    # A lone half of a surrogate pair cannot be written in UTF-8.
+    # A lone surrogate cannot be encoded in UTF-8.
     return text.encode("utf-8", "replace").decode("utf-8").replace("${", "$${")
 
 
 def identifier(text: str, fallback: str) -> str:
-    """Make a name of letters, digits and _ from any text.
+    """Convert any text to a name of lower-case letters, digits and underscores.
 
     Examples
     --------
     >>> identifier("Log in / out", "page"), identifier("42", "page")
     ('log_in_out', 'page_42')
     """
-    # Camel case is split: `getPetById` reads as `get_pet_by_id` among other names.
+    # Camel case is split, so that `getPetById` becomes `get_pet_by_id`.
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", text)
     name = re.sub(r"[^a-z0-9]+", "_", spaced.lower()).strip("_")[:60].strip("_")
     if not name:
@@ -187,7 +187,7 @@ def identifier(text: str, fallback: str) -> str:
 
 
 def unique(name: str, taken: Iterable[str]) -> str:
-    """Return the name, or the name with the first free number."""
+    """Return the name, with the first free number appended if it is taken."""
     known = set(taken)
     if name not in known:
         return name
@@ -196,12 +196,12 @@ def unique(name: str, taken: Iterable[str]) -> str:
 
 
 def address_of(url: str) -> str:
-    """Return scheme, host and port of a URL.
+    """Return the scheme, host and port of a URL.
 
     Raises
     ------
     ValueError
-        If it is not an http or https URL.
+        If the text is not an http or https URL.
     """
     parts = urlsplit(url)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
@@ -212,7 +212,7 @@ def address_of(url: str) -> str:
 
 
 def user_info(url: str) -> dict[str, str] | None:
-    """Return the login in the user info of a URL in the form of requests; None without a login.
+    """Return the login in a URL in the form of request keys; None without a login.
 
     Examples
     --------
@@ -226,15 +226,15 @@ def user_info(url: str) -> dict[str, str] | None:
 
 
 def path_and_query(url: str) -> tuple[str, list[tuple[str, str]] | None]:
-    """Return the path of a URL, and its query as pairs if a mapping can hold it.
+    """Return the path of a URL, and its query as pairs if a mapping can represent it.
 
     Returns
     -------
     path : str
-        Path, including a query that a mapping cannot hold: keys given twice or without `=`, text that does not survive
-        decoding, nothing after the `?`.
+        Path, including a query that a mapping cannot represent: repeated keys, keys without `=`, text that decoding
+        would change, or an empty query after `?`.
     query : list of (str, str) or None
-        Decoded.
+        Decoded names and values; None if the query is part of the path.
     """
     parts = urlsplit(url)
     path = quote(parts.path or "/", safe="/%:@!$&'()*+,;=~-._{}[]")
@@ -246,7 +246,7 @@ def path_and_query(url: str) -> tuple[str, list[tuple[str, str]] | None]:
 
 
 def request(method: str, path: str, **keys: Any) -> Step:
-    """Return a step that makes a request; keys that are None or empty are left out, except for a JSON body."""
+    """Return a request step; keys that are None or empty are left out, except a JSON body."""
 
     def needed(key: str, value: Any) -> bool:
         return value is not None and (key == "json" or not isinstance(value, dict | list) or bool(value))
@@ -256,27 +256,27 @@ def request(method: str, path: str, **keys: Any) -> Step:
 
 
 def page(name: str, steps: list[Step]) -> Step:
-    """Return a page with its steps."""
+    """Return a page step with its steps."""
     return {"page": name, "steps": steps}
 
 
 def think(pause: str | dict[str, Any]) -> Step:
-    """Return a think time."""
+    """Return a think step."""
     return {"think": pause}
 
 
 def seconds(value: float) -> str:
-    """Return a duration in the form of files, rounded to the millisecond."""
+    """Return a duration in the form of workload files, rounded to milliseconds."""
     return exact_duration(round(value, 3))
 
 
 def equal_weights(names: Iterable[str]) -> dict[str, float]:
-    """Return the weights of a mix in which everything is equally frequent."""
+    """Return mix weights with the same share for every name."""
     return weights(dict.fromkeys(names, 1.0))
 
 
 def weights(counts: dict[str, float]) -> dict[str, float]:
-    """Return weights that add to exactly 100, to four decimals; the largest weight takes the rounding error.
+    """Return weights with four decimals that add up to exactly 100; the largest weight absorbs the rounding error.
 
     Examples
     --------
@@ -291,9 +291,9 @@ def weights(counts: dict[str, float]) -> dict[str, float]:
 
 
 def common_headers(steps: list[Step]) -> dict[str, str]:
-    """Remove headers that all requests have with the same value, and return them.
+    """Remove headers that all requests share with the same value, and return these headers.
 
-    Content-Type stays: that of a body takes precedence over that of the defaults.
+    Content-Type is kept: the type implied by a body takes precedence over default headers.
     """
     requests = [step for step in steps if "headers" in step or method_of(step)]
     if len(requests) < 2:
@@ -313,5 +313,5 @@ def common_headers(steps: list[Step]) -> dict[str, str]:
 
 
 def method_of(step: Step) -> str | None:
-    """Return the method of a request; None for other steps."""
+    """Return the key of a request's method; None for other steps."""
     return next((key for key in step if key.upper() in METHODS), None)

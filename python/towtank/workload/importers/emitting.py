@@ -1,4 +1,4 @@
-"""Write YAML in the style of people: block style, short values on one line, quotes only if necessary."""
+"""Writes YAML as people write it: block style, short values on one line, quotes only if necessary."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import json
 import re
 from typing import Any
 
-# Greatest length and depth of a mapping or list on one line. [character], [1]
+# Largest length and depth of a mapping or list on one line. [character], [1]
 _LINE = 88
 _DEPTH = 2
-# Texts that need no quotes, in block and in flow style: words and paths; quantities with a unit.
+# Texts that need no quotes in block and flow style: words and paths; quantities with a unit.
 _PLAIN = re.compile(r"[A-Za-z/_](?:[A-Za-z0-9_./;=+()|~-]| (?=[A-Za-z0-9_./(]))*")
 _QUANTITY = re.compile(r"\d+(?:\.\d+)? (?:ns|us|ms|s|min|h|d|%|B|[KMG]iB)")
 _WORDS = frozenset({"null", "true", "false", "yes", "no", "on", "off", "y", "n"})
 
 
 def emit(document: dict[str, Any]) -> str:
-    """Write a document of mappings, lists, texts, numbers, true, false and null.
+    """Return a document of mappings, lists, texts, numbers, booleans and None as YAML.
 
     Examples
     --------
@@ -33,7 +33,7 @@ def emit(document: dict[str, Any]) -> str:
 
 
 def _block(value: Any) -> list[str]:
-    """Return the lines of a value; nested ones are indented by two."""
+    """Return the lines of a value in block style; nested values are indented by two."""
     if isinstance(value, dict) and value:
         return [line for key, inner in value.items() for line in _entry(_scalar(key), inner)]
     if isinstance(value, list) and value:
@@ -55,7 +55,7 @@ def _item(item: Any) -> list[str]:
 
 
 def _flow(value: Any, depth: int = _DEPTH) -> str | None:
-    """Return a value on one line; None if it is nested too deep to be readable."""
+    """Return a value in flow style on one line; None if it is nested too deeply to be readable."""
     if isinstance(value, dict):
         items = {key: _flow(item, depth - 1) for key, item in value.items()}
         if (value and depth == 0) or None in items.values():
@@ -83,6 +83,6 @@ def _scalar(value: Any) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Quote a text as JSON, which YAML reads; characters that readers may refuse are escaped."""
+    """Quote a text as JSON, which YAML accepts; unprintable characters are escaped."""
     quoted = json.dumps(text, ensure_ascii=False)
     return "".join(char if char.isprintable() else f"\\U{ord(char):08x}" for char in quoted)

@@ -1,8 +1,8 @@
-"""Names and values of queries and forms: decoded where encoding them again gives the same octets, else as written.
+"""Names and values of queries and forms: decoded if encoding restores the same bytes, otherwise left as written.
 
-The engine encodes the octets of UTF-8. An octet that is no UTF-8 (`%E9`), a `%` without two digits (`100%`, `%u2`,
-`%ZZ`; the URL standard keeps both: https://url.spec.whatwg.org/#percent-decode) and a `+` of a query do not survive
-decoding: a `+` is a blank in a form, and itself by RFC 3986, section 2.2.
+The engine encodes the bytes of UTF-8. Three things do not survive decoding: a byte that is not UTF-8 (`%E9`); a `%`
+without two digits (`100%`, `%u2`, `%ZZ`; the URL standard keeps them: https://url.spec.whatwg.org/#percent-decode);
+and a `+` in a query, which is a blank in forms, but itself by RFC 3986, section 2.2.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from urllib.parse import quote, unquote, unquote_plus, unquote_to_bytes
 
 _NO_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _PLACE = re.compile(r"(\$\{[^}]*\})")
-# Characters that a query keeps as written.
+# Characters that are left unchanged in a query.
 QUERY_SAFE = "/%:@!$&()*+,;=~-._?[]{}"
 
 
 def survives(text: str, *, in_query: bool) -> bool:
-    """Return True if decoding an encoded text and encoding it again gives the same octets.
+    """Return True if decoding and encoding a text again gives the same bytes.
 
     Examples
     --------
@@ -34,9 +34,9 @@ def survives(text: str, *, in_query: bool) -> bool:
 
 
 def pairs_of(text: str, *, in_query: bool) -> list[tuple[str, str]] | None:
-    """Return the decoded pairs of a query or a form; None if a mapping cannot hold all of it, so that it must stay.
+    """Return the decoded pairs of a query or form; None if a mapping cannot represent all of them.
 
-    A mapping holds no name twice, no name without `=`, and no text that does not survive decoding.
+    A mapping cannot represent a repeated name, a name without `=`, or text that does not survive decoding.
 
     Examples
     --------
@@ -54,12 +54,12 @@ def pairs_of(text: str, *, in_query: bool) -> list[tuple[str, str]] | None:
 
 
 def decoded(text: str, *, in_query: bool) -> str:
-    """Return a text that survives decoding, decoded."""
+    """Decode a text that survives decoding."""
     return unquote(text) if in_query else unquote_plus(text)
 
 
 def encoded(template: str, safe: str = "") -> str:
-    """Return a template for text of a query or a form: its texts encoded, its places encoded by the engine.
+    """Return a template encoded for a query or form: texts are encoded here, places by the engine.
 
     Examples
     --------
@@ -73,17 +73,17 @@ def encoded(template: str, safe: str = "") -> str:
 
 
 def _text(text: str, safe: str) -> str:
-    """Return a text encoded, as a template."""
+    """Encode a text and return it as a template."""
     return quote(text, safe=safe, errors="replace").replace("${", "$${")
 
 
 def _place(place: str) -> str:
-    """Return a place with its encoding."""
+    """Return a place with the encoding `url`, unless it has an encoding."""
     return place if "|" in place else f"{place[:-1]}|url}}"
 
 
 def texts_of(template: str) -> str:
-    """Return the texts of a template without its places, each place a character of its own.
+    """Return the texts of a template with a placeholder character for each place.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Headers of recorded and written requests: those of the workload, and those that the engine sets."""
+"""Separates imported request headers that the workload keeps from headers that it drops."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from towtank.workload.importers.draft import TRANSPORT_HEADERS, Notes, literal
 
 _CONDITIONAL = frozenset({"if-none-match", "if-modified-since", "if-match", "if-unmodified-since", "if-range"})
 _OF_BROWSER = ("sec-ch-", "sec-fetch-", "sec-gpc")
-# Headers of the connection that the author of a request may set.
+# Connection headers that are kept if the author of a request set them.
 _ANY_REQUEST = frozenset({"host", "priority", "upgrade-insecure-requests"})
 _OF_CONNECTION = "dropped: the engine decides how requests go over a connection"
 Place = tuple[int, int]
@@ -24,11 +24,11 @@ class ImportedHeaders:
     Attributes
     ----------
     headers : dict of str to str
-        Headers that are kept, as templates.
+        Kept headers, as templates.
     basic : (str, str) or None
-        User and password of Basic authentication.
+        User and password for Basic authentication.
     bearer : str or None
-        Token of an Authorization header.
+        Bearer token of the Authorization header.
     """
 
     headers: dict[str, str] = field(default_factory=dict)
@@ -39,18 +39,18 @@ class ImportedHeaders:
 def carry(
     pairs: Iterable[tuple[str, str, Place]], notes: Notes, *, recorded: bool = True, keep: Collection[str] = ()
 ) -> ImportedHeaders:
-    """Separate headers that are kept from those that are not, which are noted.
+    """Return the headers of a request that are kept; dropped headers are noted.
 
     Parameters
     ----------
     pairs : iterable of (str, str, (int, int))
-        Name, value and place.
+        Name, value and position of each header.
     notes : Notes
-        Notes, to which losses are added.
+        Notes, to which dropped headers are added.
     recorded : bool
-        Whether a browser made them; otherwise their author wrote each one for a reason.
+        Whether a browser generated the headers; otherwise an author set each of them deliberately.
     keep : collection of str
-        Names in small letters that are kept in any case.
+        Lower-case names of headers that are always kept.
     """
     carried = ImportedHeaders()
     for name, value, place in pairs:
@@ -75,7 +75,7 @@ def carry(
 
 
 def _why_not(name: str) -> str | None:
-    """Return why a header is not carried over; None if it is."""
+    """Return the reason why a header is dropped; None if it is kept."""
     if name == "cookie":
         return (
             "dropped: every user keeps the cookies that the server sets; those of the recording belong to another user"

@@ -1,4 +1,4 @@
-"""Read JSON (RFC 8259) into the tree of nodes that YAML files have, with a place for every value."""
+"""Reads JSON (RFC 8259) into the same tree of nodes as YAML files, with a source position for every value."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from towtank.errors import StudyError
 from towtank.workload.importers.textfile import read_text
 from towtank.yamlfile import Node, Path_
 
-# Greatest depth: recordings and descriptions are nested about ten deep.
+# Largest nesting depth: recordings and interface descriptions are nested about ten deep.
 DEPTH_AT_MOST = 200
-# Most values: about a gigabyte of nodes in memory.
+# Largest number of values: about a gigabyte of nodes in memory.
 VALUES_AT_MOST = 3_000_000
 
 _BLANKS = re.compile(r"[ \t\r\n]*")
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?")
-# Reads texts, which take most of the time; it starts at a quote, so that it returns nothing else.
+# Reads strings, which take most of the time; called only at a quote, so that it returns only strings.
 _READER = json.JSONDecoder()
 _WORDS: dict[str, Any] = {"true": True, "false": False, "null": None}
-# Most digits of a whole number; longer numbers are floats, as in most readers of JSON.
+# Largest number of digits of an integer; longer numbers become floats, as in most JSON readers.
 _DIGITS = 300
 
 
@@ -32,13 +32,13 @@ def load(path: Path) -> Node:
     Raises
     ------
     StudyError
-        If it cannot be read or is not JSON, with the place of the error.
+        If the file cannot be read or is not JSON; the fault has its position.
     """
     return parse(read_text(path), str(path))
 
 
 def parse(text: str, file: str) -> Node:
-    """Read a JSON text; `file` is its name in messages.
+    """Parse a JSON text; `file` is its name in messages.
 
     Examples
     --------

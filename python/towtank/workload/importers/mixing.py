@@ -1,26 +1,26 @@
-"""Choices between parts of a transaction, each with its probability, as nested branches."""
+"""Converts choices between parts of a transaction, with given probabilities, to nested branches."""
 
 from __future__ import annotations
 
 from towtank.units import exact_share
 from towtank.workload.importers.draft import Step
 
-# Shares are written with six decimals; one that differs less from 0 or 1 is 0 or 1. [1]
+# Shares are written with six decimals; a share closer to 0 or 1 than this is rounded to 0 or 1. [1]
 _LEAST = 5e-7
 
 
 def choice(alternatives: list[tuple[float, list[Step]]]) -> list[Step]:
-    """Return steps that do one of several alternatives.
+    """Return steps that execute one of several alternatives.
 
     Parameters
     ----------
     alternatives : list of (float, list of dict)
-        Probability and steps of each; an alternative without steps does nothing, and so does what is missing to 1.
+        Probability and steps of each alternative; with the remaining probability nothing is executed.
 
     Returns
     -------
     list of dict
-        Branches, each with the probability of its alternative if none before it was chosen. Empty if nothing is done.
+        Nested branches; the probability of each is conditional on no earlier branch being chosen. Empty without steps.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Parse bodies of multipart forms into the list of parts of an HTTP Archive."""
+"""Parses bodies of multipart forms into the parts of an HTTP Archive."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import Any
 
 
 def multipart_params(raw: bytes, media: str) -> list[dict[str, Any]]:
-    """Return the parts of a multipart form; none if it cannot be parsed.
+    """Return the parts of a multipart form; an empty list if it cannot be parsed.
 
     Parameters
     ----------
     raw : bytes
-        The body.
+        Body of the request.
     media : str
-        Header Content-Type, with the boundary.
+        Value of the Content-Type header, with the boundary.
 
     Returns
     -------
     list of dict
-        `name` and `value`; of files `fileName`, `contentType` and `_size` [byte] in place of the value.
+        `name` and `value`; for files `fileName`, `contentType` and `_size` [byte] in place of the value.
 
     Examples
     --------

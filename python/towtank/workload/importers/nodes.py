@@ -1,4 +1,4 @@
-"""Read values from trees of nodes, with a default for values that are missing or of another kind."""
+"""Reads values from trees of nodes, with defaults for values that are missing or have another type."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ _NUMBER_BELOW = 1e18
 
 
 def text_of(node: Node | None, *path: str | int, default: str = "") -> str:
-    """Return the text at a path; the default without one."""
+    """Return the text at a path; `default` if there is no text."""
     found = child_of(node, *path)
     return found.value if found is not None and isinstance(found.value, str) else default
 
 
 def number_of(node: Node | None, *path: str | int, default: float = 0.0) -> float:
-    """Return the number at a path; the default without a finite one."""
+    """Return the number at a path; `default` if there is no finite number."""
     found = child_of(node, *path)
     value = found.value if found is not None else None
-    # JSON may contain numbers too large for a float, which are of no use.
+    # JSON may contain numbers that are too large for a float.
     good = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < _NUMBER_BELOW
     return float(value) if good and value is not None else default
 
@@ -35,12 +35,12 @@ def entries_of(node: Node | None, *path: str | int) -> dict[str, Node]:
 
 
 def child_of(node: Node | None, *path: str | int) -> Node | None:
-    """Return the node at a path; None without one."""
+    """Return the node at a path; None if the path does not exist."""
     for part in path:
         node = node.child(part) if node is not None else None
     return node
 
 
 def place_of(node: Node) -> tuple[int, int]:
-    """Return line and column of a node."""
+    """Return the line and column of a node."""
     return node.line, node.column

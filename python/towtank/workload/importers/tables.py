@@ -1,4 +1,4 @@
-"""Tables of all importers as text: keys that are carried, noted or harmless."""
+"""Renders the tables of all importers as text: keys that are carried, noted or harmless."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _WORDS = {Fate.CARRIED: "carried", Fate.NOTED: "noted", Fate.HARMLESS: "harmless
 
 
 def markdown(form: str) -> str:
-    """Return the table of a format; kinds with the same keys share a row, as do keys with the same fate and reason."""
+    """Return a format's table in Markdown; kinds with equal keys share rows, as do keys of the same fate and reason."""
     lines = ["| of | keys | fate | becomes, or why |", "|---|---|---|---|"]
     kinds: dict[str, list[str]] = {}
     for kind, keys in TABLES[form].items():

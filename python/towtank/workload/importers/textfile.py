@@ -1,4 +1,4 @@
-"""Read foreign files: whole, with a limit on their size, with faults in place of exceptions of the operating system."""
+"""Reads files to import: whole, with a size limit, and with faults in place of operating system errors."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from towtank.errors import StudyError
 from towtank.yamlfile import decoded
 
-# Greatest size of a file: recordings of long sessions have hundreds of megabytes. [byte]
+# Largest file: recordings of long sessions have hundreds of megabytes. [byte]
 BYTES_AT_MOST = 1_000_000_000
 
 
@@ -18,13 +18,13 @@ def read_text(path: Path, *, at_most: int = BYTES_AT_MOST) -> str:
     Raises
     ------
     StudyError
-        If it cannot be read, is longer than `at_most` bytes, empty, or not in UTF-8.
+        If the file cannot be read, is longer than `at_most` bytes, is empty, or is not UTF-8.
     """
     return decoded(read_bytes(path, at_most=at_most), path)
 
 
 def read_bytes(path: Path, *, at_most: int = BYTES_AT_MOST) -> bytes:
-    """Read a file; the faults are those of `read_text` except for the encoding."""
+    """Read a file as bytes; faults are the same as for `read_text`, except the encoding."""
     require_file(path)
     try:
         size = path.stat().st_size
@@ -39,7 +39,7 @@ def read_bytes(path: Path, *, at_most: int = BYTES_AT_MOST) -> bytes:
 
 
 def require_file(path: Path) -> None:
-    """Raise the fault of a path that is not an existing regular file."""
+    """Raise a fault unless a path is an existing regular file."""
     try:
         if path.is_file():
             return
@@ -52,25 +52,25 @@ def require_file(path: Path) -> None:
 
 
 def beside(source: Path | str, name: str) -> Path | None:
-    """Find a file that a foreign file names; None unless it is a regular file in the folder of that file or below.
+    """Return the path of a file named by an imported file; None unless it is a regular file in or below its folder.
 
-    The content goes into the workload and from there to servers: a stranger's file must not choose it freely.
+    The content goes into the workload and from there to servers, so that an untrusted file must not choose it freely.
 
     Parameters
     ----------
     source : Path or str
-        The foreign file.
+        Path of the imported file.
     name : str
-        Name in that file.
+        Name given in the imported file.
     """
     folder = Path(source).parent
     try:
         found = (folder / name).resolve()
         return folder / name if found.is_relative_to(folder.resolve()) and found.is_file() else None
-    except (OSError, ValueError, RuntimeError):  # invalid names, and links in a circle
+    except (OSError, ValueError, RuntimeError):  # invalid names, and circular links
         return None
 
 
 def relative_to_workload(path: Path, folder: Path) -> str:
-    """Return the name of a file relative to the folder of a workload."""
+    """Return a path relative to the folder of the workload."""
     return os.path.relpath(path.resolve(), folder.resolve())

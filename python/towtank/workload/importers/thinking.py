@@ -1,4 +1,4 @@
-"""Fit distributions of the workload format to think times, with their goodness of fit."""
+"""Fits distributions of the workload format to think times, with goodness of fit."""
 
 from __future__ import annotations
 
@@ -15,32 +15,33 @@ from towtank.workload.importers.draft import seconds
 
 Sample = NDArray[np.float64]
 
-# Samples for the distribution of the Kolmogorov-Smirnov statistic: p is then known to about 0.02 near 0.05. [1]
+# Number of samples for the distribution of the Kolmogorov-Smirnov statistic: p has an error of about 0.02 near 0.05.
+# [1]
 _BOOTSTRAP = 199
-# Most gaps that the fit uses: more gaps do not change it, and take more time. [1]
+# Largest number of gaps in a fit: more gaps would take time and hardly change the result. [1]
 GAPS_AT_MOST = 2000
-# Fewest gaps for a fit. [1]
+# Smallest number of gaps for a fit. [1]
 GAPS_AT_LEAST = 20
 
 
 @dataclass(frozen=True)
 class Fit:
-    """One distribution fitted to gaps.
+    """A distribution fitted to gaps.
 
     Attributes
     ----------
     name : str
-        `exponential`, `normal`, `uniform`, or `lognormal`, which the workload format does not have.
+        `exponential`, `normal`, `uniform`, or `lognormal`, which the workload format does not support.
     parameters : dict of str to float
-        Parameters of the distribution [s]; of the lognormal one those of the logarithm. [1]
+        Parameters of the distribution [s]; for the lognormal distribution those of the logarithm [1].
     statistic : float
-        Kolmogorov-Smirnov statistic D, the largest distance of the distribution functions. [1]
+        Kolmogorov-Smirnov statistic D, the largest distance between the distribution functions. [1]
     p : float
-        Share of samples drawn from the fit, and fitted again, whose D is at least as large. [1]
+        p-value: share of samples drawn from the fit, and fitted again, whose D is at least as large. [1]
     pause : dict or None
-        The distribution in the form of the workload file.
+        Distribution in the form of the workload file; None if the format does not support it.
     mean : float
-        Mean of the pauses that it makes. [s]
+        Mean of the resulting pauses. [s]
     """
 
     name: str
@@ -51,7 +52,7 @@ class Fit:
     mean: float = 0.0
 
     def document(self) -> dict[str, Any]:
-        """Return the fit as JSON."""
+        """Return the fit for the findings."""
         parameters = {name: round(value, 4) for name, value in self.parameters.items()}
         return {
             "distribution": self.name,
@@ -64,7 +65,7 @@ class Fit:
 
 @dataclass(frozen=True)
 class _Family:
-    """A family of distributions: its fit, distribution function and inverse, all of values above `least`."""
+    """A family of distributions of values above `least`: estimator, distribution function and quantile function."""
 
     fit: Callable[[Sample, float], tuple[float, ...]]
     cdf: Callable[[Sample, float, tuple[float, ...]], Sample]
@@ -73,21 +74,21 @@ class _Family:
 
 
 def fit_gaps(gaps: Sample, least: float, seed: int = 1) -> list[Fit]:
-    """Fit all families to gaps, the best one first.
+    """Fit all families of distributions to gaps, best fit first.
 
     Parameters
     ----------
     gaps : ndarray of shape (n_gaps,)
-        Above `least`. [s]
+        Gaps above `least`. [s]
     least : float
-        Gaps below it were not seen as such; the families are fitted to what lies above. [s]
+        Lower bound of observable gaps; the families are fitted to values above this bound. [s]
     seed : int, default 1
-        Seed of the samples for p: the same gaps give the same p.
+        Seed of the samples for p: equal gaps yield equal p.
 
     Returns
     -------
     list of Fit
-        Fits by the statistic, smallest first.
+        Fits in ascending order of the statistic.
 
     Notes
     -----
@@ -121,7 +122,7 @@ def _fit(name: str, family: _Family, sample: Sample, least: float, generator: np
 
 
 def _written(fit: Fit, family: _Family, gaps: Sample, least: float) -> Fit:
-    """Return a fit with the parameters of all gaps for its pause: those of a sample are less precise."""
+    """Return a fit with parameters estimated from all gaps, which are more precise than those of a sample."""
     parameters, longest = family.fit(gaps, least), float(gaps[-1])
     named = dict(zip(family.names, parameters, strict=True))
     pause, mean = _pause(fit.name, parameters, least, longest), _mean(fit.name, parameters, least, longest)
@@ -129,7 +130,7 @@ def _written(fit: Fit, family: _Family, gaps: Sample, least: float) -> Fit:
 
 
 def _mean(name: str, parameters: tuple[float, ...], least: float, longest: float) -> float:
-    """Return the mean of the pauses that the workload makes of a fit; 0 if the format has no such distribution. [s]"""
+    """Return the mean pause of a fit; 0 if the workload format does not support the distribution. [s]"""
     if name == "exponential":
         return parameters[0]
     if name == "uniform":
@@ -142,21 +143,21 @@ def _mean(name: str, parameters: tuple[float, ...], least: float, longest: float
 
 
 def _distance(cdf: Sample) -> float:
-    """Return the Kolmogorov-Smirnov statistic of sorted values of the distribution function."""
+    """Return the Kolmogorov-Smirnov statistic for sorted values of the distribution function."""
     n = len(cdf)
     steps = np.arange(n + 1) / n
     return float(max(np.max(steps[1:] - cdf), np.max(cdf - steps[:-1])))
 
 
 def _pause(name: str, parameters: tuple[float, ...], least: float, longest: float) -> dict[str, Any] | None:
-    """Return a fit in the form of the workload file; None if the format has no such distribution."""
+    """Return a fit in the form of the workload file; None if the format does not support the distribution."""
     if name == "exponential":
         return {"exponential": seconds(parameters[0])}
     if name == "uniform":
         return {"uniform": {"min": seconds(parameters[0]), "max": seconds(parameters[1])}}
     if name == "normal":
         mean, sd = parameters
-        # By default the format cuts at the mean plus four standard deviations; some gaps are longer.
+        # The format truncates at the mean plus four standard deviations by default; some gaps are longer.
         most = max(longest, mean + 4 * sd)
         if mean < least:
             return None
@@ -175,12 +176,12 @@ def _fit_uniform(sample: Sample, _: float) -> tuple[float, ...]:
 
 
 def _fit_normal(sample: Sample, least: float) -> tuple[float, ...]:
-    """Return maximum likelihood estimates of a normal distribution cut off below, from n, sum and sum of squares."""
+    """Return maximum likelihood estimates for a normal distribution truncated below, from mean and mean square."""
     mean, square = float(np.mean(sample)), float(np.mean(sample**2))
     sd = math.sqrt(max(square - mean**2, 1e-12))
 
     def bounded(parameters: NDArray[np.float64]) -> tuple[float, float]:
-        # A mean far below the cut is an exponential distribution in disguise; further down nothing changes.
+        # A mean far below the bound approximates an exponential distribution; lower means change nothing.
         scale = math.exp(min(float(parameters[1]), 30.0))
         return max(float(parameters[0]), least - 8 * scale), scale
 
@@ -196,7 +197,7 @@ def _fit_normal(sample: Sample, least: float) -> tuple[float, ...]:
 
 
 def _fit_lognormal(sample: Sample, least: float) -> tuple[float, ...]:
-    """Return the maximum likelihood estimates of the logarithm as a normal distribution cut off below."""
+    """Return maximum likelihood estimates for the logarithm as a normal distribution truncated below."""
     logarithm = np.log(np.maximum(sample, 1e-9))
     return _fit_normal(logarithm, _log_least(least))
 

@@ -1,4 +1,4 @@
-"""Account for every key of a tree of JSON or YAML."""
+"""Accounts for every key in a tree of JSON or YAML nodes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from towtank.workload.importers.accounting import Ledger
 from towtank.workload.importers.nodes import place_of
 from towtank.yamlfile import Node
 
-# Kinds of the values under the keys of a kind: of the value itself, of each item of a list, of each value of a mapping.
+# Positions of inner mappings: the value itself, each item of a list, each value of a mapping.
 ONE, EACH, VALUES = "one", "each", "values"
 Shape = Mapping[str, Mapping[str, tuple[str, str]]]
 
@@ -16,20 +16,20 @@ Shape = Mapping[str, Mapping[str, tuple[str, str]]]
 def account(
     node: Node, kind: str, ledger: Ledger, shape: Shape, resolve: Callable[[Node], Node | None] = lambda node: node
 ) -> None:
-    """Settle all keys below a node; nodes that several references reach are settled once.
+    """Account for all keys below a node; nodes with several references are counted once.
 
     Parameters
     ----------
     node : Node
-        A mapping.
+        Root mapping of the tree.
     kind : str
-        Its kind, as the table of the ledger names it.
+        Kind of the mapping in the ledger's table.
     ledger : Ledger
-        Settles the keys.
+        Ledger that accounts for each key.
     shape : mapping
-        Kinds of the mappings inside each kind.
+        Kinds of the mappings within each kind.
     resolve : callable
-        Follows a reference.
+        Returns the node that a reference leads to.
     """
     waiting, seen = [(node, kind)], set()
     while waiting:
@@ -51,7 +51,7 @@ def account(
 
 
 def _shown(node: Node) -> str:
-    """Return a value as a note shows it; empty without a value."""
+    """Return a value as text for notes; empty without a value."""
     if isinstance(node.value, dict | list):
         return "..." if node.value else ""
     if isinstance(node.value, bool):

@@ -1,4 +1,4 @@
-"""Write the workload file of a draft as text, and check it."""
+"""Writes the workload file of a draft as text and checks it."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from towtank.workload.model import SCHEMA
 
 @dataclass(frozen=True)
 class Imported:
-    """The result of an import.
+    """Result of an import.
 
     Attributes
     ----------
     draft : Draft
-        Notes, targets and findings.
+        Draft with notes, targets and findings.
     text : str
-        The workload file.
+        Text of the workload file.
     """
 
     draft: Draft
@@ -32,20 +32,19 @@ class Imported:
 
 
 def finish(draft: Draft, folder: Path) -> Imported:
-    """Write the workload file of a draft as text, and check it.
+    """Return the workload file of a draft as text, after checking it.
 
     Parameters
     ----------
     draft : Draft
-        The workload.
+        Draft of the workload.
     folder : Path
-        Folder of the file, from which relative names of files start.
+        Folder of the workload file, to which file names are relative.
 
     Raises
     ------
     StudyError
-        If nothing was found that could be run, or what was found makes no workload; the places are those of the file
-        that was imported.
+        If there is nothing to run, or if the result is not a valid workload; positions are those of the imported file.
     """
     if not draft.transactions:
         reasons = [Fault(draft.source, *min(note.places), note.what, note.why) for note in draft.notes.sorted()]
@@ -69,7 +68,7 @@ def _header(draft: Draft) -> str:
 
 
 def document(draft: Draft) -> dict[str, Any]:
-    """Build the sections of the workload file of a draft."""
+    """Return the content of the workload file of a draft."""
     defaults = {**({"target": next(iter(draft.targets))} if draft.targets else {}), **draft.defaults}
     sections: dict[str, Any] = {
         "parameters": draft.parameters,
@@ -83,7 +82,7 @@ def document(draft: Draft) -> dict[str, Any]:
 
 
 def _check(text: str, folder: Path) -> list[Fault]:
-    """Check as `towtank validate` does: with the same reader, and from the folder the file will be in."""
+    """Check a workload text like `towtank validate`: with the same reader, and relative to its final folder."""
     with tempfile.TemporaryDirectory(prefix="towtank-import-") as scratch:
         path = Path(scratch) / "workload.yaml"
         path.write_text(text, encoding="utf-8")
@@ -96,7 +95,7 @@ def _check(text: str, folder: Path) -> list[Fault]:
 
 
 def note_lines(source: str, note: Note, at_most: int) -> list[str]:
-    """Return the lines of a note, one per place."""
+    """Return the lines of a note, one per position."""
     shown = sorted(note.places)[:at_most]
     lines = [f"{source}:{line}{f':{column}' if column else ''}: {note.what}: {note.why}" for line, column in shown]
     if note.times > len(shown):
@@ -105,7 +104,7 @@ def note_lines(source: str, note: Note, at_most: int) -> list[str]:
 
 
 def json_document(imported: Imported, out: str | None) -> dict[str, Any]:
-    """Return the JSON document of an import."""
+    """Return the JSON document that describes an import."""
     draft = imported.draft
     return {
         "schema": "towtank/import/1",

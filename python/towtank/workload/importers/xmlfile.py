@@ -1,6 +1,6 @@
-"""Read XML into a tree with a line for every element.
+"""Reads XML into a tree of elements with their positions.
 
-Document types and entities are refused: they are not needed, and with them a file could read other files or fill the
+Document types and entities are refused: they are not needed, and could make a file read other files or exhaust the
 memory.
 """
 
@@ -14,19 +14,19 @@ from xml.parsers import expat
 from towtank.errors import StudyError
 from towtank.workload.importers.textfile import read_bytes
 
-# Greatest size and depth: test plans of large programs have a few megabytes. [byte], [1]
+# Largest size and depth: test plans of large programs have a few megabytes. [byte], [1]
 _BYTES_AT_MOST = 100_000_000
 _DEPTH_AT_MOST = 200
 
 
 @dataclass
 class Element:
-    """An element with its place, both from 1.
+    """An element with its line and column, both from 1.
 
     Attributes
     ----------
     read : bool
-        Whether the importer asked for it.
+        Whether the importer has read the element.
     """
 
     tag: str
@@ -39,11 +39,11 @@ class Element:
 
     @property
     def place(self) -> tuple[int, int]:
-        """Line and column."""
+        """Line and column of the element."""
         return self.line, self.column
 
     def walk(self) -> Iterator[Element]:
-        """Yield this element and all below it."""
+        """Yield this element and all elements below it."""
         yield self
         for child in self.children:
             yield from child.walk()
@@ -55,13 +55,13 @@ def load(path: Path) -> Element:
     Raises
     ------
     StudyError
-        If it cannot be read, is not XML, or has a document type.
+        If the file cannot be read, is not XML, or has a document type.
     """
     raw = read_bytes(path, at_most=_BYTES_AT_MOST)
     parser = expat.ParserCreate()
     root = Element("", {}, 1, 1)
     stack = [root]
-    # Pieces of the texts of the elements in the stack.
+    # Text pieces of the elements in the stack.
     texts: list[list[str]] = [[]]
 
     def here() -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""Lines of access logs: common and combined format, with response times at their end, plain or compressed.
+"""Reads access logs, plain or compressed: common and combined format, optionally with response times at the end.
 
 common     host ident user [time] "request" status bytes
 combined   common "referer" "agent"
@@ -22,9 +22,9 @@ from towtank.workload.importers.accounting import Fate, Key
 from towtank.workload.importers.draft import Notes
 from towtank.workload.importers.textfile import require_file
 
-# Servers refuse longer request lines; a longer line is an attack, or not a line of a log. [byte]
+# Servers refuse longer request lines: a longer line is an attack, or the file is not a log. [byte]
 _LINE_AT_MOST = 65536
-# Largest share of unreadable lines; above it the file is not an access log.
+# Largest share of unreadable lines; a file with more is not an access log.
 _UNREADABLE_AT_MOST = 0.5
 
 _LINE = re.compile(
@@ -37,7 +37,7 @@ _MONTH_NAMES = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "
 _MONTHS = {name: number for number, name in enumerate(_MONTH_NAMES, 1)}
 _ESCAPED = re.compile(r"\\(x[0-9A-Fa-f]{2}|.)")
 _CONTROLS = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v"}
-# Fate of each field of a line.
+# Fate of each field of a log line.
 FIELDS: dict[str, Key] = {
     "vhost": Key(Fate.NOTED, "is not kept: all requests go to one target"),
     "host": Key(Fate.CARRIED, "sessions: a client with its agent"),
@@ -49,27 +49,27 @@ FIELDS: dict[str, Key] = {
     "agent": Key(Fate.CARRIED, "sessions; robots are dropped; the header is not sent"),
     "rest": Key(Fate.NOTED, "fields after the agent, except a response time at the end, are not read"),
 }
-# A number that stands for more than a million seconds is an instant (nginx's `$msec`), no response time. [digits]
+# A longer number is a time stamp (nginx's `$msec`), not a response time. [digits]
 _SECONDS = re.compile(r"\d{1,6}\.\d+")
 _MICROSECONDS = re.compile(r"\d{1,12}")
 
 
 @dataclass(frozen=True)
 class Hit:
-    """One line.
+    """One request in an access log.
 
     Attributes
     ----------
     number : int
-        Number of the line, from 1.
+        Line number, from 1.
     time : int
-        Logged time: the start (Apache) or the end (nginx) of the request. [s since 1970]
+        Logged time: start (Apache) or end (nginx) of the request. [s since 1970]
     response_time : float or None
         Response time, if logged. [s]
     ends : bool
         Whether `time` is the end of the request, as in logs with nginx's `request_time`.
     bytes : int
-        Size of the body; 0 if not logged. [byte]
+        Size of the response body; 0 if not logged. [byte]
     """
 
     number: int
@@ -90,17 +90,17 @@ class Hit:
 
     @property
     def end(self) -> float:
-        """Time at which the answer was complete; without a known response time, the start. [s]"""
+        """Time at which the response was complete; the start if the response time is unknown. [s]"""
         return float(self.time) if self.ends else self.time + (self.response_time or 0.0)
 
 
 def read_lines(path: Path, notes: Notes) -> Iterator[Hit]:
-    """Read an access log line by line; note unreadable lines.
+    """Yield the requests of an access log line by line; unreadable lines become notes.
 
     Raises
     ------
     StudyError
-        If the file cannot be read, or most of it is not an access log.
+        If the file cannot be read, or if most of its lines are unreadable.
     """
     require_file(path)
     read = unreadable = first_bad = 0
@@ -128,7 +128,7 @@ def read_lines(path: Path, notes: Notes) -> Iterator[Hit]:
 
 
 def is_access_log(path: Path) -> bool:
-    """Return True if the first line that is not empty is a line of an access log."""
+    """Return True if the first non-empty line is a line of an access log."""
     try:
         with _open(path) as stream:
             for _, raw in _numbered(stream):
@@ -146,7 +146,7 @@ def _open(path: Path) -> BinaryIO:
 
 
 def _numbered(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
-    """Yield lines with their numbers; long lines are cut."""
+    """Yield lines with their numbers; long lines are truncated."""
     number = 0
     while raw := stream.readline(_LINE_AT_MOST):
         number += 1
@@ -156,7 +156,7 @@ def _numbered(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
 
 
 def _hit(number: int, text: str, notes: Notes) -> Hit | bool:
-    """Return the hit of a line; True if the line cannot be read, False if it is readable and makes no request."""
+    """Return the request of a line; True if the line is unreadable, False if it is readable but has no request."""
     match = _LINE.fullmatch(text)
     time = _time(match.group("time")) if match is not None else None
     if match is None or time is None:
@@ -177,14 +177,14 @@ def _hit(number: int, text: str, notes: Notes) -> Hit | bool:
 
 
 def _percent(escaped: re.Match[str]) -> str:
-    """Return a character that the server escaped in its log, in the form of a URL."""
+    """Return a character that the server escaped in its log, percent-encoded."""
     code = escaped.group(1)
     byte = int(code[1:], 16) if len(code) == 3 else ord(_CONTROLS.get(code, code))
     return f"%{byte:02X}"
 
 
 def _note_fields(number: int, match: re.Match[str], notes: Notes, *, timed: bool) -> None:
-    """Note the fields of a line that a workload does not have."""
+    """Add notes for the fields of a line that a workload cannot represent."""
     for field, key in FIELDS.items():
         value = match.group(field) if field in match.re.groupindex else None
         if key.fate is not Fate.NOTED or value in {None, "", "-"}:
@@ -210,7 +210,7 @@ def _time(text: str) -> int | None:
 
 
 def _response_time(rest: str) -> tuple[float | None, bool]:
-    """Read the response time at the end of a line: microseconds as a whole number, or seconds with a decimal point."""
+    """Read the response time at the end of a line: integers are microseconds, decimal numbers are seconds."""
     last = rest.rsplit(None, 1)[-1].strip('"') if rest.strip() else ""
     if _SECONDS.fullmatch(last):
         return float(last), True

@@ -1,7 +1,7 @@
-"""Patterns of paths in an access log: identifiers become parameters, with the values seen; memory is bounded.
+"""Path patterns of an access log: identifiers become parameters, and their values are kept in bounded memory.
 
-A pattern is a method, the parts of a path and the names of a query; `None` stands for a part that is a parameter. If
-too many patterns differ in one part only, that part becomes a parameter.
+A pattern consists of a method, the parts of a path and the names of a query; `None` stands for a part that is a
+parameter. If too many patterns differ in one part only, that part becomes a parameter.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from urllib.parse import urlsplit
 from towtank.workload.importers.accesslog.lines import Hit
 from towtank.workload.importers.draft import ASSET_ENDINGS
 
-# Number of separate patterns; above it, and at the end, patterns that differ in one part only are merged. [1]
+# Number of patterns above which patterns that differ in one part only are merged. [1]
 PATTERNS_AT_MOST = 2000
-# Number of patterns that differ in one part only, from which they become one pattern with a parameter. [1]
+# Number of patterns differing in one part only, above which they become one pattern with a parameter. [1]
 ALIKE_AT_MOST = 20
-# Different rows of values kept per pattern; later rows are counted, not kept. [1]
+# Different rows of values kept per pattern; further rows are only counted. [1]
 ROWS_AT_MOST = 500
 # Different static files kept per page. [1]
 ASSETS_AT_MOST = 100
-# Names of a query that are kept. [1]
+# Number of query names that are kept. [1]
 NAMES_AT_MOST = 20
-# Parts of paths and values of queries longer than this are cut: they are tokens, not search terms. [character]
+# Longer path parts and query values are truncated: they are tokens, not search terms. [character]
 _VALUE_AT_MOST = 500
 
 _IDENTIFIER = re.compile(
@@ -32,7 +32,7 @@ _IDENTIFIER = re.compile(
     r"|(?=\D*\d)(?=[^A-Za-z]*[A-Za-z])[\w~-]{20,}"
 )
 
-# An escape that a cut has left without its digits.
+# A percent escape that truncation has left incomplete.
 _HALF_ESCAPE = re.compile("%[0-9A-Fa-f]?$")
 
 Parts = tuple[str | None, ...]
@@ -40,7 +40,7 @@ Parts = tuple[str | None, ...]
 
 @dataclass(frozen=True)
 class Key:
-    """A pattern."""
+    """A pattern of requests: method, path parts and query names."""
 
     method: str
     parts: Parts
@@ -49,22 +49,22 @@ class Key:
 
 @dataclass
 class Pattern:
-    """Counts of a pattern.
+    """Counts of the requests that match a pattern.
 
     Attributes
     ----------
     count, failures : int
-        Requests, and those of them with status 400 or above.
+        Number of requests, and number of requests with status 400 or above.
     rows : Counter
-        Values of its parameters: parts of the path, then values of the query.
+        Rows of parameter values, with their counts: path parts, then query values.
     not_kept : int
-        Requests whose row came after `ROWS_AT_MOST` others.
+        Number of requests whose row exceeded `ROWS_AT_MOST`.
     line : int
-        Line of its first request.
+        Line number of the first request.
     statuses : Counter
         Number of requests by status.
     assets : Counter
-        Static files asked for with it.
+        Static files requested with the page, with their counts.
     """
 
     line: int
@@ -77,14 +77,14 @@ class Pattern:
     assets: Counter[str] = field(default_factory=Counter)
 
     def add_row(self, row: tuple[str, ...], times: int = 1) -> None:
-        """Count a row of values; beyond `ROWS_AT_MOST` rows, only its number is kept."""
+        """Count a row of values; beyond `ROWS_AT_MOST` different rows, only the total is counted."""
         if row in self.rows or len(self.rows) < ROWS_AT_MOST:
             self.rows[row] += times
         else:
             self.not_kept += times
 
     def add_asset(self, path: str) -> None:
-        """Count a static file of the page; beyond `ASSETS_AT_MOST` files, new ones are ignored."""
+        """Count a static file of the page; beyond `ASSETS_AT_MOST` files, new files are ignored."""
         if path in self.assets or len(self.assets) < ASSETS_AT_MOST:
             self.assets[path] += 1
 
@@ -102,12 +102,12 @@ class Pattern:
 
 
 def is_asset(url: str) -> bool:
-    """Return True if a URL is that of a script, style, picture or font."""
+    """Return True if a URL refers to a script, style sheet, picture or font."""
     return urlsplit(url).path.rpartition(".")[2].lower() in ASSET_ENDINGS
 
 
 def pattern_of(method: str, url: str) -> tuple[Key, tuple[str, ...]]:
-    """Return the pattern of a request, and the values of its parameters, both as the log has them.
+    """Return the pattern of a request and its parameter values, both as logged.
 
     Examples
     --------
@@ -117,7 +117,7 @@ def pattern_of(method: str, url: str) -> tuple[Key, tuple[str, ...]]:
     split = urlsplit(url)
     parts: list[str | None] = []
     values: list[str] = []
-    # A slash at the end is part of the address: without it servers answer with a redirect.
+    # A slash at the end belongs to the address: without it servers answer with a redirect.
     for part in split.path.removeprefix("/").split("/"):
         shown = _cut(part)
         made = _IDENTIFIER.fullmatch(part) is not None
@@ -129,18 +129,18 @@ def pattern_of(method: str, url: str) -> tuple[Key, tuple[str, ...]]:
 
 
 def _pairs(query: str) -> list[tuple[str, str]]:
-    """Return names and values of a query as they are written."""
+    """Return the names and values of a query as written, without decoding."""
     parts = [part.partition("=") for part in query.split("&") if part]
     return [(name, value) for name, _, value in parts]
 
 
 def _cut(value: str) -> str:
-    """Return a value at most as long as values are kept, without a half of an escape at its end."""
+    """Truncate a value to the kept length, without an incomplete escape at the end."""
     return value if len(value) <= _VALUE_AT_MOST else _HALF_ESCAPE.sub("", value[:_VALUE_AT_MOST])
 
 
 def shortened(url: str) -> bool:
-    """Return True if a pattern does not keep all of a URL: long query, long parts, a name without `=`."""
+    """Return True if a pattern does not keep the whole URL: a long query, long parts, or a name without `=`."""
     split = urlsplit(url)
     names = split.query.split("&") if split.query else []
     values = [value for _, value in _pairs(split.query)]
@@ -153,13 +153,13 @@ class Patterns:
 
     def __init__(self) -> None:
         self.patterns: dict[Key, Pattern] = {}
-        # Merged patterns by the original ones, so that later requests find the merged pattern.
+        # Merged patterns, so that later requests can be assigned to them.
         self.merged: set[Key] = set()
-        # Number of requests of patterns that were forgotten.
+        # Number of requests of discarded patterns.
         self.forgotten = 0
 
     def add(self, hit: Hit) -> Key:
-        """Count a request; return its pattern."""
+        """Count a request and return its pattern."""
         key, row = self._general(*pattern_of(hit.method, hit.url))
         pattern = self.patterns.get(key)
         if pattern is None:
@@ -178,12 +178,12 @@ class Patterns:
         return key
 
     def find(self, key: Key) -> Pattern | None:
-        """Return the pattern of a key, or the pattern that it was merged into; None if it was forgotten."""
+        """Return the counts of a pattern, or of the pattern that it was merged into; None if it was discarded."""
         blank = ("",) * (len(key.parts) + len(key.query))
         return self.patterns.get(key) or self.patterns.get(self._general(key, blank)[0])
 
     def _general(self, key: Key, row: tuple[str, ...]) -> tuple[Key, tuple[str, ...]]:
-        """Return the merged pattern that a pattern belongs to, with its row."""
+        """Return the merged pattern that a pattern belongs to, with its row of values."""
         for _ in key.parts:
             for index, part in enumerate(key.parts):
                 wider = _with_parameter(key, index)
@@ -196,7 +196,7 @@ class Patterns:
         return key, row
 
     def collapse(self) -> None:
-        """Merge patterns that differ in one part only, if there are many of them; the last part first."""
+        """Merge patterns that differ in one part only, if there are many of them; last parts first."""
         longest = max((len(key.parts) for key in self.patterns), default=0)
         for back in range(1, longest + 1):
             alike: dict[Key, list[Key]] = {}
@@ -218,7 +218,7 @@ class Patterns:
                 whole.add_row(_wider_row(key, row, index), times)
 
     def _forget(self) -> None:
-        """Forget the rarest half of the patterns if merging does not help, to bound memory."""
+        """Discard the rarer half of the patterns if merging does not suffice, to bound memory."""
         by_count = sorted(self.patterns, key=lambda key: self.patterns[key].count, reverse=True)
         for key in by_count[PATTERNS_AT_MOST // 2 :]:
             self.forgotten += self.patterns.pop(key).count
@@ -230,6 +230,6 @@ def _with_parameter(key: Key, index: int) -> Key:
 
 
 def _wider_row(key: Key, row: tuple[str, ...], index: int) -> tuple[str, ...]:
-    """Return the row with the part that becomes a parameter inserted at its position."""
+    """Return the row with the path part that becomes a parameter inserted at its position."""
     before = sum(part is None for part in key.parts[:index])
     return (*row[:before], key.parts[index] or "", *row[before:])

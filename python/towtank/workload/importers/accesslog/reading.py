@@ -1,7 +1,7 @@
-"""Access logs of web servers: a mix of pages, think times with their goodness of fit, sessions, arrivals over time.
+"""Reads access logs of web servers: mix of pages, think times with goodness of fit, sessions, arrivals over time.
 
-The log is read once, line by line, in bounded memory: `lines` reads, `paths` makes patterns of paths,
-`sessions` follows clients, `thinking` fits the gaps.
+The log is read once, line by line, in bounded memory: `lines` reads requests, `paths` builds path patterns, `sessions`
+tracks clients, and `thinking` fits the gaps between pages.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from towtank.workload.importers.draft import (
 from towtank.workload.importers.encoded import QUERY_SAFE, survives
 from towtank.workload.importers.thinking import GAPS_AT_LEAST, fit_gaps
 
-# Transactions of the workload; rarer pages are reported and left out. [1]
+# Largest number of transactions; rarer pages are reported and left out. [1]
 TRANSACTIONS_AT_MOST = 40
-# A static file belongs to a page if this share of its visits requested it. Caches make first visits rare. [ratio]
+# A static file belongs to a page if this share of the visits requested it; caches reduce the share. [ratio]
 ASSET_SHARE = 0.5
-# Below this p the gaps do not follow the distribution.
+# If the p-value is below this limit, the gaps do not follow the distribution.
 _P_AT_LEAST = 0.05
 
 _ROBOT = re.compile(r"bot\b|crawl|spider|slurp|monitor|health-?check|kube-probe|uptime", re.IGNORECASE)
@@ -46,7 +46,7 @@ _PATH_SAFE = "%:@!$&'()*+,;=~-._"
 
 
 def read(path: Path, options: Options) -> Draft:
-    """Read an access log."""
+    """Read an access log into a draft."""
     draft = Draft(str(path), "accesslog", identifier(path.name.partition(".")[0], "log"), f"Access log {path.name}")
     patterns = Patterns()
     sessions = Sessions(patterns)
@@ -94,7 +94,7 @@ def _wanted(hit: Hit, draft: Draft, options: Options) -> bool:
 
 
 def _kept(patterns: Patterns, draft: Draft) -> dict[Key, Pattern]:
-    """Return the patterns that become transactions, by their frequency."""
+    """Return the patterns that become transactions, the most frequent first; report the others."""
     by_count = sorted(patterns.patterns.items(), key=lambda item: (-item[1].count, item[1].line))
     kept: dict[Key, Pattern] = {}
     for key, pattern in by_count:
@@ -114,7 +114,7 @@ def _kept(patterns: Patterns, draft: Draft) -> dict[Key, Pattern]:
 
 
 def shown(key: Key) -> str:
-    """Return a pattern in readable form: `/orders/{}?lang`."""
+    """Return a pattern in readable form, such as `/orders/{}?lang`."""
     path = "/" + "/".join("{}" if part is None else part for part in key.parts)
     names = [unquote(name) if survives(name, in_query=True) else name for name in key.query]
     return path + (f"?{'&'.join(names)}" if names else "")
@@ -142,7 +142,7 @@ def _transaction(key: Key, pattern: Pattern, draft: Draft) -> None:
     parts = [literal(_encoded(part)) if part is not None else _path_value(next(parameters)) for part in key.parts]
     pairs = list(zip(names, parameters, strict=True))
     path, query = "/" + "/".join(parts), dict(pairs)
-    if len(query) < len(pairs) or not decoded:  # a mapping has each name once
+    if len(query) < len(pairs) or not decoded:  # a mapping cannot hold a name twice
         path, query = f"{path}?{'&'.join(_query_part(*pair, decoded=decoded) for pair in pairs)}", {}
     if key.method in {"POST", "PUT", "PATCH"}:
         draft.notes.add((pattern.line, 0), f"{label}: body", "a log has no bodies: the request is sent without one")
@@ -154,7 +154,7 @@ def _transaction(key: Key, pattern: Pattern, draft: Draft) -> None:
 
 
 def _columns(key: Key) -> list[str]:
-    """Return the names of the parameters: that of the part before each, or of the query."""
+    """Return the parameter names, derived from the path part before each parameter or from the query name."""
     columns: list[str] = []
     for index, part in enumerate(key.parts):
         if part is None:
@@ -166,7 +166,7 @@ def _columns(key: Key) -> list[str]:
 
 
 def _encoded(part: str) -> str:
-    """Encode a part of a path from a log; most of it is encoded already."""
+    """Percent-encode a path part of a log, which is mostly encoded already."""
     return quote(part, safe=_PATH_SAFE)
 
 
@@ -175,14 +175,14 @@ def _path_value(value: str) -> str:
 
 
 def _decoded(key: Key, pattern: Pattern) -> tuple[tuple[str, ...], list[tuple[tuple[str, ...], int]], bool]:
-    """Return the names of a query and the rows with their frequencies, decoded if all of the query survives it.
+    """Return query names and rows with their counts, decoded if decoding can be undone for the whole query.
 
     Returns
     -------
     names : tuple of str
     rows : list of (tuple of str, int)
     decoded : bool
-        False if names and values of the query are as the log has them.
+        False if names and values of the query are as logged.
     """
     rows, first = pattern.rows.most_common(), sum(part is None for part in key.parts)
     texts = [*key.query, *(value for row, _ in rows for value in row[first:])]
@@ -195,7 +195,7 @@ def _decoded(key: Key, pattern: Pattern) -> tuple[tuple[str, ...], list[tuple[tu
 
 
 def _query_part(name: str, value: str, *, decoded: bool) -> str:
-    """Return a name and its value as part of a URL."""
+    """Return a name and its value as part of a query in a URL."""
     safe = "" if decoded else QUERY_SAFE
     if value.startswith("${"):
         text = f"{value[:-1]}|url}}" if decoded else value
@@ -205,13 +205,13 @@ def _query_part(name: str, value: str, *, decoded: bool) -> str:
 
 
 def _check(pattern: Pattern) -> dict[str, Any] | None:
-    """Return a check of the successful statuses in the log; 304 counts as 200, as users have no cache."""
+    """Return a check for the successful statuses in the log; 304 counts as 200, because users have no cache."""
     statuses = sorted({200 if status == 304 else status for status in pattern.statuses if 100 <= status < 400})
     return {"status": statuses[0] if len(statuses) == 1 else [*statuses]} if statuses else None
 
 
 def _assets(label: str, pattern: Pattern, draft: Draft) -> list[Step]:
-    """Return the files that most visits of a page requested; report the others."""
+    """Return requests for the files that most visits of a page requested; report the other files."""
     steps: list[Step] = []
     for url, times in pattern.assets.most_common():
         if times < ASSET_SHARE * pattern.count:
@@ -228,7 +228,7 @@ def _assets(label: str, pattern: Pattern, draft: Draft) -> list[Step]:
 
 
 def _think_time(sessions: Sessions, draft: Draft) -> tuple[dict[str, Any] | str, float]:
-    """Return the distribution of the format that fits best, with its mean, and add its fit to the findings. [s]"""
+    """Return the best-fitting distribution as a pause, and its mean [s]; add the fits to the findings."""
     if sessions.gap_count < GAPS_AT_LEAST:
         why = f"{sessions.gap_count} pauses are too few for a distribution"
         mean = sessions.gap_sum / sessions.gap_count if sessions.gap_count else 1.0
@@ -271,13 +271,13 @@ def _think_time(sessions: Sessions, draft: Draft) -> tuple[dict[str, Any] | str,
 
 
 def _findings(sessions: Sessions, patterns: Patterns, draft: Draft, pause: float) -> None:
-    """Add the findings for the load of a study: sessions, arrivals over time, users at the peak."""
+    """Add findings for the load of a study: sessions, arrivals over time, and users at the peak."""
     rates = sessions.profile.rates()
     peak = max(rate["pages_per_s"] for rate in rates)
     pages = sum(pattern.count for pattern in patterns.patterns.values())
     took = sum(pattern.response_time for pattern in patterns.patterns.values())
     response, timed = took / pages, sessions.with_response_time
-    # Little's law: N = X (R + Z), at the peak, with the pause that the workload has: its users make this rate.
+    # Little's law, N = X (R + Z), at the peak rate and with the pause of the workload.
     users = peak * (response + pause)
     draft.findings["sessions"] = {
         "count": sessions.ended,

@@ -1,4 +1,4 @@
-"""Sessions in an access log: gaps between pages, and concurrent sessions over time."""
+"""Sessions in an access log: gaps between pages, and sessions over time."""
 
 from __future__ import annotations
 
@@ -9,22 +9,23 @@ from dataclasses import dataclass, field
 from towtank.workload.importers.accesslog.lines import Hit
 from towtank.workload.importers.accesslog.paths import Key, Patterns, is_asset
 
-# After this silence a client begins a new session; web analytics use the same limit. [s]
+# A client that is silent for this time begins a new session; web analytics use the same limit. [s]
 SILENCE = 1800.0
-# Times in logs are whole seconds, so that d seconds stand for d - 1/2 to d + 1/2; shorter gaps are within a page. [s]
+# Log times are whole seconds: d seconds stand for d - 1/2 to d + 1/2. Shorter gaps occur within a page. [s]
 LEAST_GAP = 1.5
-# Concurrent sessions; beyond this number the oldest session ends early. [1]
+# Largest number of concurrent sessions; beyond it, the oldest session is ended early. [1]
 SESSIONS_AT_MOST = 200_000
-# Gaps kept, as a uniform sample of all (reservoir sampling, algorithm R). [1]
+# Number of gaps kept, as a uniform sample of all gaps (reservoir sampling, algorithm R). [1]
 GAPS_KEPT = 20_000
-# Number and length of the intervals of the profile; beyond this number their length doubles. [1], [s]
+# Largest number of intervals in the profile, and first interval length; beyond this number the length doubles. [1],
+# [s]
 BUCKETS_AT_MOST = 288
 FIRST_BUCKET = 60
 
 
 @dataclass
 class Session:
-    """One client from its first request to its last."""
+    """Session of one client, from its first to its last request."""
 
     start: float
     end: float
@@ -51,7 +52,7 @@ class Profile:
             self.pages, self.sessions = _halved(self.pages), _halved(self.sessions)
 
     def rates(self) -> list[dict[str, float]]:
-        """Return the rates by time since the first interval. [s], [1/s]"""
+        """Return pages and new sessions per second, by time since the first interval. [s], [1/s]"""
         first = min(self.pages, default=0)
         return [
             {
@@ -71,12 +72,12 @@ def _halved(counts: dict[int, int]) -> dict[int, int]:
 
 
 class Sessions:
-    """Follows all clients through a log, in the order of its lines.
+    """Tracks the sessions of all clients, in the order of log lines.
 
     Parameters
     ----------
     patterns : Patterns
-        Counts the pages.
+        Patterns in which the pages are counted.
     """
 
     def __init__(self, patterns: Patterns) -> None:
@@ -89,17 +90,17 @@ class Sessions:
         self.ended = 0
         self.cut = 0
         self.pages = 0
-        # Number of files that clients requested before any page.
+        # Number of files requested by clients without a page before.
         self.lonely = 0
         self.with_response_time = 0
         self.durations = 0.0
         self.first: float | None = None
         self.last = 0.0
-        # Seeded: the same log gives the same workload.
+        # Constant seed: the same log yields the same workload.
         self._random = random.Random(1)
 
     def add(self, hit: Hit) -> None:
-        """Follow one request."""
+        """Assign a request to the session of its client."""
         self.first = hit.start if self.first is None else min(self.first, hit.start)
         self.last = max(self.last, hit.end)
         self._end_silent()
@@ -130,7 +131,7 @@ class Sessions:
             self._end(self.active.popitem(last=False)[1])
 
     def _asset(self, hit: Hit, session: Session | None) -> None:
-        """Count a file for the page before it; without a page it counts as lonely."""
+        """Count a file for the preceding page of the session; without a page, count it as lonely."""
         if session is None or session.page is None:
             self.lonely += 1
             return
@@ -140,7 +141,7 @@ class Sessions:
             pattern.add_asset(hit.url)
 
     def _end_silent(self) -> None:
-        """End sessions that have been silent for long, the oldest first."""
+        """End sessions that have been silent for `SILENCE`, the oldest first."""
         while self.active:
             session = next(iter(self.active.values()))
             crowded = len(self.active) > SESSIONS_AT_MOST

@@ -1,4 +1,4 @@
-"""Data of command lines of curl: parts of forms, and files."""
+"""Data options of curl: files and parts of forms."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from towtank.files import is_regular_file
 from towtank.workload.importers.curl.words import Word
 from towtank.workload.importers.draft import literal
 
-# Part of a file that is searched for line ends. [byte]
+# Length of the beginning of a file that is searched for line ends. [byte]
 _LOOKED_AT = 1_000_000
 
 
 def is_file(option: str, value: Word) -> bool:
-    """Return True if data are the content of a file."""
+    """Return True if an option's value names a file with the data."""
     return option in {"data", "data-ascii", "data-binary", "json"} and value.text.startswith("@")
 
 
@@ -28,7 +28,7 @@ def has_line_ends(name: str) -> bool:
 
 
 def of_form(value: str) -> tuple[str, dict[str, str]]:
-    """Split a part of a form into its text and the settings after `;`: media type and file name; curl ignores the rest.
+    """Split a form part into its text and its settings after `;` (media type, file name); curl ignores other settings.
 
     Examples
     --------
@@ -36,7 +36,7 @@ def of_form(value: str) -> tuple[str, dict[str, str]]:
     ('1', {'content_type': 'text/x'})
     """
     text, *extras = value.split(";")
-    if value.startswith('"') and '"' in value[1:]:  # in quotes, a text may contain `;`
+    if value.startswith('"') and '"' in value[1:]:  # a text in quotes may contain `;`
         text, _, rest = value[1:].partition('"')
         extras = rest.split(";")[1:]
     given = dict(extra.strip().split("=", 1) for extra in extras if "=" in extra)

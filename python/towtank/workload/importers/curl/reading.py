@@ -1,4 +1,4 @@
-"""Command lines of curl, written by hand or copied from browsers."""
+"""Reads curl command lines, written by hand or copied from browsers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from towtank.workload.importers.draft import (
 from towtank.workload.importers.headers import carry
 from towtank.workload.importers.textfile import read_text, relative_to_workload
 
-# Greatest length of a file: command lines are written or copied by hand. [byte]
+# Largest file: command lines are written or copied by hand. [byte]
 _BYTES_AT_MOST = 10_000_000
 _FORM = "application/x-www-form-urlencoded"
 
@@ -43,7 +43,7 @@ _DATA = frozenset({"data", "data-raw", "data-ascii", "data-binary", "data-urlenc
 
 @dataclass
 class Call:
-    """One command while it is read."""
+    """One curl command as far as it has been read."""
 
     place: tuple[int, int]
     urls: list[Word] = field(default_factory=list)
@@ -64,7 +64,7 @@ class Call:
 
 
 def read(path: Path, options: Options) -> Draft:
-    """Read command lines of curl as the steps of one transaction, in their order."""
+    """Read curl command lines as steps of one transaction, in their order."""
     splitter = Splitter(str(path), read_text(path, at_most=_BYTES_AT_MOST))
     draft = Draft(str(path), "curl", identifier(path.stem, "commands"), f"Command lines of {path.name}")
     reader = _Reader(draft, options)
@@ -101,7 +101,7 @@ def read(path: Path, options: Options) -> Draft:
 
 
 def _steps(reader: _Reader, commands: list[list[Word]], chained: list[list[Word]]) -> list[Step]:
-    """Return the steps of all commands; a command after `&&` runs whatever the result of the command before it."""
+    """Return the steps of all commands; a command after `&&` is always executed."""
     behind = set(map(id, chained))
     steps: list[Step] = []
     before: list[Step] = []
@@ -119,21 +119,21 @@ def _steps(reader: _Reader, commands: list[list[Word]], chained: list[list[Word]
 
 
 def _is_setting(word: Word) -> bool:
-    """Return True if a word is NAME=value, as in front of a command."""
+    """Return True if a word has the form NAME=value of a variable assignment."""
     name, equals, _ = word.text.partition("=")
     return bool(equals) and "/" not in name
 
 
 class _Reader:
-    """Reads commands one by one; faults are gathered."""
+    """Reads commands one by one and collects their faults."""
 
     def __init__(self, draft: Draft, options: Options) -> None:
         self.draft = draft
         self.options = options
         self.faults: list[Fault] = []
-        # True if a request waits for its answer without end.
+        # True if a request waits for its response without a time limit.
         self.endless = False
-        # Connection timeouts of requests, None without an option, and the place of the first request with each.
+        # Connection timeouts of requests (None without the option), with the position of the first request for each.
         self.connects: dict[float | None, tuple[int, int]] = {}
         self.variables = Variables()
 
@@ -144,7 +144,7 @@ class _Reader:
         self.draft.notes.add((word.line, word.column), what, why)
 
     def steps(self, words: list[Word]) -> list[Step]:
-        """Return the steps of one command: one for each URL, or none if it is not curl."""
+        """Return the steps of one command, one per URL; an empty list if the command is not curl."""
         first = words[0]
         if all(map(_is_setting, words[words[0].text == "export" :])):
             for word in self.variables.set(words):
@@ -157,14 +157,14 @@ class _Reader:
         if program not in {"curl", "curl.exe"}:
             shown = " ".join(word.text for word in (words or [first]))
             self.note(first, f"command {shown[:60]!r}", "is not curl: left out")
-            # Of `NAME=$(a command)` the splitter makes a setting and other words.
+            # The splitter turns `NAME=$(a command)` into an assignment and further words.
             self.variables.forget(set_for_it)
             return []
         steps = [step for part in _parts(words[1:]) for step in self._calls(first, part)]
         return self._with_parameters(steps, words)
 
     def _calls(self, first: Word, words: list[Word]) -> list[Step]:
-        """Return the requests of a command line, or of a part between two `--next`; none if one of them has a fault."""
+        """Return the requests of a command line, or of a part between two `--next`; none if a request has a fault."""
         call, faults = Call((first.line, first.column)), len(self.faults)
         self._arguments(words, call)
         if not call.urls:
@@ -177,7 +177,7 @@ class _Reader:
             return []
 
     def connect(self) -> None:
-        """Set the connection timeout: a workload has one for all of its requests."""
+        """Set the connection timeout: a workload has one for all requests."""
         given = [limit for limit in self.connects if limit is not None]
         if given:
             self.draft.defaults["connect_timeout"] = seconds(max(given))
@@ -186,7 +186,7 @@ class _Reader:
             self.draft.notes.add(self.connects[max(given)], "option --connect-timeout", why)
 
     def _urls(self, word: Word, call: Call) -> list[str]:
-        """Return the URLs of a word; curl makes one request for each."""
+        """Return the URLs that a word stands for; curl makes one request for each."""
         urls, more = ([word.text], False) if "globoff" in call.switches else urls_of(word)
         if more:
             self.note(word, f"URL {word.text[:60]!r}", f"stands for more: the first {URLS_AT_MOST} are requested")
@@ -194,7 +194,7 @@ class _Reader:
         return urls if "path-as-is" in call.switches else [resolved(url) for url in urls]
 
     def _with_parameters(self, steps: list[Step], words: list[Word]) -> list[Step]:
-        """Replace variables of the shell in the steps by parameters."""
+        """Replace shell variables in the steps by parameters."""
         reasons: dict[str, str] = {}
         for word in words:
             for piece in [piece for kind, piece in word.pieces if kind != "text"]:
@@ -204,7 +204,7 @@ class _Reader:
         return steps
 
     def _with_parameter(self, steps: list[Step], variable: str) -> tuple[list[Step], str]:
-        """Return the steps with a parameter for a variable, and the text of a note."""
+        """Return the steps with a parameter in place of a variable, and the text of the note."""
         name = identifier(variable, "variable")
         replaced = [_replaced(step, {f"$${{{variable}}}": f"${{parameters.{name}}}"}) for step in steps]
         if replaced == steps:
@@ -232,7 +232,7 @@ class _Reader:
                 self._short(word, rest, call)
 
     def _short(self, word: Word, rest: Any, call: Call) -> None:
-        """Read several short options in one word; the value may follow at once."""
+        """Read several short options in one word; a value may follow in the same word."""
         letters = word.text[1:]
         for index, letter in enumerate(letters):
             name = SHORT.get(letter, letter)
@@ -257,10 +257,10 @@ class _Reader:
             self._settle(name, word)
 
     def _settle(self, name: str, word: Word) -> None:
-        """Account for an option that changes no key of the request."""
+        """Account for an option that sets no key of the request."""
         base = name.removeprefix("no-")
         if name not in OPTIONS and base in SWITCHES:
-            return  # it switches an option off that is off
+            return  # the option switches off what is off by default
         entry = OPTIONS.get(name, Key(Fate.NOTED, "is not known: a value of it would be taken for a URL"))
         if entry.fate is not Fate.HARMLESS:
             shown = word.text if word.text == f"--{name}" else f"{word.text} (--{name})"
@@ -273,7 +273,7 @@ class _Reader:
         elif name == "header":
             self._header(word, value, call)
         elif name in {"user-agent", "referer"}:
-            # After `;auto` curl derives the header from a redirect; an empty value removes the header.
+            # With `;auto`, curl derives the header from redirects; an empty value removes the header.
             text = value.text.removesuffix(";auto") if name == "referer" else value.text
             if text:
                 call.headers.append(({"referer": "Referer"}.get(name, "User-Agent"), text, place))
@@ -352,14 +352,14 @@ class _Reader:
             target=target,
             query={key: literal(value) for key, value in query or []},
             headers=carried.headers,
-            # A bearer token goes over any other login.
+            # A bearer token takes precedence over any other login.
             auth=None if carried.bearer is not None else self._auth(call, carried.basic) or login,
             **body,
             timeout=seconds(call.timeout) if call.timeout else None,
         )
 
     def _range(self, call: Call) -> list[tuple[str, str, tuple[int, int]]]:
-        """Return the header Range; curl adds the dash that a range must have."""
+        """Return the Range header; curl adds the required dash if it is missing."""
         word = call.range
         if word is None:
             return []
@@ -387,7 +387,7 @@ class _Reader:
         return {"user": literal(user), "password": literal(password)}
 
     def _body(self, call: Call, headers: dict[str, str]) -> dict[str, Any]:
-        """Return the keys of the body; remove the header Content-Type if the key implies it."""
+        """Return the request keys for the body; remove the Content-Type header if the key implies it."""
         if call.form:
             return {"multipart": parts_of([self._part(name, word) for name, word in call.form])}
         given = next((key for key in headers if key.lower() == "content-type"), None)
@@ -417,7 +417,7 @@ class _Reader:
         return body
 
     def _joined(self, call: Call) -> str:
-        """Join all data as curl does."""
+        """Join all data options as curl does."""
         if any(is_file(name, word) for name, word in call.data):
             raise ValueError("must have one body, got several of which one is a file, or a file in the query")
         separator = "" if call.data[0][0] == "json" else "&"
@@ -425,7 +425,7 @@ class _Reader:
 
     def _data(self, name: str, word: Word) -> str:
         if name != "data-urlencode":
-            # curl removes line ends from data that are not binary only if they come from a file.
+            # curl removes line ends from non-binary data only if they come from a file.
             return word.text
         key, equals, value = word.text.partition("=")
         if not equals and "@" in key:
@@ -434,7 +434,7 @@ class _Reader:
         return f"{key}={encoded}" if equals and key else encoded
 
     def _part(self, name: str, word: Word) -> tuple[str, Any]:
-        """Read a part of a multipart body: `name=text`, `name=@file;type=...;filename=...`."""
+        """Read a part of a multipart body: `name=text` or `name=@file;type=...;filename=...`."""
         key, equals, value = word.text.partition("=")
         if not equals:
             raise ValueError(f"must be name=value, got {word.text[:60]!r} instead")
@@ -453,7 +453,7 @@ class _Reader:
         return key, {**part, **given}
 
     def _file(self, word: Word, name: str) -> dict[str, Any]:
-        """Return a file relative to the workload; if it does not exist, generated content in its place."""
+        """Return a file body relative to the workload; if the file does not exist, a generated body."""
         path = Path(name)
         if is_regular_file(path):
             return {"file": relative_to_workload(path, self.options.folder)}
@@ -473,7 +473,7 @@ def _parts(words: list[Word]) -> list[list[Word]]:
 
 
 def _tail(word: Word, start: int) -> Word:
-    """Return the text after a short option in the same word."""
+    """Return the value that follows a short option in the same word."""
     (_, first), *others = word.pieces
     return Word(word.line, word.column + start, [("text", first[start:]), *others])
 

@@ -1,6 +1,6 @@
-"""Table of the options of curl: those with a value, their short names, and the fate of each.
+"""Options of curl: options with a value, short names, and the fate of each option.
 
-The names are those that `curl --help all` of curl 7.88.1 prints, as `scripts/import-keys` lists them.
+The names are those of `curl --help all` in curl 7.88.1, as listed by `scripts/import-keys`.
 """
 
 from __future__ import annotations
@@ -331,7 +331,7 @@ SHORT = dict(
         r"z=time-cond",
     ]
 )
-# They change what is printed or kept on the machine of the user, not what is sent.
+# These options change what is printed or stored on the user's machine, not what is sent.
 _PRINTED = "concerns output and files of curl, not the request"
 _HARMLESS = [
     "silent",

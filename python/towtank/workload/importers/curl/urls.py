@@ -1,4 +1,4 @@
-"""URLs in the syntax of curl: sets and ranges in them are several URLs, and `..` in a path is resolved."""
+"""URLs in the syntax of curl: sets and ranges stand for several URLs, and `..` in paths is resolved."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from itertools import islice, product
 
 from towtank.workload.importers.curl.words import Word
 
-# Most URLs of one word; a range can stand for any number. [1]
+# Largest number of URLs per word; a range can stand for any number. [1]
 URLS_AT_MOST = 100
-# A set `{a,b}` or a range `[1-9]`, `[a-z:2]`; other brackets are those of an address of IPv6.
+# A set `{a,b}` or a range `[1-9]`, `[a-z:2]`; other brackets belong to IPv6 addresses.
 _GLOB = re.compile(r"\\([{}\[\]])|\{([^{}]*)\}|\[(\d+)-(\d+)(?::(\d+))?\]|\[([a-zA-Z])-([a-zA-Z])(?::(\d+))?\]")
-# Marks around the name of a variable of the shell; no URL contains them.
+# Marks around the name of a shell variable; no URL contains them.
 _OPEN, _CLOSE = "\ue000", "\ue001"
 
 
 def urls_of(word: Word) -> tuple[list[str], bool]:
-    """Return the URLs that a word stands for, and True if there are more of them than are kept.
+    """Return the URLs that a word stands for, and True if some were left out.
 
     Examples
     --------
@@ -36,7 +36,7 @@ def urls_of(word: Word) -> tuple[list[str], bool]:
 
 
 def _values(found: re.Match[str]) -> Iterator[str]:
-    """Yield the texts of a set or a range."""
+    """Yield the values of a set or a range."""
     sign, words, low, high, step, first, last, stride = found.groups()
     if sign:
         yield sign
@@ -51,7 +51,7 @@ def _values(found: re.Match[str]) -> Iterator[str]:
 
 
 def resolved(url: str) -> str:
-    """Return a URL without `.` and `..` in its path (RFC 3986, 5.2.4), as curl sends it without `--path-as-is`.
+    """Return a URL with `.` and `..` resolved (RFC 3986, 5.2.4), as curl sends it without `--path-as-is`.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Variables of the shell that a file of command lines sets itself."""
+"""Shell variables that a file of command lines sets."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import re
 
 from towtank.workload.importers.curl.words import Word
 
-# Characters that a shell expands to several words or to file names, unless they are in quotes.
+# Characters that a shell expands to several words or file names, unless they are quoted.
 _SPLIT = re.compile(r"[\s*?\[]")
 
 
 class Variables:
-    """Variables with the values that commands of the file set."""
+    """Values of shell variables that commands of the file have set."""
 
     def __init__(self) -> None:
         self._values: dict[str, str] = {}
 
     def set(self, words: list[Word]) -> list[Word]:
-        """Read a command that sets variables; return the words whose values are not known before the run."""
+        """Read a command that sets variables; return the assignments whose values are known only at run time."""
         unknown = []
         for word in map(self.known, words):
             name, equals, value = word.text.partition("=")
@@ -29,11 +29,11 @@ class Variables:
         return unknown
 
     def known(self, word: Word) -> Word:
-        """Return a word with the values of known variables in it."""
+        """Return a word in which known variables are replaced by their values."""
         return Word(word.line, word.column, [self._piece(*piece) for piece in word.pieces], word.redirects)
 
     def forget(self, words: list[Word]) -> None:
-        """Forget variables whose values may change from here on."""
+        """Discard variables whose values may have changed."""
         for word in words:
             self._values.pop(word.text.partition("=")[0], None)
 

@@ -1,7 +1,8 @@
-"""Split a file of command lines into words as a POSIX shell does, each with its place.
+"""Splits a file of command lines into words as a POSIX shell does, with their positions.
 
-It knows blanks, `'...'`, `"..."`, `$'...'` (which browsers use for special characters), backslashes, continued lines,
-comments, and the ends of commands: line end, `;`, `&`, `&&`, `||`, `|`. It runs and looks up nothing.
+The splitter handles blanks, `'...'`, `"..."`, `$'...'` (used by browsers for special characters), backslashes,
+continued lines, comments, and the command separators: line end, `;`, `&`, `&&`, `||`, `|`. It neither runs commands
+nor expands variables.
 """
 
 from __future__ import annotations
@@ -20,23 +21,23 @@ _VARIABLE = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})")
 
 @dataclass
 class Word:
-    """One word: pieces of text, and names of shell variables between them, of which some are `quoted`."""
+    """One word: pieces of text, alternating with shell variables, some of them `quoted`."""
 
     line: int
     column: int
     pieces: list[tuple[str, str]] = field(default_factory=list)
-    # True if it is a redirection such as `<` or `>`, which the shell takes with the next word.
+    # True for a redirection such as `<` or `>`, which the shell applies to the next word.
     redirects: bool = False
-    # Texts since the last piece.
+    # Texts added since the last piece.
     _texts: list[str] = field(default_factory=list, init=False, repr=False, compare=False)
 
     @property
     def text(self) -> str:
-        """The word with variables as they were written."""
+        """The word with its variables as written."""
         return "".join(text if kind == "text" else f"${{{text}}}" for kind, text in self.pieces)
 
     def add(self, kind: str, text: str) -> None:
-        """Append text, or a variable."""
+        """Append text or a variable."""
         if kind == "text":
             self._texts.append(text)
         else:
@@ -44,21 +45,21 @@ class Word:
             self.pieces.append((kind, text))
 
     def end(self) -> None:
-        """Join the texts that were appended since the last piece into one piece."""
+        """Join the texts added since the last piece into one piece."""
         if self._texts:
             self.pieces.append(("text", "".join(self._texts)))
             self._texts = []
 
 
 class Splitter:
-    """Splits the text of a file into commands.
+    """Splits the text of a file into commands, each a list of words.
 
     Parameters
     ----------
     file : str
-        Its name, for faults.
+        Name of the file, for faults.
     text : str
-        Its text.
+        Text of the file.
     """
 
     def __init__(self, file: str, text: str) -> None:
@@ -74,7 +75,7 @@ class Splitter:
         self.chained: list[list[Word]] = []
 
     def split(self) -> list[list[Word]]:
-        """Return all commands that have words, except those after `||`, which are in `otherwise`.
+        """Return all non-empty commands, except those after `||`, which are stored in `otherwise`.
 
         Raises
         ------
@@ -88,7 +89,7 @@ class Splitter:
         return [command for command in self.commands if command and id(command) not in otherwise]
 
     def place(self, offset: int) -> tuple[int, int]:
-        """Return line and column of an offset, from 1."""
+        """Return the line and column of an offset, both from 1."""
         lines = bisect_left(self._line_ends, offset)
         return lines + 1, offset - (self._line_ends[lines - 1] if lines else -1)
 
@@ -124,7 +125,7 @@ class Splitter:
             self.at += 1
 
     def _redirect(self) -> None:
-        """Read `<`, `<<<`, `>`, `2>` and a word; `2>&1` alone."""
+        """Read a redirection such as `<`, `<<<`, `>`, `2>` or `2>&1`."""
         if self.word is not None:
             self.word.end()
             if self.word.text.isdecimal():
@@ -212,7 +213,7 @@ class Splitter:
         self.at += 1
 
     def _dollar(self, kind: str = "variable") -> None:
-        """Read a variable of the shell; a command substitution is kept as text and reported."""
+        """Read a shell variable; a command substitution is kept as text and reported."""
         word = self._current()
         match = _VARIABLE.match(self.text, self.at)
         if match is not None:

@@ -1,4 +1,4 @@
-"""HTTP Archives (HAR 1.2) of browsers and proxies: one transaction with the pages of the session."""
+"""Reads HTTP Archives (HAR 1.2) of browsers and proxies: one transaction with the pages of the session."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ from towtank.workload.importers.textfile import read_text
 from towtank.workload.importers.tree_account import account
 from towtank.yamlfile import Node
 
-# After this time with nothing in flight the user is reading: it is longer than browsers wait between the requests of
-# one page, and shorter than the reaction time of people. [s]
+# After this time without requests in flight, the user is reading. It is longer than the gaps between a browser's
+# requests for one page, and shorter than a person's reaction time. [s]
 IDLE = 1.0
-# First line of recordings of `towtank record`, which have one entry per line.
+# Beginning of recordings by `towtank record`, which have one entry per line.
 _RECORDED = '{"log":{"version":"1.2","creator":{"name": "towtank"'
 
 _ASSET_TYPES = frozenset({"stylesheet", "script", "image", "font", "media", "manifest", "texttrack"})
@@ -55,19 +55,19 @@ _ASSET_MEDIA = ("image/", "font/", "video/", "audio/", "text/css", "application/
 
 @dataclass
 class View:
-    """The requests between two pauses, which the user saw as one view."""
+    """Requests between two pauses, which the user saw as one page."""
 
     name: str
     exchanges: list[Exchange]
 
     @property
     def end(self) -> float:
-        """Time at which its last answer was complete. [s]"""
+        """Time at which the last response was complete. [s]"""
         return max(exchange.end for exchange in self.exchanges)
 
 
 def read(path: Path, options: Options) -> Draft:
-    """Read a recording."""
+    """Read an HTTP Archive into a draft."""
     draft = Draft(options.source or str(path), "har", identifier(path.stem, "recording"), f"Recording {path.name}")
     root = _load(path, draft)
     log = root.child("log")
@@ -104,7 +104,7 @@ def read(path: Path, options: Options) -> Draft:
 
 
 def _load(path: Path, draft: Draft) -> Node:
-    """Read the file; a recording of `towtank record` that was cut off is read without its last line."""
+    """Read the file; if a recording by `towtank record` was cut off, its last line is left out."""
     text = read_text(path)
     try:
         return jsonfile.parse(text, str(path))
@@ -123,7 +123,7 @@ def _pairs(views: list[View]) -> list[tuple[View, View]]:
 
 
 def _exchanges(log: Node, draft: Draft) -> list[Exchange]:
-    """Return all entries that can be carried over, by their start; note the others."""
+    """Return the entries that can be carried over, sorted by start; note the other entries."""
     found: list[Exchange] = []
     faults: list[Fault] = []
     for entry in items_of(log, "entries"):
@@ -165,7 +165,7 @@ def _exchange(entry: Node) -> Exchange:
 
 
 def _response_text(entry: Node) -> str:
-    """Return the text of the answer; empty if the recording does not have it."""
+    """Return the text of a response; empty if it was not recorded."""
     content = child_of(entry, "response", "content")
     text = text_of(content, "text")
     if text_of(content, "encoding") == "base64":
@@ -177,7 +177,7 @@ def _response_text(entry: Node) -> str:
 
 
 def _is_asset(entry: Node, url: str) -> bool:
-    """Return True if an entry is a script, style, picture or font, which is the same for all users."""
+    """Return True if an entry is a script, style sheet, picture or font, which is the same for all users."""
     kind = text_of(entry, "_resourceType").lower()
     if kind:
         return kind in _ASSET_TYPES
@@ -186,7 +186,7 @@ def _is_asset(entry: Node, url: str) -> bool:
 
 
 def _why_not(exchange: Exchange) -> str | None:
-    """Return why an entry makes no request of the workload; None if it makes one."""
+    """Return the reason why an entry is left out of the workload; None if it is carried over."""
     scheme, kind = urlsplit(exchange.url).scheme, text_of(exchange.node, "_resourceType").lower()
     if scheme in {"ws", "wss"} or kind == "websocket":
         return "dropped: WebSocket is not spoken"
@@ -208,7 +208,7 @@ def _why_not(exchange: Exchange) -> str | None:
 
 
 def _from_browser(exchange: Exchange) -> str | None:
-    """Return why no server saw a request; None if a server saw it."""
+    """Return the reason why a request did not reach a server; None if it did."""
     if text_of(exchange.node, "_fromCache"):
         return "the browser had it in its cache; users who come anew would ask for it"
     if _is_true(exchange.node, "response", "_fetchedViaServiceWorker"):
@@ -217,7 +217,7 @@ def _from_browser(exchange: Exchange) -> str | None:
 
 
 def _noise(exchange: Exchange, kind: str) -> str | None:
-    """Return why a browser made a request by itself; None for other requests."""
+    """Return the reason why a browser made a request for itself; None for other requests."""
     if kind == "preflight" or (exchange.method == "OPTIONS" and _asks_leave(exchange)):
         return "a preflight of the browser for another origin; users of a workload need none"
     if kind in {"ping", "csp-violation-report", "report"}:
@@ -238,7 +238,7 @@ def _is_true(node: Node, *path: str) -> bool:
 
 
 def _main_host(exchanges: list[Exchange], draft: Draft, options: Options) -> list[Exchange]:
-    """Keep the requested hosts, or that of the first document; note the other hosts."""
+    """Keep requests to the selected hosts, or to the host of the first document; note the other requests."""
     if not exchanges:
         return []
     hosts = {host.lower() for host in options.hosts} or _first_hosts(exchanges)
@@ -254,7 +254,7 @@ def _main_host(exchanges: list[Exchange], draft: Draft, options: Options) -> lis
 
 
 def _first_hosts(exchanges: list[Exchange]) -> set[str]:
-    """Return the host of the first document, and those that it redirects to."""
+    """Return the host of the first document, and the hosts that it redirects to."""
     hosts: set[str] = set()
     for exchange in [each for each in exchanges if not each.asset] or exchanges[:1]:
         hosts.add(urlsplit(exchange.url).hostname or "")
@@ -264,7 +264,7 @@ def _first_hosts(exchanges: list[Exchange]) -> set[str]:
 
 
 def _views(exchanges: list[Exchange]) -> list[View]:
-    """Split the session at new pages of the browser, and at pauses with nothing in flight."""
+    """Split the session into views, at new pages of the browser and at pauses without requests in flight."""
     views: list[View] = []
     previous: str | None = None
     for exchange in exchanges:
@@ -278,7 +278,7 @@ def _views(exchanges: list[Exchange]) -> list[View]:
 
 
 def _cookies_of_nobody(exchanges: list[Exchange], draft: Draft) -> None:
-    """Note cookies that were sent without an answer that sets them: users of the workload will not have them."""
+    """Note cookies that no recorded response sets: users of the workload will not send them."""
     known: set[str] = set()
     for exchange in exchanges:
         for name in _cookies(exchange, "request", "cookie", ";"):
@@ -290,7 +290,7 @@ def _cookies_of_nobody(exchanges: list[Exchange], draft: Draft) -> None:
 
 
 def _cookies(exchange: Exchange, side: str, header: str, separator: str) -> list[str]:
-    """Return the names of cookies in headers; browsers put several Set-Cookie into one, line by line."""
+    """Return the cookie names in headers; browsers join several Set-Cookie headers with line breaks."""
     values = [
         text_of(each, "value")
         for each in items_of(exchange.node, side, "headers")
@@ -332,7 +332,7 @@ def _step(exchange: Exchange, draft: Draft, secrets: Secrets) -> Step:
 
 
 def _login(url: str) -> tuple[str, str] | None:
-    """Return user and password of a URL; None without them."""
+    """Return the user and password in a URL; None without a login."""
     parts = urlsplit(url)
     return (unquote(parts.username or ""), unquote(parts.password or "")) if "@" in parts.netloc else None
 
@@ -347,7 +347,7 @@ def _check(exchange: Exchange, draft: Draft) -> dict[str, Any]:
 
 
 def _body(exchange: Exchange, headers: dict[str, str], draft: Draft) -> dict[str, Any]:
-    """Return the keys of the body; remove the header Content-Type if the key implies it."""
+    """Return the request keys for the body; remove the Content-Type header if the key implies it."""
     data = child_of(exchange.node, "request", "postData")
     if data is None:
         _note_size(exchange, draft)
@@ -376,7 +376,7 @@ def _body(exchange: Exchange, headers: dict[str, str], draft: Draft) -> dict[str
 
 
 def _note_size(exchange: Exchange, draft: Draft) -> None:
-    """Note a body whose size alone is recorded, as browsers do with uploads."""
+    """Note a body of which only the size was recorded, as browsers do for uploads."""
     headers = items_of(exchange.node, "request", "headers")
     lengths = [text_of(each, "value") for each in headers if text_of(each, "name").lower() == "content-length"]
     stated = lengths[0].strip() if lengths else ""
@@ -387,7 +387,7 @@ def _note_size(exchange: Exchange, draft: Draft) -> None:
 
 
 def _multipart(data: Node, media: str, draft: Draft) -> dict[str, Any]:
-    """Return the parts of a form: as the recording lists them, or parsed from its text, as Chromium saves it."""
+    """Return the parts of a form, as listed in the recording or parsed from its text (saved by Chromium)."""
     listed = items_of(data, "params")
     if not listed:
         raw = text_of(data, "text").encode("utf-8", "surrogatepass")
@@ -396,7 +396,7 @@ def _multipart(data: Node, media: str, draft: Draft) -> dict[str, Any]:
 
 
 def _node_of(value: Any, place: Node) -> Node:
-    """Return a value as a node with the place of another node."""
+    """Convert a value to a node with the position of another node."""
     inner = {key: _node_of(each, place) for key, each in value.items()} if isinstance(value, dict) else value
     return Node(inner, place.path, place.line, place.column, place.file)
 
@@ -408,7 +408,7 @@ def _no_parts(data: Node, draft: Draft) -> dict[str, Any]:
 
 
 def _targets(draft: Draft, exchanges: list[Exchange]) -> None:
-    """Name targets in steps only if there are several; move common headers to the defaults."""
+    """Remove the target from steps if there is only one; move common headers to the defaults."""
     steps = [exchange.step for exchange in exchanges]
     if len(draft.targets) == 1:
         for step in steps:

@@ -1,4 +1,4 @@
-"""Keep secrets of recordings out of workload files: each becomes a parameter that its user sets."""
+"""Keeps recorded secrets out of workload files: each secret becomes a parameter that the user sets."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from towtank.secret_names import is_secret_name
 from towtank.workload.importers.draft import Draft, Step, unique
 from towtank.workload.steps import METHODS
 
-# Names with values within a text: a form or a query, JSON, an element or an attribute of XML.
+# Names with values within a text: a form or query, JSON, an XML element or attribute.
 _IN_TEXT = re.compile(
     r"(?P<before>(?:^|[?&;\s\"'{,])(?P<form>[\w.\[\]%-]+)=)(?P<form_value>[^&;\s\"'<>]+)"
     r"|(?P<before_json>\"(?P<json>[^\"\\]{1,60})\"\s*:\s*\")(?P<json_value>(?:[^\"\\]|\\.)+)"
@@ -32,12 +32,12 @@ UNSET = "change-me"
 
 @dataclass
 class Secrets:
-    """Secrets that were found, and the parameters in their place.
+    """Secrets that were found, and the parameters that replace them.
 
     Attributes
     ----------
     keep : bool
-        Whether the parameters have the recorded values.
+        Whether the parameters get the recorded values.
     """
 
     draft: Draft
@@ -45,7 +45,7 @@ class Secrets:
     _names: dict[str, str] = field(default_factory=dict)
 
     def place(self, password: str, kind: str = "password") -> str:
-        """Return the template of the parameter of a password, or of a secret of another kind."""
+        """Return the template of the parameter for a password, or for a secret of another kind."""
         if password not in self._names:
             name = unique(kind, self.draft.parameters)
             self._names[password] = name
@@ -53,16 +53,16 @@ class Secrets:
         return f"${{parameters.{self._names[password]}}}"
 
     def hide(self, step: Step, place: tuple[int, int]) -> None:
-        """Put parameters in place of passwords in query and body of a request, and note them."""
+        """Replace passwords in query and body of a request by parameters, and note them."""
         for key in ("query", "form", "json"):
             if key in step:
                 step[key] = self._hidden(step[key], "", place)
         _change_parts(step, lambda value, name: self._hidden(value, name, place))
 
     def hide_rest(self, step: Step, place: tuple[int, int]) -> None:
-        """Put parameters in place of tokens and keys that no answer gave, in all parts of a request.
+        """Replace tokens and keys that no response contained by parameters, in all parts of a request.
 
-        Values that came with an answer are variables by now, and stay.
+        Values from responses have been replaced by variables before, and stay.
         """
         for name, value in step.get("headers", {}).items():
             if is_secret_name(name) and not _PLACE.search(value):
@@ -100,7 +100,7 @@ class Secrets:
         return template
 
     def note(self, what: str, name: str, place: tuple[int, int]) -> None:
-        """Note where a password is in the workload."""
+        """Note the parameter that a password is replaced by."""
         parameter = self.place(name).removeprefix("${").removesuffix("}")
         copied = f"is copied to {parameter}" if self.keep else f"is not copied: set {parameter}"
         self.draft.notes.add(place, what, f"{copied}; users of their own come from a pool of data")
@@ -117,7 +117,7 @@ class Secrets:
 
 
 def _change_parts(step: Step, change: Callable[[Any, str], Any]) -> None:
-    """Apply a function of text and name to the texts of a multipart body, whose parts are a mapping or a list."""
+    """Apply a function of text and name to the texts of a multipart body, given as mapping or list."""
 
     def changed(part: Any, name: str) -> Any:
         if isinstance(part, dict):

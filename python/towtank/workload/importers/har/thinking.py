@@ -1,4 +1,4 @@
-"""Think times of a recording, which has one person and one session; gaps of similar length form a group."""
+"""Think times of a recording of one session; gaps of similar length share a parameter."""
 
 from __future__ import annotations
 
@@ -8,34 +8,34 @@ from typing import Any
 from towtank.units import format_duration
 from towtank.workload.importers.draft import Draft, seconds
 
-# Upper ends and names of the groups: a factor of about three each, the resolution of one recording. [s]
+# Upper bounds and names of the gap groups: steps of about a factor of three, as precise as one recording allows. [s]
 _GROUPS = ((3.0, "think_short"), (10.0, "think_medium"), (30.0, "think_long"), (float("inf"), "think_very_long"))
-# Pause of users after a session with one page only. [s]
+# Pause of users after a session with a single page. [s]
 _WITHOUT_GAPS = 1.0
 
 
 @dataclass(frozen=True)
 class Pauses:
-    """Pauses between pages, and after the last one."""
+    """Pauses between pages, and after the last page."""
 
     between: list[dict[str, str]]
     after: dict[str, str] | str
 
 
 def between_pages(gaps: list[float], draft: Draft) -> Pauses:
-    """Convert the gaps between pages into think times, with a parameter for each group of gaps.
+    """Convert the gaps between pages into think times, with one parameter per group of gaps.
 
     Parameters
     ----------
     gaps : list of float
-        Times from the last answer of a page to the first request of the next one. [s]
+        Times from the last response of a page to the first request of the next page. [s]
     draft : Draft
-        Draft, to which the parameters and the finding `think_times` are added.
+        Draft that receives the parameters and the finding `think_times`.
     """
     groups: dict[str, list[float]] = {}
     names = []
     for gap in gaps:
-        # If the next page was requested before the last one was complete, there is no think time.
+        # If the next page was requested before the previous page was complete, there is no think time.
         name = next(name for below, name in _GROUPS if max(gap, 0.0) < below)
         names.append(name)
         groups.setdefault(name, []).append(max(gap, 0.0))

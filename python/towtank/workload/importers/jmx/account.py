@@ -1,4 +1,4 @@
-"""Account for every element and every property of a test plan."""
+"""Accounts for every element and every property of a JMeter test plan."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from towtank.workload.importers.jmx.table import COMMON, ELEMENTS
 from towtank.workload.importers.jmx.tree import NUMBERS, Item
 from towtank.workload.importers.xmlfile import Element
 
-# Elements that apply to requests in their scope, and do nothing without requests.
+# Elements that apply to requests in their scope and have no effect without requests.
 _OF_SCOPE = ("Timer", "Assertion", "Extractor", "PostProcessor")
 
 
 def account(draft: Draft, top: Sequence[Item], *, strict: bool) -> None:
-    """Settle everything in a plan, after it was read.
+    """Account for all elements of a plan after it has been read.
 
     Parameters
     ----------
     draft : Draft
-        Draft, to which notes are added.
+        Draft that receives the notes.
     top : sequence of Item
-        The plan.
+        Elements of the plan.
     strict : bool
-        Whether an oversight of the importer is an exception.
+        Whether a key that the importer overlooked raises an exception.
     """
-    # Of elements that are in no table, the common properties are known.
+    # Elements that are in no table have the common properties only.
     table = {kind: {**COMMON, **ELEMENTS.get(kind, {})} for kind in {*ELEMENTS, *_kinds(top)}}
     ledger = Ledger(draft.notes, table, strict=strict)
     for item in top:
@@ -38,7 +38,7 @@ def _kinds(items: Iterable[Item]) -> set[str]:
 
 
 def _item(item: Item, draft: Draft, ledger: Ledger) -> None:
-    """Settle an element with all below it, unless a note reports that it is left out."""
+    """Account for an element and the elements below it, unless a note says that it is left out."""
     if item.left_out:
         return
     element = item.element
@@ -51,7 +51,7 @@ def _item(item: Item, draft: Draft, ledger: Ledger) -> None:
 
 
 def _properties(kind: str, element: Element, ledger: Ledger) -> None:
-    """Settle the properties of an element, and of the elements inside them."""
+    """Account for the properties of an element, and of the elements in them."""
     for key, value in element.attributes.items():
         ledger.settle(kind, key, value, element.place)
     for child in element.children:
@@ -66,7 +66,7 @@ def _properties(kind: str, element: Element, ledger: Ledger) -> None:
 
 
 def _members(element: Element, ledger: Ledger) -> None:
-    """Settle elements that are values: arguments, headers, cookies, a loop."""
+    """Account for elements that are values: arguments, headers, cookies, a loop."""
     inner = element.attributes.get("elementType")
     if inner:
         _properties(inner.rpartition(".")[2], element, ledger)

@@ -1,4 +1,4 @@
-"""Arguments of JMeter's samplers as fields of a query, a form or a multipart body."""
+"""Converts the arguments of JMeter samplers to fields of a query, form or multipart body."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ class Field:
     Attributes
     ----------
     name, value : str
-        Decoded, for a mapping of the workload; the value is a template.
+        Decoded name and value for a mapping in the workload; the value is a template.
     name_written, value_written : str
-        As the plan has them.
+        Name and value as written in the plan.
     encode : bool
-        Whether JMeter encodes them; otherwise they are encoded already.
+        Whether JMeter encodes name and value; otherwise they are encoded in the plan.
     media : str
-        Media type as a part of a multipart body.
+        Media type for a part of a multipart body.
     """
 
     name: str
@@ -38,21 +38,21 @@ class Field:
 
     @property
     def encoded_texts(self) -> list[str]:
-        """The texts that are encoded already."""
+        """Texts that are encoded in the plan."""
         return [] if self.encode else [self.name_written, texts_of(self.value_written)]
 
     @property
     def written(self) -> str:
-        """Name and value as text of a query or a form."""
+        """Name and value as text of a query or form."""
         safe = "" if self.encode else QUERY_SAFE.replace("&", "")
         return f"{encoded(literal(self.name_written), safe.replace('=', ''))}={encoded(self.value_written, safe)}"
 
 
 def fields_of(arguments: list[Element], texts: Texts, *, in_parts: bool) -> list[Field]:
-    """Return the fields of arguments; as parts of a multipart body their texts are sent as they stand."""
+    """Return the fields of arguments; parts of a multipart body are not decoded."""
     fields = []
     for each in arguments:
-        # By default the flag is false: HTTPArgument.isAlwaysEncoded of JMeter 5.5.
+        # The default is false: HTTPArgument.isAlwaysEncoded of JMeter 5.5.
         encode = text_of(each, "HTTPArgument.always_encode", "false").strip().lower() == "true"
         name, value = texts.static(text_of(each, "Argument.name")), text_of(each, "Argument.value")
         decode: Callable[[str], str] = str if encode or in_parts else unquote_plus
@@ -69,7 +69,7 @@ def _literal_of(decode: Callable[[str], str]) -> Callable[[str], str]:
 
 
 def as_written(fields: list[Field], *, in_query: bool) -> str | None:
-    """Return fields as text if a mapping cannot hold them: a name comes twice, or a text does not survive decoding."""
+    """Return fields as text if a mapping cannot represent them: repeated names, or text that decoding would change."""
     whole = all(survives(text, in_query=in_query) for field in fields for text in field.encoded_texts)
     if whole and len({field.name for field in fields}) == len(fields):
         return None
@@ -77,7 +77,7 @@ def as_written(fields: list[Field], *, in_query: bool) -> str | None:
 
 
 def _note_sign(argument: Element, name: str, value: str, texts: Texts) -> None:
-    """Note a sign between name and value that is not sent as JMeter sends it."""
+    """Note a separator between name and value that is not sent as in JMeter."""
     equals = text_of(argument, "HTTPArgument.use_equals", "true").strip().lower() == "true"
     sign = text_of(argument, "Argument.metadata", "=")
     if not value and not (equals and sign):

@@ -1,4 +1,4 @@
-"""Controllers of JMeter as steps: loops, conditions, pages."""
+"""Converts JMeter controllers to steps: loops, conditions, pages."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from towtank.workload.importers.mixing import choice
 
 _SAMPLERS = frozenset({"HTTPSamplerProxy", "HTTPSampler", "HTTPSampler2"})
 _ALWAYS = frozenset({"GenericController", "RecordingController"})
-# Effect of a flow control action, by its number (TestAction of JMeter 5.5).
+# Effects of flow control actions by number (TestAction of JMeter 5.5).
 _ACTIONS = {
     "0": "stops the thread or the test",
     "2": "stops the thread or the test at once",
@@ -39,20 +39,20 @@ _FILLED = re.compile(
     r"""["']?\$\{(\w+)\}["']?\s*(!=|==)\s*(?:""|''|null)|vars\.get\(["'](\w+)["']\)\s*(!=|==)\s*(?:null|""|'')"""
 )
 _WRAPPED = re.compile(r"\$\{__(?:jexl[23]|groovy|javaScript)\((.*?),?\s*\)\}", re.DOTALL)
-# A whole number that is drawn, both ends included.
+# A random integer between two bounds, both inclusive.
 _NUMBERS = re.compile(r"\$\{(?:__Random\(|random\.int\()\s*(\d{1,17})\s*,\s*(\d{1,17})\s*(?:,[^)]*)?\)\}")
 _WORK = ("Controller", "InterleaveControl", "RunTime", "TestAction", "ThreadGroup")
 
 
 class Controllers:
-    """Walks through a thread group.
+    """Converts the elements of thread groups to steps.
 
     Parameters
     ----------
     draft : Draft
-        Draft, to which data and notes are added.
+        Draft that receives data and notes.
     texts : Texts
-        Translates texts.
+        Converts texts to templates.
     folder : Path
         Folder of the workload file.
     """
@@ -64,21 +64,21 @@ class Controllers:
         self.requests = Requests(draft, texts, folder)
         self.pages: list[str] = []
         self.once: list[Step] = []
-        # Pools of the data sets in the current part; pools of parts inside a group.
+        # Pools of the data sets in the current part; pools of parts within a group.
         self.pools: list[str] = []
         self.inner: set[str] = set()
 
     def note(self, item: Item, why: str) -> None:
-        """Note something about an element."""
+        """Add a note about an element."""
         self.draft.notes.add(item.place, f"{item.tag} {item.name!r}", why)
 
     def leave_out(self, item: Item, why: str) -> None:
-        """Note that an element is left out with all below it."""
+        """Note that an element is left out with all elements below it."""
         item.left_out = True
         self.note(item, why)
 
     def enter(self, below: list[Item], outer: Scope) -> tuple[Scope, list[Item]]:
-        """Return the elements that apply to a part of the plan, its samplers and its controllers; note all others."""
+        """Return the scope of a part of the plan, and its samplers and controllers; note all other elements."""
         scope, work = outer.copy(), []
         for item in below:
             if not item.enabled:
@@ -90,7 +90,7 @@ class Controllers:
         return scope, work
 
     def _config(self, item: Item, scope: Scope, outer: Scope) -> bool:
-        """Read an element that applies to others; return False if it is not such an element."""
+        """Read an element that applies to other elements; return False if it is not such an element."""
         kind = item.element.attributes.get("guiclass", "")
         if item.tag == "ConfigTestElement" and "HttpDefaults" in kind:
             read_defaults(item, scope, outer)
@@ -127,14 +127,14 @@ class Controllers:
             self.requests.cookies.declared.append(item)
 
     def variables(self, item: Item) -> None:
-        """Read user-defined variables; the last variable of a name counts, wherever it is (JMeter 5.5)."""
+        """Read user-defined variables; the last definition of a name takes effect, wherever it is (JMeter 5.5)."""
         for each in item.collection("Arguments.arguments"):
             name, value = text_of(each, "Argument.name").strip(), text_of(each, "Argument.value")
             if name:
                 self.texts.constants[name] = value
 
     def _counter(self, item: Item) -> None:
-        """Read a counter as the number of the transaction."""
+        """Read a counter, which is replaced by the iteration number of the user."""
         name = item.text("CounterConfig.name").strip()
         start, step = item.text("CounterConfig.start").strip() or "0", item.text("CounterConfig.incr").strip() or "0"
         whose = "of each user" if item.flag("CounterConfig.per_user") else "of all users together"
@@ -156,7 +156,7 @@ class Controllers:
         self.leave_out(item, why)
 
     def steps(self, below: list[Item], outer: Scope, *, top: bool) -> list[Step]:
-        """Return the steps of a part inside a group; its data sets deal a row first (TestCompiler of JMeter 5.5)."""
+        """Return the steps of a part within a group, after draws from its data sets (TestCompiler of JMeter 5.5)."""
         outside, self.pools = self.pools, []
         steps = self.whole(below, outer, top=top)
         here, self.pools = self.pools, outside
@@ -165,7 +165,7 @@ class Controllers:
         return [*({"draw": pool} for pool in here if f"${{{pool}." in written), *steps]
 
     def whole(self, below: list[Item], outer: Scope, *, top: bool) -> list[Step]:
-        """Return the steps of a group, or of a part of it; at the `top` they may be pages."""
+        """Return the steps of a group or a part of it; at the top level, steps may be pages."""
         scope, work = self.enter(below, outer)
         steps: list[Step] = []
         for item in work:
@@ -183,7 +183,7 @@ class Controllers:
         if item.tag == "TestAction":
             return self._action(item, scope)
         if item.tag == "TransactionController":
-            item.flag("TransactionController.includeTimers")  # read also if the page has no time of its own
+            item.flag("TransactionController.includeTimers")  # marked as read even if the page has no time of its own
             return self._page(item, scope) if top else self._inner_page(item, scope)
         if item.tag == "OnceOnlyController" and top:
             with self._times(0):
@@ -212,19 +212,19 @@ class Controllers:
         return self.steps(item.below, scope, top=top)
 
     def _say_of_once(self, item: Item, *, first: bool) -> None:
-        """Note where JMeter treats `once` in another way."""
+        """Note differences to JMeter in the execution of `once`."""
         if not first:
             self.note(item, "runs before the first round; JMeter runs the elements above it first")
         if self.requests.on_failure is None:
             self.note(item, "runs once even if a request of it fails; JMeter repeats it in the next loop")
 
     def _action(self, item: Item, scope: Scope) -> list[Step]:
-        """Read flow control: a pause, or an action without a counterpart. Timers apply to it as to a sampler."""
+        """Read a flow control action: a pause, or one without counterpart. Timers apply to it as to a sampler."""
         inside, work = self.enter(item.below, scope)
         for each in work:
             self.leave_out(each, "is below a sampler: left out")
         steps = self.requests.pauses(inside)
-        # By default the action is 0, which stops the thread.
+        # The default action is 0, which stops the thread.
         action = item.text("ActionProcessor.action", "0").strip()
         length = item.text("ActionProcessor.duration")
         if action != "1":
@@ -236,14 +236,14 @@ class Controllers:
 
     def _page(self, item: Item, scope: Scope) -> list[Step]:
         steps = self.steps(item.below, scope, top=False)
-        # By default the time includes the timers (TransactionController of JMeter 5.5).
+        # By default, the page time includes the timers (TransactionController of JMeter 5.5).
         timers = item.flag("TransactionController.includeTimers", default=True)
         lead = 0
         while lead < len(steps) and "think" in steps[lead]:
             lead += 1
         if not steps[lead:]:
             return steps
-        # JMeter's time begins before the timers of the first request.
+        # JMeter starts the page time before the timers of the first request.
         if any("think" in step for step in steps) and timers:
             self.note(item, "JMeter's time has the timers in it; that of the page is without think times")
         name = unique(item.name, self.pages)
@@ -261,7 +261,7 @@ class Controllers:
 
     @contextmanager
     def _times(self, number: float) -> Iterator[None]:
-        """Count samplers of a part that is done this number of times on average; throughput timers need it."""
+        """Count samplers of a part by its mean number of executions per round, as throughput timers require."""
         outer = self.requests.per_round
         self.requests.per_round = outer * number
         yield
@@ -308,14 +308,14 @@ class Controllers:
         return [{"branch": exact_share(round(share, 6)), "then": steps}] if steps and share > 0 else []
 
     def _random(self, item: Item, scope: Scope) -> list[Step]:
-        """Choose one of several elements, all equally likely; one without requests does nothing."""
+        """Choose one of several elements with equal probability; an element without requests does nothing."""
         if item.tag != "RandomController":
             self.note(item, "one of its elements is taken at random each time")
         number = len(_chosen_from(item))
         return choice(self._alternatives(item, scope, [1 / number] * number))
 
     def _alternatives(self, item: Item, scope: Scope, probabilities: list[float]) -> list[tuple[float, list[Step]]]:
-        """Return the elements of a controller that chooses one, with their probabilities."""
+        """Return the alternatives of a controller that chooses one element, with their probabilities."""
         inside, work = self.enter(item.below, scope)
         carried = {id(each) for each in work}
         found = []
@@ -325,7 +325,7 @@ class Controllers:
         return found
 
     def _switch(self, item: Item, scope: Scope) -> list[Step]:
-        """Choose the element that a number or a name states, as SwitchController of JMeter 5.5 does."""
+        """Choose the element given by number or name, as in SwitchController of JMeter 5.5."""
         value = self.texts.static(item.text("SwitchController.value")).strip()
         probabilities = _switched(value, [each.name for each in _chosen_from(item)])
         if probabilities is None:
@@ -341,7 +341,7 @@ def _chosen_from(item: Item) -> list[Item]:
 
 
 def _switched(value: str, names: list[str]) -> list[float] | None:
-    """Return the probabilities of elements by the value of a switch: a number from 0 (0 if it is out of range), a name.
+    """Return the probabilities of elements for a switch value: an index from 0 (0 if out of range) or a name.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Cookie managers of JMeter: how long users keep cookies, and their initial cookies."""
+"""Converts JMeter cookie managers: how long users keep cookies, and their initial cookies."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ _PARAMETER = re.compile(r"(?<!\$)\$\{parameters\.\w+\}")
 
 
 class CookieManagers:
-    """Reads cookie managers, request by request.
+    """Reads the cookie managers that apply to requests.
 
     Parameters
     ----------
     draft : Draft
-        Draft, to which notes are added.
+        Draft that receives the notes.
     texts : Texts
-        Translates values.
+        Converts values to templates.
     """
 
     def __init__(self, draft: Draft, texts: Texts) -> None:
         self.draft = draft
         self.texts = texts
-        # Of the current group: the manager of each request, and the value of each cookie by target, path and name.
+        # For the current group: the manager of each request, and cookie values by target, path and name.
         self.of_requests: list[Item | None] = []
         self.given: dict[tuple[str | None, str, str], str] = {}
-        # Of all groups: managers of the plan, those that requests have, and their cookies that a request sends.
+        # For all groups: managers in the plan, managers in use, and cookies that a request sends.
         self.declared: list[Item] = []
         self.managers: dict[int, Item] = {}
         self.sent: set[int] = set()
-        # Cookies whose domain differs from the host: JMeter keeps a cookie of the server beside them.
+        # Cookies whose domain differs from the host: JMeter keeps a server cookie of the same name in addition.
         self.wide: set[int] = set()
 
     def begin(self) -> None:
@@ -43,16 +43,16 @@ class CookieManagers:
         self.of_requests, self.given = [], {}
 
     def of_request(self, manager: Item | None, address: str, target: str | None) -> str:
-        """Record the cookies of a request; return the value of its own header Cookie.
+        """Record the cookies of a request; return the value of its own Cookie header.
 
         Parameters
         ----------
         manager : Item or None
-            The manager that the request has.
+            Cookie manager that applies to the request.
         address : str
-            Address of the request, as far as it is known before the run.
+            Address of the request, as far as known before the run.
         target : str or None
-            Name of its target.
+            Name of the target.
         """
         self.of_requests.append(manager)
         own = []
@@ -73,7 +73,7 @@ class CookieManagers:
         return "; ".join(own)
 
     def _is_for(self, entry: Element, address: str) -> bool:
-        """Return True if a cookie goes to a host (BasicDomainHandler of HttpClient 4.5), or below it."""
+        """Return True if a cookie is sent to a host or a host below it (BasicDomainHandler of HttpClient 4.5)."""
         domain = self._domain(entry).removeprefix(".")
         below = text_of(entry, "Cookie.domain_specified", "false").strip().lower() == "true"
         host = _host(address)
@@ -87,7 +87,7 @@ class CookieManagers:
         return path if path.startswith("/") and "${" not in path else "/"
 
     def finish(self, group: Item) -> dict[str, Any]:
-        """Return the `cookies` of a thread group, after its requests were read."""
+        """Return the `cookies` of a thread group after its requests have been read."""
         known = {id(manager): manager for manager in self.of_requests if manager is not None}
         self.managers.update(known)
         if not known:
@@ -103,7 +103,7 @@ class CookieManagers:
         return {**({"kept": "per_round"} if True in clearing else {}), **({"given": given} if given else {})}
 
     def close(self) -> None:
-        """Note cookies of managers that behave differently, at the end of the plan."""
+        """Note cookies and managers that behave differently than in JMeter, at the end of the plan."""
         for manager in self.declared:
             if id(manager) not in self.managers:
                 manager.left_out = True
@@ -124,7 +124,7 @@ class CookieManagers:
 
     @staticmethod
     def _clears(manager: Item, group: Item) -> bool:
-        """Return True if an iteration begins without cookies (CookieManager.testIterationStart of JMeter 5.5)."""
+        """Return True if each iteration begins without cookies (CookieManager.testIterationStart of JMeter 5.5)."""
         clears = manager.flag("CookieManager.clearEachIteration")
         if manager.flag("CookieManager.controlledByThreadGroup"):
             return not group.flag("ThreadGroup.same_user_on_next_iteration", default=True)
@@ -132,11 +132,11 @@ class CookieManagers:
 
 
 def _host(address: str) -> str:
-    """Return the host of an address, which may be an unknown place."""
+    """Return the host of an address, which may be an unresolved variable."""
     place = address.partition("://")[2].partition("/")[0]
     return place.rpartition("@")[2].lower() if "${" in place else (urlsplit(address).hostname or "")
 
 
 def _covers(prefix: str, path: str) -> bool:
-    """Return True if a cookie for one path goes to another (RFC 6265, section 5.1.4)."""
+    """Return True if a cookie for a path prefix is sent to a path (RFC 6265, section 5.1.4)."""
     return path == prefix or path.startswith(prefix if prefix.endswith("/") else f"{prefix}/")

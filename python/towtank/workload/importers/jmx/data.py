@@ -1,4 +1,4 @@
-"""CSV data sets of JMeter as pools of data."""
+"""Converts CSV data sets of JMeter to data pools."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from towtank.workload.importers.jmx.texts import Texts
 from towtank.workload.importers.jmx.tree import Item
 from towtank.workload.importers.textfile import beside, relative_to_workload
 
-# Rows copied into the workload file if the first line of the data file has no names of columns. [1]
+# Largest number of rows copied into the workload if the data file has no header. [1]
 ROWS_AT_MOST = 5000
 _DELIMITERS = {"\\t": "\t", "": ","}
 
@@ -22,11 +22,11 @@ def add_pool(item: Item, draft: Draft, texts: Texts, folder: Path) -> str | None
     Parameters
     ----------
     item : Item
-        The data set.
+        The CSV data set.
     draft : Draft
-        Draft, to which the pool is added.
+        Draft that receives the pool.
     texts : Texts
-        Texts, to which the columns are added.
+        Converter of texts that receives the columns.
     folder : Path
         Folder of the workload file.
     """
@@ -34,7 +34,7 @@ def add_pool(item: Item, draft: Draft, texts: Texts, folder: Path) -> str | None
     path = beside(draft.source, file)
     delimiter = item.text("delimiter", ",")
     delimiter = _DELIMITERS.get(delimiter, delimiter)[:1]
-    # Commas separate the names, whatever separates the values (CSVDataSet of JMeter 5.5).
+    # Names are always separated by commas, regardless of the delimiter of values (CSVDataSet of JMeter 5.5).
     names = [name.strip() for name in item.text("variableNames").split(",") if name.strip()]
     recycles = item.flag("recycle", default=True)
     skips, quotes = item.flag("ignoreFirstLine"), item.flag("quotedData")
@@ -63,7 +63,7 @@ def add_pool(item: Item, draft: Draft, texts: Texts, folder: Path) -> str | None
 
 
 def _sharing(item: Item, draft: Draft) -> None:
-    """Note differences between the order of JMeter and that of a pool."""
+    """Note differences between JMeter's distribution of rows and that of a pool."""
     shared = item.text("shareMode", "shareMode.all").strip()
     if shared not in {"", "shareMode.all"}:
         why = "JMeter deals the rows to each group or thread anew; here all users draw from one pool"
@@ -76,7 +76,7 @@ def _sharing(item: Item, draft: Draft) -> None:
 
 
 def _rows(item: Item, path: Path | None, delimiter: str, draft: Draft, *, quotes: bool) -> list[list[str]] | None:
-    """Return the rows of the file that go into a workload file; None if it cannot be read."""
+    """Return the rows of a data file, limited in number; None if it cannot be read."""
     encoding = item.text("fileEncoding").strip() or "utf-8-sig"
     placeholders = "one row with placeholders is in its place"
     if path is None:

@@ -1,4 +1,4 @@
-"""Timers, extractors and assertions of JMeter as pauses, extractions and checks."""
+"""Converts JMeter timers, extractors and assertions to pauses, extractions and checks."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from towtank.workload.importers.draft import Draft, identifier, seconds
 from towtank.workload.importers.jmx.texts import Texts
 from towtank.workload.importers.jmx.tree import Item
 
-# Bits of Assertion.test_type.
+# Bits of `Assertion.test_type`.
 _MATCH, _CONTAINS, _NOT, _EQUALS, _SUBSTRING, _OR = 1, 2, 4, 8, 16, 32
 _META = re.compile(r"[.^$*+?{}\[\]\\|()]")
 _CLASS = re.compile(r"([1-5])(?:\\d\\d|\\d\{2\}|\.\.|\[0-9\]\[0-9\]|xx)", re.IGNORECASE)
 
 
 class Elements:
-    """Translates elements that apply to samplers."""
+    """Converts elements that apply to samplers."""
 
     def __init__(self, draft: Draft, texts: Texts) -> None:
         self.draft = draft
@@ -28,7 +28,7 @@ class Elements:
         self.draft.notes.add(item.place, f"{item.tag} {item.name!r}", why)
 
     def pause(self, timer: Item) -> str | dict[str, Any] | None:
-        """Return the pause of a timer; None if it makes none, which is noted."""
+        """Return the pause of a timer; None, with a note, if the timer has no counterpart."""
         if timer.tag == "ConstantTimer":
             return seconds(self._time(timer, "ConstantTimer.delay", 0))
         if timer.tag not in {"UniformRandomTimer", "GaussianRandomTimer", "PoissonRandomTimer"}:
@@ -41,7 +41,7 @@ class Elements:
         if timer.tag == "UniformRandomTimer":
             return {"uniform": {"min": seconds(offset), "max": seconds(offset + spread)}}
         if timer.tag == "PoissonRandomTimer":
-            # A Poisson number of milliseconds with mean L has standard deviation sqrt(L).
+            # A Poisson-distributed number of milliseconds with mean L has standard deviation sqrt(L).
             self._note(
                 timer, "a Poisson number of milliseconds is nearly normal with the root of its mean as deviation"
             )
@@ -70,7 +70,7 @@ class Elements:
     def _regex(self, item: Item) -> dict[str, Any]:
         name, pattern = item.text("RegexExtractor.refname"), item.text("RegexExtractor.regex")
         where = item.text("RegexExtractor.useHeaders", "false").lower()
-        # Read at once: what is left out as a whole is noted as a whole.
+        # Read first, so that these properties count as read if the extractor is left out.
         template, number = item.text("RegexExtractor.template", "$1$"), item.text("RegexExtractor.match_number")
         default = self._default(item, "RegexExtractor")
         if where == "code":
@@ -103,7 +103,7 @@ class Elements:
         return self._named(item, name, {"regex": pattern, **pick}, self._default(item, "BoundaryExtractor"))
 
     def _behind_slash(self, name: str, before: str) -> None:
-        """Remember the variable if a slash stands before its value, so that the path has no second slash."""
+        """Remember a variable whose value follows a slash, so that paths do not get a second slash."""
         if before.endswith("/"):
             self.texts.behind_slash.add(name.strip())
 
@@ -125,7 +125,7 @@ class Elements:
         return found
 
     def _default(self, item: Item, prefix: str) -> str | None:
-        """Return the value if nothing is found; None if the variable keeps its value."""
+        """Return the value to use if nothing is found; None if the variable keeps its value."""
         default = item.text(f"{prefix}.default")
         return "" if item.flag(f"{prefix}.default_empty_value") else default or None
 
@@ -133,7 +133,7 @@ class Elements:
         number = number.strip()
         if number == "1":
             return {}
-        # By default the number is 0, which takes any match (getMatchNumber of JMeter 5.5).
+        # The default number is 0, which selects a random match (getMatchNumber of JMeter 5.5).
         if number in {"0", ""}:
             return {"pick": "random"}
         why = "all matches are not numbered variables here" if number == "-1" else f"match {number} cannot be taken"
@@ -169,7 +169,7 @@ class Elements:
     def _response(self, item: Item, check: dict[str, Any]) -> None:
         field = item.text("Assertion.test_field").rpartition(".")[2]
         kind = int(self.texts.number(item.text("Assertion.test_type"), item.place, "Assertion.test_type", _SUBSTRING))
-        # The name of the property lacks a letter in JMeter.
+        # The property name lacks a letter in JMeter.
         wanted = [each.text for each in item.collection("Asserion.test_strings")]
         if field == "response_code" and not kind & _NOT:
             statuses = self._good(item, [status for text in wanted for status in self._statuses(item, text)])
@@ -195,7 +195,7 @@ class Elements:
         return statuses
 
     def _good(self, item: Item, statuses: list[int | str]) -> list[int | str]:
-        """Return the statuses of a good answer: from 400 on JMeter fails it in any case, unless it ignores them."""
+        """Return the statuses below 400: JMeter fails all others, unless the assertion ignores the status."""
         if item.flag("Assertion.assume_success"):
             return statuses
         good = [status for status in statuses if int(str(status)[0]) < 4]
@@ -248,7 +248,7 @@ class Elements:
 
 
 def _one_group(pattern: str, number: int) -> str:
-    """Return the pattern with one group that captures; 0 is the whole match."""
+    """Return a pattern with a single capturing group; group 0 is the whole match."""
     written, count, index, in_class = "", 0, 0, False
     while index < len(pattern):
         char = pattern[index]

@@ -1,7 +1,7 @@
-"""Throughput timers as the pacing of groups.
+"""Converts throughput timers to the pacing of groups.
 
-A throughput belongs to one thread, to the threads of one group, or to those of all groups of the plan, so that the
-pacing of a group is known only when all groups are.
+A throughput applies to one thread, to the threads of a group, or to the threads of all groups in the plan. The pacing
+of a group is therefore known only after all groups have been read.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from towtank.workload.importers.jmx.texts import Texts
 from towtank.workload.importers.jmx.tree import Item
 
 THROUGHPUT_TIMERS = frozenset({"ConstantThroughputTimer", "PreciseThroughputTimer"})
-# calcMode of ConstantThroughputTimer by number, and the texts that old plans have in its place (JMeter 5.5).
+# `calcMode` of ConstantThroughputTimer by number, and the texts used instead in old plans (JMeter 5.5).
 _THREAD, _ALL, _GROUP, _ALL_SHARED, _GROUP_SHARED, _PRECISE = range(6)
 _MODES = {
     "this thread only": _THREAD,
@@ -34,7 +34,7 @@ _WHOSE = {
 
 @dataclass
 class Paced:
-    """A throughput timer, and the mean number of samplers per round that it applies to."""
+    """A throughput timer, with the mean number of samplers per round that it applies to."""
 
     timer: Item
     samplers: float = 0.0
@@ -42,7 +42,7 @@ class Paced:
 
 @dataclass(frozen=True)
 class _Limit:
-    """A timer that limits a group: its scope, its samplers per round, its time between samples. [s]"""
+    """A timer that limits a group: mode, samplers per round, and interval between samples. [s]"""
 
     timer: Item
     mode: int
@@ -53,26 +53,26 @@ class _Limit:
 
 @dataclass
 class _Group:
-    """A group, its threads, and its timers."""
+    """A group with its threads and its timers."""
 
     name: str
     users: float
     limits: list[_Limit] = field(default_factory=list)
 
     def of(self, mode: int) -> list[_Limit]:
-        """Return the timers of a mode."""
+        """Return the timers with a mode."""
         return [limit for limit in self.limits if limit.mode == mode]
 
 
 class Pacing:
-    """Paces the groups of a plan by their throughput timers.
+    """Computes the pacing of groups from their throughput timers.
 
     Parameters
     ----------
     draft : Draft
-        Draft, whose groups get the pacing, and to which notes are added.
+        Draft whose groups get a pacing and which receives notes.
     texts : Texts
-        Resolves numbers.
+        Resolves numbers in the plan.
 
     Notes
     -----
@@ -88,13 +88,13 @@ class Pacing:
         self.groups: list[_Group] = []
 
     def add(self, name: str, users: float, timers: list[Paced]) -> None:
-        """Add a group of the draft with its threads and its timers."""
+        """Add a group of the draft with its number of threads and its timers."""
         group = _Group(name, max(users, 1.0))
         group.limits = [limit for paced in timers if (limit := self._limit(paced)) is not None]
         self.groups.append(group)
 
     def _limit(self, paced: Paced) -> _Limit | None:
-        """Read a timer; None if it limits nothing, or its throughput is not known before the run."""
+        """Read a timer; None if it has no effect, or if its throughput is not known before the run."""
         timer = paced.timer
         precise = timer.tag == "PreciseThroughputTimer"
         # Defaults of PreciseThroughputTimer and ConstantThroughputTimer (JMeter 5.5).
@@ -112,7 +112,7 @@ class Pacing:
         return None
 
     def _mode(self, timer: Item) -> int:
-        """Return the mode of a timer; JMeter reads a text that it does not know as the first one."""
+        """Return the mode of a timer; unknown texts mean the first mode, as in JMeter."""
         text = timer.text("calcMode", "0").strip() or "0"
         if text.isdecimal() and int(text) in _MODES.values():
             return int(text)
@@ -124,12 +124,12 @@ class Pacing:
         self.draft.notes.add(timer.place, f"{timer.tag} {timer.name!r}", why)
 
     def finish(self, threads: float) -> None:
-        """Pace the groups.
+        """Set the pacing of all groups.
 
         Parameters
         ----------
         threads : float
-            Threads of all groups of the plan, also of those that are not in the draft. [1]
+            Number of threads of all groups in the plan, including groups that were left out. [1]
         """
         for group in self.groups:
             lengths = [self._length(group, limit, threads) for limit in group.limits]
@@ -138,7 +138,7 @@ class Pacing:
                 self.draft.groups[group.name]["loop"] = {"pacing": seconds(max(lengths)), "mix": loop["mix"]}
 
     def _length(self, group: _Group, limit: _Limit, threads: float) -> float:
-        """Return the time of a round that a timer makes, and note it. [s]"""
+        """Return the round time that a timer enforces, and note it. [s]"""
         queued = [each for each in self.groups if each.of(_ALL_SHARED)]
         same = group.of(limit.mode)
         if limit.mode == _ALL_SHARED:
@@ -147,7 +147,7 @@ class Pacing:
         elif limit.mode == _GROUP_SHARED:
             length = group.users * sum(each.samplers * each.interval for each in same)
         elif limit.mode == _PRECISE:
-            # The first timer makes the schedule of the group; the others take their times from it.
+            # The first timer defines the group's schedule; the other timers follow it.
             length = group.users * sum(each.samplers for each in same) * same[0].interval
         else:
             sharing = {_ALL: max(threads, 1.0), _GROUP: group.users}.get(limit.mode, 1.0)
@@ -162,6 +162,6 @@ class Pacing:
 
 
 def _mean_interval(limits: list[_Limit]) -> float:
-    """Return the mean time per sample of timers that share a schedule. [s]"""
+    """Return the mean interval per sample of timers with a shared schedule. [s]"""
     samplers = sum(limit.samplers for limit in limits)
     return sum(limit.samplers * limit.interval for limit in limits) / samplers

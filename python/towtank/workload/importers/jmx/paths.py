@@ -1,7 +1,7 @@
-"""Paths of JMeter's samplers as templates; a variable at the beginning may hold the slash or the whole address.
+"""Converts sampler paths to templates; a leading variable may contain the slash or the whole address.
 
-JMeter substitutes the values of variables first. A text that then begins with http:// or https:// is a whole address;
-any other text gets a slash in front unless it has one (HTTPSamplerBase.getUrl of JMeter 5.5).
+JMeter substitutes variables first. A result that begins with http:// or https:// is a whole address; any other result
+gets a leading slash unless it has one (HTTPSamplerBase.getUrl of JMeter 5.5).
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ Place = tuple[int, int]
 
 
 def path_of(text: str, place: Place, texts: Texts) -> str:
-    """Return the path of a sampler, with its query, as a template."""
+    """Return the path and query of a sampler as a template."""
     text = texts.opened(text, ADDRESSES)
     if text.startswith(ADDRESSES):
         split = urlsplit(text)
         text = split.path + (f"?{split.query}" if split.query else "")
-    # The part after # is not sent.
+    # The fragment after # is not sent.
     text = _sendable(text.partition("#")[0], place, texts)
     template = texts.template(text, place, lambda part: literal(quote(part, safe=_SAFE)))
     return template if _begins_with_slash(text, place, texts) else f"/{template}"
 
 
 def _sendable(text: str, place: Place, texts: Texts) -> str:
-    """Return a path whose constants are replaced by their values if JMeter and HttpClient would change these.
+    """Return a path; constants are replaced by their values if JMeter or HttpClient would change the values.
 
-    Several slashes become one, and characters that no path may contain are encoded. Such characters in data are noted.
+    Repeated slashes become one, and characters not allowed in paths are encoded. Such characters in data are noted.
     """
     path, mark, query = texts.static(text).partition("?")
     if "//" in path:
@@ -47,12 +47,12 @@ def _sendable(text: str, place: Place, texts: Texts) -> str:
 
 
 def _is_encoded(value: str) -> bool:
-    """Return True if a value has characters that a path contains only in encoded form."""
+    """Return True if a value contains characters that must be encoded in a path."""
     return quote(value, safe=_SAFE) != value
 
 
 def _begins_with_slash(text: str, place: Place, texts: Texts) -> bool:
-    """Return True if a path begins with a slash, or with a value that must begin with one, which is noted."""
+    """Return True if a path begins with a slash, or with a value that must begin with a slash, which is noted."""
     known = texts.static(text)
     variable = texts.first_variable(known)
     if variable is None:

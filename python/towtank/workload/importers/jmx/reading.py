@@ -1,4 +1,4 @@
-"""Test plans of JMeter: thread groups become groups of users, each with one transaction that is its loop."""
+"""Reads JMeter test plans: each thread group becomes a user group with one transaction, the body of its loop."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from towtank.workload.importers.jmx.texts import Texts
 from towtank.workload.importers.jmx.tree import Item, inner, items, text_of
 from towtank.workload.importers.xmlfile import Element
 
-# Users of a thread group whose number the importer cannot read from the plan. [1]
+# Number of users assumed if a thread group's number cannot be read. [1]
 _USERS_UNKNOWN = 1.0
 
 
 def read(path: Path, options: Options) -> Draft:
-    """Read a test plan."""
+    """Read a test plan into a draft."""
     root = xmlfile.load(path)
     trees = [child for child in root.children if child.tag == "hashTree"]
     if root.tag != "jmeterTestPlan" or not trees:
@@ -60,7 +60,7 @@ class _Plan:
         self.load: list[dict[str, Any]] = []
 
     def read(self) -> None:
-        """Read all thread groups."""
+        """Read all thread groups of the plan."""
         below: list[Item] = []
         for item in self.top:
             if item.tag == "TestPlan":
@@ -79,7 +79,7 @@ class _Plan:
                 self.controllers.leave_out(item, "left out: it runs once before or after all users")
             elif item.tag.endswith("ThreadGroup"):
                 self._group(item, scope)
-                # Threads of a group that is left out run in JMeter all the same.
+                # In JMeter, the threads of a group that is left out here run as well.
                 threads += self._users(item)
             else:
                 self.controllers.leave_out(item, "is outside of thread groups: left out")
@@ -94,7 +94,7 @@ class _Plan:
         self.draft.findings["load"] = {"users": int(sum(self.users.values())), "groups": self.load}
 
     def _names(self, below: list[Item]) -> None:
-        """Collect the names that are set anywhere, so that texts which read them are known to read variables."""
+        """Collect the names of variables set anywhere, so that references to them are recognized."""
         for item in below:
             if not item.enabled:
                 continue
@@ -134,7 +134,7 @@ class _Plan:
         }
 
     def _on_error(self, item: Item) -> None:
-        """Read the effect of a failed sample; by default the thread goes on (AbstractThreadGroup of JMeter 5.5)."""
+        """Read the action after a failed sample; by default the thread goes on (AbstractThreadGroup of JMeter 5.5)."""
         action = item.text("ThreadGroup.on_sample_error", "continue").strip() or "continue"
         self.controllers.requests.on_failure = "go_on" if action == "continue" else None
         if action not in {"continue", "startnextloop"}:
@@ -143,14 +143,14 @@ class _Plan:
             self.draft.notes.add(item.place, what, why)
 
     def _drawn(self, steps: list[Step]) -> list[str]:
-        """Return the pools of the group whose rows the steps read."""
+        """Return the pools of the group whose rows are read by the steps."""
         written = json.dumps(steps)
         return [pool for pool in sorted(self.texts.pools - self.controllers.inner) if f"${{{pool}." in written]
 
     def _whole(self, steps: list[Step], item: Item, drawn: list[str] | None = None) -> list[Step]:
-        """Complete a transaction: rows are drawn at its start, variables that are read before they are set begin empty.
+        """Complete a transaction: draw rows at its start, and set variables that are read before they are set to empty.
 
-        If `once` has `drawn` a row, the first round uses that row: the next is drawn at the end.
+        If `once` has `drawn` a row, the first round uses that row and the next row is drawn at the end.
         """
         written = json.dumps(steps)
         pools = self._drawn(steps)
@@ -170,7 +170,7 @@ class _Plan:
         return [*head, *steps, *tail]
 
     def _load(self, item: Item, name: str) -> float:
-        """Return the number of users; users, ramp and duration become findings for the load of a study."""
+        """Return the number of users; users, ramp and duration are added to the findings."""
         users = self._users(item)
         self.users[name] = users
         ramp = self.texts.number(item.text("ThreadGroup.ramp_time"), item.place, f"ramp of {item.name!r}")
@@ -196,12 +196,12 @@ class _Plan:
         return users
 
     def _users(self, item: Item) -> float:
-        """Return the threads of a group."""
+        """Return the number of threads of a group."""
         number = item.text("ThreadGroup.num_threads") or item.text("TargetLevel")
         return self.texts.number(number, item.place, f"users of {item.name!r}", _USERS_UNKNOWN)
 
     def _loops(self, controller: Element | None) -> str:
-        """Return the loops of a thread group; -1, the default, is for ever (LoopController of JMeter 5.5)."""
+        """Return the loop count of a thread group; -1, the default, means forever (LoopController of JMeter 5.5)."""
         if controller is None:
             return "-1"
         loops = self.texts.static(text_of(controller, "LoopController.loops", "-1"))
@@ -209,7 +209,7 @@ class _Plan:
         return "-1" if forever else loops
 
     def _targets(self) -> None:
-        """Name targets in steps only if there are several, and headers only if not all requests have them."""
+        """Remove the target from steps if there is only one, and move common headers to the defaults."""
         steps = [step for transaction in self.draft.transactions.values() for step in transaction]
         requests = [each for step in steps for each in _requests(step)]
         self._connections()
@@ -222,7 +222,7 @@ class _Plan:
                 each.pop("target", None)
 
     def _connections(self) -> None:
-        """Set connections and their timeout, which hold for the whole workload."""
+        """Set connection mode and connection timeout, which apply to the whole workload."""
         made = self.controllers.requests
         closing = [item for item, keeps in made.keepalive if not keeps]
         if closing and len(closing) == len(made.keepalive):
@@ -246,6 +246,6 @@ class _Plan:
 
 
 def _requests(step: Step) -> list[Step]:
-    """Return all requests of a step, including those inside it."""
+    """Return the requests of a step, including those within it."""
     inside = [each for key in ("steps", "then", "else") for each in step.get(key, [])]
     return ([step] if method_of(step) else []) + [found for each in inside for found in _requests(each)]

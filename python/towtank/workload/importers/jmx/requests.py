@@ -1,4 +1,4 @@
-"""HTTP samplers of JMeter as requests."""
+"""Converts JMeter HTTP samplers to requests."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _DEFAULTED = ("domain", "port", "protocol", "path", "connect_timeout", "response
 
 @dataclass(frozen=True)
 class Login:
-    """An entry of an authorization manager: the login at addresses that begin with a URL."""
+    """An entry of an authorization manager: the login for addresses that begin with its URL."""
 
     url: str
     user: str
@@ -37,7 +37,7 @@ class Login:
 
 @dataclass
 class Scope:
-    """Elements that apply to samplers at a place of the plan: those beside or above them."""
+    """Elements that apply to the samplers at a position in the plan."""
 
     defaults: dict[str, str] = field(default_factory=dict)
     arguments: list[Element] = field(default_factory=list)
@@ -63,7 +63,7 @@ class Scope:
 
 
 class Requests:
-    """Makes requests of samplers."""
+    """Converts samplers to requests."""
 
     def __init__(self, draft: Draft, texts: Texts, folder: Path) -> None:
         self.draft = draft
@@ -71,17 +71,17 @@ class Requests:
         self.folder = folder
         self.elements = Elements(draft, texts)
         self.cookies = CookieManagers(draft, texts)
-        # Effect of a failed sample; samplers of each throughput timer; settings of connections of samplers.
+        # Value of `on_failure`; samplers of each throughput timer.
         self.on_failure: str | None = "go_on"
         self.paced: dict[int, Paced] = {}
-        # Mean number of times that the current part of a group is done in a round. [1]
+        # Mean number of executions of the current part per round. [1]
         self.per_round = 1.0
         self.keepalive: list[tuple[Item, bool]] = []
         self.connecting: list[tuple[Item, float]] = []
         self.endless = False
 
     def pauses(self, scope: Scope) -> list[Step]:
-        """Return the pauses of the timers of a sampler; throughput timers count the sampler."""
+        """Return the pauses of a sampler's timers; throughput timers count the sampler."""
         steps = []
         for timer in scope.timers:
             if timer.tag in THROUGHPUT_TIMERS:
@@ -91,7 +91,7 @@ class Requests:
         return steps
 
     def steps(self, sampler: Item, scope: Scope) -> list[Step]:
-        """Return the pauses of the timers, and the request."""
+        """Return the pauses of a sampler's timers, and its request."""
         steps = self.pauses(scope)
         method = self.texts.static(sampler.text("HTTPSampler.method", "GET")).strip().upper() or "GET"
         if method not in METHODS:
@@ -119,7 +119,7 @@ class Requests:
         check: dict[str, Any] = {}
         for assertion in scope.assertions:
             self.elements.check(assertion, check)
-        # The request is translated before its extractors set anything.
+        # The request is converted first, because its extractors take effect after it.
         step = request(
             method,
             path,
@@ -161,7 +161,7 @@ class Requests:
         return own or scope.defaults.get(name, "")
 
     def _address(self, sampler: Item, scope: Scope) -> str:
-        """Return the address and path of the request, as far as known before the run; empty without a host."""
+        """Return the address and path of a request, as far as known before the run; empty without a host."""
         url = self.texts.static(self._value(sampler, scope, "path")).strip()
         host = self.texts.static(self._value(sampler, scope, "domain"))
         port = self.texts.static(self._value(sampler, scope, "port")).strip()
@@ -172,7 +172,7 @@ class Requests:
         return f"{scheme}://{host}{place}/{url.removeprefix('/')}" if host else ""
 
     def _target(self, sampler: Item, scope: Scope) -> str | None:
-        """Return the name of the target; None if the plan does not state the host."""
+        """Return the target of a request; None if the plan does not give the host."""
         url = self._address(sampler, scope)
         url = "/".join(url.split("/")[:3])
         if "${" in url:
@@ -189,14 +189,14 @@ class Requests:
     def _arguments(
         self, sampler: Item, arguments: list[Element], method: str, query: dict[str, str], headers: dict[str, str]
     ) -> tuple[dict[str, Any], str]:
-        """Return arguments as query, form, multipart or raw body, whichever the sampler sends.
+        """Return the arguments as query, form, multipart or raw body, depending on the sampler.
 
         Returns
         -------
         body : dict
-            Keys of the request.
+            Request keys of the body.
         query : str
-            Arguments of the query that do not go into a mapping, encoded.
+            Encoded arguments of the query that a mapping cannot represent.
         """
         files = [each for each in sampler.collection("HTTPFileArgs.files") if each.tag == "elementProp"]
         raw, multipart = sampler.flag("HTTPSampler.postBodyRaw"), sampler.flag("HTTPSampler.DO_MULTIPART_POST")
@@ -233,7 +233,7 @@ class Requests:
         return ({"form": fields} if fields else {}), more
 
     def _in_parts(self, sampler: Item, fields: list[Field], files: list[Element]) -> dict[str, Any]:
-        """Return a multipart body with the fields and the files."""
+        """Return a multipart body with fields and files."""
         if not sampler.flag("HTTPSampler.BROWSER_COMPATIBLE_MULTIPART"):
             why = "parts are sent as browsers send them: JMeter adds headers to each (charset, transfer encoding)"
             self.draft.notes.add(sampler.place, "multipart body", why)
@@ -242,7 +242,7 @@ class Requests:
         return {"multipart": parts_of(parts)} if parts else {}
 
     def _note_encoded(self, arguments: list[Element]) -> None:
-        """Note texts of a body that JMeter encodes."""
+        """Note body texts that JMeter would encode."""
         for each in arguments:
             encode = text_of(each, "HTTPArgument.always_encode", "false").strip().lower() == "true"
             value = self.texts.static(text_of(each, "Argument.value"))
@@ -250,7 +250,7 @@ class Requests:
                 self.draft.notes.add(each.place, "body", "is sent as it stands here; JMeter encodes it (always_encode)")
 
     def _without_body(self, files: list[Element], multipart: bool, sampler: Item, method: str) -> None:
-        """Note files of a request that has no body."""
+        """Note files of a request that is sent without a body."""
         for each in files:
             file = self._file_name(each)
             if file:
@@ -260,7 +260,7 @@ class Requests:
             self.draft.notes.add(sampler.place, "DO_MULTIPART_POST", f"JMeter sends no body with {method}: left out")
 
     def _raw(self, text: str, sampler: Item, headers: dict[str, str]) -> dict[str, Any]:
-        """Return a raw body: JSON if it is declared as such and has places in its texts only."""
+        """Return a raw body, as JSON if it is declared as JSON and has places in strings only."""
         name = next((name for name in headers if name.lower() == "content-type"), None)
         template = self.texts.template(text, sampler.place)
         if not text:
@@ -295,7 +295,7 @@ class Requests:
         return name, {**part, **({"content_type": media} if media else {})}
 
     def _auth(self, sampler: Item, scope: Scope, basic: tuple[str, str] | None) -> dict[str, str] | None:
-        """Return the login: the first entry whose URL the address begins with (AuthManager.getAuthForURL)."""
+        """Return the first login whose URL is a prefix of the address (AuthManager.getAuthForURL)."""
         if basic is not None:
             return {"user": literal(basic[0]), "password": literal(basic[1])}
         addresses = _spellings(self._address(sampler, scope))
@@ -314,7 +314,7 @@ class Requests:
         return None
 
     def _without_cookies(self, headers: list[tuple[str, str, Any]]) -> list[tuple[str, str, Any]]:
-        """Remove a header Cookie that the cookie manager replaces once it has a cookie (HTTPHC4Impl of JMeter 5.5)."""
+        """Remove a Cookie header: the cookie manager replaces it once it has a cookie (HTTPHC4Impl of JMeter 5.5)."""
         for name, _, place in headers:
             if name.lower() == "cookie":
                 why = "left out: JMeter sends it only while the cookie manager has no cookie for the request"
@@ -322,7 +322,7 @@ class Requests:
         return [each for each in headers if each[0].lower() != "cookie"]
 
     def _own_cookies(self, sampler: Item, scope: Scope, target: str | None, headers: dict[str, str]) -> None:
-        """Record the cookies of a request; cookies that vary become its header Cookie."""
+        """Record the cookies of a request; cookies with variable values are sent in its own Cookie header."""
         own = self.cookies.of_request(scope.cookies, self._address(sampler, scope), target)
         if own:
             headers["Cookie"] = own
@@ -335,17 +335,17 @@ class Requests:
 
 
 def _typed(value: str, media: str) -> Any:
-    """Return a part of a multipart body, with its media type if that is not the default."""
+    """Return a part of a multipart body, with its media type unless it is the default."""
     return {"value": value, "content_type": literal(media)} if media not in {"", "text/plain"} else value
 
 
 def read_defaults(item: Item, scope: Scope, outer: Scope) -> None:
-    """Read the configuration element `HTTP Request Defaults`; of several side by side the first counts."""
+    """Read an `HTTP Request Defaults` element; the first of several in the same scope takes effect."""
     for name in _DEFAULTED:
         value = item.text(f"HTTPSampler.{name}").strip()
         if value and scope.defaults.get(name) == outer.defaults.get(name):
             scope.defaults[name] = value
-    # JMeter appends arguments of defaults to those of the request, the inner ones first (TestCompiler of JMeter 5.5).
+    # JMeter appends default arguments to those of the request, inner defaults first (TestCompiler of JMeter 5.5).
     inner = len(scope.arguments) - len(outer.arguments)
     scope.arguments[inner:inner] = _arguments_of(item)
 
@@ -362,7 +362,7 @@ def read_logins(item: Item, texts: Texts) -> list[Login]:
             texts.static(text_of(each, "Authorization.url")).strip(),
             text_of(each, "Authorization.username"),
             text_of(each, "Authorization.password"),
-            # By default the mechanism is BASIC_DIGEST, which uses Basic if the server requests it.
+            # The default mechanism is BASIC_DIGEST, which uses Basic if the server requests it.
             text_of(each, "Authorization.mechanism").strip().upper(),
             each,
         )
@@ -372,7 +372,7 @@ def read_logins(item: Item, texts: Texts) -> list[Login]:
 
 
 def _spellings(address: str) -> list[str]:
-    """Return an address with its port and, if that is the default port of its scheme, also without it."""
+    """Return an address with its port and, for the default port of its scheme, also without it."""
     split = urlsplit(address.split("${", maxsplit=1)[0])
     if not split.hostname:
         return []
@@ -387,7 +387,7 @@ def _spellings(address: str) -> list[str]:
 
 
 def read_headers(item: Item) -> list[tuple[str, str, tuple[int, int]]]:
-    """Return the headers of a header manager."""
+    """Return the headers of a header manager; repeated headers are joined."""
     elements = [each for each in item.collection("HeaderManager.headers") if each.tag == "elementProp"]
     pairs = [(text_of(each, "Header.name").strip(), text_of(each, "Header.value"), each.place) for each in elements]
     found: dict[str, tuple[str, str, tuple[int, int]]] = {}
@@ -396,7 +396,7 @@ def read_headers(item: Item) -> list[tuple[str, str, tuple[int, int]]]:
         if first is None:
             found[name.lower()] = name, value, place
         else:
-            # JMeter sends both headers, which means the same as one header with both values (RFC 9110, 5.3).
+            # JMeter sends both headers, which is equivalent to one header with both values (RFC 9110, 5.3).
             sign = "; " if name.lower() == "cookie" else ", "
             found[name.lower()] = first[0], f"{first[1]}{sign}{value}", first[2]
     return list(found.values())

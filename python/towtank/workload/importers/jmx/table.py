@@ -1,6 +1,6 @@
 """Fate of each property of JMeter's elements.
 
-Names and defaults are those of JMeter 5.5: the getters of its element classes, as `scripts/import-keys` lists them.
+Names and defaults are those of JMeter 5.5: the getters of element classes, as listed by `scripts/import-keys`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from towtank.workload.importers.accounting import Key, Table, carried, harmless,
 
 _IN_NOTE = "a note of the whole element says what is done instead"
 
-# Attributes of every element, and the properties that any of them may have.
+# Attributes of every element, and properties that any element may have.
 COMMON: dict[str, Key] = {
     **harmless("names and editors of elements", "guiclass", "testclass", "elementType", "name", "TestPlan.comments"),
     **harmless(
@@ -67,7 +67,7 @@ _REQUEST: dict[str, Key] = {
         "HTTPSampler.embedded_url_allow_re",
     ),
 }
-# Of a request's defaults, only its address, path, arguments and times are taken.
+# Of request defaults, only address, path, arguments and timeouts are carried over.
 _DEFAULTS: dict[str, Key] = {
     **noted("HTTPsampler.Files", "files of the defaults are not sent: add them to each request"),
     **noted("HTTPSampler.method", "each request has its own method", "GET"),

@@ -1,4 +1,4 @@
-"""Texts of JMeter with `${name}` and `${__function(...)}` in them, as templates of a workload."""
+"""Converts JMeter texts with `${name}` and `${__function(...)}` to workload templates."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from towtank.workload.importers.draft import Draft, identifier, literal, unique
 
 _FUNCTION = re.compile(r"__(\w+)(?:\((.*)\))?", re.DOTALL)
 _WHOLE = re.compile(r"-?\d{1,18}")
-# Functions that read a property of JMeter, and the position of the argument with the default.
+# Functions that read a JMeter property, with the index of the argument that holds the default.
 _DEFAULT_OF_PROPERTY = {"P": 1, "property": 2}
-# Most characters of variables that refer to each other, and the number that an empty one counts for.
+# Limit of characters for expanded variables, and the number counted for each expansion.
 EXPANDED_AT_MOST = 20_000_000
 _EXPANSION = 100
 Place = tuple[int, int]
 
 
 class Texts:
-    """Translates texts; knows the meaning of each name.
+    """Converts texts, and knows the meaning of each variable name.
 
     Parameters
     ----------
     draft : Draft
-        Draft, to which parameters and notes are added.
+        Draft that receives parameters and notes.
     """
 
     def __init__(self, draft: Draft) -> None:
         self.draft = draft
         self.columns: dict[str, tuple[str, str]] = {}
-        # Values of each column whose file exists; extracted variables with a slash before them.
+        # Values of each column whose file exists; extracted variables whose value follows a slash.
         self.rows: dict[tuple[str, str], list[str]] = {}
         self.behind_slash: set[str] = set()
         self.constants: dict[str, str] = {}
@@ -42,9 +42,9 @@ class Texts:
         self.pools: set[str] = set()
         self.counters: set[str] = set()
         self._inside: list[str] = []
-        # Names of parameters, by the kind (variable or property of JMeter) and the name that they replace.
+        # Names of parameters, by kind (variable or property) and JMeter name.
         self._parameters: dict[tuple[str, str], str] = {}
-        # Remaining growth of texts: variables of variables double with each step.
+        # Remaining budget for expansion: nested variables may double in size at each level.
         self._left = EXPANDED_AT_MOST
 
     def _spend(self, text: str) -> str:
@@ -55,7 +55,7 @@ class Texts:
         return text
 
     def template(self, text: str, place: Place, fixed: Callable[[str], str] = literal) -> str:
-        """Return a text as a template; `fixed` translates the text between the places."""
+        """Convert a text to a template; `fixed` converts the text between places."""
         written = ""
         for kind, piece in _pieces(text):
             if kind == "text":
@@ -70,7 +70,7 @@ class Texts:
         return written
 
     def static(self, text: str, inside: tuple[str, ...] = ()) -> str:
-        """Return a text with constants and defaults of properties put in, for values needed before the run."""
+        """Return a text with constants and property defaults substituted, for values needed before the run."""
         written = ""
         for kind, piece in _pieces(text):
             function = _FUNCTION.fullmatch(piece.strip()) if kind == "place" else None
@@ -86,7 +86,7 @@ class Texts:
         return written
 
     def opened(self, text: str, beginnings: tuple[str, ...]) -> str:
-        """Return a text with constants put in up to one of the beginnings; unchanged if it never begins so."""
+        """Substitute leading constants until a text begins with one of `beginnings`; otherwise return it unchanged."""
         pieces = [piece if kind == "text" else f"${{{piece}}}" for kind, piece in _pieces(text)]
         heads = (self.static("".join(pieces[:count])) for count in range(len(pieces) + 1))
         for count, head in enumerate(heads):
@@ -95,25 +95,25 @@ class Texts:
         return text
 
     def first_variable(self, text: str) -> str | None:
-        """Return the name of the column or of the extracted variable that a text begins with; None without one."""
+        """Return the column or extracted variable that a text begins with; None without one."""
         kind, piece = next(_pieces(text), ("text", ""))
         name = piece.strip()
         known = kind == "place" and name not in self.counters and (name in self.columns or name in self.extracted)
         return name if known else None
 
     def values_in(self, text: str) -> tuple[list[str], dict[str, list[str]]]:
-        """Return the values of the constants in a text, and those of the columns in it by their names."""
+        """Return the values of the constants in a text, and the values of its columns by name."""
         places = [piece.strip() for kind, piece in _pieces(text) if kind == "place"]
         rows = {name: self.values_of(name) for name in places if name in self.columns}
         known = [self.static(f"${{{name}}}") for name in places if name not in rows]
         return [value for value in known if "${" not in value], rows
 
     def values_of(self, variable: str) -> list[str]:
-        """Return the values of a column if its file exists; none of an extracted variable."""
+        """Return the values of a column whose file exists; an empty list for other variables."""
         return self.rows.get(self.columns[variable], []) if variable in self.columns else []
 
     def number(self, text: str, place: Place, what: str, default: float = 0.0) -> float:
-        """Return a number that must be known before the run; otherwise note the default."""
+        """Return a number that must be known before the run; otherwise note and return the default."""
         known = self.static(text).strip()
         try:
             value = float(known) if known else default
@@ -123,7 +123,7 @@ class Texts:
         return value if abs(value) < 1e12 else default
 
     def _reference(self, name: str, place: Place) -> str | None:
-        """Return the place of a template for a place of JMeter; None if there is no counterpart, which is noted."""
+        """Return the template place for a JMeter reference; None, with a note, if there is no counterpart."""
         name = name.strip()
         if name in self.columns:
             pool, column = self.columns[name]
@@ -144,7 +144,7 @@ class Texts:
         return None
 
     def _parameter(self, kind: str, name: str, value: str, place: Place) -> str:
-        """Return a parameter for a user-defined variable or a property; a value with functions is put in directly."""
+        """Return a parameter for a variable or property; a value with functions is substituted directly."""
         if "${" in value and name not in self._inside:
             self._inside.append(name)
             written = self._spend(self.template(value, place))
@@ -193,16 +193,16 @@ class Texts:
 
 
 def _property(function: str, arguments: list[str]) -> str:
-    """Return the value of a property that the command line of JMeter does not set."""
+    """Return the value of a property that is not set on JMeter's command line."""
     place = _DEFAULT_OF_PROPERTY[function]
     if len(arguments) > place:
         return arguments[place]
-    # Without a default, __P returns 1, and __property the name of the property (JMeter 5.5).
+    # Without a default, __P returns 1, and __property returns the name of the property (JMeter 5.5).
     return "1" if function == "P" else (arguments or [""])[0]
 
 
 def _pieces(text: str) -> Iterator[tuple[str, str]]:
-    """Yield texts and the contents of `${...}`, which may contain `${...}`."""
+    """Yield texts and the contents of `${...}`, which may be nested."""
     position = 0
     while (start := text.find("${", position)) >= 0:
         end, depth = start + 2, 1

@@ -1,4 +1,4 @@
-"""The tree of a test plan: in the file, every element is followed by a `hashTree` with what is below it."""
+"""Tree of a test plan: in the file, every element is followed by a `hashTree` with the elements below it."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from dataclasses import dataclass, field
 
 from towtank.workload.importers.xmlfile import Element
 
-# Numbers whose name and value are elements inside them.
+# Properties that have name and value as inner elements.
 NUMBERS = frozenset({"FloatProperty", "doubleProp"})
 _PROPERTIES = frozenset({"stringProp", "boolProp", "intProp", "longProp", "floatProp", "doubleProp"})
 
 
 @dataclass
 class Item:
-    """An element of the plan with what is below it.
+    """An element of the plan with the elements below it.
 
     Attributes
     ----------
     left_out : bool
-        Whether a note says that it is left out with all below it.
+        Whether a note says that the element is left out with all elements below it.
     """
 
     element: Element
@@ -33,18 +33,18 @@ class Item:
 
     @property
     def kind(self) -> str:
-        """Kind whose properties it has: thread groups of plugins have those of a thread group, and more."""
+        """Kind in the table of properties; thread groups of plugins have those of a thread group, and more."""
         own = not self.tag.endswith("ThreadGroup") or self.tag == "OpenModelThreadGroup"
         return self.tag if own else "ThreadGroup"
 
     @property
     def name(self) -> str:
-        """The name that its author chose."""
+        """Name given by the author; without one, the kind."""
         return self.element.attributes.get("testname", "").strip() or self.tag
 
     @property
     def place(self) -> tuple[int, int]:
-        """Line and column."""
+        """Line and column in the file."""
         return self.element.place
 
     @property
@@ -53,7 +53,7 @@ class Item:
         return self.element.attributes.get("enabled", "true").strip().lower() != "false"
 
     def text(self, name: str, default: str = "") -> str:
-        """Return a property as text; the name may omit the part before its dot."""
+        """Return a property as text and mark it as read."""
         return text_of(self.element, name, default)
 
     def peek(self, name: str) -> str:
@@ -62,7 +62,7 @@ class Item:
         return child.text if child is not None else ""
 
     def number(self, name: str, default: str = "") -> str:
-        """Return a number as text, from either form of JMeter: a property, or elements <name> and <value>."""
+        """Return a number as text; JMeter stores it as a property, or in elements <name> and <value>."""
         for element in self.element.children:
             fields = {child.tag: child.text for child in element.children}
             if element.tag in NUMBERS and fields.get("name") == name:
@@ -71,11 +71,11 @@ class Item:
         return self.text(name, default)
 
     def flag(self, name: str, *, default: bool = False) -> bool:
-        """Return a switch."""
+        """Return a property as a boolean."""
         return self.text(name, str(default)).strip().lower() == "true"
 
     def collection(self, name: str) -> list[Element]:
-        """Return the members of a collection, at any depth."""
+        """Return the members of a collection at any depth."""
         for element in self.element.walk():
             if element.tag == "collectionProp" and element.attributes.get("name") == name:
                 _mark(self.element, element)
@@ -84,14 +84,14 @@ class Item:
 
 
 def _mark(element: Element, wanted: Element) -> bool:
-    """Mark an element as read, with those around it, if it is the wanted one or contains it."""
+    """Mark the wanted element and the elements around it as read; return whether it was found."""
     found = element is wanted or any(_mark(child, wanted) for child in element.children)
     element.read = element.read or found
     return found
 
 
 def text_of(element: Element, name: str, default: str = "") -> str:
-    """Return the text of a property of an element, or of an element inside it (loop controllers, arguments)."""
+    """Return the text of a property of an element or an inner element, and mark it as read."""
     child = _property(element, name)
     if child is None:
         return default
@@ -103,12 +103,12 @@ def _property(element: Element, name: str) -> Element | None:
     for child in element.children:
         if child.tag in _PROPERTIES and child.attributes.get("name") == name:
             return child
-    # Older files have some properties as elements of their own name: <refname>.
+    # Older files store some properties as elements with the property's name: <refname>.
     return next((child for child in element.children if child.tag == name), None)
 
 
 def inner(element: Element, name: str) -> Element | None:
-    """Return an element property by its name."""
+    """Return an inner element by name, and mark it as read."""
     for child in element.children:
         if child.tag == "elementProp" and child.attributes.get("name") == name:
             child.read = True
@@ -117,7 +117,7 @@ def inner(element: Element, name: str) -> Element | None:
 
 
 def items(tree: Element) -> Iterator[Item]:
-    """Yield the items of a `hashTree`."""
+    """Yield the elements of a `hashTree`, each with the elements below it."""
     last: Item | None = None
     for child in tree.children:
         if child.tag == "hashTree":

@@ -1,4 +1,4 @@
-"""Calls in scripts: requests, checks, pauses, groups, data, and related functions of JavaScript."""
+"""Evaluates calls in k6 scripts: requests, checks, pauses, groups, data, and JavaScript functions."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ from towtank.workload.importers.k6.values import (
 )
 from towtank.workload.importers.textfile import beside
 
-# Most rows of data in the workload file. [1]
+# Largest number of data rows in the workload file. [1]
 ROWS_AT_MOST = 5000
-# Greatest depth of calls; a function that calls itself would never end. [1]
+# Largest depth of calls: a function that calls itself would never end. [1]
 _CALLS_AT_MOST = 30
 _FILE_AT_MOST = 50_000_000
 _HTTP = frozenset({"get", "head", "post", "put", "patch", "del", "request"})
@@ -44,14 +44,14 @@ _RANDOM_TEXT_AT_MOST = 2**20
 
 
 class Calls:
-    """Makes steps and values of calls.
+    """Converts calls to steps and values.
 
     Parameters
     ----------
     draft : Draft
-        Draft, to which data and notes are added.
+        Draft that receives data and notes.
     source : Source
-        The script.
+        Script that contains the calls.
     """
 
     def __init__(self, draft: Draft, source: Source) -> None:
@@ -63,11 +63,12 @@ class Calls:
         self.out: list[Step] = []
         self.pages: list[str] = []
         self.depth = 0
-        # The last step, the number of steps, and the current depth of loops.
+        # Last step, number of steps, and current depth of loops.
         self.last: Step | None = None
         self.made = 0
         self.loops = 0
-        # Tests that leave a function, which end the round in a workload: the node, depth of the function, steps made.
+        # Tests that leave a function, with the function's depth, and later the number of steps made; in a workload
+        # they end the round.
         self._leaving: list[tuple[Node, int]] = []
         self.left: list[tuple[Node, int]] = []
         self.inside_group = False
@@ -75,7 +76,7 @@ class Calls:
         self.body: Callable[[Node, Environment], Any] = lambda *_: None
 
     def note(self, node: Node, what: str, why: str) -> None:
-        """Note something about a part of the script."""
+        """Add a note about a part of the script."""
         self.draft.notes.add(self.source.place(node), what, why)
 
     def value(self, node: Node | None, environment: Environment) -> Any:
@@ -83,7 +84,7 @@ class Calls:
         return self.expressions.value(node, environment)
 
     def call(self, node: Node, environment: Environment) -> Any:
-        """Return the value of a call, and add its steps."""
+        """Return the value of a call, and add the steps that it stands for."""
         constructor = node.type == "new_expression"
         callee = node.child_by_field_name("constructor" if constructor else "function")
         arguments = node.child_by_field_name("arguments")
@@ -115,7 +116,7 @@ class Calls:
         return holder if isinstance(holder, Unknown) else Unknown(f"{shown(node)} is not understood")
 
     def _of_list(self, holder: Any, name: str, values: list[Any], node: Node) -> Any:  # noqa: PLR0911 - one per method
-        """Return the value of a known method of texts and lists; None for any other."""
+        """Return the value of a supported method of strings and lists; None for other methods."""
         if isinstance(holder, File):
             return self._of_list(holder.text, name, values, node) if holder.text is not None else holder
         bounds = all(isinstance(each, int) and not isinstance(each, bool) for each in values)
@@ -144,7 +145,7 @@ class Calls:
 
     @staticmethod
     def _json(answer: Answer, path: str) -> Part:
-        """Return the part of `res.json('a.0.b')`: a path with dots and numbers, or all of it."""
+        """Return the part of a response for `res.json('a.0.b')`: the value at a dotted path, or the whole body."""
         part = Part(answer.step, "json")
         for each in path.split(".") if path else []:
             part = part.member(int(each) if each.isdecimal() else each) or part
@@ -176,7 +177,7 @@ class Calls:
     def _made(self, step: Step | None) -> Any:
         if step is None:
             return Unknown("is the answer to a request that was left out")
-        # k6 goes on after a failed request and after a failed check.
+        # k6 goes on after failed requests and failed checks.
         step["on_failure"] = "go_on"
         self._add(step)
         return Answer(step)
@@ -187,20 +188,20 @@ class Calls:
         self.made += 1
 
     def checked(self, step: Step) -> Checked:
-        """Return the value of a test of an answer."""
+        """Return the value of a test of a response."""
         return Checked((step,), prompt=step is self.last)
 
     def ends(self, checked: Checked, node: Node, *, thrown: bool) -> None:
-        """Let requests end the round if they fail, as the script does after its test.
+        """Let failing requests end the round, as the script does after its test.
 
         Parameters
         ----------
         checked : Checked
-            The requests.
+            Tested requests.
         node : Node
-            The test.
+            Node of the test.
         thrown : bool
-            Whether k6 ends the round, too; otherwise it leaves the function in which the test stands.
+            Whether k6 ends the round as well; otherwise it leaves the function that contains the test.
         """
         for step in checked.steps:
             step.pop("on_failure", None)
@@ -211,12 +212,12 @@ class Calls:
             self._leaving.append((node, self.depth))
 
     def _leave(self) -> None:
-        """Remember the tests that leave the function which ends here."""
+        """Record the tests that leave the function which ends here."""
         while self._leaving and self._leaving[-1][1] == self.depth:
             self.left.append((self._leaving.pop()[0], -1 if self.loops else self.made))
 
     def settle(self) -> None:
-        """Note tests that leave a function only, if anything is done after it."""
+        """Note tests that only leave a function in k6, if steps follow after that function."""
         for node, made in self.left:
             if made < self.made:
                 why = "leaves only its function in k6; here a failed request ends the whole round"
@@ -224,7 +225,7 @@ class Calls:
         self.left.clear()
 
     def _pure(self, name: str, node: Node, values: list[Any]) -> Any:  # noqa: PLR0911 - one line per function
-        """Return the value of a function without steps."""
+        """Return the value of a function that adds no steps."""
         first = values[0] if values else None
         numbers = [each for each in values if isinstance(each, int | float)]
         if name == "Math.random":
@@ -256,7 +257,7 @@ class Calls:
         return self._files(name, node, first)
 
     def _encoded(self, value: Any, node: Node) -> Any:
-        """Return a text as a part of a URL; the engine encodes a value of the run."""
+        """Percent-encode a text; the engine encodes values that are known only at run time."""
         if isinstance(value, str):
             return quote(value, safe="-_.!~*'()")
         self.note(node, shown(node), "is encoded in a query or a form, not in a path")
@@ -286,7 +287,7 @@ class Calls:
             return File(name, None)
 
     def _shared(self, node: Node, values: list[Any]) -> Any:
-        """Return `new SharedArray(name, function)` as a pool of data."""
+        """Convert `new SharedArray(name, function)` to a data pool."""
         if len(values) != 2 or not isinstance(values[1], Function):
             return Unknown(f"{shown(node)} is not understood")
         rows = self.run(values[1], [], node)
@@ -309,7 +310,7 @@ class Calls:
         return table
 
     def drawn(self, holder: Any, index: Any, node: Node) -> Any:
-        """Draw a row for an element of data that is chosen at the run."""
+        """Add a draw for a list element that is chosen at run time."""
         if isinstance(holder, list):
             key = id(holder)
             if key not in self.tables:
@@ -324,7 +325,7 @@ class Calls:
         return Row(holder)
 
     def run(self, function: Function, values: list[Any], node: Node) -> Any:
-        """Return the value of a function; its steps are added at the call."""
+        """Return the value of a function; its steps are added at the position of the call."""
         if self.depth >= _CALLS_AT_MOST:
             self.note(node, shown(node), "functions call each other too deeply: left out")
             return Unknown("is the value of a function that was left out")
@@ -345,7 +346,7 @@ class Calls:
             self.depth -= 1
 
     def bind(self, pattern: Node, value: Any, environment: Environment) -> None:
-        """Give a value to a name, or to the names of `{a, b}`."""
+        """Assign a value to a name, or to the names of a pattern `{a, b}`."""
         if pattern.type == "assignment_pattern":
             left, right = pattern.child_by_field_name("left"), pattern.child_by_field_name("right")
             assert left is not None  # it has a name
@@ -363,7 +364,7 @@ class Calls:
             environment[text_of(pattern)] = value
 
     def _check(self, node: Node, arguments: list[Node], environment: Environment) -> Any:
-        """Read `check(answer, {...})` as checks of the request; note each test that has no counterpart."""
+        """Convert `check(response, {...})` to checks of the request; note tests without a counterpart."""
         subject: Any = self.value(arguments[0], environment) if arguments else None
         answer = Answer(subject.step) if isinstance(subject, Part) else subject
         tests = self._tests(arguments[1] if len(arguments) > 1 else None, environment)
@@ -384,7 +385,7 @@ class Calls:
         return self.checked(answer.step)
 
     def _tests(self, node: Node | None, environment: Environment) -> list[tuple[Node, str, Any]] | None:
-        """Return the tests with their places and names; None if they are not known."""
+        """Return the tests with their positions and names; None if they are not known."""
         if node is not None and node.type == "object":
             pairs = [(pair, pair.child_by_field_name("key"), pair.child_by_field_name("value")) for pair in named(node)]
             return [(pair, text_of(key) or shown(pair), self.value(test, environment)) for pair, key, test in pairs]
@@ -396,7 +397,7 @@ class Calls:
         )
 
     def _test(self, test: Function, subject: Answer | Part) -> dict[str, Any]:
-        """Return one test as a check of its own, so that a failure leaves nothing behind."""
+        """Return the check for one test, built separately so that a failure has no side effects."""
         environment = test.environment.new_child()
         parameters = test.node.child_by_field_name("parameters") or test.node.child_by_field_name("parameter")
         names = [parameters] if parameters is not None and parameters.type == "identifier" else named(parameters)
@@ -415,7 +416,7 @@ class Calls:
         return check
 
     def _batch(self, node: Node, values: list[Any]) -> Any:
-        """Read `http.batch([...])` as one request after the other."""
+        """Convert `http.batch([...])` to consecutive requests."""
         batch = values[0] if values else None
         if not isinstance(batch, list | dict):
             self.note(node, shown(node), "its requests are not known before the run: left out")
@@ -436,7 +437,7 @@ class Calls:
         return self.requests.make(str(method).upper(), url, body, params, place)
 
     def _group(self, node: Node, values: list[Any]) -> Any:
-        """Read `group(name, function)` as a page, divided at think times."""
+        """Convert `group(name, function)` to a page, split at think times."""
         if len(values) != 2 or not isinstance(values[1], Function):
             self.note(node, shown(node), "is not understood: left out")
             return None

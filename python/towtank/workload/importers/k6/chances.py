@@ -1,7 +1,7 @@
-"""Conditions on random numbers: the parts of a draw for which they hold.
+"""Conditions on random numbers: computes the part of a draw for which each condition holds.
 
-A number that is drawn once may be asked several times (`p < 0.5`, else `p < 0.84`): each condition divides the part of
-the draw that the conditions around it leave.
+A script may test a number several times after drawing it once (`p < 0.5`, else `p < 0.84`). Each condition divides the
+part of the draw that the enclosing conditions leave.
 """
 
 from __future__ import annotations
@@ -21,34 +21,34 @@ from towtank.workload.importers.mixing import choice
 if TYPE_CHECKING:
     from towtank.workload.importers.k6.script import Script
 
-# Intervals of a draw from [0, 1), in their order, without overlap.
+# Disjoint intervals of a draw from [0, 1), in ascending order.
 Intervals = tuple[tuple[float, float], ...]
 _ALL: Intervals = ((0.0, 1.0),)
-# A part of a draw of less than this length is empty: rounding of the bounds. [1]
+# Shorter parts of a draw are empty: they result from rounding of bounds. [1]
 _LEAST = 1e-9
 _SWAPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
-# Calls that a condition may have so that its evaluation makes no request.
+# Calls that are allowed in such a condition, because they make no request.
 _PURE = re.compile(r"(?:Math\.\w+|randomIntBetween|Number|parseInt|parseFloat)\s*\(")
 _CALL = re.compile(r"[\w$.\])`]+\s*\(")
 
 
 class Chances:
-    """Follows conditions on random numbers.
+    """Converts conditions on random numbers to branches.
 
     Parameters
     ----------
     script : Script
-        Follows the statements inside.
+        Script that converts the statements in the branches.
     """
 
     def __init__(self, script: Script) -> None:
         self.script = script
-        # The part that is left of each draw here; draws that a condition before this one asked.
+        # Remaining part of each draw at this point; draws that an earlier condition has tested.
         self.left: dict[int, Intervals] = {}
         self.asked: set[int] = set()
 
     def of(self, node: Node | None, environment: Environment) -> tuple[int, Intervals] | None:
-        """Return the draw of a condition, and the part of it for which it holds; None of other conditions."""
+        """Return the draw of a condition and the part for which it holds; None for other conditions."""
         return self._of(node, environment) if node is not None and _pure(node) else None
 
     def _of(self, node: Node, environment: Environment) -> tuple[int, Intervals] | None:
@@ -70,23 +70,23 @@ class Chances:
     def follow(
         self, node: Node, found: tuple[int, Intervals], environment: Environment, rest: list[Node] | None
     ) -> bool:
-        """Follow an `if` on a draw.
+        """Convert an `if` on a draw to branches.
 
         Parameters
         ----------
         node : Node
-            The statement.
+            Node of the `if` statement.
         found : (int, Intervals)
-            Its draw, and the part for which the condition holds.
+            Draw of the condition, and the part for which the condition holds.
         environment : Environment
             Values of names.
         rest : list of Node or None
-            Statements behind it up to the end of the function, which a `return` leaves out; None in an inner block.
+            Statements that follow in the function, which a `return` skips; None in an inner block.
 
         Returns
         -------
         bool
-            Whether the rest was followed, too.
+            Whether the following statements have been converted as well.
         """
         draw, part = found
         consequence, alternative = node.child_by_field_name("consequence"), node.child_by_field_name("alternative")
@@ -113,13 +113,13 @@ class Chances:
             self.script.calls.note(node, shown(node), why)
 
     def _probability(self, draw: int, part: Intervals) -> float:
-        """Return the probability of a part of a draw, given what is left of it here."""
+        """Return the probability of a part of a draw, given the remaining part."""
         left = self.left.get(draw, _ALL)
         return _length(_meet(left, part)) / _length(left)
 
     @contextmanager
     def _within(self, draw: int, part: Intervals) -> Iterator[None]:
-        """Know about a draw that it lies in a part, while the statements for it are followed."""
+        """Restrict a draw to a part while the statements of a branch are converted."""
         left, asked = self.left.get(draw, _ALL), set(self.asked)
         self.left[draw] = _meet(left, part)
         self.asked.discard(draw)
@@ -128,7 +128,7 @@ class Chances:
         self.asked = asked
 
     def switch(self, node: Node, environment: Environment) -> None:
-        """Follow a `switch` on a draw or on a known value; note any other."""
+        """Convert a `switch` on a draw or on a known value; note any other."""
         subject = node.child_by_field_name("value")
         pure = subject is not None and _pure(subject)
         value = self.script.calls.value(subject, environment) if pure else None
@@ -148,7 +148,7 @@ class Chances:
     def _drawn_switch(
         self, node: Node, value: Random, cases: list[tuple[Any, list[Node]]], environment: Environment
     ) -> None:
-        """Follow a `switch` on a draw: the default, in whatever place, is for what is left by the cases."""
+        """Convert a `switch` on a draw; the default covers what the cases leave, wherever it is written."""
         self._note_if_asked(node, value.draw)
         left, parts = _ALL, []
         for label, statements in sorted(cases, key=lambda case: case[0] is None):
@@ -167,13 +167,13 @@ class Chances:
 
 
 def _pure(node: Node) -> bool:
-    """Return True if the evaluation of an expression makes no request and draws no row."""
+    """Return True if evaluating an expression makes no request and draws no row."""
     text = text_of(node)
     return "[" not in text and all(_PURE.fullmatch(call) for call in _CALL.findall(text))
 
 
 def holds(sign: str, left: Any, right: Any) -> tuple[int, Intervals] | None:
-    """Return the draw of a comparison, and the part of it for which the comparison holds.
+    """Return the draw of a comparison, and the part for which the comparison holds.
 
     Examples
     --------
@@ -185,7 +185,7 @@ def holds(sign: str, left: Any, right: Any) -> tuple[int, Intervals] | None:
     number = isinstance(right, int | float) and not isinstance(right, bool)
     if not isinstance(left, Random) or not number or left.high <= left.low:
         return None
-    # A whole number is the floor of a number that is drawn evenly.
+    # A random integer is the floor of a uniformly distributed number.
     below = _below(left, math.ceil(right) if left.whole else right)
     up_to = _below(left, math.floor(right) + 1 if left.whole else right)
     inside = _meet(_rest(below), up_to)
@@ -195,7 +195,7 @@ def holds(sign: str, left: Any, right: Any) -> tuple[int, Intervals] | None:
 
 
 def _below(value: Random, limit: float) -> Intervals:
-    """Return the part of a draw for which the evenly drawn number is below a limit."""
+    """Return the part of a draw for which the uniformly distributed number is below a limit."""
     bound = min(max((limit - value.low) / (value.high - value.low), 0.0), 1.0)
     return ((0.0, bound),) if bound > 0 else ()
 
@@ -203,7 +203,7 @@ def _below(value: Random, limit: float) -> Intervals:
 def _combined(
     sign: str, left: tuple[int, Intervals] | None, right: tuple[int, Intervals] | None
 ) -> tuple[int, Intervals] | None:
-    """Join two conditions on the same draw."""
+    """Combine two conditions on the same draw; None if the draws differ."""
     if left is None or right is None or left[0] != right[0]:
         return None
     if sign == "&&":
@@ -212,13 +212,13 @@ def _combined(
 
 
 def _meet(left: Intervals, right: Intervals) -> Intervals:
-    """Return what two parts have in common."""
+    """Return the intersection of two parts."""
     pairs = [(max(a, c), min(b, d)) for a, b in left for c, d in right]
     return tuple((low, high) for low, high in pairs if high - low > _LEAST)
 
 
 def _rest(part: Intervals) -> Intervals:
-    """Return the part of a draw that is not in a part."""
+    """Return the complement of a part."""
     ends = [0.0, *(end for interval in part for end in interval), 1.0]
     return tuple((low, high) for low, high in zip(ends[::2], ends[1::2], strict=True) if high - low > _LEAST)
 
@@ -228,12 +228,12 @@ def _length(part: Intervals) -> float:
 
 
 def _cases(body: Node | None) -> list[tuple[Node | None, list[Node]]] | None:
-    """Return label (None for the default) and statements of each case; None if one cannot be followed."""
+    """Return the label (None for the default) and statements of each case; None if a case cannot be converted."""
     cases = [case for case in named(body) if case.type in {"switch_case", "switch_default"}]
     found: list[tuple[Node | None, list[Node]]] = []
     for count, case in enumerate(cases):
         statements: list[Node] = []
-        # A case without `break` goes on with the statements of the next one.
+        # A case without `break` continues with the statements of the next case.
         for node in [node for each in cases[count:] for node in _body(each)]:
             if node.type == "break_statement":
                 break
@@ -247,7 +247,7 @@ def _cases(body: Node | None) -> list[tuple[Node | None, list[Node]]] | None:
 
 
 def _body(case: Node) -> list[Node]:
-    """Return the statements of a case, without the block around them."""
+    """Return the statements of a case, without the enclosing block."""
     nodes = [node for node in case.children_by_field_name("body") if node.type != "comment"]
     if nodes and nodes[0].type == "statement_block":
         return [*named(nodes[0]), *nodes[1:]]

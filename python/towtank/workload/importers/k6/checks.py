@@ -1,4 +1,4 @@
-"""Tests of `check()` as checks of an answer."""
+"""Converts tests of `check()` to checks of a response."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from towtank.workload.importers.k6.values import Answer, Part
 _EQUAL = frozenset({"===", "=="})
 _UNEQUAL = frozenset({"!==", "!="})
 _OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
-# Statuses below or from a bound on; of a range, the half with the class is used.
+# Checks for statuses below or from a bound on. A range is a conjunction of both; only its upper bound gives a check.
 _CLASSES: dict[tuple[str, int] | None, dict[str, Any]] = {
     ("<", 300): {"status": "2xx"},
     ("<", 400): {"status": ["2xx", "3xx"]},
@@ -23,18 +23,18 @@ _CLASSES: dict[tuple[str, int] | None, dict[str, Any]] = {
 
 
 class NotSayable(Exception):  # noqa: N818 - it is not an error of the program
-    """A test that a workload cannot make; its text says why."""
+    """A test without a counterpart in a workload; the message gives the reason."""
 
 
 class Checks:
-    """Translates the body of a test.
+    """Converts the body of a test.
 
     Parameters
     ----------
     evaluate : callable
-        Value of an expression in the environment of the test.
+        Returns the value of an expression in the scope of the test.
     write : callable
-        Value as a template, or None.
+        Returns a value as a template, or None.
     """
 
     def __init__(self, evaluate: Any, write: Any) -> None:
@@ -47,7 +47,7 @@ class Checks:
         Raises
         ------
         NotSayable
-            If that cannot be; the check is as it was then.
+            If the test has no counterpart; the check is unchanged then.
         """
         if node.type == "parenthesized_expression":
             self.add(named(node)[0], check, negated=negated)
@@ -112,7 +112,7 @@ class Checks:
             raise NotSayable(shown(node))
 
     def _searched(self, node: Node) -> str | None:
-        """Return the text that `r.body.indexOf(text)` searches."""
+        """Return the text that `r.body.indexOf(text)` searches for."""
         function, arguments = node.child_by_field_name("function"), named(node.child_by_field_name("arguments"))
         if node.type != "call_expression" or function is None or len(arguments) != 1:
             return None
@@ -123,7 +123,7 @@ class Checks:
         return text if isinstance(subject, Part) and subject.kind == "body" else None
 
     def _statuses(self, node: Node) -> list[int]:
-        """Return all statuses of `r.status === 200 || r.status === 201`."""
+        """Return the statuses of `r.status === 200 || r.status === 201`."""
         statuses: list[int] = []
         for side in (node.child_by_field_name("left"), node.child_by_field_name("right")):
             trial: dict[str, Any] = {}
@@ -166,7 +166,7 @@ class Checks:
             raise NotSayable(str(error)) from None
 
     def _there(self, node: Node, check: dict[str, Any], *, negated: bool) -> None:
-        """Add a test of a value alone: it exists."""
+        """Add a test of a value without a comparison, which means that the value exists."""
         subject = self.evaluate(node)
         if isinstance(subject, Part) and subject.kind == "json" and not negated:
             merge(check, {"json": {expressions.json_path(subject.path): None}})
@@ -175,7 +175,7 @@ class Checks:
 
 
 def _limit(operator: str, value: Any, *, negated: bool) -> tuple[str, int] | None:
-    """Return a bound of whole numbers as `<` or `>=`; None if it is not one."""
+    """Return a bound of integers as `<` or `>=`; None if the operator is not a bound."""
     sign = _OPPOSITE.get(operator, "") if negated else operator
     if sign not in _OPPOSITE or not isinstance(value, int):
         return None
@@ -183,12 +183,12 @@ def _limit(operator: str, value: Any, *, negated: bool) -> tuple[str, int] | Non
 
 
 def _element(path: str, sign: str, length: int, node: Node) -> str:
-    """Return the path of the element that a list of at least this length has.
+    """Return the path of an element that exists only in lists of at least a given length.
 
     Raises
     ------
     NotSayable
-        If the test wants a list to be short, or exactly so long.
+        If the test requires a maximal or exact length.
     """
     least = {">": length + 1, ">=": length}.get(sign, 1 if sign in _UNEQUAL and length == 0 else 0)
     if least < 1:
@@ -197,7 +197,7 @@ def _element(path: str, sign: str, length: int, node: Node) -> str:
 
 
 def merge(check: dict[str, Any], more: dict[str, Any]) -> None:
-    """Add to a check: lists and mappings grow, an existing status stays."""
+    """Merge into a check: lists and mappings are extended, an existing status is kept."""
     for key, value in more.items():
         if isinstance(value, list) and key != "status":
             check.setdefault(key, []).extend(each for each in value if each not in check.get(key, []))

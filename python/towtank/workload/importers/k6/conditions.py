@@ -1,6 +1,6 @@
-"""Conditions of scripts: chance, the first round of a user, good and failed answers, values that exist.
+"""Conditions in scripts: random choices, the first round of a user, successful responses, existing values.
 
-A condition is evaluated once, as in k6: the requests in it are made once.
+Each condition is evaluated once, as in k6, so that its requests are made once.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from towtank.workload.importers.k6.values import Checked, Environment, Part
 if TYPE_CHECKING:
     from towtank.workload.importers.k6.script import Script
 
-# Values of JavaScript whose truth is that of Python.
+# Types whose truth values are the same in JavaScript and Python.
 _KNOWN = (bool, int, float, str)
 _AGAIN = "k6 tries again in the next round if it failed"
 
 
 class Returned(Exception):  # noqa: N818 - it is not an error of the program
-    """A function of the script returns."""
+    """A function of the script returns a value."""
 
     def __init__(self, value: Any) -> None:
         super().__init__()
@@ -33,7 +33,7 @@ class Returned(Exception):  # noqa: N818 - it is not an error of the program
 
 @dataclass(frozen=True)
 class Condition:
-    """A condition without its `!`, and its value or those of the two sides of its comparison."""
+    """A condition without leading `!`, with its value or the values of the compared sides."""
 
     node: Node
     negated: bool
@@ -44,12 +44,12 @@ class Condition:
 
 
 class Conditions:
-    """Follows `if` statements.
+    """Converts `if` statements.
 
     Parameters
     ----------
     script : Script
-        Follows the statements inside.
+        Script that converts the statements in the branches.
     """
 
     def __init__(self, script: Script) -> None:
@@ -58,7 +58,7 @@ class Conditions:
         self.chances = Chances(script)
 
     def follow(self, node: Node, environment: Environment) -> None:
-        """Follow an `if` statement."""
+        """Convert an `if` statement."""
         if self.by_chance(node, environment, None) is not None:
             return
         condition = self._read(node.child_by_field_name("condition"), environment)
@@ -77,21 +77,22 @@ class Conditions:
             self.script.leave_out(node, why, environment)
 
     def by_chance(self, node: Node, environment: Environment, rest: list[Node] | None) -> bool | None:
-        """Follow an `if` on a random number.
+        """Convert an `if` on a random number.
 
         Parameters
         ----------
         node : Node
-            The statement.
+            Node of the `if` statement.
         environment : Environment
             Values of names.
         rest : list of Node or None
-            Statements behind it up to the end of the function; None in an inner block.
+            Statements that follow in the function; None in an inner block.
 
         Returns
         -------
         bool or None
-            Whether the rest was followed, too; None if the condition is another one.
+            Whether the following statements have been converted as well; None if the condition is not on a random
+            number.
         """
         found = self.chances.of(node.child_by_field_name("condition"), environment)
         return None if found is None else self.chances.follow(node, found, environment, rest)
@@ -116,7 +117,7 @@ class Conditions:
         return Condition(subject, negated, value, left, right, sign)
 
     def _first_round(self, condition: Condition, environment: Environment) -> bool:
-        """Return True if a condition holds in the first round of a user only: `!token`, `__ITER === 0`."""
+        """Return True if a condition holds only in a user's first round, such as `!token` or `__ITER === 0`."""
         if condition.sign:
             left = condition.node.child_by_field_name("left")
             if condition.negated or condition.sign not in EQUAL or left is None:
@@ -132,7 +133,7 @@ class Conditions:
         return name in self.script.kept and holder is self.script.globals.maps[0] and not holder[name]
 
     def _once(self, node: Node, branches: tuple[Node | None, Node | None], environment: Environment) -> None:
-        """Add the steps that a user does in its first round only."""
+        """Add the steps that a user executes in its first round only."""
         consequence, alternative = branches
         outer, self.calls.out = self.calls.out, []
         try:
@@ -142,14 +143,14 @@ class Conditions:
         self.script.once += self.calls.out
         self.calls.out = outer
         why = "is done once by each user, before its rounds"
-        # A variable stays empty if its request failed; the number of the round does not ask for that.
+        # In k6 a variable stays empty if its request failed; the round number does not depend on this.
         asked = text_of(node.child_by_field_name("condition"))
         again = "" if any(name in asked for name in ROUNDS) else f"; {_AGAIN}"
         self.calls.note(node, shown(node), f"{why}{again}")
         self.script.statements(statements_of(alternative), environment)
 
     def _tested(self, node: Node, condition: Condition, environment: Environment) -> bool:
-        """Read a condition on a good answer: a failed step ends the round if the script returns."""
+        """Convert a condition on a successful response: a failed step ends the round if the script returns then."""
         consequence, alternative = node.child_by_field_name("consequence"), node.child_by_field_name("alternative")
         leaves, otherwise = _leaves(consequence), _leaves(alternative)
         if not leaves and alternative is not None and not otherwise:
@@ -173,7 +174,7 @@ class Conditions:
         return True
 
     def _good(self, condition: Condition, environment: Environment, *, negated: bool) -> Checked | None:
-        """Return the requests whose answers a condition tests; a comparison becomes a check of the request."""
+        """Return the requests whose responses a condition tests; a comparison is added to the request's check."""
         if isinstance(condition.value, Checked):
             return condition.value
         sides = [condition.left, condition.right]
@@ -198,7 +199,7 @@ class Conditions:
     def _filled(
         self, value: Part, negated: bool, consequence: Node | None, alternative: Node | None, environment: Environment
     ) -> None:
-        """Read a condition on a value of an answer: its absence must not fail the request."""
+        """Convert a condition on a value in a response, whose absence must not fail the request."""
         place = self.calls.writer.extracted(value)
         if place is None:
             return
@@ -220,13 +221,13 @@ def id_of(node: Node | None) -> int:
 
 
 def _leaves(node: Node | None) -> bool:
-    """Return True if a branch ends the function or the round."""
+    """Return True if a branch ends its function or the round."""
     statements = statements_of(node)
     return bool(statements) and (statements[-1].type == "return_statement" or throws(statements[-1]))
 
 
 def _does_something(statements: list[Node]) -> bool:
-    """Return True if a branch that leaves does more than leave and print."""
+    """Return True if a branch that ends the round does more than return and print."""
     if any(not text_of(node).startswith("console.") for node in statements[:-1]):
         return True
     returned = named(statements[-1]) if statements and statements[-1].type == "return_statement" else []

@@ -1,4 +1,4 @@
-"""Values of expressions of a script, as far as they are known before the run."""
+"""Evaluates expressions of a script, as far as they are known before the run."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from towtank.workload.importers.k6.values import (
     Writer,
 )
 
-# Greatest length of texts and lists: joined with themselves they double with each line. [character], [1]
+# Largest length of texts and lists: self-concatenation doubles them with each line. [character], [1]
 TEXT_AT_MOST = 1_000_000
 ITEMS_AT_MOST = 100_000
 _LONG = f"is longer than {TEXT_AT_MOST} characters"
@@ -43,7 +43,7 @@ _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     **{"===": operator.eq, "==": operator.eq, "!==": operator.ne, "!=": operator.ne},
     **{"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge},
 }
-# Known names of scripts, unless the script defines them.
+# Predefined names, unless the script defines them.
 GLOBALS = (
     "Math",
     "JSON",
@@ -59,7 +59,7 @@ GLOBALS = (
     "Boolean",
     "encodeURIComponent",
 )
-# Numbers of users and rounds in k6: the place of a template, and the difference in counting.
+# Numbers of users and rounds in k6: the place in templates, and the difference in counting.
 _OF_USER = ("${user.number}", "counts users from 0, k6 from 1")
 _OF_ROUND = ("${iteration}", "counts the transactions of a user from 1, k6 its rounds from 0")
 _OF_ALL = ("${iteration}", "counts the transactions of one user from 1, k6 the rounds of all users from 0")
@@ -78,18 +78,18 @@ _PARTS = {"body": "body", "headers": "headers", "status": "status", "timings": "
 
 
 class Expressions:
-    """Evaluates expressions.
+    """Evaluates the expressions of a script.
 
     Parameters
     ----------
     writer : Writer
-        Makes texts and extractions.
+        Converts values to templates, and adds extractions.
     call : callable
-        Value of a call; it may add steps.
+        Returns the value of a call, and may add steps.
     draw : callable
-        Value of an element of data chosen at the run; it adds a step.
+        Returns a list element chosen at run time, and adds a draw.
     ends : callable
-        Makes requests end the round if they fail.
+        Lets failing requests end the round.
     """
 
     def __init__(
@@ -143,7 +143,7 @@ class Expressions:
         return whole
 
     def joined(self, left: Any, right: Any) -> Any:
-        """Join two values as texts."""
+        """Concatenate two values as texts."""
         for side in (left, right):
             if isinstance(side, Unknown):
                 return side
@@ -155,7 +155,7 @@ class Expressions:
         return self._together(left, right)
 
     def _together(self, left: Any, right: Any) -> Any:
-        """Join two values that are known, or are known to the run."""
+        """Concatenate two values that are known now or at run time."""
         if isinstance(left, str) and isinstance(right, str):
             return left + right
         first, second = self.writer.text(left) or "", self.writer.text(right) or ""
@@ -253,7 +253,7 @@ class Expressions:
         return holder if isinstance(holder, Unknown) else Unknown(f"{shown(node)} is not understood")
 
     def _execution(self, name: str, node: Node) -> Text:
-        """Return the number of the user or of its round."""
+        """Return the template for the number of the user or of its round, and note the difference in counting."""
         place, counts = _EXECUTION[name]
         self.writer.draft.notes.add(_place(node), name, f"{place} {counts}")
         return Text(place)
@@ -295,7 +295,7 @@ class Expressions:
         return self.combined(sign, left, self.value(node.child_by_field_name("right"), environment), node)
 
     def _both(self, left: Any, node: Node, environment: Environment) -> Any:
-        """Evaluate `left && right`; the right side only if the left side holds."""
+        """Evaluate `left && right`; the right side is evaluated only if the left side is true."""
         right = node.child_by_field_name("right")
         if isinstance(left, Checked):
             other = self.value(right, environment)
@@ -335,7 +335,7 @@ class Expressions:
         return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 else value
 
     def _otherwise(self, left: Any, right: Node | None, environment: Environment) -> Any:
-        """Evaluate `__ENV.NAME || 'value'` as a parameter with this value."""
+        """Evaluate `__ENV.NAME || 'value'` as a parameter with this default."""
         if isinstance(left, Checked):
             if throws(right):
                 self.ends(left, right, thrown=True)
@@ -350,7 +350,7 @@ class Expressions:
         return (left or self.value(right, environment)) if known else left
 
     def _default(self, name: str, value: Any, node: Node | None) -> None:
-        """Give a parameter its value; the first value counts for the whole script."""
+        """Set the default of a parameter; the first default applies to the whole script."""
         parameters = self.writer.draft.parameters
         if isinstance(value, str | int | float) and parameters.get(name) == "change-me":
             parameters[name] = value
@@ -377,12 +377,12 @@ class Expressions:
 
 
 def _place(node: Node) -> tuple[int, int]:
-    """Return line and column of a node."""
+    """Return the line and column of a node."""
     return node.start_point[0] + 1, node.start_point[1] + 1
 
 
 def _random(sign: str, left: Any, right: Any) -> Random | Unknown | None:
-    """Add a known number to a random number, or multiply it; None if that is not possible."""
+    """Add a known number to a random number, or multiply them; None if the operation is not supported."""
     if isinstance(right, Random) and isinstance(left, int | float) and sign in {"+", "*"}:
         left, right = right, left
     if not isinstance(left, Random) or not isinstance(right, int | float):

@@ -1,4 +1,4 @@
-"""Functions of JavaScript and k6 whose values are known before the run."""
+"""Functions of JavaScript and k6 that are evaluated before the run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tree_sitter import Node
 from towtank.workload.importers.k6.syntax import shown
 from towtank.workload.importers.k6.values import Random, Unknown
 
-# Functions of JavaScript from numbers to numbers: halves are rounded up.
+# Numeric functions of JavaScript; `Math.round` rounds halves up.
 OF_NUMBERS: dict[str, Callable[[float], float]] = {
     **dict.fromkeys(("Number", "parseFloat"), lambda number: number),
     **dict.fromkeys(("parseInt", "Math.trunc"), int),
@@ -23,7 +23,7 @@ OF_NUMBERS: dict[str, Callable[[float], float]] = {
 
 
 def base64_of(text: str, variant: Any) -> str | None:
-    """Encode a text in the variant of base64 that k6 names; return None for any other."""
+    """Encode a text in a base64 variant of k6; None for an unknown variant."""
     if variant not in {"std", "rawstd", "url", "rawurl"}:
         return None
     encode = base64.urlsafe_b64encode if variant.endswith("url") else base64.b64encode
@@ -32,14 +32,14 @@ def base64_of(text: str, variant: Any) -> str | None:
 
 
 def of_number(name: str, value: float | Random, node: Node) -> Any:
-    """Apply a function of JavaScript to a number."""
+    """Apply a numeric function of JavaScript to a number."""
     if isinstance(value, Random):
         below = value.low < 0
         if name in {"Number", "parseFloat", "Math.abs"} and not (below and name == "Math.abs"):
             return value
         if value.whole and name != "Math.abs":
             return value
-        # Distances from the floor, as no number that is drawn is whole; to truncate is to round down from 0 on.
+        # Offsets before flooring: a random number is almost never an integer, and truncation floors numbers from 0 on.
         more = {"Math.floor": 0.0, "Math.ceil": 1.0, "Math.round": 0.5}.get(name, None if below else 0.0)
         if more is None:
             return Unknown(f"{shown(node)} has no counterpart in a workload")

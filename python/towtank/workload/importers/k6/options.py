@@ -1,4 +1,4 @@
-"""Options of scripts: users and stages for the load of a study, thresholds as objectives."""
+"""Reads the options of scripts: users and stages for the load of a study, thresholds as objectives."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Place = tuple[int, int]
 
 @dataclass(frozen=True)
 class Scenario:
-    """Users who run one function."""
+    """Users who execute one function of the script."""
 
     name: str
     function: str
@@ -33,18 +33,18 @@ class Scenario:
 def read_options(
     options: dict[str, Any], place: Place, draft: Draft, places: dict[tuple[str, ...], Place]
 ) -> list[Scenario]:
-    """Return the scenarios of a script; its load and objectives become findings.
+    """Return the scenarios of a script; load and objectives are added to the findings.
 
     Parameters
     ----------
     options : dict
-        The exported `options`.
+        Value of the exported `options`.
     place : (int, int)
-        Their place, for notes.
+        Position of the options, for notes.
     draft : Draft
-        Draft, to which findings and notes are added.
+        Draft that receives findings and notes.
     places : dict of tuple to (int, int)
-        Place of each key of the options, by its path.
+        Position of each key of the options, by path.
     """
     ledger = Ledger(draft.notes, OPTIONS, strict=False)
     scenarios: list[Scenario] = []
@@ -80,7 +80,7 @@ def read_options(
 def _scenario(
     name: str, scenario: dict[str, Any], at: Place, ledger: Ledger, places: dict[tuple[str, ...], Place]
 ) -> None:
-    """Account for the keys of a scenario; note differences from a group that runs all the time."""
+    """Account for the keys of a scenario; note differences from a group that runs during the whole load."""
     kind = str(scenario.get("executor", "scenario"))
     for key, value in scenario.items():
         ledger.settle(kind if kind in OPTIONS else "scenario", key, json_text(value), places.get((key,), at))
@@ -93,11 +93,11 @@ def _scenario(
 
 
 def _defaults(options: dict[str, Any], place: Place, draft: Draft) -> None:
-    """Note defaults of k6 that differ from the behaviour of a workload."""
+    """Set k6's defaults in the draft; note defaults without a counterpart."""
     if options.get("maxRedirects") != 0:
         why = "k6 follows up to 10; here they are not followed: add the next request as a step"
         draft.notes.add(place, "redirects", why)
-    # Default time limit of an answer: Params.timeout of k6.
+    # Default timeout of a response in k6 (Params.timeout).
     draft.defaults["timeout"] = "60 s"
     if options.get("noConnectionReuse") is True:
         draft.defaults["connections"] = "new_each_time"
@@ -106,7 +106,7 @@ def _defaults(options: dict[str, Any], place: Place, draft: Draft) -> None:
 
 
 def _rate(load: dict[str, Any]) -> float:
-    """Return the largest number of iterations per second of a scenario; 0 if users set the pace. [1/s]"""
+    """Return the highest iteration rate of a scenario; 0 if the users set the pace. [1/s]"""
     if not str(load["executor"]).endswith("arrival-rate"):
         return 0.0
     targets = [stage["target"] for stage in load.get("stages", []) if isinstance(stage["target"], int | float)]
@@ -115,7 +115,7 @@ def _rate(load: dict[str, Any]) -> float:
 
 
 def _load(scenario: dict[str, Any]) -> dict[str, Any]:
-    """Return the load of a scenario; times in seconds."""
+    """Return the load of a scenario, with times in seconds."""
     load: dict[str, Any] = {"executor": scenario.get("executor", "")}
     for key in ("vus", "startVUs", "iterations", "rate", "startRate", "preAllocatedVUs", "maxVUs"):
         if isinstance(scenario.get(key), int | float):
@@ -135,7 +135,7 @@ def _load(scenario: dict[str, Any]) -> dict[str, Any]:
 
 
 def _size(load: dict[str, Any]) -> float:
-    """Return the largest size of a scenario, for its share of the users."""
+    """Return the largest number of users in a scenario, which determines its share of all users."""
     if str(load["executor"]).endswith("arrival-rate"):
         return float(max(load.get("maxVUs", 0), load.get("preAllocatedVUs", 0), 1))
     targets = [stage["target"] for stage in load.get("stages", []) if isinstance(stage["target"], int | float)]
@@ -151,7 +151,7 @@ def _stages(options: dict[str, Any], place: Place, ledger: Ledger) -> None:
 
 
 def _thresholds(thresholds: Any, place: Place, draft: Draft, ledger: Ledger) -> None:
-    """Convert thresholds into objectives of a study, as far as possible."""
+    """Convert thresholds to objectives of a study, as far as possible."""
     objectives: list[str] = []
     for metric, limits in thresholds.items() if isinstance(thresholds, dict) else ():
         for limit in limits if isinstance(limits, list) else [limits]:

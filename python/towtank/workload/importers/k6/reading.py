@@ -1,7 +1,7 @@
-"""Scripts of k6, as far as they can be read without running them; the rest is noted, line by line.
+"""Reads k6 scripts, as far as possible without running them; everything else is noted, line by line.
 
-`syntax` reads JavaScript with tree-sitter, `expressions` and `calls` find the values of expressions, `script` follows
-the statements, `options` reads the options.
+`syntax` parses JavaScript with tree-sitter, `expressions` and `calls` evaluate expressions, `script` converts
+statements, and `options` reads the options.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from towtank.workload.importers.k6.options import Scenario, read_options
 from towtank.workload.importers.k6.script import Script
 from towtank.workload.importers.k6.syntax import Source, named, text_of
 
-# Variables in templates, and those that a condition reads.
+# Variables read by templates, and variables read by conditions.
 _READ = re.compile(r"\$\{(\w+)[|}]")
 _ASKED = re.compile(r'"if": \{"\w+": "(\w+)"')
 
 
 def read(path: Path, options: Options) -> Draft:
-    """Read a script."""
+    """Read a script into a draft."""
     del options  # files that a script names are not sent
     source = Source(path)
     draft = Draft(str(path), "k6", identifier(path.stem, "script"), f"Script {path.name}")
@@ -43,7 +43,7 @@ def _read(draft: Draft, source: Source) -> None:
     place = _place_of_options(source)
     options = found if isinstance(found, dict) else {}
     scenarios = read_options(options, place, draft, _places(source))
-    # k6 empties the cookie jar of a user before every iteration, unless the options say otherwise.
+    # k6 clears a user's cookies before every iteration, unless the options disable this.
     cookies = {} if options.get("noCookiesReset") is True else {"cookies": {"kept": "per_round"}}
     made: dict[str, str] = {}
     once: dict[str, list[str]] = {}
@@ -79,7 +79,7 @@ def _read(draft: Draft, source: Source) -> None:
 
 
 def _say_of_values(draft: Draft) -> None:
-    """Note the values of failed answers, if the round goes on after them."""
+    """Note that values extracted from failed responses differ from k6, if rounds continue after failures."""
     steps = [step for transaction in draft.transactions.values() for step in _requests(transaction)]
     if any(step.get("extract") and step.get("on_failure") == "go_on" for step in steps):
         why = (
@@ -90,7 +90,7 @@ def _say_of_values(draft: Draft) -> None:
 
 
 def _pace(scenario: Scenario, draft: Draft) -> dict[str, str]:
-    """Return the pace of the users of a scenario: arrival rates become a pacing, as a closed load has no arrivals."""
+    """Return the pace of a scenario's users; an arrival rate becomes a pacing, as a closed load has no arrivals."""
     if scenario.rate <= 0:
         return {"think": "0 s"}
     pacing = seconds(scenario.users / scenario.rate)
@@ -103,7 +103,7 @@ def _pace(scenario: Scenario, draft: Draft) -> dict[str, str]:
 
 
 def _places(source: Source) -> dict[tuple[str, ...], tuple[int, int]]:
-    """Return the place of each key of the exported options, by its path."""
+    """Return the position of each key of the exported options, by path."""
     found: dict[tuple[str, ...], tuple[int, int]] = {}
     waiting: list[tuple[tuple[str, ...], Node]] = []
     for node in source.root.named_children:
@@ -124,7 +124,7 @@ def _places(source: Source) -> dict[tuple[str, ...], tuple[int, int]]:
 
 
 def _place_of_options(source: Source) -> tuple[int, int]:
-    """Return the place of the exported options; the beginning of the file without them."""
+    """Return the position of the exported options; without options, the beginning of the file."""
     for node in source.root.named_children:
         if node.type == "export_statement" and b"options" in (node.text or b"")[:40]:
             return source.place(node)
@@ -132,7 +132,7 @@ def _place_of_options(source: Source) -> tuple[int, int]:
 
 
 def _tidy(draft: Draft) -> None:
-    """Name targets in steps only if there are several; remove values that nothing reads."""
+    """Remove the target from steps if there is only one; remove parameters, pools and extractions that are not used."""
     steps = [step for transaction in draft.transactions.values() for step in transaction]
     if len(draft.targets) <= 1:
         for step in _requests(steps):
@@ -152,7 +152,7 @@ def _tidy(draft: Draft) -> None:
 
 
 def _requests(steps: list[Step]) -> list[Step]:
-    """Return all requests of steps, including those inside them."""
+    """Return the requests of steps, including those within them."""
     found: list[Step] = []
     for step in steps:
         found += [step] if method_of(step) else []

@@ -1,4 +1,4 @@
-"""Requests of scripts: URL, body and parameters of `http.get` and the other methods."""
+"""Converts requests of scripts: URL, body and parameters of `http.get` and the other methods."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ Place = tuple[int, int]
 
 
 class Requests:
-    """Makes requests.
+    """Converts the requests of a script to steps.
 
     Parameters
     ----------
     draft : Draft
-        Draft, to which targets and notes are added.
+        Draft that receives targets and notes.
     writer : Writer
-        Makes texts of values.
+        Converts values to templates.
     """
 
     def __init__(self, draft: Draft, writer: Writer) -> None:
@@ -40,7 +40,7 @@ class Requests:
         self.ledger = Ledger(draft.notes, OPTIONS, strict=False)
 
     def call(self, name: str, arguments: list[Any], place: Place) -> Step | None:
-        """Return the request of `http.NAME(...)`; None if it cannot be made, which is noted."""
+        """Return the request for `http.NAME(...)`; None, with a note, if it cannot be converted."""
         if name == "request":
             method, rest = arguments[0] if arguments else None, arguments[1:]
             if not isinstance(method, str):
@@ -55,7 +55,7 @@ class Requests:
         return self.make(method.upper(), url, body, rest[at] if len(rest) > at else None, place)
 
     def make(self, method: str, url: Any, body: Any, params: Any, place: Place) -> Step | None:
-        """Return one request; None if it cannot be made, which is noted."""
+        """Return one request; None, with a note, if it cannot be converted."""
         text = self.writer.text(url)
         if text is None or method not in METHODS:
             why = url.why if isinstance(url, Unknown) else f"its URL or its method {method[:20]!r} cannot be written"
@@ -108,7 +108,7 @@ class Requests:
         return {**{name: templates[name] for name in carried.headers}, **login}
 
     def _cookies(self, cookies: Any, headers: dict[str, str], place: Place) -> None:
-        """Add the cookies of the request to its header Cookie: k6 sends them beside those of the jar."""
+        """Add the cookies of a request to its Cookie header: k6 sends them in addition to those of the jar."""
         if cookies is None:
             return
         if not isinstance(cookies, dict):
@@ -125,13 +125,13 @@ class Requests:
             if not (isinstance(entry, dict) and entry.get("replace") is True):
                 why = "replaces a cookie of the same name from the server; k6 sends both"
                 self.draft.notes.add(place, what, why)
-            # Go's net/http quotes values with a space or a comma.
+            # Go's net/http quotes values that contain a space or a comma.
             pairs.append(f'{name}="{text}"' if re.search("[ ,]", _PLACE.sub("", text)) else f"{name}={text}")
         if pairs:
             headers[given] = "; ".join(pairs)
 
     def _body(self, body: Any, headers: dict[str, str], place: Place) -> dict[str, Any]:
-        """Return the keys of the body; remove the header Content-Type if the key implies it."""
+        """Return the request keys for the body; remove the Content-Type header if the key implies it."""
         if body is None:
             return {}
         given = next((name for name in headers if name.lower() == "content-type"), None)
@@ -163,7 +163,7 @@ class Requests:
         return keys
 
     def _known(self, value: Any, name: str, place: Place) -> Any:
-        """Return a body with placeholders for single values that are not known."""
+        """Return a body in which single unknown values are replaced by placeholders."""
         if isinstance(value, dict):
             return {key: self._known(inner, key, place) for key, inner in value.items()}
         if isinstance(value, list):
@@ -188,7 +188,7 @@ class Requests:
         return {"json": written[0]}
 
     def _fields(self, fields: dict[str, Any], headers: dict[str, str], place: Place) -> dict[str, Any] | None:
-        """Return a form, whose fields k6 sends in the order of their names; with a file in it, a multipart body."""
+        """Return a form, with fields sorted by name as in k6; with a file, a multipart body."""
         pairs = [
             (name, each)
             for name, value in sorted(fields.items())
@@ -209,7 +209,7 @@ class Requests:
         return {"body": "&".join(f"{quote(name, safe='')}={encoded(text)}" for name, text in texts)}
 
     def _multipart(self, pairs: list[tuple[str, Any]], place: Place) -> dict[str, Any] | None:
-        """Return a multipart body: fields first, then files; several values of a name are several parts."""
+        """Return a multipart body: first fields, then files; several values of a name become several parts."""
         parts: list[tuple[str, Any]] = []
         for name, value in sorted(pairs, key=lambda pair: isinstance(pair[1], File)):
             part: Any = self._file(value, place) if isinstance(value, File) else self._field(value)
@@ -219,21 +219,21 @@ class Requests:
         return {"multipart": parts_of(parts)}
 
     def _file(self, file: File, place: Place) -> dict[str, Any]:
-        """Return the part of a file."""
+        """Return the part for a file, with generated content."""
         why = "its content is made up: 10 KiB; name the file in the workload to send it"
         self.draft.notes.add(place, f"file {file.path}", why)
         return {"generated": {"size": "10 KiB"}, "filename": literal(file.path.rpartition("/")[2] or "file")}
 
     def _field(self, value: Any) -> str | None:
-        """Return a field of a form as k6 writes it: None is `<nil>` of Go."""
+        """Return a form field as k6 writes it; None becomes `<nil>`, as in Go."""
         return "<nil>" if value is None else self.writer.text(value)
 
     def _name(self, params: dict[str, Any], place: Place) -> str | None:
-        """Return the tag `name`, by which k6 groups requests; note other tags and options."""
+        """Return the tag `name`, by which k6 groups requests; account for all parameters."""
         tags = params.get("tags")
         name = tags.get("name") if isinstance(tags, dict) else None
         for key, value in params.items():
-            # Without a callback k6 calls no answer a failure; of other parameters null is their default.
+            # A null callback means that k6 counts no response as failed; for other parameters null is the default.
             text = "null" if key == "responseCallback" and value is None else json_text(value)
             self.ledger.settle("params", key, text, place)
         return name if isinstance(name, str) and name else None
@@ -251,7 +251,7 @@ class Requests:
 
 
 def _path_and_query(template: str) -> tuple[str, dict[str, str]]:
-    """Return the path, and its query as a mapping; in the path if that is not possible."""
+    """Return the path and the query as a mapping; a query that a mapping cannot represent stays in the path."""
     found = _PATH.fullmatch(template)
     assert found is not None  # the expression matches any text
     path = _each(found[1], lambda text: quote(text, safe=_SAFE))
@@ -266,7 +266,7 @@ def _path_and_query(template: str) -> tuple[str, dict[str, str]]:
 
 
 def _survives(template: str) -> bool:
-    """Return True if the texts of a template of a query survive decoding."""
+    """Return True if the texts of a query template survive decoding."""
     return survives(texts_of(template), in_query=True)
 
 
@@ -275,19 +275,19 @@ def _decoded(text: str) -> str:
 
 
 def _as_written(key: str, sign: str, value: str) -> str:
-    """Return a pair of a query as written; values of the run are encoded, as those of a mapping are."""
+    """Return a pair of a query as written; values known at run time are encoded by the engine."""
     return f"{_each(key, lambda text: quote(text, safe=_SAFE))}{sign}{encoded(value, QUERY_SAFE)}"
 
 
 def _numbers(value: Any) -> bool:
-    """Return True if a JSON value may contain a number that only the run knows."""
+    """Return True if a JSON value may contain a number that is known only at run time."""
     if isinstance(value, dict | list):
         return any(_numbers(each) for each in (value.values() if isinstance(value, dict) else value))
     return isinstance(value, Random | Part) or value == Text("${now.ms}")
 
 
 def json_text(value: Any) -> str:
-    """Return a value as a note shows it; empty if it is null."""
+    """Return a value as JSON for notes; empty for null."""
     try:
         return "" if value is None else json.dumps(value)
     except TypeError:
@@ -295,7 +295,7 @@ def json_text(value: Any) -> str:
 
 
 def duration(value: Any) -> float | None:
-    """Parse a duration of k6, `1m30s`; None if it is not one. [s]
+    """Parse a k6 duration such as `1m30s`; None if the value is not a duration. [s]
 
     Examples
     --------
@@ -309,5 +309,5 @@ def duration(value: Any) -> float | None:
 
 
 def _each(template: str, change: Any) -> str:
-    """Apply a function to the texts of a template, not to its places."""
+    """Apply a function to the texts of a template, but not to its places."""
     return "".join(piece if piece.startswith("${") else change(piece) for piece in _PLACE.split(template))

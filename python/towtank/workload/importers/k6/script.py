@@ -1,4 +1,4 @@
-"""Statements of scripts as steps, with their order, loops and conditions."""
+"""Converts the statements of a script to steps: sequence, loops and conditions."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from towtank.workload.importers.k6.conditions import Conditions, Returned
 from towtank.workload.importers.k6.syntax import Source, named, shown, text_of
 from towtank.workload.importers.k6.values import Environment, Function, Namespace, Part, Unknown
 
-# Most elements of a list for which a loop is unrolled. [1]
+# Largest number of list elements for which a loop is unrolled. [1]
 _ELEMENTS_AT_MOST = 100
-# Most steps of one script; unrolled loops inside others could make any number. [1]
+# Largest number of steps of a script: nested unrolled loops could create any number. [1]
 _STEPS_AT_MOST = 20_000
 _IGNORED = frozenset({"comment", "empty_statement", "import_statement", "hash_bang_line", "debugger_statement"})
-# Modules whose functions are known, and the prefixes of their names.
+# Modules with supported functions, and the prefixes of these functions.
 _MODULES = {
     **{"k6": "k6", "k6/data": "k6", "k6/http": "http", "k6/encoding": "encoding"},
     **{"k6/crypto": "crypto", "k6/execution": "exec", "k6/metrics": "metrics"},
@@ -27,14 +27,14 @@ _MODULES = {
 
 
 class Script:
-    """Follows the statements of a script without running it.
+    """Converts the statements of a script without running it.
 
     Parameters
     ----------
     draft : Draft
-        Draft, to which data and notes are added.
+        Draft that receives data and notes.
     source : Source
-        The script.
+        Script to convert.
     """
 
     def __init__(self, draft: Draft, source: Source) -> None:
@@ -44,7 +44,7 @@ class Script:
         self.calls.body = self._body
         self.globals: Environment = ChainMap()
         self.exported: dict[str, Function] = {}
-        # Steps of the first round of a user, and the variables that outlive a round.
+        # Steps of a user's first round, and variables that keep their values between rounds.
         self.once: list[Step] = []
         self.kept: frozenset[str] = frozenset()
         self.conditions = Conditions(self)
@@ -64,7 +64,7 @@ class Script:
         }
 
     def top(self) -> None:
-        """Read everything outside of functions: imports, constants, data, functions."""
+        """Read the statements outside of functions: imports, constants, data, functions."""
         statements = named(self.source.root)
         # Functions may be called before their definition.
         for node in statements:
@@ -82,7 +82,7 @@ class Script:
         )
 
     def steps(self, function: Function) -> list[Step]:
-        """Return the steps of a function that users do."""
+        """Return the steps of a function that users execute."""
         self.calls.out, self.calls.pages, self.once = [], [], []
         before = dict(self.globals.maps[0])
         self.calls.writer.variables.clear()
@@ -111,7 +111,7 @@ class Script:
             self.calls.note(node, f"module {module}", "is not read: what comes from it is not known")
 
     def _body(self, node: Node, environment: Environment) -> Any:
-        """Return the value of the return statement that a function's body reaches."""
+        """Return the value of the first return statement that a function's body reaches."""
         try:
             self.statements(named(node), environment, whole=True)
         except Returned as returned:
@@ -122,9 +122,10 @@ class Script:
         raise Returned(self.calls.value(named(node)[0], environment) if named(node) else None)
 
     def statements(self, nodes: list[Node], environment: Environment, *, whole: bool = False) -> None:
-        """Follow statements; statements that are not understood are noted and left out.
+        """Convert statements; statements that are not supported are noted and left out.
 
-        With `whole`, they are all statements of a function, so that a `return` by chance leaves out those behind it.
+        With `whole`, the statements are a whole function body, so that a `return` by chance skips the statements after
+        it.
         """
         for count, node in enumerate(nodes, 1):
             if node.type in _IGNORED:
@@ -144,7 +145,7 @@ class Script:
                 kind(node, environment)
 
     def leave_out(self, node: Node, why: str, environment: Environment) -> None:
-        """Note a part that is left out; variables that it would have set are unknown after it."""
+        """Note a part that is left out; variables that it would have set become unknown."""
         self.calls.note(node, shown(node), why)
         waiting = [node]
         while waiting:
@@ -166,7 +167,7 @@ class Script:
             if left is not None and left.type in {"identifier", "object_pattern"}:
                 scope = next((scope for scope in environment.maps if text_of(left) in scope), environment.maps[0])
                 self._assign(left, right, environment, inner)
-                # An assignment sets the name in the scope of its declaration.
+                # An assignment sets the name in the scope where it was declared.
                 if left.type == "identifier":
                     scope[text_of(left)] = environment.maps[0][text_of(left)]
                     if scope is not environment.maps[0]:
@@ -224,15 +225,15 @@ class Script:
                     self.exported[name] = environment[name]
 
     def inside(self, node: Node | None, environment: Environment) -> list[Step]:
-        """Return the steps of a block inside another step."""
+        """Return the steps of a block within another step."""
         return self.part(statements_of(node), environment, place=node)
 
     def part(
         self, statements: list[Node], environment: Environment, *, leaves: bool = False, place: Node | None = None
     ) -> list[Step]:
-        """Return the steps of statements inside another step; with `leaves`, nothing is done after a `return` of them.
+        """Return the steps of statements within another step; with `leaves`, a `return` ends them without a note.
 
-        The block is the `place` of notes; without one, the first statement is.
+        Notes refer to the block `place`, or else to the first statement.
         """
         outer, self.calls.out = self.calls.out, []
         grouped, self.calls.inside_group = self.calls.inside_group, True
@@ -252,7 +253,7 @@ class Script:
         return steps
 
     def _for(self, node: Node, environment: Environment) -> None:
-        """Follow a loop with a counter."""
+        """Convert a loop with a counter."""
         declarators = named(node.child_by_field_name("initializer"))
         condition = node.child_by_field_name("condition")
         condition = (
@@ -291,7 +292,7 @@ class Script:
             self.calls.out.append({"loop": min(times, ROUNDS_AT_MOST), "steps": steps})
 
     def _for_of(self, node: Node, environment: Environment) -> None:
-        """Unroll a loop over a list that is known."""
+        """Unroll a loop over a known list."""
         items = self.calls.value(node.child_by_field_name("right"), environment)
         left = node.child_by_field_name("left")
         if text_of(node.child_by_field_name("operator")) != "of" or not isinstance(items, list) or left is None:
@@ -315,7 +316,7 @@ class Script:
 
 
 def _reads(node: Node | None, name: str) -> bool:
-    """Return True if a part of the script names a variable."""
+    """Return True if a part of the script reads a variable."""
     waiting = [node] if node is not None else []
     while waiting:
         each = waiting.pop()

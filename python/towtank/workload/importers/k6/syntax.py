@@ -1,4 +1,4 @@
-"""JavaScript as parsed by tree-sitter: places, faults, and literals."""
+"""Parses JavaScript with tree-sitter: positions, syntax faults and literals."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from towtank.errors import Fault, StudyError
 from towtank.workload.importers.textfile import read_text
 
 _BYTES_AT_MOST = 10_000_000
-# Most faults reported per file: the first ones cause most of the later ones. [1]
+# Largest number of faults reported per file: the first faults cause most of the later ones. [1]
 _FAULTS_AT_MOST = 10
 _ESCAPE = re.compile(r"\\(?:u\{([0-9a-fA-F]{1,6})\}|u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(\r\n|.|\n))", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "0": "\0", "\n": "", "\r\n": ""}
 
 
 class Source:
-    """A script as read.
+    """A parsed script.
 
     Parameters
     ----------
     path : Path
-        The file.
+        Path of the script.
 
     Raises
     ------
     StudyError
-        If it cannot be read or is not JavaScript.
+        If the file cannot be read or is not JavaScript.
     """
 
     def __init__(self, path: Path) -> None:
@@ -48,7 +48,7 @@ class Source:
             raise StudyError(faults[:_FAULTS_AT_MOST])
 
     def place(self, node: Node) -> tuple[int, int]:
-        """Return line and column, from 1, the column in characters."""
+        """Return the line and column of a node, both from 1, the column in characters."""
         row, column = node.start_point
         return row + 1, len(self.lines[row][:column].decode("utf-8", "replace")) + 1
 
@@ -58,7 +58,7 @@ class Source:
 
 
 def _errors(node: Node) -> Iterator[Node]:
-    """Yield the parts that could not be parsed, outermost first; without recursion, as files may be nested deeply."""
+    """Yield the parts with syntax errors, outermost first; iteratively, because files may be deeply nested."""
     waiting = [node]
     while waiting:
         each = waiting.pop()
@@ -74,24 +74,24 @@ def text_of(node: Node | None) -> str:
 
 
 def throws(node: Node | None) -> bool:
-    """Return True if a statement or an expression ends the round: `throw`, `fail()`, `exec.test.abort()`."""
+    """Return True if a statement or expression ends the round: `throw`, `fail()` or `exec.test.abort()`."""
     ends = node is not None and node.type == "throw_statement"
     return ends or re.match(r"(\w+\.)?(fail|test\.abort)\(", text_of(node)) is not None
 
 
 def shown(node: Node) -> str:
-    """Return a node as a note shows it: one line, shortened."""
+    """Return the text of a node for notes, on one line and shortened."""
     text = " ".join(text_of(node).split())
     return text if len(text) <= 70 else f"{text[:67]}..."
 
 
 def named(node: Node | None) -> list[Node]:
-    """Return the named children without comments."""
+    """Return the named children of a node, without comments."""
     return [child for child in node.named_children if child.type != "comment"] if node is not None else []
 
 
 def unescaped(text: str) -> str:
-    """Return the text of a string or template with its escapes resolved."""
+    """Resolve the escapes in the text of a string or template."""
 
     def value(match: re.Match[str]) -> str:
         code = match.group(1) or match.group(2) or match.group(3)
@@ -104,7 +104,7 @@ def unescaped(text: str) -> str:
 
 
 def number_of(text: str) -> int | float | None:
-    """Parse a number of JavaScript; None if it is not one, or too large for a float."""
+    """Parse a JavaScript number; None if the text is not a number or too large for a float."""
     text = text.replace("_", "").lower().rstrip("n")
     try:
         if text[:2] in {"0x", "0o", "0b"}:
@@ -127,11 +127,11 @@ def json_of(text: str) -> object:
 
 EQUAL = frozenset({"==", "==="})
 ROUNDS = frozenset({"__ITER", "exec.vu.iterationInScenario", "exec.vu.iterationInInstance"})
-"""Names of the number of a round."""
+"""Names for the number of a user's round."""
 
 
 def is_first_round(comparison: Node) -> bool:
-    """Return True if a comparison asks for the first round by its number (`__ITER === 0`), which needs no value."""
+    """Return True if a comparison tests for the first round by number (`__ITER === 0`), which needs no value."""
     left, right = (comparison.child_by_field_name(side) for side in ("left", "right"))
     sign = comparison.child_by_field_name("operator")
     if left is None or right is None or text_of(sign) not in EQUAL:

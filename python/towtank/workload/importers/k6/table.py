@@ -1,6 +1,6 @@
-"""Fate of each option of k6: of the test, of its scenarios, of requests.
+"""Fate of each option of k6: options of tests, scenarios and requests.
 
-Names are those of the type definitions of k6, as `scripts/import-keys` lists them; defaults are k6's own.
+Names are those of k6's type definitions, as listed by `scripts/import-keys`; defaults are those of k6.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from towtank.workload.importers.accounting import Fate, Key, Table, carried, har
 
 
 def _left_out(*names: str) -> dict[str, Key]:
-    """Declare functions without a counterpart; everything that needs their values is left out with them."""
+    """Declare functions without a counterpart; expressions that use their values are left out as well."""
     return {name: Key(Fate.NOTED, "left out, with what needs its value") for name in names}
 
 

@@ -1,4 +1,4 @@
-"""Separate the addresses from the URLs of a script: a workload has paths, and its targets have the addresses."""
+"""Separates addresses from the URLs of a script: a workload has paths, and its targets have the addresses."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Place = tuple[int, int]
 
 @dataclass(frozen=True)
 class Piece:
-    """A piece of a template: its text, its value if known before the run, its parameter."""
+    """A piece of a template: its text, its value if known before the run, and its parameter, if any."""
 
     written: str
     known: str | None
@@ -30,16 +30,16 @@ class Piece:
 
 @dataclass(frozen=True)
 class Located:
-    """A URL, split into its parts.
+    """Parts of a URL.
 
     Attributes
     ----------
     address : str or None
-        Scheme, host and port; None if the URL has none.
+        Scheme, host and port; None if the URL has no address.
     login : dict or None
-        User info of the URL.
+        User and password in the URL.
     path : str
-        Template of path and query.
+        Template of the path and query.
     """
 
     address: str | None
@@ -48,12 +48,12 @@ class Located:
 
 
 def located(template: str, draft: Draft, place: Place) -> Located:
-    """Split a URL; parameters count as their defaults.
+    """Split a URL into its parts; parameters have their default values.
 
     Raises
     ------
     ValueError
-        If only the run knows the target; the message has the reason.
+        If the target is known only at run time; the message gives the reason.
     """
     rows = _COLUMN.match(template)
     if rows is not None and rows[1] in draft.data:
@@ -90,13 +90,13 @@ def _pieces(template: str, draft: Draft) -> list[Piece]:
 
 
 def _goes_on(known: str, rest: list[Piece]) -> bool:
-    """Return True if host or port go on with a value of the run; a path that follows them begins with a slash."""
+    """Return True if host or port continue with a value known only at run time; a path after them begins with `/`."""
     behind = rest[1].known if len(rest) > 1 else None
     return bool(rest) and (known.endswith(("://", ":", ".", "@")) or (behind or "").startswith((".", ":", "@")))
 
 
 def _behind(pieces: list[Piece], end: int) -> tuple[list[Piece], list[str]]:
-    """Return the pieces after so many characters, and the parameters among the pieces before."""
+    """Return the pieces after a number of characters, and the parameters in the pieces before."""
     at, rest, asked = 0, [], []
     for piece in pieces:
         text = piece.known or ""
@@ -111,7 +111,7 @@ def _behind(pieces: list[Piece], end: int) -> tuple[list[Piece], list[str]]:
 
 
 def _without_address(pieces: list[Piece], draft: Draft, place: Place) -> Located:
-    """Return a URL without a known address: the part after a parameter with the address, or a path."""
+    """Return the parts of a URL without a known address: after a parameter with the address, or a path only."""
     if pieces and pieces[0].known is None:
         raise ValueError(_OF_THE_RUN if pieces[0].written.startswith("${random") else _OF_ANSWER)
     if pieces and pieces[0].parameter is not None:
@@ -120,7 +120,7 @@ def _without_address(pieces: list[Piece], draft: Draft, place: Place) -> Located
 
 
 def _path(pieces: list[Piece]) -> str:
-    """Return a path with its slash; a value of the run after an address has its own slash."""
+    """Return a path with a leading slash; a run-time value after an address is expected to begin with one."""
     template = "".join(piece.written for piece in pieces)
     if pieces and (pieces[0].known is None or pieces[0].known.startswith("/")):
         return template
@@ -128,7 +128,7 @@ def _path(pieces: list[Piece]) -> str:
 
 
 def _unset(draft: Draft, place: Place, parameters: list[str]) -> str:
-    """Return an address with parameters in it; its target is named like the last parameter."""
+    """Return an address made of parameters; its target is named after the last parameter."""
     shown = ", ".join(f"parameters.{name}" for name in parameters)
     draft.notes.add(place, "URL", f"where requests go to is not in the script ({shown}): only the path is kept")
     address = f"http://{'.'.join(f'${{{name}}}' for name in parameters)}"
@@ -137,7 +137,7 @@ def _unset(draft: Draft, place: Place, parameters: list[str]) -> str:
 
 
 def _of_rows(pool: str, column: str, rest: str, draft: Draft, place: Place) -> Located:
-    """Return a URL that begins with a column: its paths become a column, if all rows have one address."""
+    """Split URLs that begin with a column: their paths become a new column, if all rows have the same address."""
     data = draft.data[pool]
     values = [str(row[data["columns"].index(column)]) for row in data["rows"]]
     if not any("://" in value for value in values):
@@ -151,7 +151,7 @@ def _of_rows(pool: str, column: str, rest: str, draft: Draft, place: Place) -> L
 
 
 def _address(url: str) -> str | None:
-    """Return the address of a URL; None if it is invalid, or has a login."""
+    """Return the address of a URL; None if the URL is invalid or has a login."""
     try:
         return address_of(url) if user_info(url) is None else None
     except ValueError:
@@ -159,7 +159,7 @@ def _address(url: str) -> str | None:
 
 
 def _paths(data: dict[str, Any], column: str, values: list[str]) -> str:
-    """Add a column with the paths of a column of URLs if it does not exist; return its name."""
+    """Add a column with the paths in a column of URLs, unless it exists; return its name."""
     paths = []
     for value in values:
         split = urlsplit(value)

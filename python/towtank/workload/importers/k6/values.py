@@ -1,7 +1,7 @@
-"""Values of expressions of a script: known values, or values that only the run knows.
+"""Values of expressions in a script, known before the run or at run time only.
 
-Known values are those of Python (texts, numbers, lists, mappings). The classes here stand for the others: texts with
-places, answers to requests and their parts, rows of data, random numbers, functions.
+Known values are Python values (texts, numbers, lists, mappings). The classes here represent other values: texts with
+places, responses and their parts, rows of data, random numbers, functions.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from tree_sitter import Node
 from towtank.workload.importers.draft import Draft, Step, identifier, literal, unique
 
 _NAME = re.compile(r"[A-Za-z_$][\w$]*")
-# Names and their values, innermost scope first.
+# Values of names, innermost scope first.
 Environment = ChainMap[str, Any]
 
 
 @dataclass(frozen=True)
 class Text:
-    """A text with places in it, as a template."""
+    """A text with places, as a template."""
 
     template: str
 
@@ -38,21 +38,21 @@ class Json:
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer to a request."""
+    """The response to a request."""
 
     step: Step
 
 
 @dataclass(frozen=True)
 class Checked:
-    """The value of `check(...)`: True if the answers to requests passed.
+    """Result of `check(...)`: True if the responses to requests passed.
 
     Attributes
     ----------
     steps : tuple of dict
-        The requests.
+        Checked requests.
     prompt : bool
-        Whether each answer is tested before anything else is done.
+        Whether each response is tested before any other step.
     """
 
     steps: tuple[Step, ...]
@@ -61,14 +61,14 @@ class Checked:
 
 @dataclass(frozen=True)
 class Part:
-    """A part of an answer: `headers` of it, one of them, its body, or a value of its JSON by a path."""
+    """A part of a response: its headers, one header, its body, or a value in its JSON body by path."""
 
     step: Step
     kind: str
     path: str = "$"
 
     def member(self, name: str | int) -> Part | None:
-        """Return a part of the part; None if it cannot be extracted."""
+        """Return a member of the part; None if it cannot be extracted."""
         if self.kind == "headers":
             return Part(self.step, "header", str(name))
         if self.kind != "json":
@@ -84,7 +84,7 @@ class Part:
 
 @dataclass
 class Table:
-    """A pool of data; if its file does not exist, its columns are those that the script reads."""
+    """A data pool; if its file does not exist, its columns are those that the script reads."""
 
     pool: str
     columns: list[str]
@@ -96,19 +96,19 @@ class Table:
 
 @dataclass(frozen=True)
 class Row:
-    """The row drawn last from a table."""
+    """The row most recently drawn from a table."""
 
     table: Table
 
 
 @dataclass(frozen=True)
 class Random:
-    """A random number from `low` up to, not including, `high`; with `whole`, the floor of one.
+    """A random number in [`low`, `high`); with `whole`, rounded down to an integer.
 
     Attributes
     ----------
     draw : int
-        Number of the draw; numbers that are computed from one draw share it.
+        Number of the draw; numbers computed from the same draw share it.
     """
 
     low: float
@@ -117,8 +117,8 @@ class Random:
     draw: int = field(default_factory=count().__next__, compare=False)
 
     def template(self) -> str | None:
-        """Return its place in a template; None if it is not a whole number."""
-        # Templates have whole numbers of at most 18 digits.
+        """Return the place for the number in a template; None if the number is not an integer."""
+        # Templates support integers with at most 18 digits.
         between = not float(self.low).is_integer() or not float(self.high).is_integer()
         if not self.whole or between or self.high - self.low < 1 or max(abs(self.low), abs(self.high)) >= 1e17:
             return None
@@ -135,7 +135,7 @@ class Function:
 
 @dataclass(frozen=True)
 class File:
-    """A file that the script opens."""
+    """A file that the script opens; `text` is None if it cannot be read."""
 
     path: str
     text: str | None
@@ -143,31 +143,31 @@ class File:
 
 @dataclass(frozen=True)
 class Namespace:
-    """An object of k6 or JavaScript, by its name: `http`, `Math`, `http.get`."""
+    """A built-in object or function of k6 or JavaScript by name, such as `http`, `Math` or `http.get`."""
 
     name: str
 
 
 @dataclass(frozen=True)
 class Unknown:
-    """A value that is not known, with the reason for the note."""
+    """An unknown value, with the reason for notes."""
 
     why: str = "is not understood"
 
 
 class Writer:
-    """Writes values as templates, and adds the extractions that they need.
+    """Converts values to templates, and adds the extractions that they need.
 
     Parameters
     ----------
     draft : Draft
-        Draft, to which columns of pools are added.
+        Draft that receives the columns of pools.
     """
 
     def __init__(self, draft: Draft) -> None:
         self.draft = draft
         self.variables: dict[tuple[int, str, str], str] = {}
-        # Name of the variable of the script in the current assignment.
+        # Script variable that is being assigned, as the name of an extracted variable.
         self.hint = ""
 
     def text(self, value: Any) -> str | None:  # noqa: PLR0911 - one line per kind of value
@@ -192,7 +192,7 @@ class Writer:
         return str(value) if isinstance(value, int | float) else None
 
     def json(self, value: Any) -> tuple[Any] | None:
-        """Return a value inside a JSON body, in a tuple as null is a value; None if there is no counterpart."""
+        """Return a value for a JSON body, in a tuple because null is a value; None if there is no counterpart."""
         if isinstance(value, dict):
             fields = {key: self.json(inner) for key, inner in value.items()}
             return None if None in fields.values() else ({key: each[0] for key, each in fields.items() if each},)
@@ -205,7 +205,7 @@ class Writer:
         return None if text is None else (text,)
 
     def extracted(self, part: Part) -> str | None:
-        """Return the variable with a part of an answer; add its extraction if it is new."""
+        """Return the variable for a part of a response; a new variable is added with its extraction."""
         key = (id(part.step), part.kind, part.path)
         if key not in self.variables:
             spec = self._extraction(part)
@@ -228,7 +228,7 @@ class Writer:
         return {"regex": "(?s).+"} if part.kind == "body" else {"status": True} if part.kind == "status" else None
 
     def column(self, row: Row, name: str) -> Text | None:
-        """Return a column of a row."""
+        """Return a column of a row; None if the column does not exist."""
         table = row.table
         if name not in table.names:
             if not table.open:
@@ -242,7 +242,7 @@ class Writer:
         return Text(f"${{{table.pool}.{table.names[name]}}}")
 
     def table(self, name: str, rows: list[Any], at_most: int) -> Table | None:
-        """Make a pool of a list of texts, or of mappings of texts; return None of other lists."""
+        """Create a pool from a list of texts or of mappings of texts; None for other lists."""
         if not rows:
             return None
         pool = unique(identifier(name, "data"), self.draft.data)
@@ -264,7 +264,7 @@ class Writer:
 
 
 def literal_text(value: Any) -> str:
-    """Return a value in the form of a row of data, which has no places."""
+    """Return a value as text for a row of data, in which templates are not evaluated."""
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode()
     return json.dumps(value)

@@ -1,4 +1,4 @@
-"""Generate values from schemas of OpenAPI: examples first, then values that fit the schema."""
+"""Generates values for OpenAPI schemas: examples if given, otherwise values that fit the schema."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from towtank.workload.importers.bodies import escaped
 from towtank.workload.importers.nodes import child_of, entries_of, items_of, number_of, place_of, text_of
 from towtank.yamlfile import Node
 
-# Greatest depth of schemas that contain themselves; deeper values are left out or null. [1]
+# Largest depth of recursive schemas; deeper values are left out or null. [1]
 DEPTH_AT_MOST = 8
-# Schemas of schemas, and arrays of arrays, multiply with each step. [1]
+# Largest number of values: nested schemas and nested arrays multiply. [1]
 VALUES_AT_MOST = 100_000
 
 _FORMATS = {
@@ -33,14 +33,14 @@ Noter = Callable[[tuple[int, int], str, str], None]
 
 
 class References:
-    """Follows `$ref` within one file.
+    """Resolves `$ref` references within one file.
 
     Parameters
     ----------
     root : Node
-        The file.
+        Root node of the file.
     note : callable
-        Takes place, what and why of references that lead nowhere.
+        Called with position, construct and reason for each unresolved reference.
     """
 
     def __init__(self, root: Node, note: Noter) -> None:
@@ -48,7 +48,7 @@ class References:
         self.note = note
 
     def resolve(self, node: Node | None) -> Node | None:
-        """Resolve a node over any number of references; None if a reference leads nowhere."""
+        """Resolve a node through any number of references; None if a reference cannot be resolved."""
         seen: set[int] = set()
         while node is not None and isinstance(node.child("$ref"), Node):
             if id(node) in seen:
@@ -75,25 +75,25 @@ class References:
 
 
 class Maker:
-    """Generates values; templates stand for values that must differ between requests.
+    """Generates values, with templates for values that must differ between requests.
 
     Parameters
     ----------
     references : References
         References of the file.
     note : callable
-        Takes what a made value cannot meet.
+        Called with position, construct and reason if a generated value may violate its schema.
     """
 
     def __init__(self, references: References, note: Noter) -> None:
         self.references = references
         self.note = note
-        # Number of generated values, and number of array items that the current value is part of.
+        # Number of generated values, and number of array items that share the current value.
         self._made, self._times = 0, 1
         self._is_full = False
 
     def value(self, schema: Node | None, stack: tuple[int, ...] = ()) -> Any:
-        """Return a value for a schema, with its texts as templates; None if nothing fits."""
+        """Return a value for a schema, with templates in its texts; None if no value fits."""
         schema = self.references.resolve(schema)
         if schema is None or id(schema) in stack or len(stack) >= DEPTH_AT_MOST:
             return None
@@ -123,7 +123,7 @@ class Maker:
 
     @staticmethod
     def example(holder: Node) -> tuple[bool, Any]:
-        """Return True if a schema, parameter or media type has an example, and the example."""
+        """Return whether a schema, parameter or media type has an example, and the example."""
         for key in ("example", "default", "const"):
             node = holder.child(key)
             if node is not None and node.value is not None:
@@ -139,14 +139,14 @@ class Maker:
         return False, None
 
     def _merged(self, schemas: list[Node], stack: tuple[int, ...]) -> Any:
-        """Return the values of all parts merged, if they are mappings."""
+        """Return the values of several schemas, merged if they are mappings."""
         whole: dict[str, Any] = {}
         other: Any = None
         for part in schemas:
             resolved = self.references.resolve(part)
             if resolved is None:
                 continue
-            own = id(resolved) in stack  # the schema itself, for its properties
+            own = id(resolved) in stack  # the schema itself, included for its properties
             made = self._object(resolved, stack) if own else self.value(part, stack)
             if isinstance(made, dict):
                 whole.update(made)
@@ -202,7 +202,7 @@ class Maker:
 
 
 def _type(schema: Node) -> str:
-    """Return the type of a schema; of several (OpenAPI 3.1) the first that is not null."""
+    """Return the type of a schema; of several types (OpenAPI 3.1) the first that is not null."""
     several = [item.value for item in items_of(schema, "type") if item.value != "null"]
     kind = text_of(schema, "type") or (str(several[0]) if several else "")
     if kind:
@@ -214,7 +214,7 @@ def _type(schema: Node) -> str:
 
 
 def _number(schema: Node, *, whole: bool) -> int | float:
-    """Return the number nearest to 1 that the bounds allow."""
+    """Return the number closest to 1 within the bounds of a schema."""
     low, high = _bounds(schema, whole=whole)
     value = min(max(1.0, low), high)
     step = number_of(schema, "multipleOf")
@@ -224,7 +224,7 @@ def _number(schema: Node, *, whole: bool) -> int | float:
 
 
 def _bounds(schema: Node, *, whole: bool) -> tuple[float, float]:
-    """Return smallest and largest value; an exclusive bound is a number (3.1) or a switch beside the bound (3.0)."""
+    """Return the smallest and largest value; an exclusive bound is a number (3.1) or a flag for the bound (3.0)."""
     low, high = number_of(schema, "minimum", default=-1e15), number_of(schema, "maximum", default=1e15)
     gap = 1.0 if whole else 1e-3
     for key, sign in (("exclusiveMinimum", 1), ("exclusiveMaximum", -1)):
