@@ -34,8 +34,8 @@ def run_summary(summary: Mapping[str, Any]) -> dict[str, Any]:
     Parameters
     ----------
     summary : mapping
-        `summary.json` of any version. Earlier versions have other keys in `stored`, and the window outcome `cannot
-        tell` in place of `undecided`.
+        `summary.json` of any version. Earlier versions have other keys in `stored`, and the outcome of a window is
+        `cannot tell` in place of `undecided`.
     """
     found = dict(summary)
     if isinstance(stored := found.get("stored"), Mapping):
