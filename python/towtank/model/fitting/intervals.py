@@ -94,8 +94,7 @@ def profile_intervals(fit: Fit, confidence: float = CONFIDENCE) -> dict[str, Int
 
 
 def _profile_end(fit: Fit, number: int, side: int, limit: float) -> float | None:
-    """Return the value at which the root of the scaled rise of the sum of squares reaches the limit; None if it does
-    not."""
+    """Return the value at which the root of the scaled rise of the sum of squares reaches the limit; or None."""
     bounds, value = fit.curve.bounds, float(fit.parameters[number])
     edge = float(bounds.upper[number] if side > 0 else bounds.lower[number])
     slope = float(np.linalg.norm(_unexplained(fit, number)))

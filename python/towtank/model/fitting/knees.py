@@ -157,8 +157,7 @@ def distance_knee(load: Floats, throughput: Floats) -> float | None:
 
 
 def distance_samples(points: Observations) -> Floats | None:
-    """Return distance knees of throughputs drawn from their errors; NaN for draws without a knee, None without errors.
-    """
+    """Return distance knees of throughputs drawn from their errors; NaN without a knee, None without errors."""
     if points.error is None:
         return None
     stream = np.random.default_rng(SEED)
@@ -196,8 +195,7 @@ def objective_knee(load: Floats, seen: Floats, errors: Floats | None, limit: flo
 
 
 def _crossing(load: Floats, seen: Floats, limit: float) -> Floats:
-    """Return the first load at which each row exceeds the limit: the lowest load if the row starts above it, else NaN.
-    """
+    """Return the first load at which each row exceeds the limit: the lowest if the row starts above; or NaN."""
     above = seen > limit
     first = np.argmax(above, axis=1)
     rows = np.arange(len(seen))

@@ -118,8 +118,7 @@ class Configuration:
         )
 
     def _busy(self) -> tuple[Floats | None, Floats | None]:
-        """Return the CPUs of the bottleneck used by its tiers, with standard errors; None if a point lacks the figure.
-        [1]"""
+        """Return the used CPUs of the bottleneck, with standard errors; None if a point lacks the figure. [1]"""
         bottleneck = self.bottleneck()
         # A level with zero CPU use has no relative error, which the fit needs as a weight.
         if bottleneck is None or not (used := self.cpus(bottleneck)).all() or not np.isfinite(used).all():

@@ -21,8 +21,7 @@ Json = dict[str, Any]
 CLASS = "users"
 ELSEWHERE = "elsewhere"
 LOW_LOAD = 0.5
-"""Delays are estimated at levels where no utilization exceeds this, or at the lowest level if there are none. [ratio]
-"""
+"""Delays are estimated at levels where no utilization exceeds this, or else at the lowest level. [ratio]"""
 _ROUNDS = 3
 
 
@@ -135,8 +134,7 @@ def _services(names: Sequence[str], demands: Floats, visits: Floats, coming: npt
 
 
 def _coming(demands: Floats) -> npt.NDArray[np.bool_]:
-    """Return a mask of the transactions that visit each station: those with a demand there, or with no demand anywhere.
-    """
+    """Return a mask of the transactions that visit each station: with a demand there, or with none anywhere."""
     found = demands > 0
     return np.asarray(found | ~found.any(axis=0), dtype=bool)
 

@@ -104,7 +104,8 @@ def grouped(of: Measured, station: int) -> Grouping:
         groups, unsure = _united(rates, busy, weights, longest)
         grouping = _described((rates, busy), groups, within, weights, unsure)
         left = regressed(grouping.columns(rates), busy)[1]
-        # The sum of squares, and a penalty for each parameter (Akaike, with a correction for few intervals).
+        # Criterion: logarithm of the sum of squares, plus a penalty for each parameter (Akaike, corrected for few
+        # intervals).
         free = len(busy) - len(groups) - 2
         found.append(
             (len(busy) * np.log(max(left, 1e-300)) + 2 * len(busy) * (len(groups) + 1) / max(free, 1), grouping)
@@ -147,7 +148,7 @@ def _columns(rates: Floats, weights: Floats, groups: list[tuple[int, ...]]) -> F
 def _poorly_known(
     rates: Floats, busy: Floats, weights: Floats, groups: list[tuple[int, ...]], longest: Floats
 ) -> list[int]:
-    """Return groups whose demand has too wide an interval, or is longer than a transaction takes at all."""
+    """Return the groups whose demand is imprecise, or exceeds the response times of all their transactions."""
     columns = _columns(rates, weights, groups)
     design = np.hstack([np.ones((len(busy), 1)), columns])
     scale = np.linalg.norm(design, axis=0)
@@ -161,7 +162,7 @@ def _poorly_known(
     found = []
     for place, each in enumerate(groups):
         shares = rates[:, list(each)].sum(axis=0)
-        # Of the mean transaction of the group.
+        # Weight of the mean transaction of the group.
         weight = float(shares @ weights[list(each)] / shares.sum()) if shares.sum() > 0 else 1.0
         demand, half = factors[1 + place] * weight, _NORMAL_95 * errors[1 + place] * weight
         members = list(each)
