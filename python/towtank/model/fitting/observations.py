@@ -10,8 +10,7 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 
 LEAST_RELATIVE_ERROR = 0.005
-"""Least relative error of a throughput between runs. A narrower interval shows only how steady a single run was.
-[ratio]"""
+"""Least relative error of a throughput between runs; a narrower interval shows a steady single run. [ratio]"""
 LEAST_RESPONSE_ERROR = 0.10
 """Least relative error of fitted response times. Waiting depends on the variance of service times, which a curve with a
 single demand does not contain. However precisely response times were measured, the curve meets them no better than
@@ -129,7 +128,7 @@ class Observations:
         return np.asarray(np.hypot(self.busy_error, LEAST_RELATIVE_ERROR * self.busy), dtype=float)
 
     def _common(self) -> float:
-        """Return the relative error to assume for an unknown error: that of throughput, or 1 if none is known. [ratio]"""
+        """Return the relative error to assume if unknown: that of throughput, or 1 if no error is known. [ratio]"""
         return 1.0 if self.error is None else float(np.median(self.deviations / self.throughput))
 
     def think_s(self) -> Floats:

@@ -23,9 +23,10 @@ def corrections(configuration: Configuration, of: Measured, solved: Solved) -> d
     Returns
     -------
     dict of str to dict
-        The entry of the class covers all transactions. `ratio` is the geometric mean over the levels with equal weights; `low` and `high` are the smallest and largest
-        ratio within the measured intervals of any level; `by_level` lists the levels. These refer to the 95th
-        percentile; `others` has the three numbers for each other measured percentile.
+        The entry of the class covers all transactions. `ratio` is the geometric mean over the levels with equal
+        weights; `low` and `high` are the smallest and largest ratio within the measured intervals of any level;
+        `by_level` lists the levels. These refer to the 95th percentile; `others` has the three numbers for each other
+        measured percentile.
 
     Notes
     -----
