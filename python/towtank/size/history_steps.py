@@ -117,11 +117,11 @@ def steps_beside(design: Floats, logs: Floats) -> Steps:
 
 
 def _jumps(design: Floats, logs: Floats, place: int) -> bool:
-    """Return True if lines through the observations just before and just after a step are apart by a jump."""
+    """Return True if separate lines through the observations just before and just after a step are apart by a jump."""
     rows = np.column_stack([design, columns(len(logs), np.array([place]))])
     fitted = np.linalg.lstsq(rows, logs, rcond=None)[0]
     size = float(fitted[-1])
-    # The season and the other steps are taken off; the trend may differ from place to place.
+    # Season and other steps are subtracted; the trend may differ between places.
     time = rows[:, 0]
     series = logs - rows @ fitted + size * rows[:, -1] + fitted[0] * time
     near = slice(max(0, place - _WINDOW), min(len(logs), place + _WINDOW))
@@ -138,12 +138,12 @@ def _jumps(design: Floats, logs: Floats, place: int) -> bool:
 
 
 def columns(count: int, places: Floats) -> Floats:
-    """Return one column for each place, 0 before it and 1 from it on."""
+    """Return one column for each place: 0 before it, 1 from it on."""
     return np.asarray(np.arange(count)[:, None] >= places[None, :], dtype=float)
 
 
 def _next_step(design: Floats, logs: Floats, places: Floats) -> int | None:
-    """Return the place of the most significant further step; None if none is significant."""
+    """Return the index of the most significant further step; None if none is significant."""
     freedom = len(logs) - design.shape[1] - 1
     if freedom < _LASTING or not len(places):
         return None
@@ -152,7 +152,7 @@ def _next_step(design: Floats, logs: Floats, places: Floats) -> int | None:
     rows = columns(len(logs), places)
     rows = rows - basis @ (basis.T @ rows)
     power = np.einsum("ij,ij->j", rows, rows)
-    # If season or trend explain a step completely, its column vanishes in the projection.
+    # A step that season or trend explain completely has a zero column after the projection.
     able = power > 1e-9 * len(logs)
     if not able.any():
         return None
