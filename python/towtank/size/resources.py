@@ -439,14 +439,14 @@ def with_pool(question: Question, pool: tuple[str, WantedPoolFile], job: Job, si
 def longest_waits(
     question: Question, pool: tuple[str, WantedPoolFile], groups: Sequence[Sequence[Job]], size: int
 ) -> list[float]:
-    """Return the mean waits for a unit of a pool, of each group the longest one. [s]"""
+    """Return the longest mean wait for a unit of a pool in each group of jobs. [s]"""
     models = [with_pool(question, pool, job, size) for group in groups for job in group]
     answers = iter(solve_models(models) if models else [])
     return [max(longest_wait(next(answers), pool[0])[0] for _ in group) for group in groups]
 
 
 def longest_wait(answer: dict[str, Any], name: str) -> tuple[float, str]:
-    """Return the mean wait of the class that waits longest for a pool [s], and why there is no steady state, if so."""
+    """Return the longest mean wait of a class for a pool [s], and the reason if there is no steady state."""
     if "faults" in answer:
         return math.inf, "; ".join(fault["message"] for fault in answer["faults"])
     return max(answer["answer"]["pools"][name]["waiting_time_s"].values(), default=0.0), ""
@@ -455,7 +455,7 @@ def longest_wait(answer: dict[str, Any], name: str) -> tuple[float, str]:
 def _solved_pool(
     question: Question, pool: tuple[str, WantedPoolFile], job: Job, guess: int, limit: float
 ) -> tuple[int | None, float, str]:
-    """Return the least size by bisection: its wait falls with its size."""
+    """Return the smallest size, its wait [s], and the reason if there is none. Bisects, as waits fall with size."""
 
     def wait(size: int) -> tuple[float, str]:
         return longest_wait(solve_models([with_pool(question, pool, job, size)])[0], pool[0])

@@ -1,9 +1,9 @@
-"""Searches the cheapest candidate that meets the objectives, and good alternatives.
+"""Searches for the cheapest candidate that meets the objectives, and for good alternatives.
 
-Three steps. Every option of a tier is tried with the strongest of all other tiers: what misses even then is out. What
-is left is tried in the order of its cost; whoever is nowhere stronger than one that missed by time is passed over. The
-first that meets everything with the probability asked for is the answer; its percentiles are simulated, and so are its
-means if they are a coarse approximation.
+First, every option of a tier is tried with the strongest options of all other tiers, and dropped if even this misses an
+objective. The remaining candidates are tried in order of cost; a candidate that is in no respect stronger than one that
+clearly missed is skipped. The first candidate that meets everything with the requested probability is the answer; its
+percentiles are simulated, as are its means if they are inaccurate.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from towtank.size.simulated import Simulated, job_with, needs_simulation, simula
 from towtank.size.tiers import Candidate, Option
 
 CANDIDATES_AT_MOST = 1_000_000
-"""More cannot be put in order in seconds. [1]"""
+"""Largest number of candidates; more cannot be sorted within seconds. [1]"""
 _GROUP = 128
 NEAR = 1.25
-"""Percentiles that are worked out, and coarse approximations, are taken at their word only farther than this beyond
-their limit; others are simulated. [ratio]"""
+"""If a computed percentile or inexact value exceeds its limit by more than this factor, the candidate is rejected
+without simulation. [ratio]"""
 SIMULATIONS_AT_MOST = 12
 _CLEAR = 0.05
-"""A probability that much below the one asked for needs no simulation. [ratio]"""
+"""If the probability is below the requested one by more than this, no simulation is needed. [ratio]"""
 PARETO_COST = 1.5
 PARETO_AT_MOST = 300
 PARETO_SHOWN = 8
@@ -47,15 +47,15 @@ class Found:
     ----------
     candidate : Candidate
     outcomes : tuple of Outcome
-        Solutions; all nodes up first.
+        Solutions, first that with all nodes running.
     summary : Summary or None
         Probability and intervals, from the draws; None without draws.
     simulated : tuple of Simulated or None
-        Simulations by scenario.
+        Simulations, one for each scenario; None without simulation.
     why_not : tuple of str
-        Reasons why it is not the answer; empty for a good candidate.
+        Reasons why the candidate is not the answer; empty for a good one.
     drawn : Draws or None
-        Outcomes in every draw, of the answer only.
+        Outcomes in every draw; for the answer only.
     """
 
     candidate: Candidate
@@ -67,16 +67,16 @@ class Found:
 
     @property
     def probability(self) -> float | None:
-        """Share of the draws in which all objectives hold; None if it is not known. [ratio]"""
+        """Share of the draws in which all objectives hold; None if unknown. [ratio]"""
         return None if self.summary is None else self.summary.probability
 
     def intervals(self, lost: str | None = None) -> Intervals | None:
-        """Return the intervals of one scenario; None without draws."""
+        """Return the intervals of a scenario; None without draws."""
         return None if self.summary is None else self.summary.scenarios[lost]
 
     @property
     def scales(self) -> Scales:
-        """Ratios of simulated to approximate values, by scenario. [ratio]"""
+        """Ratios of simulated to computed values, by scenario. [ratio]"""
         return {
             outcome.job.lost: simulation.scale
             for outcome, simulation in zip(self.outcomes, self.simulated, strict=False)
@@ -86,24 +86,24 @@ class Found:
 
 @dataclass
 class Search:
-    """Record of the search for the answer.
+    """Record of the search.
 
     Attributes
     ----------
     answer : Found or None
     rejected : list of Found
-        Rejected candidates in the order of their cost.
+        Rejected candidates in order of cost.
     candidates : int
         Number of all candidates. [1]
     cut : int
-        Candidates dropped because one of their parts misses even with the strongest of all others. [1]
+        Candidates dropped because one of their options misses even with the strongest of all other tiers. [1]
     passed_over : int
-        Candidates dropped because they are in no respect stronger than one that missed. [1]
+        Candidates skipped because they are in no respect stronger than one that missed. [1]
     tried : int
-        Candidates solved. [1]
+        Candidates that were solved. [1]
     simulations : int
     others : list of Found
-        Good ones beside the answer, none better in all of cost, use of the objective and headroom.
+        Further good candidates; none is better than another in cost, use of the objectives and headroom at once.
     """
 
     answer: Found | None = None
@@ -118,16 +118,16 @@ class Search:
 
 
 def search(question: Question, *, exhaustive: bool = False, simulation: bool = True) -> Search:
-    """Find the cheapest candidate.
+    """Find the cheapest candidate that meets everything.
 
     Parameters
     ----------
     question : Question
     exhaustive : bool, default False
-        Try every candidate in the order of cost. Off because one that is nowhere stronger cannot be faster in a
-        network of one class, and is not known to be in any other.
+        Try every candidate in order of cost. Not the default: skipping candidates that are in no respect stronger is
+        exact for networks of one class, and only not proven for others.
     simulation : bool, default True
-        Whether percentiles near their limits are simulated.
+        Simulate percentiles near their limits.
     """
     state = Search()
     lists = [sorted(tier.options, key=lambda option: _order(question, option)) for tier in question.tiers]
@@ -153,12 +153,12 @@ def search(question: Question, *, exhaustive: bool = False, simulation: bool = T
 
 
 def _order(question: Question, option: Option) -> tuple[float, ...]:
-    """Return the key of the order: cheapest first; of the same cost fewer nodes, then fewer CPUs."""
+    """Return the sort key of an option: cost, then nodes, then CPUs."""
     return (question.cost.of_option(option), option.nodes, option.cpus, option.speed)
 
 
 def _in_order(question: Question, lists: Sequence[Sequence[Option]]) -> Iterator[Candidate]:
-    """Yield all candidates, the cheapest first; each is made only when it is asked for."""
+    """Yield all candidates in order of cost, each generated on demand."""
     if not all(lists):
         return
     first = (0,) * len(lists)
@@ -178,7 +178,7 @@ def _in_order(question: Question, lists: Sequence[Sequence[Option]]) -> Iterator
 
 
 def _cut(question: Question, lists: list[list[Option]]) -> list[list[Option]]:
-    """Return the options that are enough with the strongest of all other tiers, by bisection in the number of CPUs."""
+    """Return the options that suffice with the strongest of all other tiers, by bisection over the number of CPUs."""
     strongest = tuple(tier.strongest for tier in question.tiers)
     kept = []
     for number, options in enumerate(lists):
@@ -192,7 +192,7 @@ def _cut(question: Question, lists: list[list[Option]]) -> list[list[Option]]:
 
 
 def _least(question: Question, strongest: Candidate, number: int, chains: list[list[Option]]) -> list[int]:
-    """Return the place of the first option of each chain that may be enough; all chains are bisected together."""
+    """Return the index of the first option of each chain that may suffice; all chains are bisected together."""
     low, high = [0] * len(chains), [len(chain) for chain in chains]
     while any(a < b for a, b in zip(low, high, strict=True)):
         open_chains = [place for place in range(len(chains)) if low[place] < high[place]]
@@ -211,7 +211,7 @@ def _least(question: Question, strongest: Candidate, number: int, chains: list[l
 
 
 def _misses_clearly(question: Question, outcome: Outcome) -> bool:
-    """Return True if a time or throughput misses so far that neither simulation nor draws could make it good."""
+    """Return True if a value misses its limit by so much that neither simulation nor draws could change this."""
     return outcome.used(question, rough=False) > 1 + 1e-9 or outcome.used(question) > NEAR
 
 
@@ -220,7 +220,7 @@ def _strength(candidate: Candidate) -> tuple[float, ...]:
 
 
 def _try(question: Question, state: Search, group: list[Candidate], *, exhaustive: bool, simulation: bool) -> None:
-    """Try candidates in their order until one is good."""
+    """Try candidates in order until one is good."""
     able = []
     for candidate in group:
         mine = _strength(candidate)
@@ -241,13 +241,13 @@ def _try(question: Question, state: Search, group: list[Candidate], *, exhaustiv
 
 
 def _note_weak(state: Search, mine: tuple[float, ...]) -> None:
-    """Add a weak candidate, and drop those that it covers."""
+    """Add a weak candidate, and drop weak candidates that it dominates."""
     state._weak = [weak for weak in state._weak if not all(a <= b for a, b in zip(weak, mine, strict=True))]
     state._weak.append(mine)
 
 
 def _judged(question: Question, state: Search, found: Found, *, simulation: bool) -> Found:
-    """Judge a candidate, with its probability, and by simulation if it is near a limit."""
+    """Judge a candidate with its probability; simulates it if it is near a limit."""
     does = found.outcomes
     busy = [outcome for outcome in does if outcome.too_busy(question)]
     if busy or any(_misses_clearly(question, outcome) for outcome in does):
