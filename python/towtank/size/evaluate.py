@@ -106,7 +106,7 @@ class Outcome:
     within: float = 0.0
 
     def is_rough(self, check: Check) -> bool:
-        """Return True if simulation may change the value of a check: a percentile, or an inexact approximation."""
+        """Return True if simulation may change the value of a check: a percentile, or a value with a large error."""
         return check.is_percentile or self.within > COARSE
 
     def used(self, question: Question, *, rough: bool = True) -> float:

@@ -73,7 +73,8 @@ def is_bounded(question: Question, load: Load) -> bool:
     """Return True if a higher load can miss an objective: a response time, a utilization, or an open class's steady
     state.
 
-    In a closed class utilization never exceeds 100 %, however many users there are; in an open class the load can.
+    In a closed class utilization never exceeds 100 %, however many users there are; in an open
+    class the load can exceed the capacity.
     """
     times = any(not check.upward for check in question.checks)
     return times or any(most < 1 for most in question.utilization.values()) or any(load.rate.values())

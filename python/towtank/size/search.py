@@ -261,7 +261,7 @@ def _judged(question: Question, state: Search, found: Found, *, simulation: bool
     asked, scales = question.file.probability, _last_scales(state)
     draws = drawn(question, found.candidate, scales)
     chance = _chance(question, draws)
-    # Before the first simulation the error of computed percentiles is not known.
+    # Before the first simulation the error of computed percentiles is unknown, so the probability cannot reject yet.
     worth = chance is None or not scales or chance >= asked - _CLEAR
     if near and state.simulations < SIMULATIONS_AT_MOST and worth:
         found = _simulated(question, state, found)
@@ -278,7 +278,7 @@ def _with_draws(question: Question, found: Found, draws: Draws | None) -> Found:
 
 
 def _with_reasons(question: Question, found: Found) -> Found:
-    """Add the reasons why a candidate is not good, values with their intervals."""
+    """Return the candidate with the reasons why it is not good; values have their intervals."""
     reasons = _reasons(question, found.outcomes, found.summary)
     chance, asked = found.probability, question.file.probability
     if chance is not None and chance < asked and not reasons:
@@ -289,12 +289,12 @@ def _with_reasons(question: Question, found: Found) -> Found:
 
 
 def _last_scales(state: Search) -> Scales:
-    """Return the ratios from the simulation of the last candidate, whose percentiles differ little from these."""
+    """Return the ratios of the last simulated candidate, whose percentiles deviate similarly."""
     return next((rejected.scales for rejected in reversed(state.rejected) if rejected.simulated), {})
 
 
 def _simulated(question: Question, state: Search, found: Found) -> Found:
-    """Return the candidate with simulated percentiles."""
+    """Return the candidate with simulated values."""
     state.simulations += 1
     simulated = tuple(simulate(question, outcome) for outcome in found.outcomes)
     jobs = [
@@ -305,7 +305,7 @@ def _simulated(question: Question, state: Search, found: Found) -> Found:
 
 
 def _reasons(question: Question, does: Sequence[Outcome], summary: Summary | None = None) -> tuple[str, ...]:
-    """Describe the objectives that fail in the worst scenario."""
+    """Return texts on the objectives that fail in the worst scenario."""
     hardest = worst(question, does)
     intervals = None if summary is None else summary.scenarios[hardest.job.lost]
     without = f" with {question.file.nodes_lost} of the nodes of {hardest.job.lost} lost" if hardest.job.lost else ""
@@ -313,7 +313,7 @@ def _reasons(question: Question, does: Sequence[Outcome], summary: Summary | Non
 
 
 def _pareto(question: Question, state: Search, lists: Sequence[Sequence[Option]]) -> list[Found]:
-    """Return the good candidates that no other candidate beats in cost, use of the objective and headroom."""
+    """Return the good candidates that no other candidate dominates in cost, use of the objectives and headroom."""
     assert state.answer is not None
     least, scales = question.cost.of(state.answer.candidate), state.answer.scales
     wanted: list[Candidate] = []
@@ -344,14 +344,14 @@ def _pareto(question: Question, state: Search, lists: Sequence[Sequence[Option]]
 
 
 def _spread(front: list[Found], count: int) -> list[Found]:
-    """Return some candidates of a front, evenly from the cheapest to the dearest."""
+    """Return a number of candidates of a front, evenly spread from the cheapest to the most expensive."""
     if len(front) <= count:
         return front
     return [front[round(place * (len(front) - 1) / (count - 1))] for place in range(count)]
 
 
 def with_intervals(question: Question, found: Found, scales: Scales) -> Found:
-    """Return a candidate with its intervals, also in the reasons why it is not good; unchanged without draws."""
+    """Return a candidate with its intervals, also in the reasons against it; unchanged without draws."""
     if found.summary is not None or not question.draws:
         return found
     draws = drawn(question, found.candidate, scales)
@@ -365,14 +365,14 @@ def with_intervals(question: Question, found: Found, scales: Scales) -> Found:
 
 
 def _merits(question: Question, found: Found) -> tuple[float, float, float]:
-    """Return cost, share of the objective used, highest utilization: less is better. The last two are rounded."""
+    """Return cost, rounded share of the objective used, and rounded highest utilization; lower is better."""
     use = max(each.used(question) for each in found.outcomes)
     busy = max(max(each.utilization.values(), default=0.0) for each in found.outcomes)
     return (question.cost.of(found.candidate), round(use, 2), round(busy, 2))
 
 
 def neighbours(question: Question, found: Found, rejected: Sequence[Found]) -> list[Found]:
-    """Return the answer with one tier one step cheaper, for each tier with such a step; simulated ones as simulated."""
+    """Return, for each tier with a cheaper option, the answer with the next cheaper option of this tier."""
     seen = {other.candidate: other for other in rejected if other.simulated}
     tried = []
     for number, tier in enumerate(question.tiers):
@@ -396,7 +396,7 @@ def neighbours(question: Question, found: Found, rejected: Sequence[Found]) -> l
 
 
 def strongest(question: Question) -> Found:
-    """Return the strongest option of every tier together, which need not be a candidate, and what even that misses."""
+    """Return the combination of the strongest options of all tiers, with what it misses; need not be a candidate."""
     candidate = tuple(tier.strongest for tier in question.tiers)
     does = outcomes(question, under_load(question, candidate, question.load))
     return with_intervals(question, Found(candidate, tuple(does), why_not=_reasons(question, does)), {})

@@ -108,7 +108,7 @@ class DependentCurve(ClosedCurve):
     def rates(self, parameters: Floats) -> tuple[float, ...]:
         """Return the relative speeds with 1, 2, ... jobs of a load-dependent station that behaves like this bottleneck.
 
-        The service time of the station is D_full. A job that finds j - 1 others sees min(j - 1, m) of m servers busy,
+        The demand of the station is D_full. A job that finds j - 1 others sees min(j - 1, m) of m servers busy,
         so it has the demand at that utilization.
         """
         found = []
