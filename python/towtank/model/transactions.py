@@ -69,7 +69,7 @@ def _chain(job_class: Json) -> Json:
 
 
 def _mixed(station: Json, name: str, ones: list[Json]) -> Json | None:
-    """Return the service of the chain at a station; None if none of its transactions visits it."""
+    """Return the service of the chain at a station; None if no transaction of the chain visits it."""
     parts = [
         (each["share"], service) for each in ones for service in station["services"] if service["class"] == each["name"]
     ]

@@ -17,7 +17,7 @@ STAFFING = f"square-root staffing, {100 * FIRST_GUESS_WAITS:.0f} % wait (Halfin 
 
 
 def answer_steps(settled: SizingProblem, answer: Found) -> None:
-    """Add all steps of an answer."""
+    """Add all steps of an answer to the steps of its sizing."""
     question, steps = settled.question, settled.steps
     _throughputs(question, answer, steps)
     for tier, option in zip(question.tiers, answer.candidate, strict=True):

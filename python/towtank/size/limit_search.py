@@ -58,8 +58,7 @@ def within(question: Question, outcome: Outcome) -> bool:
 
 
 def missed_by_throughput(question: Question, drawn: Draws | None) -> float | None:
-    """Return the share of the draws that miss only a throughput objective; None without draws or such objective.
-    [ratio]
+    """Return the share of the draws that miss only a throughput; None without draws or such an objective. [ratio]
 
     These draws do not count in a limit of the load, which is defined by response times and utilizations.
     """
@@ -70,11 +69,10 @@ def missed_by_throughput(question: Question, drawn: Draws | None) -> float | Non
 
 
 def is_bounded(question: Question, load: Load) -> bool:
-    """Return True if a higher load can miss an objective: a response time, a utilization, or an open class's steady
-    state.
+    """Return True if a higher load can miss an objective: a time, a utilization, or steady state of an open class.
 
-    In a closed class utilization never exceeds 100 %, however many users there are; in an open
-    class the load can exceed the capacity.
+    In a closed class utilization never exceeds 100 %, however many users there are; in an open class the load can
+    exceed the capacity.
     """
     times = any(not check.upward for check in question.checks)
     return times or any(most < 1 for most in question.utilization.values()) or any(load.rate.values())

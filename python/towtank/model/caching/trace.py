@@ -108,7 +108,7 @@ def trace_document(source: str, request: CacheRequest) -> dict[str, Any]:
     Raises
     ------
     StudyError
-        With every fault of the trace.
+        If the trace is invalid; contains every fault.
     """
     outcome, warnings = _read(source, request.options())
     if "faults" in outcome:
@@ -166,7 +166,7 @@ def zipf_document(keys: int, skew: float, request: CacheRequest) -> dict[str, An
     keys : int
         Number of keys, at least 1. [1]
     skew : float
-        Key i is asked for in proportion to i^-skew, >= 0. [1]
+        Exponent of Zipf's law, >= 0: references to key i are proportional to i^-skew. [1]
     request : CacheRequest
         Request with at least one of `entries`.
     """

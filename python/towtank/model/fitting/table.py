@@ -76,7 +76,7 @@ def read_points(path: Path, columns: Columns) -> Observations:
     Raises
     ------
     StudyError
-        With every fault of the file.
+        If the file is invalid; contains every fault.
     """
     reader = _read(path)
     reader.refuse()

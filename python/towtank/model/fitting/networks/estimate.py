@@ -87,7 +87,7 @@ def estimate(of: Measured, groupings: Sequence[Grouping], noise: Floats | None =
         factors = regressed(grouping.columns(rates), busy)[0]
         compared = grouping.demands(factors[1:])
         if not (levels.rates @ compared > 0).all():
-            # The resource has no transactions or none that can be distinguished: all get the same demand.
+            # If the resource has no transactions, or the data distinguish none, all transactions get the same demand.
             compared = np.ones(len(of.classes))
         seen = levels.busy[:, place] * (1.0 if noise is None else noise[:, place])
         base, size = _line(levels.rates @ compared, seen)
