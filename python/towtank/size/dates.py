@@ -25,7 +25,7 @@ def dates(settled: SizingProblem, answer: Found | None, limits: Limits | None, f
     """Return the rows of the table of dates; empty without growth."""
     if settled.growing is None:
         return []
-    # A tier of a single node would fail after losing it; its limit with all nodes running is still useful.
+    # A tier of a single node fails if it loses the node, but its limit with all nodes running is still useful.
     whole = replace(settled.question, file=settled.question.file.model_copy(update={"nodes_lost": 0}))
     today = replace(settled, question=whole)
     rows = [_row(today, "the hardware of the model", Limits(whole, as_it_is(whole)))]

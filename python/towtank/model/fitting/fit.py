@@ -152,7 +152,7 @@ class Fit:
 
     @property
     def r_squared(self) -> float | None:
-        """1 minus residual over total sum of squares of the throughput; None if the throughput does not vary. [ratio]"""
+        """1 minus residual over total sum of squares of the throughput; None if throughput is constant. [ratio]"""
         values, weights = self.points.throughput, 1 / self.points.deviations**2
         spread = float(np.sum(weights * (values - np.average(values, weights=weights)) ** 2))
         return 1 - float(self.misses @ self.misses) / spread if spread > 0 else None

@@ -221,7 +221,7 @@ def _with(set_aside: dict[str, str], choice: Choice) -> Choice:
 
 
 def _one_closed(candidates: list[Candidate], points: Observations, held: int | None) -> dict[str, str]:
-    """Choose between constant and load-dependent demand of the closed curve; return the rejected name with the reason.
+    """Choose between constant and load-dependent demand of the closed curve; return the curve set aside, and why.
 
     Notes
     -----
