@@ -124,9 +124,9 @@ def simulate_variants(
     """Simulate models, each with its changes; reports the faults of all models together.
 
     Parameters
-    Model, or path of its file, and values to change by dotted path.
+    ----------
     wanted : sequence of (Document or str, mapping of str to str)
-        Model, or its file, and values by path to lay over it.
+        Model, or path of its file, and values to change by dotted path.
     settings : SimulationSettings
 
     Returns

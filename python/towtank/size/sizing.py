@@ -58,11 +58,11 @@ def size(basis: Basis, checked: Checked[SizingFile], folder: Path, settings: Siz
     """Size a model.
 
     Parameters
-    Model to size.
+    ----------
     basis : Basis
-        Question, as read from file and options.
+        Model to size.
     checked : Checked of SizingFile
-        The question, as read.
+        Question, as read from file and options.
     folder : Path
         Folder to which paths in the sizing file are relative.
     settings : SizingSettings, optional

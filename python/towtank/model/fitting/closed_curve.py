@@ -1,6 +1,6 @@
 """Throughput curve of a closed system: one station of m servers, a delay, and users who think.
 
-A transaction has demand S at the bottleneck, which has m servers, and spends O elsewhere without waiting; then its
+A transaction has demand S at the bottleneck, which has m servers, and spends O elsewhere without waiting; then its user
 thinks for Z. The exact solution for N users is that of the machine repairman: with j transactions at the
 bottleneck,
 

@@ -52,8 +52,8 @@ def error_interval(rows: Sequence[Mapping[str, Any]]) -> Interval | None:
 
     Returns
     -------
-    The ends, each None if unbounded; None without rows.
-        The ends, None if unbounded; None without a row.
+    tuple of (float or None, float or None) or None
+        The ends, each None if unbounded; None without rows.
 
     Examples
     --------
