@@ -1,4 +1,4 @@
-"""Variance of the time at a station that closed classes visit, by chains of the jobs that an arrival meets."""
+"""Variance of the time at a station visited by closed classes, from chains of the jobs an arrival finds there."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from towtank.model.transactions import chain_by_transaction, squared_variation, 
 Json = dict[str, Any]
 Floats = npt.NDArray[np.float64]
 _FROM_OUTSIDE = 5000
-"""Jobs of open classes at a station among users beyond which none are looked at. [1]"""
+"""Largest number of open-class jobs at a station considered in the chain, in addition to the users. [1]"""
 
 
 def closed_variance(
@@ -27,20 +27,20 @@ def closed_variance(
     Parameters
     ----------
     model, answer : dict
-        The model that was solved, in the engine's form, nodes as stations, and its solution.
+        The solved model in the engine's form, with each node as a station, and its solution.
     station : dict
-        The station in the model; of several nodes any.
+        The station in the model; any of its nodes if it has several.
     found : StationAnswer
-        The station in the solution, nodes together.
+        The station in the solution, with its nodes combined.
     name : str
-        The class, or a transaction of one.
+        Name of a class, or of a transaction of a class.
     nodes : int
         Nodes of the station. [1]
 
     Returns
     -------
     float or None
-        None if no closed class visits the station, or if it serves neither in turn nor by sharing.
+        None if no closed class visits the station, or if its discipline is neither `fcfs` nor `ps`.
     """
     alone = _repairman(model, answer, station, found, name, nodes=nodes)
     return _among_several(model, answer, station, found, name, nodes=nodes) if alone is None else alone
@@ -66,8 +66,8 @@ def repairman_moments(users: int, service_s: float, servers: int, away_s: float,
 
     Notes
     -----
-    An arriving job meets k jobs with the probability of k jobs in a system of N - 1 users, p(k) ~ (N-1)! / (N-1-k)!
-    (S / away)^k / prod_i min(i, m) [1]_. It then waits for max(0, k - m + 1) ends of service, each S / m apart.
+    An arriving job finds k jobs with the probability of k jobs in a system of N - 1 users, p(k) ~ (N-1)! / (N-1-k)!
+    (S / away)^k / prod_i min(i, m) [1]_. It then waits for max(0, k - m + 1) service completions, each S / m apart.
 
     References
     ----------
@@ -83,7 +83,7 @@ def repairman_moments(users: int, service_s: float, servers: int, away_s: float,
 
 
 def _met(users: int, service_s: float, servers: int, away_s: float) -> tuple[Floats, Floats]:
-    """Return the numbers of jobs that an arrival of a closed system may meet at its queue, and their probabilities."""
+    """Return the numbers of jobs that an arrival may find at the queue of a closed system, and their probabilities."""
     met = np.arange(users, dtype=float)
     if away_s <= 0:
         return met, (met == users - 1).astype(float)
@@ -123,14 +123,15 @@ def sharing_moments(users: int, service_s: float, servers: int, away_s: float, s
 
 
 def _of_chain(weights: Floats, speed: Floats, leave: Floats, come: Floats, scv: float) -> tuple[float, float]:
-    """Return mean [s] and variance [s^2] of the time of a job that ends at rate `speed` while others come and leave.
+    """Return mean [s] and variance [s^2] of the time of a job that ends at rate `speed` while others arrive and leave.
 
-    All rates are by the number of others, from 0 on [1/s]; it meets them with the probabilities `weights`.
+    Each rate is indexed by the number of other jobs, from 0 on [1/s]. `weights` are the probabilities of the numbers of
+    other jobs that the job finds on arrival.
     """
     count = len(weights)
     bands = np.zeros((3, count))
     bands[0, 1:], bands[1], bands[2, :-1] = -come[:-1], speed + leave + come, -leave[1:]
-    bands[1, -1] -= come[-1]  # the longest queue that is looked at takes no more
+    bands[1, -1] -= come[-1]  # at the longest queue considered, no further job arrives
     first = scipy.linalg.solve_banded((1, 1), bands, np.ones(count))
     second = scipy.linalg.solve_banded((1, 1), bands, 2 * first)
     mean = float(weights @ first)
@@ -140,22 +141,22 @@ def _of_chain(weights: Floats, speed: Floats, leave: Floats, come: Floats, scv: 
 
 @dataclass(frozen=True)
 class _Crowd:
-    """All jobs of a station together, as one kind.
+    """Totals of all jobs at a station, treated as one kind of job.
 
     Attributes
     ----------
     users : int
         Users of the closed classes that visit the station. [1]
     rate, outside : float
-        Visits of all, and of open classes. [1/s]
+        Rate of visits by all jobs, and by jobs of open classes. [1/s]
     closed : float
         Share of the jobs at the station that belong to closed classes. [ratio]
     present : float
-        Jobs at the station. [1]
+        Mean number of jobs at the station. [1]
     work : float
-        Servers that they keep busy. [erlang]
+        Mean number of servers these jobs keep busy. [erlang]
     squares : float
-        Second moment of their service times, by their rates. [s]
+        Second moment of their service times, weighted by the rate of each kind. [s]
     """
 
     users: int
@@ -193,10 +194,10 @@ class _Crowd:
         return cls(users, sum(rates), rates[0], present[1] / both if both else 0.0, both, work, squares)
 
     def others(self, *, without: int) -> tuple[Floats, float] | None:
-        """Return the rates at which others come, by their number, and their mean service time; or None.
+        """Return the arrival rates by number of other jobs present, and their mean service time; None if none arrive.
 
-        Whoever is not at the station is away for the mean time that Little's law gives; of those present as many are of
-        closed classes as on average.
+        A job not at the station stays away for the mean time that follows from Little's law. Of the jobs at the
+        station, the share of closed classes is the mean share.
         """
         inside = self.rate - self.outside
         if not self.users or inside <= 0 or self.work <= 0:
@@ -216,12 +217,13 @@ def _visits_of(service: Json) -> float:
 def _among_several(
     model: Json, answer: Json, station: Json, found: StationAnswer, name: str, *, nodes: int
 ) -> float | None:
-    """Return the variance of the time of a class or transaction among other closed classes; or None. [s^2]
+    """Return the variance of the time of a class or transaction at a station shared with other closed classes. [s^2]
 
-    It is None unless closed classes visit the station, and the station shares or serves in turn.
+    None unless closed classes visit the station and its discipline is `fcfs` or `ps`.
 
-    All others count as one kind of job with the mean time of all. The moments are scaled to the mean of the solution,
-    in turn those of the wait, which is one of `max(0, k - m + 1)` ends of service for k jobs met.
+    All other jobs count as one kind of job with the mean service time of all. The moments are scaled to the mean of the
+    solution; for `fcfs`, only those of the wait, which lasts `max(0, k - m + 1)` service completions if the job finds k
+    jobs.
     """
     service = next(candidate for candidate in station["services"] if candidate["class"] == name)
     visits, time = _visits_of(service), float(service["service_time_s"])
@@ -238,7 +240,7 @@ def _among_several(
     (come, their_time), servers = others, int(station["servers"])
     met = np.arange(len(come), dtype=float)
     speed = np.minimum(1.0, servers / (met + 1))
-    # The jobs that an arrival meets are a queue of their own, without the arriving job.
+    # These weights are the stationary distribution of the other jobs alone, without the arriving job.
     alone = np.minimum(met[1:], servers) / their_time
     logs = np.concatenate([[0.0], np.cumsum(np.log(np.maximum(come[:-1], 1e-300)) - np.log(alone))])
     weights = np.exp(logs - logs.max())
@@ -255,10 +257,11 @@ def _among_several(
 
 
 def _spread_of_wait(ends: Floats, weights: Floats, scv: float, apart: float, mean: float) -> float:
-    """Return the variance of a wait for `ends` of service with these weights, that is scaled to another mean. [s^2]
+    """Return the variance of a wait for `ends` completions with probabilities `weights`, scaled to a given mean. [s^2]
 
-    A shorter wait is shorter for all. A longer one is met more often first, until all wait, and then longer for all:
-    so a wait of which the chain has next to nothing does not become a rare and endless one.
+    If the mean must shrink, every wait is shortened. If it must grow, first more jobs wait, until all do; only then
+    does every wait become longer. Otherwise a wait with almost no probability in the chain would become a rare but
+    extremely long one.
     """
     waits = ends > 0
     often = float(weights[waits].sum())
@@ -273,9 +276,9 @@ def _spread_of_wait(ends: Floats, weights: Floats, scv: float, apart: float, mea
 def _repairman(
     model: Json, answer: Json, station: Json, found: StationAnswer, name: str, *, nodes: int
 ) -> float | None:
-    """Return the variance of the time of a single closed class that waits in turn or shares; None otherwise. [s^2]
+    """Return the variance for a model with a single closed class at an `fcfs` or `ps` station; otherwise None. [s^2]
 
-    The rest of the network counts as a time away, and the moments are scaled to the mean of the solution.
+    The time in the rest of the network counts as time away. The variance is scaled to the mean of the solution.
     """
     load = model["classes"][0]
     if len(model["classes"]) > 1 or load["name"] != name or not load.get("users"):

@@ -15,7 +15,7 @@ COUNT_AT_MOST = 1_000_000_000
 SERVERS_AT_MOST = 1_000_000
 
 T = TypeVar("T")
-# One value for all classes, or one for each class that is named.
+# One value for all classes, or a mapping from class names to values.
 PerClass = Annotated[
     Annotated[dict[Name, T], Tag("<mapping>")] | Annotated[T, Tag("<plain>")], Discriminator(mapping_or_plain)
 ]

@@ -1,4 +1,4 @@
-"""Intervals of the answers of a fitted model, from the replicates of its fit."""
+"""Confidence intervals of the predictions of a fitted model, from the bootstrap replicates of its fit."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from towtank.model.solving import solve_models
 Json = dict[str, Any]
 CONFIDENCE = 0.95
 MODELS_AT_MOST = 20_000
-"""Most variants of models, each with its replicates, that are solved for intervals. [1]"""
+"""Highest number of solved models, over all variants and replicates, for which intervals are computed. [1]"""
 _LEAST_FACTOR = 1e-6
-"""A demand of nothing cannot be solved for; a millionth of it changes no answer. [ratio]"""
+"""Smallest factor of a demand. The solver refuses a demand of 0; a millionth changes no answer. [ratio]"""
 _CLASS = ("throughput_per_s", "response_time_s", "users_in_system")
 _POOL = ("utilization", "held", "waiting")
 _STATION = ("queue_length", "throughput_per_s")
@@ -24,14 +24,14 @@ _NO_STEADY_STATE = {"response_time_s": math.inf, "users_in_system": math.inf, "q
 
 
 def replicates(model: Json, draws: Mapping[str, Sequence[float]]) -> list[Json]:
-    """Return the model with the demands of each replicate.
+    """Return one model for each replicate, with the demands of that replicate.
 
     Parameters
     ----------
     model : dict
-        The model, or models, in the engine's form.
+        A model, or a document of several models, in the engine's form.
     draws : mapping of str to sequence of float
-        Demands over those of the model, by station; all of one length. [ratio]
+        Ratio of the replicates' demands to those of the model, by station; all of equal length. [ratio]
     """
     return [_replicate(model, dict(zip(draws, row, strict=True))) for row in zip(*draws.values(), strict=True)]
 
@@ -48,12 +48,12 @@ def _replicate(model: Json, factors: Mapping[str, float]) -> Json:
 def with_intervals(
     answers: Sequence[Json | None], models: Sequence[Json], draws: Mapping[str, Sequence[float]], method: str
 ) -> None:
-    """Add `confidence_interval` to the parts of answers, and `fitted` to the answers.
+    """Add `confidence_interval` to each part of the answers, and `fitted` to each answer.
 
     Parameters
     ----------
     answers : sequence of dict or None
-        Answers of `models`; None for a model without one.
+        Answers of `models`; None for a model that has no answer.
     models : sequence of dict
         The model, or models, in the engine's form.
     draws : mapping of str to sequence of float
@@ -63,13 +63,13 @@ def with_intervals(
 
     Notes
     -----
-    The ends are the 2.5 % and 97.5 % quantiles over the replicates. A replicate without a steady state counts as
-    infinite for the time of a class that visits a saturated station and for the queue of that station. In a network
-    of open classes, other stations have their queue at the offered load, which is at most what they get. If the network
-    has closed classes too, no queue of such a replicate is known, and all count as infinite. An infinite end is None.
-    Without replicates, or with more than `MODELS_AT_MOST` models to solve, the answers have no intervals, and
-    `fitted.draws` is 0. Parts are classes with their transactions, stations, pools, and bounds, of which the knee
-    has an interval.
+    The ends are the 2.5 % and 97.5 % quantiles over the replicates. In a replicate without a steady state, the response
+    time of each class that visits a saturated station and the queue of that station count as infinite. In a network of
+    open classes only, the queues of the other stations are computed at the offered load, which is an upper bound of
+    their load. If the network has closed classes too, the queues of such a replicate are unknown and count as infinite.
+    An infinite end is stored as None. Without replicates, or with more than `MODELS_AT_MOST` models to solve, the
+    answers have no intervals and `fitted.draws` is 0. The parts are classes with their transactions, stations, pools,
+    and bounds (only the knee of a bound has an interval).
     """
     count = len(next(iter(draws.values()), ()))
     known = count if count * len(models) <= MODELS_AT_MOST else 0
@@ -83,16 +83,17 @@ def with_intervals(
 
 @dataclass(frozen=True)
 class _Replicate:
-    """A solved replicate.
+    """Solution of a replicate.
 
     Attributes
     ----------
     answer : dict or None
-        Without a steady state that of the network in which saturated stations take no time, if that is known.
+        The solution. If the replicate has no steady state: the solution of the network in which saturated stations take
+        no time, or None if the throughput at the other stations is unknown.
     saturated : frozenset of str
         Stations without a steady state.
     stuck : frozenset of str
-        Classes that come to one of them.
+        Classes that visit a saturated station.
     """
 
     answer: Json | None
@@ -101,7 +102,7 @@ class _Replicate:
 
 
 def _solved(model: Json, draws: Mapping[str, Sequence[float]], method: str) -> list[_Replicate]:
-    """Solve all replicates; those of open classes without a steady state a second time, without saturated stations."""
+    """Solve all replicates. Open networks without a steady state are solved again without their saturated stations."""
     solved = solve_models(replicates(model, draws), method)
     full = {place: _saturated(model, each) for place, each in enumerate(solved) if "answer" not in each}
     known = [place for place, names in full.items() if names]
@@ -117,7 +118,7 @@ def _solved(model: Json, draws: Mapping[str, Sequence[float]], method: str) -> l
 
 
 def _saturated(model: Json, solved: Json) -> frozenset[str]:
-    """Return the stations that open classes saturate; empty for other faults, or if the flow to others is not known."""
+    """Return the stations that open classes saturate; empty for other faults, or if the flow past them is unknown."""
     paths = [fault["path"] for fault in solved["faults"]]
     closed = any(each.get("arrival_rate_per_s") is None for each in model["classes"])
     if closed or model.get("pools") or any(len(path) != 2 or path[0] != "stations" for path in paths):
@@ -144,7 +145,7 @@ def _add(answer: Json, drawn: Sequence[_Replicate]) -> None:
         for other in part["residence_time_s"]:
             times = [math.inf if each is None else each["residence_time_s"][other] for each in parts]
             part["confidence_interval"][f"residence_time_s.{other}"] = _ends(times)
-        # A saturated station is fully busy, and a station of which nothing is known counts as such.
+        # A saturated station is fully busy. A station without a known solution counts as fully busy, too.
         used = [1.0 if each is None else float(each["utilization"]) for each in parts]
         part["confidence_interval"]["utilization"] = _ends(used)
     answers = [each.answer for each in drawn]
@@ -165,7 +166,7 @@ def _add(answer: Json, drawn: Sequence[_Replicate]) -> None:
 def _intervals(part: Json, parts: Sequence[Json | None], keys: Sequence[str]) -> Json:
     found = {}
     for key in keys:
-        # Without a steady state the throughput is not known, that of the model stands.
+        # The throughput of a replicate without a steady state is unknown; the value of the model is used.
         full = _NO_STEADY_STATE.get(key, float(part[key]))
         found[key] = _ends([full if each is None else float(each[key]) for each in parts])
     return found
@@ -174,7 +175,7 @@ def _intervals(part: Json, parts: Sequence[Json | None], keys: Sequence[str]) ->
 def _ends(values: Sequence[float]) -> list[float | None]:
     tail = (1 - CONFIDENCE) / 2
     finite = all(math.isfinite(value) for value in values)
-    # Infinite values have no mean with a neighbour.
+    # Interpolation between an infinite and a finite value is undefined, so the quantile is one of the values.
     low = np.quantile(values, tail, method="linear" if finite else "lower")
     high = np.quantile(values, 1 - tail, method="linear" if finite else "higher")
     return [float(end) if math.isfinite(end) else None for end in (low, high)]

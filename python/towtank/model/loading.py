@@ -1,4 +1,4 @@
-"""Reading model files: the form by the models of `file`, the meaning by the engine, all faults at their places."""
+"""Reads model files. The models of `file` check the form, the engine the meaning; faults refer to lines of the file."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from towtank.yamlfile import Document, Node, fault_at, find
 
 COMMAND_LINE = "<command line>"
 SHARES_WITHIN = 1e-6
-"""Shares are decimal numbers: their sum is off by their rounding. [ratio]"""
+"""Largest deviation of the sum of shares from 1, due to rounding of decimal numbers. [ratio]"""
 
 
 @dataclass
 class ModelProblem:
-    """A model as the engine reads it, with the tree it came from.
+    """A model in the engine's form, with the YAML tree of its file.
 
     Attributes
     ----------
     tree : Node
-        The file with changes; faults of the engine are reported at its places.
+        YAML tree of the file with changes applied; locates the engine's faults.
     document : dict
-        The model in the engine's form, times in seconds.
+        The model in the engine's form, with times in seconds.
     """
 
     tree: Node
@@ -37,12 +37,12 @@ class ModelProblem:
 
     @property
     def fitted(self) -> FittedFile | None:
-        """Measurements behind the numbers; None for a model that was not fitted."""
+        """Measurements behind a fitted model; None for a model that was not fitted."""
         node = self.tree.child("fitted")
         return None if node is None else FittedFile.model_validate(node.plain())
 
     def faults(self, found: list[dict[str, Any]]) -> list[Fault]:
-        """Put faults of the engine at their places in the file."""
+        """Return the engine's faults, each with its place in the file."""
         return sorted({self._fault(each["path"], each["message"]) for each in found})
 
     def _fault(self, path: list[str], message: str) -> Fault:
@@ -53,7 +53,7 @@ class ModelProblem:
 
 
 def _spellings(path: list[str]) -> list[tuple[str, ...]]:
-    """Return the places in the file that a fault of the engine may mean: `service_time` may be written as `demand`."""
+    """Return the possible places of an engine's fault in the file; `service_time` may be given as `demand`."""
     others = {"service_time": ["demand"], "scv": ["distribution"], "think": ["think_scv", "think_distribution"],
               "arrivals": ["arrival_scv", "arrival_distribution"], "services": ["demand", "service_time"]}  # fmt: skip
     if len(path) < 3:
@@ -69,20 +69,20 @@ def load_model(path: Path | str, changes: Mapping[str, str] | None = None) -> Mo
     Parameters
     ----------
     path : Path or str
-        The file.
+        Path of the model file.
     changes : mapping of str to str, optional
-        Values from the command line by dotted path, as YAML: `stations.cpu.servers` to `8`.
+        Values from the command line by dotted path, as YAML text, such as `stations.cpu.servers`: `8`.
 
     Raises
     ------
     StudyError
-        With every fault.
+        If the file is invalid; contains every fault.
     """
     return load_document(yamlfile.load(path), changes)
 
 
 def load_document(document: Document, changes: Mapping[str, str] | None = None) -> ModelProblem:
-    """Check a model that was read, with changes laid over it; raises as `load_model` does."""
+    """Check a model that was read, with changes applied; raises as `load_model` does."""
     problem, faults = _read(_with_changes(document.root, changes or {}))
     if problem is None:
         raise StudyError(faults)
@@ -92,13 +92,13 @@ def load_document(document: Document, changes: Mapping[str, str] | None = None) 
 
 
 def check_model(document: Document) -> list[Fault]:
-    """Return all faults of a model file, also those of meaning; the existence of a steady state is not checked."""
+    """Return all faults of a model file, including those found by the engine. Does not look for a steady state."""
     problem, faults = _read(document.root)
     return faults if problem is None else sorted({*faults, *_more_faults(problem, faults)})
 
 
 def _more_faults(problem: ModelProblem, faults: list[Fault]) -> list[Fault]:
-    """Return the faults that the engine finds in a model without its faulty parts, except their consequences."""
+    """Return the faults that the engine finds, without faults caused by the parts already known as invalid."""
     more = problem.faults(check_models([problem.document])[0])
     wrong = {tuple(fault.where.split(".")[:2]) for fault in faults}
     names = [f'"{part[-1]}"' for part in wrong if len(part) == 2]
@@ -110,7 +110,7 @@ def _more_faults(problem: ModelProblem, faults: list[Fault]) -> list[Fault]:
 
 
 def _with_changes(tree: Node, changes: Mapping[str, str]) -> Node:
-    """Lay changes from the command line over a tree; a change must lead to a key that exists or is allowed."""
+    """Apply changes from the command line to a tree; each must lead to a key that exists or is allowed."""
     tree = tree.copy()
     for path, text in changes.items():
         parts = tuple(path.split("."))
@@ -137,7 +137,7 @@ def _read(tree: Node) -> tuple[ModelProblem | None, list[Fault]]:
 
 
 def _meaning(whole: Node, tree: Node, model: ModelFile) -> list[Fault]:
-    """Return the faults that only a file can have; the engine checks the rest."""
+    """Return the faults in meaning that the engine cannot detect; the engine checks the rest."""
     faults = []
     for name, load in model.classes.items():
         if load.rate is not None and load.think is not None:
@@ -154,7 +154,7 @@ def _meaning(whole: Node, tree: Node, model: ModelFile) -> list[Fault]:
 
 
 def _transaction_faults(tree: Node, model: ModelFile) -> list[Fault]:
-    """Check that transactions are of closed classes, with names of their own and shares that make a whole."""
+    """Check that only closed classes have transactions, with unique names and shares that add up to 100 %."""
     faults, owner = [], dict.fromkeys(model.classes, "a class")
     for name, load in model.classes.items():
         path = ("classes", name, "transactions")
@@ -176,7 +176,7 @@ def _transaction_faults(tree: Node, model: ModelFile) -> list[Fault]:
 
 
 def _draw_faults(tree: Node, model: ModelFile) -> list[Fault]:
-    """Check that replicates are of stations of the model, and equally many for each: they were drawn together."""
+    """Check that replicates belong to stations of the model and are equally many, since they were drawn jointly."""
     rows = model.fitted.draws if model.fitted is not None else {}
     counts = {name: len(row) for name, row in rows.items()}
     faults = []
@@ -228,18 +228,18 @@ def _station_faults(whole: Node, tree: Node, model: ModelFile, name: str, statio
 
 
 def _times(model: ModelFile, station: StationFile) -> dict[str, float]:
-    """Return the service time, or demand, of each class that comes to a station."""
+    """Return the service time, or demand, of each class that visits a station."""
     value = station.demand if station.demand is not None else station.service_time
     return {} if value is None else _each(model, value)
 
 
 def _chains(model: ModelFile) -> dict[str, str]:
-    """Return the class of each transaction."""
+    """Return the class of each transaction, by its name."""
     return {each: name for name, load in model.classes.items() for each in load.transactions}
 
 
 def _each(model: ModelFile, value: Any) -> dict[str, Any]:
-    """Return one value for each class, or transaction of one, that is meant."""
+    """Return the value of each class, or of each of its transactions; classes without a value are left out."""
     given = value if isinstance(value, dict) else dict.fromkeys(model.classes, value)
     found: dict[str, Any] = {}
     for name, load in model.classes.items():
@@ -278,7 +278,7 @@ def _document(model: ModelFile) -> dict[str, Any]:
 
 
 def _transactions(load: ClassFile) -> dict[str, Any]:
-    """Return the key `transactions` of a class, if the file has it; the engine does not know the key."""
+    """Return the key `transactions` of a class if the file has it. The key is not sent to the engine."""
     if not load.transactions:
         return {}
     return {

@@ -1,8 +1,8 @@
 """Percentiles of response times from a solved network.
 
-Exact for an open class at one M/M/m station. Otherwise a gamma distribution with the mean of the solution and the sum
-of the variances at the stations, as if these were independent: good enough to search with; what a search proposes is
-simulated.
+The result is exact for an open class at one M/M/m station. Otherwise a gamma distribution is assumed with the mean of
+the solution and the sum of the variances at the stations, as if these were independent. This is accurate enough for a
+search, whose result is then simulated.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ GAMMA = "gamma distribution with the mean of the solution and the variances of t
 
 
 def erlang_b(servers: int, work: float) -> float:
-    """Return the share of arrivals that find all servers busy, if none waits. [ratio]
+    """Return the probability that an arrival finds all servers busy in a system without waiting (Erlang B). [ratio]
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ def erlang_b(servers: int, work: float) -> float:
 
     Notes
     -----
-    B(0) = 1, B(i) = a B(i-1) / (i + a B(i-1)): all terms are positive and nothing overflows [1]_.
+    B(0) = 1, B(i) = a B(i-1) / (i + a B(i-1)). All terms are positive and nothing overflows [1]_.
 
     References
     ----------
@@ -49,7 +49,7 @@ def erlang_b(servers: int, work: float) -> float:
 
 
 def erlang_c(servers: int, work: float) -> float:
-    """Return the share of arrivals that wait at M/M/m; 1 if the work exceeds the servers. [ratio]
+    """Return the probability that an arrival waits at M/M/m (Erlang C); 1 if the work exceeds the servers. [ratio]
 
     Examples
     --------
@@ -74,12 +74,13 @@ def mmm_percentile(rate: float, service_s: float, servers: int, share: float) ->
     servers : int
         m >= 1. [1]
     share : float
-        In (0, 1).
+        Probability of the percentile, in (0, 1).
 
     Notes
     -----
-    Service is exponential with mu = 1/S, the wait is 0 with 1 - C and else exponential with theta = m mu - lambda:
-    P(T > t) = (1 - C) exp(-mu t) + C (theta exp(-mu t) - mu exp(-theta t)) / (theta - mu), section 2.3 of Gross et al.
+    Service is exponential with mu = 1/S; the wait is 0 with probability 1 - C, otherwise exponential with theta = m mu
+    - lambda: P(T > t) = (1 - C) exp(-mu t) + C (theta exp(-mu t) - mu exp(-theta t)) / (theta - mu), section 2.3 of
+    Gross et al.
     """
     mu, waits = 1 / service_s, erlang_c(servers, rate * service_s)
     theta = servers * mu - rate
@@ -101,18 +102,18 @@ def mmm_percentile(rate: float, service_s: float, servers: int, share: float) ->
 def response_percentiles(model: Json, answer: Json, stations: Mapping[str, StationAnswer], name: str) -> tuple[
     Callable[[float], float], str
 ]:  # fmt: skip
-    """Return the percentiles of the response time of a class, and the method.
+    """Return a function for the percentiles of a class's response time, and the name of the method.
 
     Parameters
     ----------
     model : dict
-        The model that was solved, in the engine's form, nodes as stations.
+        The solved model in the engine's form, with each node as a station.
     answer : dict
-        Its solution.
+        Solution of the model.
     stations : dict of str to StationAnswer
-        The stations of the solution, nodes together.
+        Stations of the solution, with nodes combined.
     name : str
-        The class, or a transaction of one.
+        Name of a class, or of a transaction of a class.
     """
     parts = transactions_of(next((job_class for job_class in model["classes"] if job_class["name"] == name), {}))
     if parts:
@@ -129,12 +130,12 @@ def response_percentiles(model: Json, answer: Json, stations: Mapping[str, Stati
 
 
 def _of_gamma(shape: float, mean: float, share: float) -> float:
-    """Return a percentile of a gamma distribution; the mean itself if nothing varies."""
+    """Return a percentile of a gamma distribution; the mean if the variance is zero."""
     return mean if math.isinf(shape) else float(scipy.special.gammaincinv(shape, share)) * mean / shape
 
 
 def _of_mixture(gammas: list[tuple[float, tuple[float, float]]], share: float) -> float:
-    """Return the percentile of all transactions together, each with its gamma distribution."""
+    """Return a percentile of the mixture of all transactions, each with its gamma distribution."""
     ends = [_of_gamma(*gamma, share) for _, gamma in gammas]
     low, high = min(ends), max(ends)
     if high - low <= 1e-12 * high:
@@ -152,7 +153,7 @@ def _of_mixture(gammas: list[tuple[float, tuple[float, float]]], share: float) -
 
 
 def _gamma(model: Json, answer: Json, stations: Mapping[str, StationAnswer], name: str) -> tuple[float, float]:
-    """Return shape and mean of the response time of a class or transaction; an infinite shape if nothing varies."""
+    """Return shape and mean of the response time of a class or transaction; infinite shape if the variance is zero."""
     chain = chain_by_transaction(model).get(name)
     figures = answer["classes"][name] if chain is None else answer["classes"][chain]["transactions"][name]
     known = {described["name"]: described for described in model["stations"]}
@@ -170,7 +171,7 @@ def _gamma(model: Json, answer: Json, stations: Mapping[str, StationAnswer], nam
 def _lone_queue(
     model: Json, known: Mapping[str, Json], visited: list[str], name: str
 ) -> tuple[float, float, int] | None:
-    """Return rate, service time and servers if a class visits a single M/M/m station only; nodes share the rate."""
+    """Return rate, service time and servers if a class visits only a single M/M/m station; nodes share the rate."""
     load = {job_class["name"]: job_class for job_class in model["classes"]}.get(name, {})
     if len(visited) != 1 or len(model["classes"]) != 1 or not load.get("arrival_rate_per_s"):
         return None
@@ -194,11 +195,11 @@ def _variance(station: Json, nodes: int, found: StationAnswer, name: str) -> flo
 
     Notes
     -----
-    Of v visits with service time s, whose squared coefficient of variation is c, and residence r each: at a delay
-    v c s^2; at processor sharing v r^2 (c + (1 + c) q/(2-q)) with q = 1 - s/r: the first term is the job's own size,
-    the second comes from the jobs that share with it, and their sum is exact for M/M/1 (c = 1) [1]_; at first come,
-    first served v (c s^2 + w^2 (2/C - 1)) with the wait w = r - s, exponential if positive, and Erlang's C at
-    the utilization found. A transaction without service time (s = 0) may still wait behind others.
+    For v visits with service time s, squared coefficient of variation c and residence r each: at a delay v c s^2; at
+    processor sharing v r^2 (c + (1 + c) q/(2-q)) with q = 1 - s/r, where the first term comes from the job's own size,
+    the second from the jobs that share the servers, and the sum is exact for M/M/1 (c = 1) [1]_; at first come, first
+    served v (c s^2 + w^2 (2/C - 1)) with the wait w = r - s, exponential if positive, and Erlang's C at the utilization
+    of the solution. A transaction without service time (s = 0) may still wait for others.
 
     References
     ----------
@@ -207,7 +208,7 @@ def _variance(station: Json, nodes: int, found: StationAnswer, name: str) -> flo
     """
     service = next(candidate for candidate in station["services"] if candidate["class"] == name)
     time, scv = float(service["service_time_s"]), squared_variation(service["variation"])
-    # A node gets a part of the visits; all nodes together get them all.
+    # Each node gets a part of the visits; together the nodes get all of them.
     visits = max((1.0 if service["visits"] is None else service["visits"]) * nodes, 1e-12)
     residence = max(found.residence_s[name] / visits, time)
     if station["discipline"] == "delay":
@@ -217,8 +218,8 @@ def _variance(station: Json, nodes: int, found: StationAnswer, name: str) -> flo
         return visits * residence**2 * (scv + (1 + scv) * share / (2 - share))
     wait = residence - time
     servers, idle = servers_of(station) or 1, 1 - found.utilization
-    # In an open network both are the same; in a closed one the solution may know of waits that Erlang does not.
-    # With a service time of 0, waits cannot be expressed in its units; the Erlang distribution alone applies.
+    # The waiting probability is the larger of the solution's and Erlang's: they agree in an open network, but in a
+    # closed network the solution may have more waiting. With a service time of 0 only Erlang's is defined.
     solved = min(1.0, wait * servers * idle / time) if time > 0 else 0.0
     waits = max(erlang_c(servers, found.utilization * servers), solved, 1e-12)
     return float(visits * (scv * time**2 + wait**2 * (2 / waits - 1)))

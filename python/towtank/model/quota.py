@@ -1,22 +1,23 @@
-"""A station with a CPU quota: it works at full speed until the time of its period is used up, and then not at all.
+"""Station with a CPU quota: works at full speed until the CPU time of a period is used up, then pauses until its end.
 
-The CPU limit of a control group, which is also that of a container, gives c CPUs as c P of CPU time in each period P.
-Modelled as a slow server, on which a transaction with a CPU time of D takes S = D / c, it would delay work that really
-passes at full speed; modelled as a fast server it would have no limit. Between them is a queue in steps of periods.
+The CPU limit of a control group, and thus of a container, grants c CPUs as a CPU time of c P in each period P. A model
+as a slow server, on which a transaction with CPU time D takes S = D / c, would delay work that passes at full speed; a
+model as a fast server would have no limit. This module models the queue in steps of periods.
 
-With n transactions at the station when a period begins, A that come in it (Poisson with a mean of u k, at a
-utilization u of the quota) and time for K (Poisson with a mean of k = P / S, since CPU times are taken as exponential),
-the next period begins with max(0, n + A - K). From the stationary distribution of n follows the mean number at the
-station over a period, and by Little's law the time at it:
+With n transactions at the station when a period begins, A that arrive during the period (Poisson with mean u k at
+utilization u of the quota) and capacity for K (Poisson with mean k = P / S, since CPU times are assumed exponential),
+the next period begins with max(0, n + A - K). The stationary distribution of n gives the mean number at the station
+over a period, and Little's law gives the time at the station:
 
-- of the n at the beginning, m = min(n, K) are served one after the other, the i-th after i c P / (K + 1) (the K ends
-  are as many points in c P of CPU time, which lie evenly in it); the others wait all of P;
-- arrivals that are served take c P / (K + 1) as well, wait for one another as at a fast server of utilization
-  u c, and for those left of the m;
-- the transactions left at the end came last: of A the last l, each of which waits P (l + 1) / (2 (A + 1)) on average.
+- of the n at the beginning, m = min(n, K) are served one after the other, the i-th after i c P / (K + 1) (the K
+completions are evenly distributed points in the CPU time c P); the others wait for the entire period P;
+- arrivals that are served take c P / (K + 1) as well, wait for one another as at a fast server of utilization u c, and
+for the remaining ones of the m;
+- the transactions left at the end arrived last: the last l of the A, each of which waits P (l + 1) / (2 (A + 1)) on
+average.
 
-It is exact for a long period, c / (1 - u c) in units of S, and for a short one, 1 / (1 - u) as of a slow server, which
-is the upper bound of the result.
+The result is exact for long periods, c / (1 - u c) in units of S, and for short ones, 1 / (1 - u) as for a slow server,
+which is also its upper bound.
 """
 
 from __future__ import annotations
@@ -37,29 +38,30 @@ Floats = npt.NDArray[np.float64]
 PERIOD_S = 0.1
 """Default period of the Linux scheduler. [s]"""
 TICK_S = 0.004
-"""Between two looks of the scheduler whether the time is used up, with 250 of them a second as the kernels of most
-distributions have. [s]"""
+"""Interval at which the scheduler checks whether the quota is used up: 250 ticks a second, as in the kernels of most
+distributions. [s]"""
 
-# Knots at which the queue is solved: utilizations, and periods in units of S by powers of the root of two.
+# Grid on which the queue is solved: utilizations, and periods in units of S as powers of the square root of two.
 _UTILIZATIONS = (0.02, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.94, 0.97, 0.985)
 _STEP = math.log(2) / 2
 _LOWEST, _HIGHEST = -8, 20
-# Tails left out: beyond this many factors of e of a geometric distribution, and standard deviations of a Poisson.
+# Truncation of distributions: a geometric tail beyond this many factors of e, a Poisson tail beyond this many standard
+# deviations.
 _FACTORS, _DEVIATIONS = 16.0, 8.0
-# Number of values that represent a distribution; wide distributions are grouped into this many.
+# Number of values that represent a distribution; wider distributions are grouped.
 _GROUPS = 48
 
 
 @dataclass(frozen=True)
 class Quota:
-    """Quota of a part of a CPU.
+    """Quota of a fraction of a CPU.
 
     Attributes
     ----------
     cpus : float
-        c, CPU time over time, in (0, 1). [1]
+        CPU time c per unit of time, in (0, 1). [1]
     period_s : float, default 0.1
-        P > 0. [s]
+        Length of the period, P > 0. [s]
     """
 
     cpus: float
@@ -67,9 +69,11 @@ class Quota:
 
     @classmethod
     def of_linux(cls, cpus: float, period_s: float = PERIOD_S) -> Quota:
-        """Return the quota as Linux keeps it: a task that starts runs for a tick, and later periods pay for it.
+        """Return the quota as enforced by Linux: a started task runs for at least one tick, and later periods pay for
+        it.
 
-        A tenth of a CPU in periods of 20 ms is so one in periods of 40 ms, of which a program runs the first 4.
+        A tenth of a CPU in periods of 20 ms thus acts like periods of 40 ms, in which a program runs for the first 4
+        ms.
         """
         return cls(cpus, max(period_s, TICK_S / cpus))
 
@@ -80,26 +84,26 @@ class Quota:
             raise ModelError(f"a period must be above 0 s, got {self.period_s:g} s instead")
 
     def residence(self, demand_s: float, utilization: float) -> float:
-        """Return the time at the station, that of waiting included. [s]
+        """Return the time at the station, including waiting. [s]
 
         Parameters
         ----------
         demand_s : float
-            S, CPU time of a transaction over c, > 0. [s]
+            S, CPU time of a transaction divided by c, > 0. [s]
         utilization : float
-            u of the quota, in [0, 1).
+            Utilization u of the quota, in [0, 1).
         """
         return demand_s / (1 - utilization) - float(self.spared(demand_s, utilization))
 
     def spared(self, demand_s: Floats | float, utilization: Floats | float) -> Floats:
-        """Return the time saved against the slow server: S / (1 - u) less the time at the station. [s]
+        """Return the time saved relative to a slow server: S / (1 - u) minus the time at the station. [s]
 
         Parameters
         ----------
         demand_s : float or ndarray
             As in `residence`.
         utilization : float or ndarray of the same shape
-            In [0, 1]; towards 1 both times are infinite, and their difference is taken a little below 1.
+            In [0, 1]. Near 1 both times are infinite, so their difference is taken slightly below 1.
         """
         demand = np.asarray(demand_s, dtype=float)
         used = np.clip(utilization, 0.0, _UTILIZATIONS[-1])
@@ -110,21 +114,21 @@ class Quota:
         for knot in np.unique(np.concatenate([np.floor(inside).ravel(), np.ceil(inside).ravel()])):
             part = np.clip(1 - np.abs(inside - knot), 0.0, None)
             relative += part * _curve(self.cpus, int(knot))(inner)
-        # For shorter periods, in proportion.
+        # For shorter periods than the grid, the saved time is proportional to the period.
         short = np.minimum(1.0, np.exp((place - _LOWEST) * _STEP))
         return np.asarray(demand * (1 - relative) / (1 - used) * short, dtype=float)
 
 
 @cache
 def _curve(cpus: float, place: int) -> scipy.interpolate.PchipInterpolator:
-    """Return the time at the station over that of the slow server, as a function of utilization, for one period."""
+    """Return the time at the station relative to a slow server, as a function of utilization, for one period length."""
     periods = math.exp(place * _STEP)
     rows = [min(1.0, (1 - used) * scaled_residence(used, periods, cpus)) for used in _UTILIZATIONS]
     return scipy.interpolate.PchipInterpolator(np.array(_UTILIZATIONS), np.array(rows))
 
 
 def scaled_residence(utilization: float, periods: float, cpus: float) -> float:
-    """Return the time at a station with a quota, in units of S, before it is capped by that of a slow server.
+    """Return the time at a station with a quota in units of S, which may exceed that of a slow server.
 
     Parameters
     ----------
@@ -143,10 +147,11 @@ def scaled_residence(utilization: float, periods: float, cpus: float) -> float:
 
 @cache
 def _areas(utilization: float, periods: float) -> tuple[float, float, float, float]:
-    """Return the means over a period, whatever part of a CPU the quota is.
+    """Return four means over a period, for any fraction of a CPU.
 
-    Jobs times time while served (over c), and while the quota is used up, in units of S; number of those that come and
-    are served; half the square of the time that the earlier ones take (over c), times those, over the period.
+    They are: jobs times time in service (divided by c), and while the quota is used up, in units of S; number of
+    arrivals that are served; their number times half the square of the time that earlier jobs take (divided by c), per
+    period.
     """
     number, weights = _grouped(*_at_beginning(utilization, periods))
     come, come_weights = _grouped(*_poisson(utilization * periods))
@@ -170,13 +175,13 @@ def _areas(utilization: float, periods: float) -> tuple[float, float, float, flo
 
 
 def _at_beginning(utilization: float, periods: float) -> tuple[Floats, Floats]:
-    """Return the numbers at the beginning of a period, and their probabilities."""
+    """Return the numbers of jobs at the beginning of a period, and their probabilities."""
     tail = 2 * (1 - utilization) / (1 + utilization)
     most = int(_FACTORS / tail + _DEVIATIONS * math.sqrt(2 * periods)) + 20
     (come, come_weights), (room, room_weights) = _poisson(utilization * periods), _poisson(periods)
     steps = np.convolve(come_weights, room_weights[::-1])
     lowest = int(come[0] - room[-1])
-    # The probability of each step from each number; steps below zero or beyond the last number end there.
+    # Transition probabilities from each number. Steps below zero or beyond the last number end at the boundary.
     moves = np.zeros((most + 1, most + 1))
     numbers = np.arange(most + 1)
     for step, chance in enumerate(steps, lowest):
@@ -187,7 +192,7 @@ def _at_beginning(utilization: float, periods: float) -> tuple[Floats, Floats]:
 
 
 def _poisson(mean: float) -> tuple[Floats, Floats]:
-    """Return the values with a probability that counts, and their probabilities."""
+    """Return the values with relevant probability, and their probabilities."""
     wide = _DEVIATIONS * math.sqrt(mean)
     values = np.arange(max(0, int(mean - wide)), int(mean + wide) + 12)
     weights = poisson_probabilities(values, mean)
@@ -195,7 +200,7 @@ def _poisson(mean: float) -> tuple[Floats, Floats]:
 
 
 def _grouped(values: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """Join neighbours by their means; the first ones, which are the likeliest of a queue, stay alone."""
+    """Group neighbouring values by their means; the smallest values, the likeliest of a queue, stay separate."""
     if len(values) <= _GROUPS:
         return values, weights
     alone = _GROUPS // 2

@@ -1,4 +1,4 @@
-"""The engine's simulator as a function: models in, estimates with intervals out."""
+"""Function that simulates models with the engine and returns estimates with intervals."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from towtank.estimates import significant
 from towtank.model.transactions import chained, spread
 
 _DIGITS = 6
-"""Significant digits of the times, visits and rates that enter a simulation. The ninth digit of a fit depends on the
-make of CPU, and a simulation with another ninth digit draws other events. [1]"""
+"""Significant digits of the times, visits and rates passed to a simulation. The ninth digit of a fit depends on the
+type of CPU, and with another ninth digit a simulation would draw other events. [1]"""
 _CERTAIN = ("routing",)
-"""Keys whose numbers come from a file, do not depend on the CPU, and must keep their sum."""
+"""Keys whose numbers are not rounded: they come from a file, do not depend on the CPU, and must keep their sum."""
 
 
 @dataclass(frozen=True)
@@ -26,15 +26,16 @@ class SimulationSettings:
     Attributes
     ----------
     precision : float
-        Relative half-width of throughput and response time at which the simulation stops, > 0. [ratio]
+        Relative half-width of the intervals of throughput and response time at which the simulation stops, > 0. [ratio]
     confidence : float
         Level of all intervals, in (0, 1).
     replications : int
         Independent runs, at least 2.
     events : int
-        Most events of all replications.
+        Highest number of events over all replications.
     time_s : float, optional
-        Longest time to simulate, checked between rounds; an answer that it stopped cannot be reproduced. [s]
+        Longest wall-clock time of the simulation, checked between rounds; an answer stopped by it is not reproducible.
+        [s]
     seed : int
         Seed of the random generator.
     threads : int, optional
@@ -76,8 +77,8 @@ def simulate_models(models: list[dict[str, Any]], settings: SimulationSettings |
     Returns
     -------
     dict
-        `{"answers": [...], "comparisons": [...]}`, each further model compared with the first, or
-        `{"faults": [{"model", "path", "message"}]}`, `model` counted from 0.
+        `{"answers": [...], "comparisons": [...]}`, with a comparison of each further model to the first, or `{"faults":
+        [{"model", "path", "message"}]}` with `model` counted from 0.
     """
     chains = [_settled(chained(model)) for model in models]
     command = [str(binary()), "simulate", *(settings or SimulationSettings()).options()]
@@ -91,7 +92,7 @@ def simulate_models(models: list[dict[str, Any]], settings: SimulationSettings |
 
 
 def _settled(part: Any) -> Any:
-    """Round the numbers of a model to the digits on which all CPUs agree."""
+    """Round the numbers of a model to the digits that are equal on all CPUs."""
     if isinstance(part, dict):
         return {key: value if key in _CERTAIN else _settled(value) for key, value in part.items()}
     if isinstance(part, list):

@@ -1,4 +1,4 @@
-"""Stations of a model and of its solution, with the nodes that a station may be spread over."""
+"""Stations of a model and of its solution, which may consist of several nodes."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from typing import Any
 
 Json = dict[str, Any]
 NODE = "@"
-"""Between the name of a station and the number of its node; no name of a file has it."""
+"""Separator between the name of a station and the number of its node; names in files cannot contain it."""
 
 _WRITTEN = 1e-6
-"""Model files hold rates with nine digits. [ratio]"""
+"""Relative tolerance when comparing rates, since model files hold nine digits. [ratio]"""
 
 
 def servers_of(station: Json) -> int | None:
-    """Return the servers of a station; with rates, those that a fit meant; None for other rates.
+    """Return the number of servers of a station; with rates from a fit, the fitted number; None for other rates.
 
     Notes
     -----
-    `towtank model fit` writes a demand that depends on the utilization as rates(j) = min(j, m) / (1 + (r - 1)
-    (1 - min(j - 1, m) / m)) for 1 to m + 1 jobs, with the demand r times as large at no use. Only of this form it is
-    known what other numbers of servers would do.
+    `towtank model fit` writes a demand that depends on the utilization as rates(j) = min(j, m) / (1 + (r - 1) (1 -
+    min(j - 1, m) / m)) for 1 to m + 1 jobs, where the demand is r times as large at zero utilization. Only rates of
+    this form can be converted to another number of servers.
     """
     rates = station["rates"]
     if not rates:
@@ -37,7 +37,7 @@ def servers_of(station: Json) -> int | None:
 
 
 def rates_with(rates: list[float], servers: int) -> list[float]:
-    """Return the rates of a fitted station with another number of servers: the same demand at the same utilization."""
+    """Return the rates of a fitted station with another number of servers: same demand at the same utilization."""
     ratio = 1 / rates[0]
     return [
         min(jobs, servers) / (1 + (ratio - 1) * (1 - min(jobs - 1, servers) / servers))
@@ -65,7 +65,7 @@ class StationAnswer:
 
 
 def stations_of(answer: Json) -> dict[str, StationAnswer]:
-    """Return the stations of an answer by their names in the model, nodes together."""
+    """Return the stations of an answer by their names in the model, with nodes combined."""
     groups: dict[str, list[Json]] = {}
     for name, station in answer["stations"].items():
         groups.setdefault(name.partition(NODE)[0], []).append(station)

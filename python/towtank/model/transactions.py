@@ -1,9 +1,8 @@
-"""Transactions of a class: its users do one of them at a time, picked anew by share after every pause.
+"""Transactions of a class: a user runs one at a time, drawn by share after each pause.
 
-They change from transaction to transaction, so that no number of users belongs to one of them. A network of product
-form whose jobs change their class is solved by its chain, which has the mean demand of the mix [1]_; what belongs to
-a transaction follows from the chain's answer. `chained` makes the chain for the engine, `spread` takes its answer
-apart again.
+Users switch between transactions, so a transaction has no fixed number of users. A product-form network whose jobs
+change their class is solved as a chain with the mean demand of the mix [1]_, and the figures of a transaction follow
+from those of the chain. `chained` makes the chain for the engine; `spread` splits the answer by transaction.
 
 References
 ----------
@@ -18,7 +17,7 @@ from typing import Any
 
 Json = dict[str, Any]
 _SCV = {"deterministic": 0.0}
-# Disciplines with one queue of whole services: each job waits the same time, and is served its own.
+# Disciplines with a queue of whole services: each job waits equally long and then takes its own service time.
 _IN_TURN = ("fcfs", "priority")
 
 
@@ -46,7 +45,7 @@ def chained(document: Json) -> Json:
     Notes
     -----
     At each station the visits of the mix are V = sum p_t v_t, the service time is the mean over the visits, and its
-    variation that of the mixture. Think time is sum p_t Z_t.
+    variation is that of the mixture. Think time is sum p_t Z_t.
     """
     shares = {
         job_class["name"]: transactions_of(job_class) for job_class in document["classes"] if transactions_of(job_class)
@@ -70,7 +69,7 @@ def _chain(job_class: Json) -> Json:
 
 
 def _mixed(station: Json, name: str, ones: list[Json]) -> Json | None:
-    """Return the service of the chain at a station; None if none of its transactions visits it."""
+    """Return the service of the chain at a station; None if no transaction of the chain visits it."""
     parts = [
         (each["share"], service) for each in ones for service in station["services"] if service["class"] == each["name"]
     ]
@@ -93,7 +92,7 @@ def _mixed(station: Json, name: str, ones: list[Json]) -> Json | None:
         "class": name,
         "visits": visits,
         "service_time_s": mean,
-        # Rounding must not make the variance of a mixture smaller than that of its parts.
+        # Rounding must not reduce the variance of a mixture below that of its parts.
         "variation": first["variation"] if alike else {"distribution": None, "scv": max(scv, 0.0)},
         "priority": first["priority"],
     }
@@ -104,7 +103,7 @@ def _visits(service: Json) -> float:
 
 
 def spread(document: Json, chain: Json, answer: Json) -> Json:
-    """Return the answer for the chains with the figures of each transaction.
+    """Return the chain's answer, extended by the figures of each transaction.
 
     Parameters
     ----------
@@ -118,15 +117,15 @@ def spread(document: Json, chain: Json, answer: Json) -> Json:
     Returns
     -------
     dict
-        The answer, classes with `transactions`, stations with `residence_time_by_transaction_s`.
+        The answer; its classes have `transactions`, its stations `residence_time_by_transaction_s`.
 
     Notes
     -----
     If jobs share a station, or none waits, all are slowed by the same factor: R_t = D_t R / D. If they are served in
-    turn all wait the same for each visit: R_t = v_t (s_t + W). If at most T jobs share the m servers at once and the
-    others wait in turn, R is divided: with Q jobs and the utilization U, those beyond T are about
-    (Q - m U) U^(T - m), as their numbers fall by the factor U at M/M/m; that part of R goes by visits, the rest by
-    demands. Time that no station explains, as waiting for a pool, is that of the chain.
+    turn, each visit waits equally long: R_t = v_t (s_t + W). If at most T jobs share the m servers at once and the
+    others wait in turn, R is split. With Q jobs and utilization U, the number beyond T is about (Q - m U) U^(T - m),
+    since the numbers of M/M/m fall by the factor U; this part of R is divided by visits, the rest by demands. Time that
+    no station explains, such as waiting for a pool, is that of the chain.
     """
     if not chain_by_transaction(document):
         return answer
@@ -159,14 +158,14 @@ def _residences(station: Json, chain: Json, ones: list[Json], residence: float, 
     for each in ones:
         service = services.get(each["name"])
         if service is not None:
-            # The time that is not waited in turn is shared: it grows by the same factor for all.
+            # The time not waited in turn is shared, so it grows by the same factor for all transactions.
             shared = (residence / visits - waiting) * (service["service_time_s"] / mean if mean > 0 else 1.0)
             found[each["name"]] = _visits(service) * (shared + waiting)
     return found
 
 
 def _waiting(station: Json, mean: float, residence: float, figures: Json) -> float:
-    """Return the time of a visit that is waited in turn, the same for all. [s]"""
+    """Return the time that a visit waits in turn, equal for all transactions. [s]"""
     if station["discipline"] in _IN_TURN and not station["rates"]:
         return max(0.0, residence - mean)
     at_once, servers, present = station.get("at_once"), station["servers"], figures["queue_length"]

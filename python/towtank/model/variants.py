@@ -23,7 +23,7 @@ FITTED = (
 
 @dataclass
 class Point:
-    """One variant with its answer, or with its faults.
+    """A variant of a model, with its answer or its faults.
 
     Attributes
     ----------
@@ -39,14 +39,14 @@ class Point:
     faults: list[Fault] = field(default_factory=list)
 
     def answer_or_refuse(self) -> dict[str, Any]:
-        """Return the answer, or raise all faults."""
+        """Return the answer; raise all faults if there is none."""
         if self.answer is None:
             raise StudyError(self.faults)
         return self.answer
 
 
 def solve_points(document: Document, points: list[Point], method: str) -> list[Point]:
-    """Solve all variants in one go; a variant without a steady state keeps its faults, a wrong file raises them."""
+    """Solve all variants in one call; stores faults of variants without a steady state, raises those of the file."""
     problems: list[ModelProblem] = []
     faults: set[Fault] = set()
     for point in points:
@@ -68,7 +68,7 @@ def solve_points(document: Document, points: list[Point], method: str) -> list[P
 
 
 def _at_command_line(fault: Fault, method: str) -> Fault:
-    """Report a method that the model does not allow as a fault of the command line."""
+    """Turn the fault of a method that the model does not allow into a fault of the option `--method`."""
     if method != "auto" and f"got {method!r}" in fault.message and not fault.where:
         return Fault(COMMAND_LINE, 0, 0, "--method", fault.message)
     return fault
@@ -77,22 +77,22 @@ def _at_command_line(fault: Fault, method: str) -> Fault:
 def checked_settings(
     ratios: dict[str, str], *, replications: int, events: int, time: str | None, seed: int, threads: int | None
 ) -> SimulationSettings:
-    """Check the settings of a simulation, with texts for ratios and times.
+    """Check the settings of a simulation, whose ratios and times are texts.
 
     Parameters
     ----------
     ratios : dict of str to str
-        `--precision` and `--confidence`, in this order, as `1 %`.
+        Texts of `--precision` and `--confidence`, in this order, such as `1 %`.
     replications, events, seed : int
     threads : int, optional
-        All processors by default.
+        Number of threads; None for all processors.
     time : str, optional
-        As `30 s`.
+        Time limit, such as `30 s`.
 
     Raises
     ------
     StudyError
-        With every fault.
+        If a setting is invalid; contains every fault.
     """
     check = OptionCheck()
     shares = []
@@ -121,23 +121,23 @@ def checked_settings(
 def simulate_variants(
     wanted: Sequence[tuple[Document | str, Mapping[str, str]]], settings: SimulationSettings
 ) -> dict[str, Any]:
-    """Simulate models, each with its changes; the faults of all are reported together.
+    """Simulate models, each with its changes; reports the faults of all models together.
 
     Parameters
     ----------
     wanted : sequence of (Document or str, mapping of str to str)
-        Model, or its file, and values by path to lay over it.
+        Model, or path of its file, and values to change by dotted path.
     settings : SimulationSettings
 
     Returns
     -------
     dict
-        `answers` and `comparisons`, as of `simulate_models`.
+        `answers` and `comparisons`, as returned by `simulate_models`.
 
     Raises
     ------
     StudyError
-        With every fault of every model.
+        If a model is invalid; contains every fault of every model.
     """
     problems: list[ModelProblem] = []
     faults: list[Fault] = []

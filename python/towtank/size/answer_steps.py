@@ -1,4 +1,4 @@
-"""Arithmetic of an answer: throughput, work, first guess and utilization of each tier, then the objectives."""
+"""Arithmetic steps of an answer: throughput, work, first guess and utilization of each tier, then the objectives."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ STAFFING = f"square-root staffing, {100 * FIRST_GUESS_WAITS:.0f} % wait (Halfin 
 
 
 def answer_steps(settled: SizingProblem, answer: Found) -> None:
-    """Add all steps of an answer."""
+    """Add all steps of an answer to the steps of its sizing."""
     question, steps = settled.question, settled.steps
     _throughputs(question, answer, steps)
     for tier, option in zip(question.tiers, answer.candidate, strict=True):
@@ -68,7 +68,7 @@ def _station(question: Question, answer: Found, at: tuple[Tier, Option, str], st
 
 
 def _demands(question: Question, station: str, option: Option) -> dict[str, float]:
-    """Return the demand at a station by class, on the hardware of the answer. [s]"""
+    """Return the demand of each class at a station, on the hardware of the answer. [s]"""
     services = question.basis.stations[station]["services"]
     return {
         each["class"]: each["service_time_s"] * (1.0 if each["visits"] is None else each["visits"]) / option.speed
@@ -77,7 +77,7 @@ def _demands(question: Question, station: str, option: Option) -> dict[str, floa
 
 
 def _objectives(question: Question, answer: Found, steps: Steps) -> None:
-    """Add steps for the values of the objectives in the hardest scenario, and for the probability."""
+    """Add steps for the objectives in the scenario closest to a limit, and for the probability."""
     hardest = worst(question, answer.outcomes)
     lost = hardest.job.lost
     without = f" with {question.file.nodes_lost} of the nodes of {lost} lost" if lost else ""

@@ -1,4 +1,4 @@
-"""Sizings of a model file or of results, with a sizing file, with options, or with both."""
+"""Sizes a model file or results, with a sizing file, options, or both."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def size_source(
     file : Path or None
         Sizing file.
     options : mapping of str to value
-        Values over those of the sizing file, as for `read_sizing`.
+        Values that override those of the sizing file, as for `read_sizing`.
     choice : ModelChoice
-        Choice of the model that is fitted to results.
+        Settings of the model fit, if the source is a results folder.
     settings : SizingSettings
         Settings of the sizing.
 
@@ -47,9 +47,9 @@ def size_source(
     Raises
     ------
     StudyError
-        With every fault of source, file and options.
+        If the source, the file or an option is invalid; contains every fault.
     MeasurementError
-        If the answer would be a guess.
+        If the measurements do not support an answer.
     """
     checked = read_sizing(file, options)
     try:

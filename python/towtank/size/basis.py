@@ -1,4 +1,4 @@
-"""Basis of a sizing: a model as the engine reads it, with the range and the doubts of its numbers."""
+"""Basis of a sizing: a model in the engine's form, with its measured range and its doubts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Json = dict[str, Any]
 MODELS = ("auto", "network", "curve")
 """Models that can be fitted to results."""
 DRAWS = 200
-"""Of everything that is not known for sure; fitted models have replicates of their own number. [1]"""
+"""Number of draws of the uncertain quantities; fitted models have their own number of replicates. [1]"""
 
 
 @dataclass(frozen=True)
@@ -35,23 +35,23 @@ class Basis:
     Attributes
     ----------
     source : str
-        Name that the user gave.
+        Name of the source as given by the user.
     document : dict
         The model in the engine's form.
     fitted : FittedFile or None
-        Measurements behind the model; None if it names none.
+        Measurements behind the model; None for a model that was not fitted.
     assumptions : list of dict
-        `{assumes, tested}`, as in the document of the fit.
+        Entries `{assumes, tested}`, as in the document of the fit.
     why : str
-        Reason why this model was fitted to results; empty for a model file.
+        Reason why this kind of model was fitted to results; empty for a model file.
     doubts : tuple of str
         Doubts of the fit.
     guess : str
-        Reason why the effect of more servers is unknown; empty if measurements show that they limit.
+        Reason why the effect of more servers is unknown; empty if measurements show that servers limit the load.
     asserted : bool
-        Whether the user states that these servers limit.
+        True if the user states that these servers limit the load.
     unreached : bool
-        Whether the measurements did not reach a limit.
+        True if the measured load reached no limit.
     """
 
     source: str
@@ -66,21 +66,23 @@ class Basis:
 
     @property
     def kind(self) -> str:
-        """`curve` or `network` of measurements, or `file` for a model without measurements."""
+        """`curve` or `network` for a model fitted to measurements, `file` for a model without measurements."""
         return "file" if self.fitted is None else self.fitted.kind
 
     @property
     def transactions(self) -> dict[str, str]:
-        """The class of each transaction."""
+        """Class of each transaction, by name."""
         return chain_by_transaction(self.document)
 
     def correction(self, name: str | None, metric: str) -> tuple[float, float, float] | None:
-        """Return the measured over the computed percentile of a class or transaction: mean, least, largest; or None.
+        """Return the ratio of measured to computed percentile (mean, lowest, highest) of a class or transaction; or
+        None.
 
         Raises
         ------
         ModelError
-            If percentiles of the class were measured, but not this one: the ratio of another says nothing of its tail.
+            If percentiles of the class were measured, but not this one: another percentile does not show the length of
+            the tail.
         """
         if self.fitted is None or name is None or name not in self.fitted.percentiles:
             return None
@@ -109,10 +111,10 @@ class Basis:
         return [name for name, station in self.stations.items() if station["discipline"] != "delay"]
 
     def draws(self, uncertainty: float | None) -> list[dict[str, float]]:
-        """Return factors of the demands by station, in replicates; none if their error is not known."""
+        """Return factors of the demands by station, one mapping for each replicate; empty if their error is unknown."""
         rows = self._spread(uncertainty)
         count = len(next(iter(rows.values()), []))
-        # A demand of nothing cannot be solved for; a millionth of it changes no answer.
+        # The solver refuses a demand of 0; a millionth of the demand changes no answer.
         return [{name: max(float(row[place]), 1e-6) for name, row in rows.items()} for place in range(count)]
 
     def _spread(self, uncertainty: float | None) -> dict[str, Floats]:
@@ -120,7 +122,7 @@ class Basis:
             return {name: np.array(row) for name, row in self.fitted.draws.items()}
         if not uncertainty:
             return {}
-        # Of a log-normal variable with mean 1 and this relative standard deviation.
+        # Width of the log-normal distribution with mean 1 and this relative standard deviation.
         width = float(np.sqrt(np.log1p(uncertainty**2)))
         return {
             name: np.exp(width * np.array(scores(DRAWS, f"demand {name}")) - width**2 / 2) for name in self.stations
@@ -129,16 +131,17 @@ class Basis:
 
 @dataclass(frozen=True)
 class ModelChoice:
-    """Choice of the model that is fitted to results.
+    """Settings of the model fit to results.
 
     Attributes
     ----------
     configuration : str or None
-        Part of the label of the configuration of a study.
+        Part of the label of a study's configuration.
     servers : int or None
-        Servers of the bottleneck of a curve, if the results do not record them.
+        Servers of a curve's bottleneck, if the results do not record them.
     model : str
-        One of `MODELS`; `auto` is the network if it distinguishes resources and passes its test, else the curve.
+        Name from `MODELS`; `auto` is the network if it distinguishes resources and passes its test, otherwise the
+        curve.
     """
 
     configuration: str | None = None
@@ -147,14 +150,14 @@ class ModelChoice:
 
 
 def load_basis(source: Path, choice: ModelChoice | None = None) -> Basis:
-    """Read a model file, or make the network or the closed curve of a results folder.
+    """Read a model file, or fit the network or closed curve to a results folder.
 
     Raises
     ------
     StudyError
-        If the file is wrong.
+        If the file is invalid.
     MeasurementError
-        If no run may be modelled, or the points reject the model.
+        If no run may be modelled, or the fitted model is rejected.
     """
     if is_results(source):
         return _measured(source, choice or ModelChoice())
@@ -167,7 +170,7 @@ def load_basis(source: Path, choice: ModelChoice | None = None) -> Basis:
 
 
 def _of_fitted(basis: Basis) -> Basis:
-    """Return the basis with the limit of the measured load, from the fitted part."""
+    """Return the basis with the limit of the measured load, as stated in the model file."""
     fitted = basis.fitted
     if fitted is None or fitted.limit is None:
         return basis
@@ -181,7 +184,7 @@ def _of_fitted(basis: Basis) -> Basis:
 
 
 def _refuse_unsolvable(source: Path, document: Json, problem: Any) -> None:
-    """Refuse a model that cannot be solved under a very low load: it needs simulation."""
+    """Refuse a model that cannot be solved even at a very low load, because it must be simulated."""
     light = [
         {**job_class, "users": 1}
         if job_class.get("users")
@@ -244,7 +247,7 @@ def _curve(source: Path, choice: ModelChoice, why: str) -> Basis:
 
 
 def _of_text(source: Path, text: str, assumptions: tuple[Json, ...], why: str, doubts: tuple[str, ...] = ()) -> Basis:
-    """Return the basis of a model file that was just made, as a user would get it from the file."""
+    """Return the basis of a model file text, read back as a user would get it from the file."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.yaml"
         path.write_text(text, "utf-8")
@@ -256,7 +259,7 @@ def _of_text(source: Path, text: str, assumptions: tuple[Json, ...], why: str, d
 
 
 def _assumptions(answer: Answer) -> tuple[Json, ...]:
-    """Return the assumptions of the closed curve; if another curve fits the points better, that of a closed network."""
+    """Return the assumptions of the closed curve, or the network assumption if another curve fits the points better."""
     curve = answer.document.get("curve")
     if curve in ("closed", "load-dependent"):
         return tuple((answer.document.get("trust") or {}).get("assumptions", []))

@@ -1,4 +1,4 @@
-"""Detects solutions outside of their bounds, which must neither accept nor reject a candidate."""
+"""Detects solutions outside their theoretical bounds, which must neither accept nor reject a candidate."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _TOLERANCE = 1e-6
 
 
 def outside(answer: Json) -> str:
-    """Describe the figure of a solution that is outside of its bound; empty if all are within."""
+    """Describe the figure of a solution that is outside its bound; empty if all are within."""
     for name, station in answer["stations"].items():
         if station["utilization"] > 1 + _TOLERANCE:
             return f"{name} used {100 * station['utilization']:.4g} %"
@@ -27,12 +27,12 @@ def outside(answer: Json) -> str:
 
 
 def refused_by_bounds(question: Question, model: Json, answer: Json, wrong: str) -> str:
-    """Describe the objective that a candidate misses even if its response times and throughputs are at their bounds.
+    """Describe the objective that a candidate misses even with its figures at their bounds.
 
     Raises
     ------
     ModelError
-        If the bounds meet all objectives, so that the candidate cannot be judged.
+        If figures at their bounds would meet all objectives, so that the candidate cannot be judged.
     """
     for check in question.checks:
         best = _best(check, model, answer)
@@ -46,7 +46,7 @@ def refused_by_bounds(question: Question, model: Json, answer: Json, wrong: str)
 
 
 def _best(check: Check, model: Json, answer: Json) -> float | None:
-    """Return the best value that the bounds allow; None if they do not bound it. [s] or [1/s]"""
+    """Return the best value that the bounds allow; None if there is no bound. [s] or [1/s]"""
     bounds = answer.get("bounds", {})
     if check.upward and check.name is None:
         most = [bound["throughput_per_s"]["upper"] for bound in bounds.values()]
@@ -60,5 +60,5 @@ def _best(check: Check, model: Json, answer: Json) -> float | None:
     job_class = next(each for each in model["classes"] if each["name"] == check.name)
     if not job_class.get("users") or not rate:
         return least
-    # N = X (R + Z), with X at its bound.
+    # The response time follows from N = X (R + Z), with X at its bound.
     return max(least, job_class["users"] / rate - job_class["think_time_s"]) if math.isfinite(rate) else least

@@ -1,4 +1,4 @@
-"""Capacity of a candidate: the load up to which all objectives hold, and its bottleneck there."""
+"""Capacity of a candidate: the highest load at which all objectives hold, and the bottleneck there."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ class Bottleneck:
     Attributes
     ----------
     station : str
-        Busiest station when the objective is missed.
+        Busiest station at the limit.
     utilization : float
         Utilization of the station at the limit. [ratio]
     limits : Limits
-        Search for the factor of the load at which the objective is missed.
+        Search for the load factor at which an objective is missed.
     lost : str or None
-        Tier whose nodes are lost when that happens first.
+        Tier with lost nodes in the scenario that reaches its limit first.
     """
 
     station: str
@@ -37,7 +37,7 @@ class Bottleneck:
 
     @property
     def utilization_interval(self) -> Interval | None:
-        """Interval of the utilization at the limits of all draws; None if these have none."""
+        """Interval of the utilization over the limits of all draws; None without draws."""
         if self.limits.interval() is None:
             return None
         self.limits.narrowed()
@@ -45,12 +45,12 @@ class Bottleneck:
 
     @property
     def limit(self) -> float:
-        """Factor of the load at which the objective is missed. [1]"""
+        """Load factor at which an objective is missed. [1]"""
         return self.limits.best
 
 
 def limits_of(question: Question, answer: Found, boost: Mapping[str, int] | None = None, near: float = 1.0) -> Limits:
-    """Return the limits of an answer, within the bounds of its draws; `boost` multiplies servers by station."""
+    """Return the limits of an answer, reusing its draws; `boost` multiplies the servers of stations."""
     scales: Mapping[str | None, Factors] = answer.scales
     found = Limits(question, answer.candidate, scales, near=near, changes={"boost": dict(boost or {})})
     if not boost:
@@ -59,9 +59,9 @@ def limits_of(question: Question, answer: Found, boost: Mapping[str, int] | None
 
 
 def bottlenecks(question: Question, answer: Found, count: int = 3) -> list[Bottleneck]:
-    """Return the bottleneck, then the next one after the servers of the first are doubled, and so on.
+    """Return the bottleneck, then the next one after doubling the servers of the first, and so on.
 
-    The list ends when no objective limits the load any more.
+    The list ends when no objective limits the load.
     """
     found: list[Bottleneck] = []
     boost: dict[str, int] = {}

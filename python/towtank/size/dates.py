@@ -1,4 +1,4 @@
-"""Dates on which growth meets the limit: of the present hardware, of the answer, and with more servers."""
+"""Dates on which growth reaches the limit: of the present hardware, of the answer, and with more servers."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from towtank.size.settle import SizingProblem, as_it_is
 
 Json = dict[str, Any]
 _ROUNDS = 12
-"""Of narrowing the limits of the draws about a day; each halves them. [1]"""
+"""Highest number of steps that narrow the limits of the draws around a day; each step halves them. [1]"""
 
 
 def dates(settled: SizingProblem, answer: Found | None, limits: Limits | None, first: list[Bottleneck]) -> list[Json]:
-    """Return the rows of the table of dates; none without growth."""
+    """Return the rows of the table of dates; empty without growth."""
     if settled.growing is None:
         return []
-    # A tier of a single node cannot lose it; its limit with all nodes up is still useful.
+    # A tier of a single node fails if it loses the node, but its limit with all nodes running is still useful.
     whole = replace(settled.question, file=settled.question.file.model_copy(update={"nodes_lost": 0}))
     today = replace(settled, question=whole)
     rows = [_row(today, "the hardware of the model", Limits(whole, as_it_is(whole)))]
@@ -41,12 +41,12 @@ def dates(settled: SizingProblem, answer: Found | None, limits: Limits | None, f
 
 
 def _row(settled: SizingProblem, what: str, limits: Limits, *, as_probability: bool = False) -> Json:
-    """Make one row; with `as_probability` each limit meets the growth of its draw, so that both agree."""
+    """Return a row; with `as_probability` each limit is paired with the growth of its draw, as in the probability."""
     assert settled.growing is not None
     question = settled.question
     load = settled.now.times(question.file.load.peak)
     total, unit = load.total
-    # Limits are over the load to be carried, growth is over that of today.
+    # Limits are relative to the load to be carried, growth is relative to today's load.
     ratio = question.load.total[0] / total
     shares = np.array(question.growth_shares) if as_probability and question.growth_shares else None
     chance = round(1 - question.file.probability, 12)
@@ -74,18 +74,18 @@ def _row(settled: SizingProblem, what: str, limits: Limits, *, as_probability: b
 
 
 def _nothing_to_miss(what: str, unit: str, chance: float, why: str) -> Json:
-    """Return the row of a configuration that misses nothing under any load: it has no limit and no day."""
+    """Return the row of a configuration that misses no objective at any load, so that it has no limit and no date."""
     unknown = dict.fromkeys(("limit", "limit_interval", "missed_from", "days", "expected_on", "expected_interval"))
     return {"what": what, "unit": unit, "chance": chance, "no_limit": why, **unknown}
 
 
 def _reached(settled: SizingProblem, limits: Limits, ratio: float, chance: float, shares: Floats | None) -> LimitDates:
-    """Return the days on which growth meets the limits; limits of draws are narrowed until the day is settled."""
+    """Return the dates on which growth reaches the limits; narrows limits of draws until the date is determined."""
     growing, start = settled.growing, settled.start
     assert growing is not None
-    # The load carried may lie anywhere within the last step of the bisection.
+    # The true limit may lie anywhere within the last step of the bisection.
     best = limits.best * (1 + LIMIT_PRECISION) * ratio
-    # Infinite if nothing limits the load: no day is late enough for it.
+    # Infinite if no objective limits the load; then growth never reaches it.
     if not settled.question.draws:
         return reached(growing, start, [best], chance)
     if limits.varies:
@@ -104,5 +104,5 @@ def _reached(settled: SizingProblem, limits: Limits, ratio: float, chance: float
     return found
 
 
-# Difference of the chances of a miss at both ends of a bracket from which on it must be narrowed.
+# Difference between the probabilities at both ends of a bracket above which the bracket is narrowed.
 _UNDECIDED = 0.5

@@ -18,25 +18,25 @@ Json = dict[str, Any]
 
 
 def finite(value: float) -> float | None:
-    """Return a number for JSON: null without a steady state."""
+    """Return a number for JSON: null if it is infinite, as without a steady state."""
     return value if math.isfinite(value) else None
 
 
 def intervals_document(intervals: Mapping[str, Interval] | None, names: Iterable[str]) -> Json:
-    """Return intervals by name for JSON; null for each name without draws."""
+    """Return intervals by name for JSON; null for every name if there are no draws."""
     return {name: interval_document(None if intervals is None else intervals[name]) for name in names}
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value with its interval; None if it is not known."""
+    """A value with its interval; None if the interval is unknown."""
 
     value: float
     interval: Interval | None = None
 
 
 def answer_document(question: Question, answer: Found, memory: Mapping[str, Estimate], limit: Estimate) -> Json:
-    """Return the answer: hardware by tier, and its solution in every scenario."""
+    """Return the document of the answer: hardware of each tier, and its solution in every scenario."""
     total, unit = question.load.total
     intervals = answer.intervals()
     used = None if intervals is None else intervals.utilization
@@ -66,7 +66,7 @@ def answer_document(question: Question, answer: Found, memory: Mapping[str, Esti
 
 
 def other_document(question: Question, found: Found) -> Json:
-    """Return a candidate in short."""
+    """Return the short document of a candidate."""
     hardest, first, intervals = worst(question, found.outcomes), found.outcomes[0], found.intervals()
     return {
         "configuration": in_words(question.tiers, found.candidate),
@@ -83,14 +83,14 @@ def other_document(question: Question, found: Found) -> Json:
 
 
 def busiest_document(outcome: Outcome, intervals: Intervals | None) -> Json:
-    """Return the busiest station and its utilization."""
+    """Return the document of the busiest station."""
     name = outcome.busiest
     known = None if intervals is None else intervals.utilization.get(name)
     return {"station": name, "utilization": outcome.utilization.get(name), "interval": interval_document(known)}
 
 
 def objectives_document(question: Question, outcome: Outcome, intervals: Intervals | None) -> list[Json]:
-    """Return the values of the objectives in one scenario, as numbers and as text."""
+    """Return the values of the objectives in a scenario, as numbers and as text."""
     return [
         {
             "objective": check.text,
@@ -127,12 +127,12 @@ def _scenario(question: Question, answer: Found, place: int) -> Json:
 
 
 def class_document(outcome: Outcome, name: str, intervals: Intervals | None) -> Json:
-    """Return the figures of one class in one scenario, each with its interval."""
+    """Return the figures of a class in a scenario, each with its interval."""
     known = (None, None, None) if intervals is None else (
         intervals.throughput.get(name), intervals.response_s.get(name), intervals.present.get(name)
     )  # fmt: skip
     values = outcome.throughput[name], outcome.response_s[name], outcome.present[name]
-    # Without a steady state in most draws, the best estimate may lie beyond all the others.
+    # If most draws have no steady state, the best estimate may lie outside the interval of the draws.
     held = [interval and interval.around(value) for interval, value in zip(known, values, strict=True)]
     return {
         "throughput_per_s": values[0],
@@ -145,7 +145,7 @@ def class_document(outcome: Outcome, name: str, intervals: Intervals | None) -> 
 
 
 def rejected_document(question: Question, found: Search, scales: Scales) -> Json | None:
-    """Return the dearest tried candidate that is cheaper than the answer, and why it fails; None if none was tried."""
+    """Return the most expensive rejected candidate below the cost of the answer, with the reason; or None."""
     most = question.cost.of(found.answer.candidate) if found.answer else math.inf
     cheaper = [rejected for rejected in found.rejected if question.cost.of(rejected.candidate) < most]
     if not cheaper:

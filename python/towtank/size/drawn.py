@@ -1,4 +1,4 @@
-"""Values of a candidate in every draw of demands, machines, percentiles and growth: probability and intervals."""
+"""Evaluates a candidate in every draw of demands, machines, percentiles and growth: probability and intervals."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from towtank.size.tiers import Candidate
 
 @dataclass(frozen=True)
 class Intervals:
-    """Intervals of one scenario of a candidate.
+    """Intervals of a candidate in one scenario.
 
     Attributes
     ----------
@@ -24,7 +24,7 @@ class Intervals:
     utilization : dict of str to Interval
         Utilization by station. [ratio]
     throughput, response_s, present : dict of str to Interval
-        Figures by class; `present` are its transactions in the system. [1/s], [s], [1]
+        Figures by class; `present` is the number of transactions in the system. [1/s], [s], [1]
     """
 
     values: tuple[Interval, ...]
@@ -36,7 +36,7 @@ class Intervals:
 
 @dataclass(frozen=True)
 class Draws:
-    """A candidate in every draw.
+    """Outcomes of a candidate in every draw.
 
     Attributes
     ----------
@@ -47,18 +47,18 @@ class Draws:
     groups: tuple[tuple[Outcome, ...], ...]
 
     def met(self, question: Question) -> int:
-        """Count the draws that meet every objective. [1]"""
+        """Return the number of draws that meet every objective. [1]"""
         return sum(all(outcome.met(question) for outcome in group) for group in self.groups)
 
     def summary(self, question: Question) -> Summary:
-        """Return the probability and intervals, without the outcomes of each draw."""
+        """Return the probability and the intervals, without the outcomes of single draws."""
         scenarios = zip(*self.groups, strict=True)
         return Summary(
             self.met(question), len(self.groups), {each[0].job.lost: intervals_of(each) for each in scenarios}
         )
 
     def interval(self, value: Callable[[Sequence[Outcome]], float]) -> Interval:
-        """Return the interval of any quantity of the outcomes of all scenarios; infinite without a steady state."""
+        """Return the interval of a quantity computed from a draw's outcomes; infinite without a steady state."""
         return between(math.inf if any(outcome.why_not for outcome in group) else value(group) for group in self.groups)
 
 
@@ -69,11 +69,11 @@ class Summary:
     Attributes
     ----------
     met : int
-        Draws that meet every objective. [1]
+        Number of draws that meet every objective. [1]
     draws : int
-        All draws. [1]
+        Number of all draws. [1]
     scenarios : dict of (str or None) to Intervals
-        Intervals by the tier that has lost nodes.
+        Intervals by the tier with lost nodes; None for the scenario without losses.
     """
 
     met: int
@@ -87,12 +87,12 @@ class Summary:
 
     @property
     def probability_interval(self) -> Interval:
-        """Interval of the probability, for the limited number of draws. [ratio]"""
+        """Interval of the probability that accounts for the limited number of draws. [ratio]"""
         return share_between(self.met, self.draws)
 
 
 def drawn(question: Question, candidate: Candidate, scales: Mapping[str | None, Factors] | None = None) -> Draws | None:
-    """Solve a candidate in every draw; None without draws. `scales` are simulation over approximation, by scenario."""
+    """Solve a candidate in every draw; None without draws. `scales` are ratios of simulated to computed values."""
     if not question.draws:
         return None
     return solved_draws(
@@ -126,10 +126,10 @@ def _of(outcome: Outcome, found: Mapping[str, float], name: str) -> float:
 
 
 def _used(outcome: Outcome, name: str) -> float:
-    """Return a utilization; without a steady state not known, and at most 1."""
+    """Return the utilization; 1 without a steady state, where it is unknown."""
     return 1.0 if outcome.why_not else outcome.utilization[name]
 
 
 def _rate(outcome: Outcome, name: str) -> float:
-    """Return a throughput; without a steady state it has no lower bound."""
+    """Return the throughput; minus infinity without a steady state, where it has no lower bound."""
     return -math.inf if outcome.why_not else outcome.throughput[name]

@@ -1,4 +1,4 @@
-"""Evaluation of candidates under the load: solves many at a time, and judges them by the objectives."""
+"""Evaluates candidates under a load: solves many at a time and checks them against the objectives."""
 
 from __future__ import annotations
 
@@ -20,34 +20,35 @@ from towtank.size.tiers import Candidate
 
 Json = dict[str, Any]
 BATCH = 2000
-"""Number of models sent to the engine in one call, which makes a few megabytes of JSON. [1]"""
+"""Number of models in one call of the engine, which amounts to a few megabytes of JSON. [1]"""
 CORRECTED = "computed from the network, and corrected by measurements"
 COARSE = 0.1
-"""Error of a computed mean response time above which means and throughputs are simulated, as percentiles always are.
+"""Error of a computed mean response time above which means and throughputs are simulated, too. [ratio]
 
-The error of product-form networks that are too large for an exact solution is 10 %. [ratio]"""
+Percentiles may be simulated whatever their error. The error of product-form networks too large for an exact solution
+is 10 %."""
 # Tolerance for rounding errors: an objective that is met exactly must not be missed because of them.
 ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
 class Job:
-    """One candidate under one load.
+    """A candidate under a load, in one scenario.
 
     Attributes
     ----------
     candidate : Candidate
     load : Load
     lost : str or None
-        Tier that has lost nodes.
+        Tier with lost nodes; None for the scenario without losses.
     draw : int or None
-        Number of the draw of the demands; None for the best estimate.
+        Index of the draw of the demands; None for the best estimate.
     demand : dict of (str, str or None) to float
-        Factors of demands by station and class, of a what-if question. [ratio]
+        Factors of demands by station and class, in a what-if question. [ratio]
     boost : dict of str to int
-        Factors of the servers by station. [1]
+        Factors of the number of servers, by station. [1]
     scale : dict of int to Factor
-        Factor of the percentile of a check, by its number.
+        Ratio of simulated to computed value, by the index of the check.
     """
 
     candidate: Candidate
@@ -60,7 +61,7 @@ class Job:
 
 
 class Spread(Protocol):
-    """Intervals of the values of checks and of utilizations, as `Intervals` has them."""
+    """Interface of `Intervals`: intervals of the checks' values and of utilizations."""
 
     @property
     def values(self) -> tuple[Interval, ...]: ...
@@ -71,7 +72,7 @@ class Spread(Protocol):
 
 @dataclass(frozen=True)
 class Outcome:
-    """Solution of a candidate under a load.
+    """Solution of a job.
 
     Attributes
     ----------
@@ -82,15 +83,15 @@ class Outcome:
         Utilization by station. [ratio]
     stations : dict of str to StationAnswer
     throughput, response_s, present : dict of str to float
-        Figures by class; `present` are its transactions in the system. [1/s], [s], [1]
+        Figures by class; `present` is the number of transactions in the system. [1/s], [s], [1]
     why_not : str
-        Reason why there is no steady state; empty with a steady state.
+        Reason why there is no steady state; empty if there is one.
     method : str
-        Method of the percentiles.
+        Method used for the percentiles.
     exact : bool
-        Whether the solution is exact.
+        True if the solution is exact.
     within : float
-        Error of mean response times that the solution states; 0 if it states none. [ratio]
+        Error bound of mean response times stated by the solution; 0 if none. [ratio]
     """
 
     job: Job
@@ -106,11 +107,11 @@ class Outcome:
     within: float = 0.0
 
     def is_rough(self, check: Check) -> bool:
-        """Return True if a simulation may change the value of a check: a percentile, or a coarse approximation."""
+        """Return True if simulation may change the value of a check: a percentile, or a value with a large error."""
         return check.is_percentile or self.within > COARSE
 
     def used(self, question: Question, *, rough: bool = True) -> float:
-        """Return the largest value over its limit; met up to 1. Leaves out `rough` values if these do not count."""
+        """Return the largest ratio of a value to its limit, met up to 1; without `rough`, skips values to simulate."""
         ratios = [
             check.ratio(value)
             for check, value in zip(question.checks, self.values, strict=True)
@@ -119,18 +120,18 @@ class Outcome:
         return math.inf if self.why_not else max(ratios, default=0.0)
 
     def too_busy(self, question: Question) -> list[str]:
-        """Return the stations above their highest utilization; nodes that are lost are an exception."""
+        """Return the stations above their highest allowed utilization; empty in scenarios with lost nodes."""
         if self.job.lost is not None:
             return []
         limits = question.utilization
         return [name for name, used in self.utilization.items() if used > limits.get(name, 1.0) + ROUNDING]
 
     def met(self, question: Question) -> bool:
-        """Return True if all objectives and utilizations hold."""
+        """Return True if all objectives and utilization limits hold."""
         return self.used(question) <= 1 + ROUNDING and not self.too_busy(question)
 
     def misses(self, question: Question, intervals: Spread | None = None) -> list[str]:
-        """Describe the objectives and utilizations that do not hold."""
+        """Return texts on the objectives and utilization limits that do not hold."""
         if self.why_not:
             return [self.why_not]
         used = {} if intervals is None else intervals.utilization
@@ -146,7 +147,7 @@ class Outcome:
         ]
 
     def interval(self, number: int, intervals: Spread | None = None) -> Interval | None:
-        """Return the 95 % interval of the value of a check: from the draws, else from its simulation. [s] or [1/s]"""
+        """Return the 95 % interval of a check's value, from the draws or else from its simulation. [s] or [1/s]"""
         if intervals is not None:
             return intervals.values[number]
         factor = self.job.scale.get(number)
@@ -156,11 +157,11 @@ class Outcome:
         return Interval(unscaled * factor.low, unscaled * factor.high).around(self.values[number])
 
     def shown(self, question: Question, number: int, intervals: Spread | None = None) -> str:
-        """Render the value of a check, with its interval if one is known."""
+        """Render the value of a check, with its interval if known."""
         return shown_value(question.checks[number], self.values[number], self.interval(number, intervals))
 
     def near_limits(self, question: Question) -> list[str]:
-        """Return objectives whose limit lies in the interval of the simulation, in words; for answers without draws."""
+        """Return texts on objectives whose limit lies in the interval of the simulation; for answers without draws."""
         texts = []
         for number, check in enumerate(question.checks):
             known = self.interval(number)
@@ -171,17 +172,17 @@ class Outcome:
 
     @property
     def busiest(self) -> str:
-        """The station with the highest utilization."""
+        """Name of the station with the highest utilization."""
         return max(self.utilization, key=lambda name: self.utilization[name], default="")
 
 
 def shown_value(check: Check, value: float, interval: Interval | None = None) -> str:
-    """Return a value of a check in words."""
+    """Render a value of a check."""
     return rate_text(value, interval) if check.upward else duration_text(value, interval)
 
 
 def layouts_of(question: Question, job: Job) -> dict[str, Layout]:
-    """Return the layout of every station."""
+    """Return the layout of every station that has one."""
     found: dict[str, Layout] = {}
     for tier, option in zip(question.tiers, job.candidate, strict=True):
         lost = question.file.nodes_lost if job.lost == tier.name else 0
@@ -200,7 +201,7 @@ def model_of(question: Question, job: Job) -> Json:
 
 
 def outcomes(question: Question, jobs: Sequence[Job]) -> list[Outcome]:
-    """Solve jobs, in batches, on all CPUs."""
+    """Solve jobs in batches, on all CPUs."""
     found = []
     for batch in _batches(jobs):
         able = [job for job in batch if _nodes_left(question, job) > 0]
@@ -220,7 +221,7 @@ def _batches(jobs: Sequence[Job]) -> Iterator[Sequence[Job]]:
 
 
 def _nodes_left(question: Question, job: Job) -> int:
-    """Return the nodes that the tier with the loss still has. [1]"""
+    """Return the number of remaining nodes of the tier with lost nodes. [1]"""
     lost = question.file.nodes_lost
     for tier, option in zip(question.tiers, job.candidate, strict=True):
         if tier.name == job.lost:
@@ -277,7 +278,7 @@ def _value(
     for job_class in answer["classes"].values():
         classes |= job_class.get("transactions", {})
     if check.name not in classes:
-        return 0.0  # a class without load waits for nothing, and does nothing
+        return 0.0  # a class without load has no response time and no throughput
     if check.upward:
         return float(classes[check.name]["throughput_per_s"])
     if check.objective.metric == "mean":
@@ -288,7 +289,7 @@ def _value(
 
 
 def _correction(question: Question, check: Check, methods: dict[str, str]) -> float:
-    """Return the measured over the computed percentile of a check, 1 if that is not known. [ratio]"""
+    """Return the ratio of measured to computed percentile of a check, 1 if unknown. [ratio]"""
     found = question.correction(check)
     if found is None:
         return 1.0
@@ -297,12 +298,12 @@ def _correction(question: Question, check: Check, methods: dict[str, str]) -> fl
 
 
 def worst(question: Question, found: Sequence[Outcome]) -> Outcome:
-    """Return the outcome that comes nearest to a limit, or is farthest beyond it."""
+    """Return the outcome closest to a limit, or farthest beyond it."""
     return max(found, key=lambda outcome: (not outcome.met(question), outcome.used(question)))
 
 
 def grouped(jobs_by: Sequence[Sequence[Job]], question: Question) -> list[list[Outcome]]:
-    """Solve groups of jobs in one go."""
+    """Solve groups of jobs in one call."""
     flat = iter(outcomes(question, [job for group in jobs_by for job in group]))
     return [[next(flat) for _ in group] for group in jobs_by]
 
@@ -315,7 +316,7 @@ def under_load(
     draw: int | None = None,
     **changes: Any,
 ) -> list[Job]:
-    """Return the jobs of a candidate, one for each scenario; `scales` are simulated over approximate values."""
+    """Return the jobs of a candidate, one for each scenario; `scales` are ratios of simulated to computed values."""
     jobs = []
     for lost in question.scenarios(candidate):
         scale = (scales or {}).get(lost, {})

@@ -1,4 +1,4 @@
-"""Factors of percentiles, and their values in a draw."""
+"""Correction factors of computed values, and their values in a draw."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Factor:
     high: float
 
     def drawn(self, score: float) -> float:
-        """Return the value at a normal score, of a two-piece log-normal through the value and its interval's ends.
+        """Return the value for a normal score, from a two-piece log-normal through the value and its interval.
 
         Examples
         --------
@@ -36,28 +36,28 @@ class Factor:
         """
         low, high = min(self.low, self.value), max(self.high, self.value)
         if low <= 0:
-            low = self.value**2 / high  # nothing is known of that side: as far from the value as the other one
+            low = self.value**2 / high  # no lower end is known; assume the same distance as on the other side
         ratio = high / self.value if score > 0 else self.value / low
         return self.value * math.exp(math.log(ratio) * score / _NORMAL_95)
 
 
 Factors = Mapping[int, Factor]
-"""By the number of the check."""
+"""Factors by the index of the check."""
 
 
 def drawn_factors(found: Factors, corrections: Factors, at: tuple[int, int], lost: str | None) -> Factors:
-    """Return the factors of one draw.
+    """Return the factors for one draw.
 
     Parameters
     ----------
     found : Factors
-        Simulated over computed values, in one scenario.
+        Ratios of simulated to computed values in one scenario.
     corrections : Factors
-        Measured percentiles over those that were corrected; the same error in every scenario.
+        Ratios of measured to computed percentiles; their error is the same in every scenario.
     at : (int, int)
-        Number of the draw and number of all draws.
+        Index of the draw, and number of all draws.
     lost : str or None
-        The scenario: a simulation has an error of its own in each.
+        Tier with lost nodes, which identifies the scenario; each simulation has an independent error.
     """
     draw, count = at
     drawn = {n: factor.drawn(scores(count, f"simulation {n} {lost}")[draw]) for n, factor in found.items()}

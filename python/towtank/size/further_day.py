@@ -1,4 +1,4 @@
-"""Distribution of the load of a future day about the line of a history, with days that lie far from it."""
+"""Distribution of the load on a future day around the fitted line of a history, including days far from the line."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from towtank.analysis.statistics.robust import Floats
 from towtank.distributions import t_quantile, t_tail
 
 _GROUPS = 20
-"""Largest number of groups into which the misses of far days are joined, to bound the cost of a table of dates. [1]"""
+"""Largest number of groups of far days, which bounds the cost of a table of dates. [1]"""
 _HALVINGS = 60
 
 
 @dataclass(frozen=True)
 class FurtherDay:
-    """Distribution of the distance of a future day's load from the line, as logarithms.
+    """Distribution of the deviation of a future day's load from the line, as logarithms.
 
     Attributes
     ----------
     freedom : int
         Degrees of freedom of the deviation. [1]
     share : float
-        Share of the days that lay far from the line, in [0, 1). [ratio]
+        Share of the days that were far from the line, in [0, 1). [ratio]
     misses : ndarray of shape (n_far,)
-        Distances of these days from the line. [1]
+        Deviations of these days from the line. [1]
 
     Notes
     -----
-    A mixture: with probability 1 - q a Student distribution about the line, with probability q the same distribution
-    about one of the misses of the far days, each equally likely. Far days recur as often as in the history.
+    A mixture: with probability 1 - q a Student distribution around the line; with probability q the same distribution
+    around the deviation of one of the far days, each equally likely. Far days recur as often as in the history.
     """
 
     freedom: int
@@ -38,9 +38,10 @@ class FurtherDay:
     misses: Floats
 
     def chances_above(self, beyond: Floats, deviation: Floats) -> Floats:
-        """Return the probability, for each distance, that the load of the day exceeds the line by more than that.
+        """Return, for each distance, the probability that the load of the day exceeds the line by more than the
+        distance.
 
-        `beyond` holds the distances, as logarithms. [ratio]
+        `beyond` holds the distances, as logarithms. [1]
         """
         ordinary = np.asarray(t_tail(beyond / deviation, self.freedom), dtype=float)
         if not len(self.misses):
@@ -50,7 +51,7 @@ class FurtherDay:
         return np.asarray((1 - self.share) * ordinary + self.share / len(self.misses) * far, dtype=float)
 
     def quantiles(self, shares: Floats, deviation: Floats) -> Floats:
-        """Return quantiles of the logarithm, relative to the line; `shares` and `deviation` have the same shape. [1]"""
+        """Return quantiles of the logarithm, relative to the line; `shares` and `deviation` have equal shape. [1]"""
         ordinary = np.asarray(t_quantile(shares, self.freedom) * deviation, dtype=float)
         if not len(self.misses):
             return ordinary

@@ -1,4 +1,4 @@
-"""Growth of a load: a rate with its interval, or a history with its uncertain continuation."""
+"""Growth of a load: a rate with its interval, or a history extrapolated with its uncertainty."""
 
 from __future__ import annotations
 
@@ -20,40 +20,40 @@ from towtank.size.quantities import YEAR_D
 
 NORMAL_95 = normal_quantile(0.975)
 FARTHEST_D = 20 * YEAR_D
-"""Horizon beyond which no load is predictable; later dates are reported as none. [d]"""
+"""Horizon beyond which no load is predicted and no date is reported. [d]"""
 
 
 def _logarithms(factors: Floats) -> Floats:
-    """Return the logarithms of factors; that of a limit of 0 is below every load."""
+    """Return the logarithms of factors; for a limit of 0, a number below every load."""
     return np.asarray(np.log(np.maximum(factors, 1e-300)), dtype=float)
 
 
 class GrowthModel(Protocol):
-    """Growth that gives the load of a later day."""
+    """Interface of growth models, which predict the load on a later day."""
 
     @property
     def source(self) -> str:
-        """Origin of the growth."""
+        """Origin of the growth, for reports."""
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes that limit the answer."""
+        """Notes that qualify the answer."""
 
     @property
     def yearly(self) -> float:
-        """Factor of one year. [1]"""
+        """Growth factor of one year. [1]"""
 
     def factor(self, days: float) -> float:
-        """Return the expected load after some days over that of the start. [1]"""
+        """Return the expected load after `days`, relative to the start. [1]"""
 
     def chances_above(self, days: float, factors: Floats) -> Floats:
-        """Return the probabilities that the load after `days` exceeds `factors` times the load of the start. [ratio]"""
+        """Return the probability that the load after `days`, relative to the start, exceeds each factor. [ratio]"""
 
     def interval(self, days: float) -> tuple[float, float]:
-        """Return the ends of the 95 % interval of the factor. [1]"""
+        """Return the ends of the factor's 95 % interval after `days`. [1]"""
 
     def drawn(self, days: float, shares: Floats) -> Floats:
-        """Return the quantiles of the factor of the load after `days`, at probabilities in (0, 1). [1]"""
+        """Return the quantiles of the load after `days`, relative to the start, at probabilities in (0, 1). [1]"""
 
     @property
     def certain(self) -> bool:
@@ -67,15 +67,15 @@ class GivenGrowth:
     Attributes
     ----------
     yearly : float
-        Median of the factor of one year, > 0. [1]
+        Median of the growth factor of one year, > 0. [1]
     low, high : float
-        Its quantiles of 2.5 and 97.5 %, `low <= yearly <= high`; both equal `yearly` without an interval. [1]
+        2.5 % and 97.5 % quantiles of the factor, `low <= yearly <= high`; both equal `yearly` without an interval. [1]
 
     Notes
     -----
-    ln g = ln m + w z, z standard normal, w = ln(m / low) / 1.96 below the median m and ln(high / m) / 1.96 above it, so
-    each side has probability 1/2. If m / low = high / m it is the ordinary log-normal; if an end equals the median, the
-    median itself has the probability of that side.
+    ln g = ln m + w z with z standard normal, w = ln(m / low) / 1.96 below the median m and ln(high / m) / 1.96 above
+    it, so each side has probability 1/2. If m / low = high / m, this is the ordinary log-normal. If an end equals the
+    median, the median itself has the probability of that side.
     """
 
     yearly: float
@@ -85,36 +85,36 @@ class GivenGrowth:
     notes: tuple[str, ...] = ()
 
     def _widths(self, above: npt.NDArray[np.bool_]) -> Floats:
-        """Return the standard deviation of the logarithm of the factor of one year, above or below the median. [1]"""
+        """Return the standard deviation of the logarithm of the yearly factor, above or below the median. [1]"""
         lower, upper = math.log(self.yearly / self.low), math.log(self.high / self.yearly)
         return np.asarray(np.where(above, upper, lower) / NORMAL_95, dtype=float)
 
     def factor(self, days: float) -> float:
-        """Return the expected load after some days over that of the start. [1]"""
+        """Return the expected load after `days`, relative to the start. [1]"""
         return float(self.yearly ** (days / YEAR_D))
 
     def chances_above(self, days: float, factors: Floats) -> Floats:
-        """Return the probabilities that the load after `days` exceeds `factors` times the load of the start. [ratio]"""
+        """Return the probability that the load after `days`, relative to the start, exceeds each factor. [ratio]"""
         beyond = _logarithms(factors) - math.log(self.yearly) * days / YEAR_D
         widths = self._widths(beyond >= 0) * days / YEAR_D
-        # If an end of the interval equals the growth, that side has no width and no probability.
+        # If an end of the interval equals the median, that side has no width and its distances no probability.
         wide = widths > 1e-12
         sharp = (beyond < -1e-9).astype(float)
         return np.asarray(np.where(wide, normal_tail(beyond / np.where(wide, widths, 1.0)), sharp), dtype=float)
 
     def interval(self, days: float) -> tuple[float, float]:
-        """Return the ends of the 95 % interval of the factor. [1]"""
+        """Return the ends of the factor's 95 % interval after `days`. [1]"""
         return float(self.low ** (days / YEAR_D)), float(self.high ** (days / YEAR_D))
 
     def drawn(self, days: float, shares: Floats) -> Floats:
-        """Return the quantiles of the factor of the load after `days`. [1]"""
+        """Return the quantiles of the load after `days`, relative to the start. [1]"""
         scores = normal_quantile(shares)
         logarithms = math.log(self.yearly) + scores * self._widths(scores > 0)
         return np.asarray(np.exp(logarithms * days / YEAR_D), dtype=float)
 
     @property
     def certain(self) -> bool:
-        """True if the growth has no interval: both ends equal it."""
+        """True if the growth has no interval: both ends are equal."""
         return self.low == self.high
 
 
@@ -126,14 +126,15 @@ class HistoricGrowth:
     ----------
     history : History
     start : date
-        Day of the load now; factors are over the load that the line has on this day.
+        Day of the current load; factors are relative to the line's load on this day.
 
     Notes
     -----
-    Least squares of ln N = a + b t + s(t). The load of a future day has the variance s^2 (1 + x' (X'X)^-1 x) and a
-    Student distribution with n - p degrees of freedom [1]_; with the frequency of the days left out of the slope, it
-    lies as far from the line as one of these (`FurtherDay`). Assumes that growth continues and that residuals are
-    independent. If neighbouring residuals are correlated, the interval is too narrow, and a note states it.
+    Least squares of ln N = a + b t + s(t). The logarithm of the load on a future day has variance s^2 (1 + x' (X'X)^-1
+    x) and a Student distribution with n - p degrees of freedom [1]_. With the frequency of the days excluded from the
+    fit, the load is as far from the line as on one of those (`FurtherDay`). Assumes that growth continues and that
+    residuals are independent. If neighbouring residuals are correlated, the interval is too narrow, and a note states
+    this.
 
     References
     ----------
@@ -152,33 +153,33 @@ class HistoricGrowth:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes that limit the answer."""
+        """Notes that qualify the answer."""
         return self.history.notes
 
     @property
     def yearly(self) -> float:
-        """Growth of the load over one year, as a factor, without the seasonal pattern. [1]"""
+        """Growth factor of one year, without the seasonal pattern. [1]"""
         return math.exp(self.history.slope * YEAR_D)
 
     def factor(self, days: float) -> float:
-        """Return the growth after `days`: the median of the highest load of one season, over the load at the start. [1]
+        """Return the median of the highest load in the season after `days`, relative to the start. [1]
 
-        The season is the one that ends on that day. Without a season, the load is the value of the line.
+        The season is the one that ends on that day. Without a season, this is the value of the line.
         """
         if self.history.season == "none":
             return float(np.exp(self.history.level(self._cycle(days))[0] - self._level))
         return float(self.drawn(days, np.array([0.5]))[0])
 
     def _cycle(self, days: float) -> list[date]:
-        """Return the days of the season that ends after `days`, without days before the start."""
+        """Return the days of the season that ends after `days`, from the start on."""
         last = self.start + timedelta(days=days)
         count = min(self.history.cycle_d, max(1, math.ceil(days) + 1))
         return [last - timedelta(days=back) for back in range(count)]
 
     def _peaks(self, days: float) -> tuple[list[date], Floats]:
-        """Return days of the season that ends after `days`, and the number of days with a load that each stands for.
+        """Return days of the season that ends after `days`, and the number of days that each of them represents.
 
-        Of a year, these are the days of each month with the highest expected load.
+        For a yearly season, these are the days with the highest expected load of each month.
         """
         if days not in self._seasons:
             self._seasons[days] = self._season(days)
@@ -196,10 +197,10 @@ class HistoricGrowth:
         return [max(month, key=lambda each: levels[each]) for month in months.values()], np.array(counts)
 
     def _highest(self, days: float) -> HighestDay:
-        """Return the distribution of the highest load of a season, tabulated once.
+        """Return the distribution of the highest load of a season; each table is computed once.
 
-        It is tabulated for each weekday and four weeks, as these are alike; and for each day of a year, which begins
-        and ends with partial months.
+        With a weekly season there is a table for each weekday and four weeks, as these are similar; otherwise for each
+        day, since a year begins and ends with partial months.
         """
         peaks, counts = self._peaks(days)
         weekly = self.history.season == "weekly"
@@ -212,7 +213,7 @@ class HistoricGrowth:
         return self._tables[key]
 
     def drawn(self, days: float, shares: Floats) -> Floats:
-        """Return quantiles of the highest load of the season that ends after `days`, over the load of the start. [1]"""
+        """Return quantiles of the highest load in the season that ends after `days`, relative to the start. [1]"""
         peaks, _ = self._peaks(days)
         if self.history.season != "none":
             shares = self._highest(days).of_one(shares)
@@ -225,7 +226,7 @@ class HistoricGrowth:
 
     @property
     def certain(self) -> bool:
-        """False: the residuals of a history give an interval."""
+        """Always False, since the residuals of a history give an interval."""
         return False
 
     @property
@@ -233,9 +234,9 @@ class HistoricGrowth:
         return float(self.history.level([self.start])[0])
 
     def chances_above(self, days: float, factors: Floats) -> Floats:
-        """Return the probabilities that the load exceeds `factors` times that of the start. [ratio]
+        """Return the probabilities that the load, relative to the start, exceeds each of the factors. [ratio]
 
-        The day is that after `days`, or any day of the season that ends then.
+        The load is that after `days`, or the highest of the season that ends then.
         """
         then, _ = self._peaks(days)
         middles, deviations = self.history.level(then) - self._level, self.history.deviation(then)
@@ -248,7 +249,7 @@ class HistoricGrowth:
         return highest if self.history.season == "none" else 1 - self._highest(days).below(1 - highest)
 
     def interval(self, days: float) -> tuple[float, float]:
-        """Return the ends of the 95 % interval of the factor. [1]"""
+        """Return the ends of the factor's 95 % interval after `days`. [1]"""
         then = [self.start + timedelta(days=days)]
         middle = float(self.history.level(then)[0]) - self._level
         low, high = self.history.further.quantiles(np.array([0.025, 0.975]), np.repeat(self.history.deviation(then), 2))
@@ -256,18 +257,18 @@ class HistoricGrowth:
 
 
 def _times_until(growing: GrowthModel, days: float) -> tuple[float, float, float]:
-    """Return today, the end of the first season, the horizon: the highest load occurs at one of them. [d]"""
+    """Return today, the end of the first season, and the horizon; the highest load occurs at one of these. [d]"""
     season = growing.history.cycle_d if isinstance(growing, HistoricGrowth) else 0
     return 0.0, min(float(season), days), days
 
 
 def highest_factor(growing: GrowthModel, days: float) -> float:
-    """Return the highest expected load from today until the horizon, over that of today; at least that of today. [1]"""
+    """Return the highest expected load from today until the horizon, relative to today; at least 1. [1]"""
     return max(growing.factor(time) for time in _times_until(growing, days))
 
 
 def highest_drawn(growing: GrowthModel, days: float, shares: Floats) -> Floats:
-    """Return the quantiles of the highest load from today until the horizon, over that of today. [1]"""
+    """Return the quantiles of the highest load from today until the horizon, relative to today. [1]"""
     return np.asarray(
         np.max([growing.drawn(time, shares) for time in _times_until(growing, days)], axis=0), dtype=float
     )
@@ -275,18 +276,18 @@ def highest_drawn(growing: GrowthModel, days: float, shares: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class LimitDates:
-    """Days on which a load passes a limit.
+    """Dates on which a load exceeds a limit.
 
     Attributes
     ----------
     day : date or None
-        First day on which the chance is more than allowed; None beyond `FARTHEST_D`.
+        First day on which the probability exceeds the allowed one; None beyond `FARTHEST_D`.
     days : int or None
-        Days from the start. [d]
+        Number of days from the start. [d]
     expected : date or None
-        Day on which the expected load passes the limit, that is with a chance of one half.
+        Day on which the expected load exceeds the limit, that is with a probability of one half.
     between : (date or None, date or None)
-        First days with a chance of 2.5 % and of 97.5 %: the interval of the day on which the limit is passed.
+        First days with a probability of 2.5 % and of 97.5 %: the interval of the date.
     """
 
     day: date | None
@@ -311,11 +312,11 @@ def reached(
     growing : GrowthModel
     start : date
     limits : sequence of float
-        Draws of the limit, over the load of the start. [1]
+        Draws of the limit, relative to the load of the start. [1]
     chance : float
-        Allowed, in (0, 1). [ratio]
+        Allowed probability of exceeding the limit, in (0, 1). [ratio]
     shares : ndarray of shape (n_limits,), optional
-        Draws of the growth, one for each limit, as `GrowthModel.drawn` takes them, so that a day is missed in the same
+        Draws of the growth, one for each limit, as taken by `GrowthModel.drawn`; the limit is then missed in the same
         draws as in the probability. By default every limit is compared with the whole distribution of the growth.
     best : float, optional
         Best estimate of the limit; by default the median of the draws. [1]
@@ -328,7 +329,7 @@ def reached(
 
 
 def missed(growing: GrowthModel, day: int, factors: Floats, shares: Floats | None = None) -> Floats:
-    """Return the chances that limits are exceeded on a day; 0 or 1 with the growth of their draws, `shares`. [ratio]"""
+    """Return the probabilities that limits are exceeded on a day; 0 or 1 given `shares`, the growth draws. [ratio]"""
     chances = growing.chances_above(day, factors)
     return chances if shares is None else np.asarray(chances > 1 - shares, dtype=float)
 
@@ -336,14 +337,14 @@ def missed(growing: GrowthModel, day: int, factors: Floats, shares: Floats | Non
 def _first(
     growing: GrowthModel, limits: Sequence[float] | Floats, chance: float, shares: Floats | None = None
 ) -> int | None:
-    """Return the first day, from coarse steps to single days; seasons are a week or a year long."""
+    """Return the first day, found in coarse steps and then by single days."""
 
     factors = np.asarray(limits, dtype=float)
 
     def above(day: int) -> bool:
         return float(np.mean(missed(growing, day, factors, shares))) > chance
 
-    # The highest load of a year stays in it for a year.
+    # With a yearly season, the highest load stays within the season for a year, so steps may be longer.
     step = 28 if isinstance(growing, HistoricGrowth) and growing.history.season == "yearly" else 7
     found = next(
         (day for day in range(0, int(FARTHEST_D), step) if any(above(later) for later in _week(day, growing))), None
@@ -354,6 +355,6 @@ def _first(
 
 
 def _week(day: int, growing: GrowthModel) -> range:
-    """Return the days to check: with a weekly season the last of the week, which stands for it; else the first."""
+    """Return the day to check: the last of the week with a weekly season, which covers the week; else the first."""
     weekly = isinstance(growing, HistoricGrowth) and growing.history.season == "weekly"
     return range(day + 6, day + 7) if weekly else range(day, day + 1)

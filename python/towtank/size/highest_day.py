@@ -1,4 +1,4 @@
-"""Distribution of the highest load of a season: its days deviate from the line independently of each other."""
+"""Distribution of the highest load in a season, whose days deviate from the line independently."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from towtank.analysis.statistics.robust import Floats
 from towtank.size.further_day import FurtherDay
 
 _NODES = 7
-"""Nodes of the quadrature over the error of the line, which all days of a season share. [1]"""
+"""Number of quadrature nodes for the error of the line, which all days of a season share. [1]"""
 _POINTS = 300
 """Points at which the distribution is tabulated. [1]"""
 _FAR = 8.0
-"""Standard deviations that the table reaches on both sides of the highest day. [1]"""
+"""Standard deviations covered by the table on both sides of the highest day. [1]"""
 
 
 @dataclass(frozen=True)
 class HighestDay:
-    """Table that turns the distribution of the day that is most likely the highest into that of the highest of all.
+    """Table between the distribution of the likeliest highest day and that of the highest of all days.
 
     Attributes
     ----------
     alone : ndarray of shape (n_points,)
-        Smallest of the probabilities of the days to stay below a load, ascending. [ratio]
+        Smallest probability of a single day to stay below a load, ascending. [ratio]
     together : ndarray of shape (n_points,)
-        Probability that all days stay below it. [ratio]
+        Probability that all days stay below that load. [ratio]
 
     Notes
     -----
-    P(all below z) = E[prod_i F_i(z - m_i - e)^n_i], with m_i the line on day i, F_i the distribution of its own
-    deviation, n_i the number of days for which it stands, and e the error of the line, normal and the same for all days
-    of a season.
+    P(all below z) = E[prod_i F_i(z - m_i - e)^n_i], where m_i is the line on day i, F_i the distribution of the day's
+    own deviation, n_i the number of days that it represents, and e the error of the line, normal and equal for all
+    days.
     """
 
     alone: Floats
@@ -48,13 +48,13 @@ class HighestDay:
         Parameters
         ----------
         further : FurtherDay
-            Distribution of a day about the line.
+            Distribution of a day's load around the line.
         middles, deviations : ndarray of shape (n_days,)
-            Logarithms of the line, and deviations of the days with the error of the line.
+            Logarithms of the line, and standard deviations of the days including the error of the line.
         noise : float
-            Deviation of a day without the error of the line, at most that of any day. [1]
+            Standard deviation of a day without the error of the line, at most the smallest deviation. [1]
         counts : ndarray of shape (n_days,) or float, default 1.0
-            Days for which each stands, at least 1. [1]
+            Number of days that each day represents, at least 1. [1]
         """
         shared = float(np.sqrt(max(float((deviations**2).min()) - noise**2, 0.0)))
         own = np.sqrt(np.maximum(deviations**2 - shared**2, 1e-24))
@@ -73,9 +73,9 @@ class HighestDay:
         return cls(np.asarray(alone[kept], dtype=float), np.asarray(together[kept], dtype=float))
 
     def below(self, alone: Floats) -> Floats:
-        """Return the probabilities that all days stay below loads, from the smallest probability of a single day."""
+        """Return the probabilities that all days stay below loads, given the smallest probability of a single day."""
         return np.asarray(np.interp(alone, [0.0, *self.alone, 1.0], [0.0, *self.together, 1.0]), dtype=float)
 
     def of_one(self, together: Floats) -> Floats:
-        """Return the probabilities of single days at which all days stay below a load with the given probabilities."""
+        """Return the smallest probability of a single day, given the probability that all days stay below a load."""
         return np.asarray(np.interp(together, [0.0, *self.together, 1.0], [0.0, *self.alone, 1.0]), dtype=float)

@@ -1,4 +1,4 @@
-"""Reads a history of the load from a CSV file and fits a line through its logarithms, beside steps and outliers."""
+"""Reads the history of a load from a CSV file and fits a line to its logarithms, allowing for steps and outliers."""
 
 from __future__ import annotations
 
@@ -26,32 +26,32 @@ from towtank.yamlfile import did_you_mean
 _PARTS = {"none": 1, "weekly": 7, "yearly": 12}
 _CYCLE_D = {"none": 1, "weekly": 7, "yearly": 366}
 ROWS_AT_MOST = 100_000
-# Below this many points nothing is said about neighbours.
+# Fewest residuals for a test of correlation between neighbours.
 _SERIES = 30
-# Number of excluded days that a note names; further days are counted.
+# Number of excluded days that a note lists; further days are counted.
 _NAMED = 3
-# Share of the days above which days far from the line are expected to recur. [ratio]
+# Share of excluded days above which a note states that they are expected to recur. [ratio]
 _OFTEN = 0.02
-# Largest logarithm whose exponential is a double.
+# Largest logarithm whose exponential fits a double.
 _LARGEST = 700.0
 
 
 @dataclass(frozen=True)
 class History:
-    """Days with their loads, and the line through the logarithms.
+    """Loads by day, and the line fitted to their logarithms.
 
     Attributes
     ----------
     days : tuple of date
-        Ascending.
+        Days in ascending order.
     loads : ndarray of shape (n_days,)
-        > 0.
+        Loads, > 0.
     season : str
         `none`, `weekly` or `yearly`.
     steps : tuple of date
-        First days of new levels that persist; they do not count as growth.
+        First days of new levels that persist; they are not counted as growth.
     bent : bool
-        Whether the growth changes with the time, so that one rate does not describe it.
+        True if the growth rate changes over time, so that a single rate does not describe it.
     """
 
     days: tuple[date, ...]
@@ -117,7 +117,7 @@ class History:
         return np.asarray(np.log(self.loads)[self._kept] - self._rows @ self.parameters, dtype=float)
 
     def _design(self, days: Sequence[date]) -> Floats:
-        """Return the time from the first day, and one column for each part of the season."""
+        """Return the design matrix: time since the first day, a column for each part of the season and each step."""
         times = np.array([(day - self.days[0]).days for day in days], dtype=float)
         parts = _PARTS[self.season]
         place = [0 if parts == 1 else day.weekday() if parts == 7 else day.month - 1 for day in days]
@@ -128,11 +128,11 @@ class History:
 
     @property
     def slope(self) -> float:
-        """Growth of the logarithm. [1/d]"""
+        """Growth rate of the logarithm of the load. [1/d]"""
         return float(self.parameters[0])
 
     def _half_width(self, place: int) -> float:
-        """Return half of the 95 % interval of a parameter of the least squares."""
+        """Return half the width of a parameter's 95 % interval."""
         scale = float(self._residuals @ self._residuals) / self.freedom
         return t_quantile(0.975, self.freedom) * math.sqrt(max(scale * float(self._inverse[place, place]), 0.0))
 
@@ -142,7 +142,7 @@ class History:
         return ("+" if size > 0 else "") + share_estimate(ends[0], ends[1], ends[2])
 
     def _growth_of(self, *, first: bool) -> str:
-        """Return the growth of a year in one half of the history, with its interval."""
+        """Render the yearly growth in one half of the history, with its interval."""
         rows, logs = self._rows, np.log(self.loads)[self._kept]
         middle = self.length_d / 2
         bend = np.maximum(rows[:, 0] - middle, 0.0)
@@ -159,7 +159,7 @@ class History:
 
     @property
     def yearly_interval(self) -> tuple[float, float]:
-        """95 % interval of the factor of one year, without its season: of the slope of the least squares. [1]"""
+        """95 % interval of the yearly factor without the season, from the slope of the least squares. [1]"""
         half = self._half_width(0)
         low, high = ((self.slope + sign * half) * YEAR_D for sign in (-1, 1))
         return math.exp(min(low, _LARGEST)), math.exp(min(high, _LARGEST))
@@ -171,7 +171,7 @@ class History:
 
     @property
     def spacing_d(self) -> float:
-        """Median time between two days with a load. [d]"""
+        """Median time between successive days with a load. [d]"""
         return float(np.median(np.diff([day.toordinal() for day in self.days])))
 
     @property
@@ -180,7 +180,7 @@ class History:
         return (self.days[-1] - self.days[0]).days
 
     def busiest_day(self) -> date:
-        """Return the day of the last week with the highest expected load; the last day without a weekly season."""
+        """Return the day of the last week with the highest expected load; without a weekly season, the last day."""
         if self.season != "weekly":
             return self.days[-1]
         week = [self.days[-1] - timedelta(days=back) for back in range(self.cycle_d)]
@@ -193,37 +193,37 @@ class History:
 
     @property
     def further(self) -> FurtherDay:
-        """Distribution of the distance of a future day from the line."""
+        """Distribution of the deviation of a future day from the line."""
         far = ~self._kept
         far_days = [day for day, is_far in zip(self.days, far, strict=True) if is_far]
         misses = np.log(self.loads)[far] - self.level(far_days)
         return FurtherDay(self.freedom, float(np.mean(far)), np.asarray(misses, dtype=float))
 
     def level(self, days: Sequence[date]) -> Floats:
-        """Return the logarithm of the expected load."""
+        """Return the logarithm of the expected load on each day."""
         return np.asarray(self._design(days) @ self.parameters, dtype=float)
 
     @property
     def noise(self) -> float:
-        """Standard deviation of the logarithm of a load about the line, without the error of the line. [1]"""
+        """Standard deviation of the logarithm of a load around the line, without the error of the line. [1]"""
         return math.sqrt(max(float(self._residuals @ self._residuals) / self.freedom, 1e-24))
 
     def deviation(self, days: Sequence[date]) -> Floats:
-        """Return the standard deviation of the logarithm of the load of a future day that is not far from the line."""
+        """Return the standard deviation of the logarithm of the load on a future day that is not an outlier."""
         scale = float(self._residuals @ self._residuals) / self.freedom
         rows = self._design(days)
-        # Loads on a perfect line leave no residual; a variance below the precision of a double counts as zero.
+        # Loads exactly on the line leave no residual; the lower bound keeps divisions by the deviation finite.
         spread = scale * (1 + np.einsum("ij,jk,ik->i", rows, self._inverse, rows))
         return np.asarray(np.sqrt(np.maximum(spread, 1e-24)), dtype=float)
 
 
 def read_history(path: Path, date_column: str, load_column: str, season: str) -> History:
-    """Read a history.
+    """Read the history of a load from a CSV file.
 
     Raises
     ------
     StudyError
-        With every fault, at its line.
+        If the file is invalid; contains every fault with its line.
     """
     try:
         with path.open(encoding="utf-8-sig", newline="") as stream:
@@ -262,7 +262,7 @@ def _missing(path: Path, name: str, head: list[str]) -> Fault:
 def _read_line(
     at: tuple[Path, int], names: tuple[str, str], cells: dict[str, str], found: dict[date, float], faults: list[Fault]
 ) -> None:
-    """Read one line; adds the day, or what is wrong with it."""
+    """Read one line; adds its day to `found`, or its faults to `faults`."""
     texts = [cells.get(name, "").strip() for name in names]
 
     def add(column: int, message: str) -> None:

@@ -14,28 +14,28 @@ from towtank.distributions import f_tail, t_tail
 
 Mask = npt.NDArray[np.bool_]
 _LASTING = 7
-"""Smallest number of observations of a level. [1]"""
+"""Smallest number of observations on a level. [1]"""
 _PLACES = 500
-"""Largest number of places at which a step is tried, evenly spaced; it bounds memory for a long history. [1]"""
+"""Largest number of places at which a step is tried, evenly spaced; limits memory for a long history. [1]"""
 _STEPS_AT_MOST = 8
 _LEVEL = 0.001
-"""Highest p-value of a step, over all places tried together."""
+"""Highest p-value of a step, corrected for all places tried."""
 _LEAST_STEP = math.log(1.05)
-"""Smallest step, and smallest distance of an outlier, that matters for sizing: 5 %, as a logarithm. [1]"""
+"""Smallest step or deviation of an outlier that matters for sizing: 5 %, as a logarithm. [1]"""
 _WINDOW = 28
-"""Observations on each side of a step in which it must show as a jump. [1]"""
+"""Number of observations on each side of a step in which it must appear as a jump. [1]"""
 _JUMP_LEVEL = 0.001
-"""Highest p-value of such a jump."""
+"""Highest p-value of the jump."""
 _BENDS_AT_MOST = 4
-"""Highest number of powers of the time beyond the line that are tried before a step. [1]"""
+"""Highest number of further powers of time that are added to the trend instead of a step. [1]"""
 _ENOUGH = 10
-"""Degrees of freedom below which the spread of the days is too uncertain to exclude any. [1]"""
+"""Degrees of freedom below which the spread of days is too uncertain to exclude outliers. [1]"""
 _FAR = 4.0
-"""Robust standard deviations beyond which a day is excluded: 1 in 16,000 of normal deviations. [1]"""
+"""Robust standard deviations beyond which a day is excluded: 1 in 16,000 normal deviations. [1]"""
 
 
 def foreign(design: Floats, logs: Floats) -> Mask:
-    """Return a mask of the observations that lie far from the line.
+    """Return a mask of the observations far from the fitted line (outliers).
 
     Parameters
     ----------
@@ -58,9 +58,9 @@ class Steps:
     Attributes
     ----------
     places : list of int
-        First observations of new levels.
+        Indices of the first observations of new levels.
     bends : int
-        Powers of the time beyond the line that describe the growth better than steps do; 0 for even growth. [1]
+        Number of further powers of time that describe the growth better than steps; 0 for exponential growth. [1]
     """
 
     places: list[int]
@@ -68,7 +68,7 @@ class Steps:
 
 
 def steps_beside(design: Floats, logs: Floats) -> Steps:
-    """Find the first observations of new levels, beside the trend and the season of the design.
+    """Find the first observations of new levels, in addition to the trend and season of the design.
 
     Parameters
     ----------
@@ -80,14 +80,14 @@ def steps_beside(design: Floats, logs: Floats) -> Steps:
     Notes
     -----
     The step that lowers the sum of squares most is tested by F with 1 and n - p degrees of freedom [1]_, with the
-    p-value multiplied by the number of places tried; then the next step beside it. The F ratio is scaled by
-    (1 - r) / (1 + r), with r the lag-1 autocorrelation of the residuals. The trend stays in the design, so growth is
-    not mistaken for a series of steps.
+    p-value multiplied by the number of places tried; then the next step is searched. The F ratio is scaled by (1 - r) /
+    (1 + r), where r is the lag-1 autocorrelation of the residuals. The trend stays in the design, so growth is not
+    mistaken for a series of steps.
 
-    Growth that is not exponential leaves a bend, which a step explains in part. A step therefore must also show as a
-    jump between two lines of their own, through the observations just before and just after it, of at least half its
-    size (a regression discontinuity). If the best place has no such jump, a power of the time is added to the trend in
-    its stead, and the search goes on.
+    Growth that is not exponential leaves a bend, which a step explains in part. So a step must also appear as a jump of
+    at least half its size between two separate lines through the observations just before and just after it (a
+    regression discontinuity). If the best place has no such jump, a further power of time is added to the trend
+    instead, and the search continues.
 
     References
     ----------
@@ -117,11 +117,11 @@ def steps_beside(design: Floats, logs: Floats) -> Steps:
 
 
 def _jumps(design: Floats, logs: Floats, place: int) -> bool:
-    """Return True if lines through the observations just before and just after a step are apart by a jump."""
+    """Return True if separate lines through the observations just before and just after a step are apart by a jump."""
     rows = np.column_stack([design, columns(len(logs), np.array([place]))])
     fitted = np.linalg.lstsq(rows, logs, rcond=None)[0]
     size = float(fitted[-1])
-    # The season and the other steps are taken off; the trend may differ from place to place.
+    # Season and other steps are subtracted; the trend may differ between places.
     time = rows[:, 0]
     series = logs - rows @ fitted + size * rows[:, -1] + fitted[0] * time
     near = slice(max(0, place - _WINDOW), min(len(logs), place + _WINDOW))
@@ -138,12 +138,12 @@ def _jumps(design: Floats, logs: Floats, place: int) -> bool:
 
 
 def columns(count: int, places: Floats) -> Floats:
-    """Return one column for each place, 0 before it and 1 from it on."""
+    """Return one column for each place: 0 before it, 1 from it on."""
     return np.asarray(np.arange(count)[:, None] >= places[None, :], dtype=float)
 
 
 def _next_step(design: Floats, logs: Floats, places: Floats) -> int | None:
-    """Return the place of the most significant further step; None if none is significant."""
+    """Return the index of the most significant further step; None if none is significant."""
     freedom = len(logs) - design.shape[1] - 1
     if freedom < _LASTING or not len(places):
         return None
@@ -152,7 +152,7 @@ def _next_step(design: Floats, logs: Floats, places: Floats) -> int | None:
     rows = columns(len(logs), places)
     rows = rows - basis @ (basis.T @ rows)
     power = np.einsum("ij,ij->j", rows, rows)
-    # If season or trend explain a step completely, its column vanishes in the projection.
+    # A step that season or trend explain completely has a zero column after the projection.
     able = power > 1e-9 * len(logs)
     if not able.any():
         return None

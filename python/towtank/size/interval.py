@@ -23,16 +23,16 @@ from towtank.units import format_duration, format_rate, format_size
 Json = dict[str, Any]
 ENDS = (0.025, 0.975)
 _NO_WIDTH = 1e-9
-"""Relative width below which an interval is a rounding error: the draws do not change the value. [ratio]"""
+"""Relative width below which an interval is only rounding error: the value is the same in all draws. [ratio]"""
 _UNITS = (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10), ("B", 1))
-# Rounding error of a share of draws.
+# Rounding error of a number of draws.
 _ROUNDING = 1e-9
 _WILSON = 1.959964
-# Share above which an interval that ends at all has no digits that matter.
+# Share above which a value is rendered as "above 99.9 %".
 _ALMOST_ALL = 0.999
-# Digits of a share just below all; a share that needs more is "above 99.9 %".
+# Largest number of digits for a percentage just below 100; if more are needed, it is "above 99.9 %".
 _MOST_DIGITS = 6
-# Whole numbers up to here are exact as doubles, and written in full.
+# Whole numbers up to this one are exact as doubles, and are rendered in full.
 _WHOLE = 1e15
 
 
@@ -43,22 +43,22 @@ class Interval:
     Attributes
     ----------
     low, high : float
-        Infinite if so many draws have no steady state.
+        Ends; infinite if too many draws have no steady state.
     """
 
     low: float
     high: float
 
     def times(self, factor: float) -> Interval:
-        """Return the interval of a multiple of the value, by a factor of at least 0."""
+        """Return the interval of the value times a factor of at least 0."""
         return Interval(self.low * factor, self.high * factor)
 
     def around(self, value: float) -> Interval:
-        """Return the interval, widened if it does not hold a value."""
+        """Return the interval, widened to contain a value."""
         return Interval(min(self.low, value), max(self.high, value))
 
     def document(self) -> Json:
-        """Return the interval for JSON: null for an end that is not finite."""
+        """Return the interval for JSON, with null for an infinite end."""
         return {"low": _finite(self.low), "high": _finite(self.high)}
 
     @property
@@ -69,7 +69,7 @@ class Interval:
 
 
 def estimate_text(value: float, unit: str, interval: Interval | None = None) -> str:
-    """Write a value of a step in its unit, with its interval."""
+    """Render a value of a step in its unit, with its interval."""
     if unit == "byte":
         return size_text(value, interval)
     if unit == "s":
@@ -86,12 +86,12 @@ def _finite(value: float) -> float | None:
 
 
 def interval_document(interval: Interval | None) -> Json | None:
-    """Return an interval for JSON, null if it is not known."""
+    """Return an interval for JSON, null if it is unknown."""
     return None if interval is None else interval.document()
 
 
 def interval_of(found: Json | Sequence[float] | None) -> Interval | None:
-    """Read an interval from a document; documents of earlier versions have a list of two numbers."""
+    """Read an interval from a document. Documents of earlier versions store a list of two numbers."""
     if found is None:
         return None
     low, high = (found["low"], found["high"]) if isinstance(found, dict) else found
@@ -99,19 +99,19 @@ def interval_of(found: Json | Sequence[float] | None) -> Interval | None:
 
 
 def between(values: Iterable[float]) -> Interval:
-    """Return the interval that holds 95 % of the draws; at least one draw."""
+    """Return the interval that contains 95 % of the draws; needs at least one draw."""
     drawn = np.sort(np.array(list(values), dtype=float))
     outside = draws_outside(len(drawn))
     return Interval(float(drawn[outside]), float(drawn[-1 - outside]))
 
 
 def draws_outside(count: int) -> int:
-    """Count the draws below the interval, and as many above it: at most 2.5 % on each side. [1]
+    """Return the number of draws below the interval, equal to that above: at most 2.5 % on each side. [1]
 
     Notes
     -----
-    The ends are draws themselves and not points between two of them. So a limit at or above the upper end is met by at
-    least 97.5 % of the draws, and one below it by fewer: intervals and probabilities agree.
+    The ends are draws themselves, not interpolated. So at least 97.5 % of the draws meet a limit at or above the upper
+    end, and fewer meet a lower limit: intervals and probabilities agree.
 
     Examples
     --------
@@ -122,12 +122,12 @@ def draws_outside(count: int) -> int:
 
 
 def share_between(count: int, of: int) -> Interval:
-    """Return the Wilson interval of a share of draws: the error of their limited number.
+    """Return the Wilson interval of a share of draws, which accounts for their limited number.
 
     Notes
     -----
-    (p + z^2 / 2 n -+ z sqrt(p (1 - p) / n + z^2 / 4 n^2)) / (1 + z^2 / n) [1]_. Draws of growth are spread evenly, so
-    that the error is smaller than this.
+    (p + z^2 / 2 n -+ z sqrt(p (1 - p) / n + z^2 / 4 n^2)) / (1 + z^2 / n) [1]_. Draws of growth are evenly spaced, so
+    their error is smaller.
 
     References
     ----------
@@ -152,7 +152,7 @@ def _known(interval: Interval | None) -> Interval | None:
 
 
 def duration_text(seconds: float | None, interval: Interval | None = None) -> str:
-    """Write a time with its interval; with three digits if the interval is not known."""
+    """Render a time with its interval; with three digits if the interval is unknown."""
     if seconds is None or not math.isfinite(seconds):
         return "no steady state"
     known = _known(interval)
@@ -162,7 +162,7 @@ def duration_text(seconds: float | None, interval: Interval | None = None) -> st
 
 
 def rate_text(per_second: float | None, interval: Interval | None = None) -> str:
-    """Write a rate with its interval; with three digits if the interval is not known."""
+    """Render a rate with its interval; with three digits if the interval is unknown."""
     if per_second is None:
         return "no steady state"
     known = _known(interval)
@@ -172,12 +172,12 @@ def rate_text(per_second: float | None, interval: Interval | None = None) -> str
 
 
 def _exact(value: float, interval: Interval | None) -> bool:
-    """Return True if a value is a given one: whole, or the same in all draws."""
+    """Return True if a value is exact: a whole number, or the same in all draws."""
     return interval is not None or float(value).is_integer()
 
 
 def share_text(ratio: float | None, interval: Interval | None = None) -> str:
-    """Write a ratio in per cent with its interval; with three digits if the interval is not known."""
+    """Render a ratio in per cent with its interval; with three digits if the interval is unknown."""
     if ratio is None:
         return "-"
     known = _known(interval)
@@ -189,7 +189,7 @@ def share_text(ratio: float | None, interval: Interval | None = None) -> str:
 
 
 def _below_all(percent: float) -> str:
-    """Render per cent with enough digits not to show 100 for less than all, up to `_MOST_DIGITS`."""
+    """Render a percentage with enough digits that less than 100 is not shown as 100, up to `_MOST_DIGITS`."""
     digits = FEW_DIGITS
     while float(f"{percent:.{digits}g}") >= 100 and digits < _MOST_DIGITS:
         digits += 1
@@ -199,7 +199,7 @@ def _below_all(percent: float) -> str:
 
 
 def number_text(value: float, interval: Interval | None = None, unit: str = "") -> str:
-    """Write a number with its interval; whole numbers in full, others with three digits without an interval."""
+    """Render a number with its interval; without one, whole numbers in full and others with three digits."""
     known = _known(interval)
     if known is None:
         shown = f"{value:,.0f}" if _whole(value) else few_digits(value)
@@ -212,7 +212,7 @@ def _whole(value: float) -> bool:
 
 
 def size_text(size_bytes: float, interval: Interval | None = None) -> str:
-    """Write a size with its interval, in binary units; with three digits if the interval is not known."""
+    """Render a size in binary units with its interval; with three digits if the interval is unknown."""
     known = _known(interval)
     if known is None:
         length, unit = next(((length, unit) for unit, length in _UNITS if size_bytes >= length), (1, "B"))

@@ -1,4 +1,4 @@
-"""Kernels of `towtank rate`: their work, unit, area and resource."""
+"""Benchmark kernels of `towtank rate`: work, unit, area and resource."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ Resource = Literal["cpu", "disk"]
 
 @dataclass(frozen=True)
 class Kernel:
-    """One kernel.
+    """Benchmark kernel.
 
     Attributes
     ----------
     name : str
         Name in machine files and in the engine.
     area : str
-        Kernels of one area count as one in a rating.
+        Area of the kernel; all kernels of an area together count once in a rating.
     resource : str
-        Resource whose demands move with it: `cpu` is processors with caches, memory and the kernel's own work;
-        `disk` is the device.
+        Resource whose speed the kernel measures: `cpu` is processors with caches, memory and the operating system's
+        work; `disk` is the device.
     unit : str
-        Unit of its rate.
+        Unit of work; its rate is per second.
     summary : str
-        One line about its work.
+        One line on the kernel's work.
     """
 
     name: str
@@ -62,12 +62,12 @@ KERNELS = {
     )
 }
 
-# The scale of a rating by the resource that it rates.
+# Scale of a rating, by the rated resource.
 SCALES: dict[Resource, str] = {"cpu": "towtank", "disk": "towtank-disk"}
 
 
 def chosen(name: str) -> list[Kernel]:
-    """Return the kernels that a name stands for: a kernel, an area, a resource or a scale of ours; empty if none."""
+    """Return the kernels with a name: of a kernel, area, resource or Towtank scale; empty if there are none."""
     return [
         kernel
         for kernel in KERNELS.values()
@@ -76,6 +76,6 @@ def chosen(name: str) -> list[Kernel]:
 
 
 def names() -> list[str]:
-    """Return every name that `chosen` knows, in the order of the table, the wide ones first."""
+    """Return every name accepted by `chosen`, scales and resources first."""
     wide = [*SCALES.values(), *SCALES]
     return list(dict.fromkeys([*wide, *(kernel.area for kernel in KERNELS.values()), *KERNELS]))

@@ -1,4 +1,4 @@
-"""Searches the load at which a candidate misses an objective: at the best estimate, and in every draw."""
+"""Searches for the load at which a candidate misses an objective, for the best estimate and for every draw."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ from towtank.size.question import Question
 from towtank.size.tiers import Candidate
 
 LIMIT_PRECISION = 2.0**-10
-"""Of a limit at the best estimate, in relation to it. [ratio]"""
+"""Relative precision of a limit at the best estimate. [ratio]"""
 END_PRECISION = 2.0**-8
-"""Of the ends of an interval of a limit, whose digits are those of its width. [ratio]"""
+"""Relative precision of the ends of a limit's interval, which suffices for the printed digits. [ratio]"""
 DRAW_PRECISION = 2.0**-3
-"""Width of the bracket in which the limit of a draw is interpolated. [ratio]"""
+"""Relative width of the bracket within which the limit of a draw is interpolated. [ratio]"""
 _STEPS = (1.1, 1.3)
-"""First steps away from the start of a search; then a factor of two. A small step finds a near limit without a solution
-for twice the users. [1]"""
+"""First steps away from the start of a search, followed by steps of a factor of two. A small step finds a nearby limit
+without solving a network with twice the users. [1]"""
 _STEPS_AT_MOST = 20
 _USERS_AT_MOST = 2_000_000
-"""Users up to which a limit is searched, or eight times the load if that is more: the time of a solution grows with its
-users, and so does the time of a search for a limit that does not exist. [1]"""
+"""Highest number of users at which a limit is searched, or `_TIMES_AT_MOST` times the load if that is more. The time of
+a solution grows with the number of users, so the search for a limit that does not exist would take long. [1]"""
 _TIMES_AT_MOST = 8.0
 _DRAWS_AT_MOST = 16.0
-"""Times the limit at the best estimate up to which the limit of a draw is searched. [ratio]"""
+"""Highest load at which the limit of a draw is searched, relative to the limit at the best estimate. [ratio]"""
 _USERS_OF_INTERVALS = 20_000_000
-"""Users of all solutions for one interval of a limit: the time of a solution grows with its users. With 200 draws a
-limit of more than 25,000 users has no interval of its own; dates narrow the limits of all draws, however many users
-these have. [1]"""
+"""Highest sum of users over all solutions for the interval of a limit, since the time of a solution grows with the
+number of users. With 200 draws, a limit above 25,000 users has no interval of its own; dates narrow the limits of all
+draws for any number of users. [1]"""
 _SOLUTIONS_OF_A_DRAW = 4
-"""For one interval, about. [1]"""
+"""Approximate number of solutions for each draw of an interval. [1]"""
 
 NO_LIMIT = "no objective limits the load"
 
@@ -50,7 +50,7 @@ _Bools = npt.NDArray[np.bool_]
 
 
 def within(question: Question, outcome: Outcome) -> bool:
-    """Return the same as `met`, except that a throughput that is asked for does not bound the load from above."""
+    """Return the same as `met`, but ignore throughput objectives, which do not bound the load from above."""
     if outcome.why_not or outcome.too_busy(question):
         return False
     checks = zip(question.checks, outcome.values, strict=True)
@@ -58,9 +58,9 @@ def within(question: Question, outcome: Outcome) -> bool:
 
 
 def missed_by_throughput(question: Question, drawn: Draws | None) -> float | None:
-    """Return the share of the draws that miss only a throughput; None without draws or throughput. [ratio]
+    """Return the share of the draws that miss only a throughput; None without draws or such an objective. [ratio]
 
-    Those draws do not count in a limit of the load, which is one of times and utilizations.
+    These draws do not count in a limit of the load, which is defined by response times and utilizations.
     """
     if drawn is None or not any(check.upward for check in question.checks):
         return None
@@ -69,16 +69,17 @@ def missed_by_throughput(question: Question, drawn: Draws | None) -> float | Non
 
 
 def is_bounded(question: Question, load: Load) -> bool:
-    """Return True if a higher load can miss an objective: a time, a utilization, or the steady state of an open class.
+    """Return True if a higher load can miss an objective: a time, a utilization, or steady state of an open class.
 
-    More users never push a station above all of its servers, while more arrivals do.
+    In a closed class utilization never exceeds 100 %, however many users there are; in an open class the load can
+    exceed the capacity.
     """
     times = any(not check.upward for check in question.checks)
     return times or any(most < 1 for most in question.utilization.values()) or any(load.rate.values())
 
 
 def nearness(question: Question, outcome: Outcome) -> float:
-    """Return the largest value over its limit, of times, and with all nodes up of utilizations; 1 at the limit."""
+    """Return the largest ratio of a response time, or with all nodes running a utilization, to its limit."""
     if outcome.why_not:
         return math.inf
     pairs = zip(question.checks, outcome.values, strict=True)
@@ -90,7 +91,7 @@ def nearness(question: Question, outcome: Outcome) -> float:
 
 @dataclass
 class _Bracket:
-    """Bracket of the limit of each draw: it holds at `low` and misses at `high`; with the solutions at both ends."""
+    """Bracket of the limit of each draw, met at `low` and missed at `high`, with the solutions at both ends."""
 
     low: Floats
     high: Floats
@@ -98,7 +99,7 @@ class _Bracket:
     at_high: dict[int, Sequence[Outcome]] = field(default_factory=dict)
 
     def note(self, place: int, factor: float, found: Sequence[Outcome], *, holds: bool) -> None:
-        """Narrow the bracket by a solution; a solution outside of the bracket changes nothing."""
+        """Narrow the bracket by a solution; ignores solutions outside the bracket."""
         if holds and factor >= self.low[place]:
             self.low[place], self.at_low[place] = factor, found
         if not holds and factor <= self.high[place]:
@@ -107,7 +108,7 @@ class _Bracket:
 
 @dataclass(frozen=True)
 class _Settings:
-    """Settings of a search: the first factor, the precision, and the farthest factor."""
+    """Settings of a search: first factor, precision, and largest factor."""
 
     near: float
     precision: float
@@ -116,26 +117,26 @@ class _Settings:
 
 @dataclass
 class Limits:
-    """The highest factor of the load at which every time and utilization holds, of one candidate.
+    """Search for the highest load factor of a candidate at which every response time and utilization holds.
 
     Attributes
     ----------
     question : Question
     candidate : Candidate
     scales : dict
-        Simulated over approximate values, by scenario and check. [ratio]
+        Ratios of simulated to computed values, by scenario and check. [ratio]
     load : Load, optional
-        Factors are over this one; the load to be carried if none.
+        Load to which factors are relative; by default the load to carry.
     near : float, default 1
-        Factor with which the search begins.
+        Factor at which the search starts.
     changes : dict
         Further arguments of `Job`.
 
     Notes
     -----
-    What holds at one load holds at every lower one. So a draw that is known to hold at a factor is not solved below it,
-    one that is known to miss is not solved above it, and the end of an interval, which is the limit of one of the
-    draws, needs about three solutions for each draw.
+    If objectives hold at a load, they hold at every lower load. So a draw is not solved below a factor at which it is
+    known to hold, nor above one at which it is known to miss. The end of an interval, which is the limit of one draw,
+    takes about three solutions for each draw.
     """
 
     question: Question
@@ -150,27 +151,27 @@ class Limits:
 
     @property
     def varies(self) -> bool:
-        """True if the limit differs between draws; the growth of the load does not move it."""
+        """True if the limit differs between draws; growth alone does not change it."""
         return bool(set(self.question.counted) - {"growth"})
 
     @property
     def able(self) -> bool:
-        """True if the limit differs between draws, and has few enough users to solve its draws."""
+        """True if the limit differs between draws, and the number of users is low enough to solve them."""
         users = self._start * self._users
         return self.varies and users * len(self.question.draws) * _SOLUTIONS_OF_A_DRAW <= _USERS_OF_INTERVALS
 
     @property
     def best(self) -> float:
-        """Limit at the best estimate, by bisection. [1]
+        """Limit at the best estimate, found by bisection. [1]
 
-        0 if not even a millionth of the load is carried, infinite if no objective limits the load.
+        0 if even a millionth of the load is too much; infinite if no objective limits the load.
         """
         bracket = self._best_bracket()
         return math.inf if math.isinf(bracket.high[0]) else float(bracket.low[0])
 
     @property
     def no_limit(self) -> str:
-        """Reason why the best estimate has no limit; empty if it has one."""
+        """Reason why there is no limit at the best estimate; empty if there is one."""
         if math.isfinite(self.best):
             return ""
         if not self.is_bounded:
@@ -181,7 +182,7 @@ class Limits:
 
     @property
     def why_no_interval(self) -> str:
-        """Reason why a limit that differs between draws has no interval; empty if it has one, or none is due."""
+        """Reason why a limit that differs between draws has no interval; empty if it has one or needs none."""
         if not self.varies or math.isinf(self.best) or self.interval() is not None:
             return ""
         most = _USERS_OF_INTERVALS / _SOLUTIONS_OF_A_DRAW / len(self.question.draws)
@@ -205,12 +206,12 @@ class Limits:
 
     @property
     def _start(self) -> float:
-        """Factor with which the search of a draw begins: the limit at the best estimate, else 1. [1]"""
+        """Factor at which the search for a draw starts: the limit at the best estimate, or 1. [1]"""
         return max(self.best, 1e-6) if math.isfinite(self.best) else 1.0
 
     @property
     def _farthest(self) -> float:
-        """Factor up to which the limit at the best estimate is searched: without bounds, the first factor. [1]"""
+        """Largest factor tried for the limit at the best estimate; the first factor if there is no limit. [1]"""
         if not self.is_bounded:
             return self.near
         return max(_TIMES_AT_MOST, self.near, _USERS_AT_MOST / self._users) if self._users else math.inf
@@ -225,7 +226,7 @@ class Limits:
         return self._best
 
     def know(self, drawn: Draws | None) -> None:
-        """Use the solutions made for the probability: every draw under the load with its growth."""
+        """Reuse the solutions of the probability, which has every draw under the load with its growth."""
         if drawn is None or not self.varies:
             return
         grown = self.growth()
@@ -234,12 +235,12 @@ class Limits:
             self._bracket().note(place, float(grown[place]), group, holds=holds)
 
     def growth(self) -> Floats:
-        """Load of each draw over the load to be carried. [ratio]"""
+        """Return the load of each draw relative to the load to carry. [ratio]"""
         grown = self.question.growth_draws
         return np.array(grown) if grown else np.ones(len(self.question.draws))
 
     def _bracket(self) -> _Bracket:
-        """Return the brackets of all draws; those of the best estimate if the draws do not move the limit."""
+        """Return the brackets of all draws; that of the best estimate if the limit is the same in all draws."""
         if self._draws is None:
             count = len(self.question.draws)
             low, high = np.zeros(count), np.full(count, math.inf)
@@ -250,19 +251,19 @@ class Limits:
         return self._draws
 
     def interval(self) -> Interval | None:
-        """Return the 95 % interval of the limit, which contains the best estimate; None if it has none."""
+        """Return the 95 % interval of the limit, widened to contain the best estimate; or None."""
         if not self.varies or math.isinf(self.best):
             return None
         found = self.spare(np.ones(len(self.question.draws)))
         return found and found.around(self.best)
 
     def spare(self, loads: Floats) -> Interval | None:
-        """Return the 95 % interval of the limit over the load of each draw; None if its draws take too long. [1]
+        """Return the 95 % interval of the limit relative to each draw's load; None if the draws take too long. [1]
 
         Notes
         -----
-        An end is above 1 if and only if as many draws as it stands for hold at their load: the load itself is always
-        tried. With too many users for a search of their own, limits that were narrowed for a date are a start.
+        An end is above 1 exactly if the corresponding number of draws hold at their load, because the load itself is
+        always tried. With too many users for a search of the interval, limits that were narrowed for a date are used.
         """
         if self.varies and not self.able and not self._narrowed:
             return None
@@ -271,11 +272,11 @@ class Limits:
         return Interval(self._statistic(outside, loads), self._statistic(count - 1 - outside, loads))
 
     def _statistic(self, place: int, loads: Floats) -> float:
-        """Return the limit over the load that a given number of draws lie below."""
+        """Return an order statistic: the relative limit that is larger than in the given number of draws."""
         bracket = self._bracket()
 
         def ends() -> tuple[float, float]:
-            # An order statistic rises with every draw: that of the lower ends bounds it from below.
+            # The order statistic of the lower ends is a lower bound of that of the limits; likewise for the upper ends.
             return float(np.sort(bracket.low / loads)[place]), float(np.sort(bracket.high / loads)[place])
 
         near = self._start / float(np.median(loads))
@@ -291,11 +292,11 @@ class Limits:
         how: _Settings,
         draws: Sequence[int | None],
     ) -> tuple[float, float]:
-        """Narrow the ends to a precision; solve only those draws whose bracket holds the factor that is tried."""
+        """Narrow the ends to a precision, solving only the draws whose bracket contains the factor tried."""
         steps = chain(_STEPS, repeat(2.0, _STEPS_AT_MOST - len(_STEPS)))
         while True:
             low, high = ends()
-            # The search always decides whether the load itself holds, however near the limit is.
+            # The search always determines whether the load itself holds, however close the limit is.
             if high <= low * (1 + how.precision) and not low < 1 < high:
                 return low, high
             if low > 0 and math.isfinite(high):
@@ -311,7 +312,7 @@ class Limits:
             self._solve(bracket, factors, (bracket.low < factors) & (factors < bracket.high), draws)
 
     def _solve(self, bracket: _Bracket, factors: Floats, open_ones: _Bools, draws: Sequence[int | None]) -> None:
-        """Solve some draws at factors of the load of their own."""
+        """Solve selected draws, each at its own factor of the load."""
         places = [int(place) for place in np.flatnonzero(open_ones)]
         load = self._load
         groups = [
@@ -330,7 +331,7 @@ class Limits:
             bracket.note(place, float(factors[place]), found, holds=holds)
 
     def narrowed(self, precision: float = DRAW_PRECISION) -> None:
-        """Narrow the limit of every draw to a precision."""
+        """Narrow the limit of every draw to a relative precision."""
         bracket = self._bracket()
         for step in chain(_STEPS, repeat(2.0, _STEPS_AT_MOST - len(_STEPS))):
             wide = (bracket.high > bracket.low * (1 + precision)) & self._within_reach(bracket)
@@ -340,11 +341,11 @@ class Limits:
         self._narrowed = True
 
     def _within_reach(self, bracket: _Bracket) -> _Bools:
-        """Return the draws whose limit is known to lie below some load, or may lie below the highest that is tried."""
+        """Return a mask of the draws whose limit has an upper bound or may be below the highest load tried."""
         return np.isfinite(bracket.high) | (bracket.low < self._start * _DRAWS_AT_MOST)
 
     def narrow(self, open_ones: _Bools) -> bool:
-        """Halve the brackets of some draws, if they are wider than the limit at the best estimate is known."""
+        """Halve the brackets of selected draws that are wider than the precision of the best estimate."""
         bracket = self._bracket()
         wide = open_ones & (bracket.high > bracket.low * (1 + LIMIT_PRECISION)) & self._within_reach(bracket)
         if wide.any():
@@ -358,12 +359,12 @@ class Limits:
 
     @property
     def ends(self) -> tuple[Floats, Floats]:
-        """Lower and upper ends of the limit of each draw. [1]"""
+        """Lower and upper ends of the bracket of each draw. [1]"""
         return self._bracket().low, self._bracket().high
 
     @property
     def of_draws(self) -> Floats:
-        """Limit of each draw, within its bracket; infinite if none was found. [1]"""
+        """Limit of each draw, interpolated in its bracket; infinite if none was found. [1]"""
         bracket, found = self._bracket(), []
         for place, (low, high) in enumerate(zip(bracket.low, bracket.high, strict=True)):
             finite = low > 0 and math.isfinite(high)
@@ -372,7 +373,7 @@ class Limits:
         return np.array(found, dtype=float)
 
     def _part(self, place: int) -> float:
-        """Interpolate the limit of a draw in its bracket, on the line through the logarithms of both ends. [ratio]"""
+        """Return the position of a draw's limit in its bracket, interpolated in logarithms. [ratio]"""
         bracket = self._bracket()
         if place not in bracket.at_low or place not in bracket.at_high:
             return 0.5
@@ -385,7 +386,7 @@ class Limits:
         return math.log(1 / low) / math.log(high / low)
 
     def used(self, name: str, lost: str | None) -> list[float]:
-        """Return utilization of a station at the limit of each draw, on the line between both sides of it. [ratio]"""
+        """Return the utilization of a station at the limit of each draw, interpolated in its bracket. [ratio]"""
         bracket, found = self._bracket(), []
         for place in range(len(bracket.low)):
             low, high = (_used(side.get(place, ()), name, lost) for side in (bracket.at_low, bracket.at_high))
@@ -396,13 +397,13 @@ class Limits:
 
 
 def _used(group: Sequence[Outcome], name: str, lost: str | None) -> float | None:
-    """Return the utilization of a station in one scenario; None if it was not solved or has no steady state. [ratio]"""
+    """Return the utilization of a station in a scenario; None without a solution or steady state. [ratio]"""
     steady = (outcome for outcome in group if outcome.job.lost == lost and not outcome.why_not)
     return next((outcome.utilization.get(name, 1.0) for outcome in steady), None)
 
 
 def _middle(low: float, high: float) -> float:
-    """Return the middle of a bracket in proportion; its only known end if it has no other."""
+    """Return the geometric mean of a bracket's ends; the lower end if the other is unknown."""
     if low <= 0 or math.isinf(high):
         return low
     return math.sqrt(low * high)

@@ -1,4 +1,4 @@
-"""From the load of today to the load that must be carried: mix, peak, growth, headroom, each a step."""
+"""Computes the load to carry from today's load: mix, peak, growth and headroom, each as a step."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class Load:
     Attributes
     ----------
     users : dict of str to float
-        Users of closed classes; rounded up when solved. [1]
+        Users of closed classes; rounded up before solving. [1]
     rate : dict of str to float
         Arrival rates of open classes. [1/s]
     think_s : dict of str to float
-        Think times of closed classes, and of transactions that have their own. [s]
+        Think times of closed classes, and of transactions with their own think time. [s]
     shares : dict of str to dict of str to float
-        Shares of the transactions of a class, if they differ from the model. [ratio]
+        Shares of the transactions of a class, if they differ from those of the model. [ratio]
     """
 
     users: Mapping[str, float]
@@ -42,7 +42,7 @@ class Load:
     shares: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     def times(self, factor: float) -> Load:
-        """Return the load times a factor, with the same mix."""
+        """Return the load multiplied by a factor, with the same mix."""
         return replace(
             self,
             users={name: factor * amount for name, amount in self.users.items()},
@@ -50,18 +50,18 @@ class Load:
         )
 
     def changes(self, demand: Mapping[tuple[str, str | None], float] | None = None) -> Changes:
-        """Return the changes for the solver; users are rounded up, as half a user cannot be served half as long."""
+        """Return the changes for the solver. The number of users is rounded up, since the solver needs whole users."""
         whole = {name: max(1, math.ceil(amount - 1e-9)) if amount > 0 else 0 for name, amount in self.users.items()}
         return Changes(whole, dict(self.rate), dict(self.think_s), demand or {}, self.shares)
 
     @property
     def total(self) -> tuple[float, str]:
-        """Users of all classes; without users, the rate of all classes."""
+        """Users of all classes; arrival rate of all classes if there are no users."""
         return (sum(self.users.values()), "users") if self.users else (sum(self.rate.values()), "1/s")
 
 
 def load_faults(tree: Node, file: SizingFile, basis: Basis) -> list[Fault]:
-    """Return faults of the load that contradict the model."""
+    """Return faults of load settings that contradict the model."""
     found = []
     closed = [name for name, job_class in basis.classes.items() if job_class.get("users")]
     opened = [name for name in basis.classes if name not in closed]
@@ -93,19 +93,19 @@ def load_faults(tree: Node, file: SizingFile, basis: Basis) -> list[Fault]:
 
 
 def mixed_names(basis: Basis) -> list[str]:
-    """Return the names in a mix: the transactions of the only class, else the classes."""
+    """Return the names allowed in a mix: the transactions of the only class, or the classes."""
     if len(basis.classes) == 1 and basis.transactions:
         return list(basis.transactions)
     return list(basis.classes)
 
 
 def shares_of(basis: Basis, mix: Mapping[str, float]) -> dict[str, dict[str, float]]:
-    """Return the shares of a mix of transactions by their class; transactions that are not named have no share."""
+    """Return the shares of transactions by class; transactions that the mix does not name get a share of 0."""
     return {basis.transactions[name]: {each: mix.get(each, 0.0) for each in basis.transactions} for name in mix}
 
 
 def load_now(file: SizingFile, basis: Basis) -> Load:
-    """Return the given load of today, by class."""
+    """Return today's load by class."""
     asked = file.load
     users = {name: float(job_class["users"]) for name, job_class in basis.classes.items() if job_class.get("users")}
     rate = {
@@ -127,7 +127,7 @@ def load_now(file: SizingFile, basis: Basis) -> Load:
 
 
 def _by_class(model: dict[str, float], asked: Any, mix: dict[str, float] | None) -> dict[str, float]:
-    """Return the load of each class: as given, or the given total in the given mix, else in the mix of the model."""
+    """Return the load of each class: as given, or the total split by the given mix or the mix of the model."""
     if isinstance(asked, dict):
         return {**model, **{name: float(amount) for name, amount in asked.items()}}
     total = sum(model.values()) if asked is None else float(asked)
@@ -139,7 +139,7 @@ def _by_class(model: dict[str, float], asked: Any, mix: dict[str, float] | None)
 
 
 def _grown_interval(growing: GrowthModel, days: float, total: float) -> Interval | None:
-    """Return the interval of a load after some days; None if growth is certain."""
+    """Return the interval of the highest load until a day; None if growth is certain."""
     if growing.certain:
         return None
     low, high = highest_drawn(growing, days, np.array(ENDS))
@@ -147,11 +147,11 @@ def _grown_interval(growing: GrowthModel, days: float, total: float) -> Interval
 
 
 def _grown(steps: Steps, growing: GrowthModel, days: float, load: tuple[float, str]) -> float:
-    """Return the factor of the highest load within some days, with its steps."""
+    """Return the growth factor of the highest load until a day, and add its steps."""
     total, unit = load
     grown = growing.factor(days)
     if isinstance(growing, HistoricGrowth):
-        # A season raises the load above the yearly growth alone.
+        # A seasonal peak exceeds the load that yearly growth alone would give.
         values, formula = {"N": total, "f": grown}, "N f"
         source = f"{growing.source}; f of the highest load in the season that ends then"
     else:
@@ -165,7 +165,7 @@ def _grown(steps: Steps, growing: GrowthModel, days: float, load: tuple[float, s
         )
     )
     if highest > grown:
-        # The hardware must be enough until the horizon, not only then.
+        # If the load shrinks, the hardware must carry the higher load before the horizon.
         values = {"N": total, "f": highest}
         source = "the load shrinks: the highest one until the horizon"
         steps.add(Step("load until the horizon", "N f", values, total * highest, unit, source, interval))
@@ -173,7 +173,7 @@ def _grown(steps: Steps, growing: GrowthModel, days: float, load: tuple[float, s
 
 
 def load_at_horizon(steps: Steps, file: SizingFile, now: Load, growing: GrowthModel | None) -> Load:
-    """Return the load that must be carried, with its steps."""
+    """Return the load to carry at the horizon, and add its steps."""
     asked, (total, unit) = file.load, now.total
     source = "asked" if asked.users is not None or asked.rate is not None else "model"
     steps.add(Step("load now", "N0", {"N0": total}, total, unit, source))

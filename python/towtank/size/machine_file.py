@@ -93,7 +93,7 @@ class PriceFile(FileModel):
 
 
 def _rating(value: Any) -> Any:
-    """Read a plain number as a rating without an interval."""
+    """Accept a plain number as a rating without an interval."""
     plain = isinstance(value, int | float) and not isinstance(value, bool)
     return {"value": value} if plain else value
 

@@ -1,4 +1,4 @@
-"""Catalogue of machines: those that ship, those of the user, and the speed of one over another."""
+"""Catalogue of machines (shipped ones and those of the user), and the speed ratio of two machines."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ SHIPPED = Path(__file__).with_name("machines")
 
 @dataclass(frozen=True)
 class Ratio:
-    """Speed of one machine over another.
+    """Speed of one machine relative to another.
 
     Attributes
     ----------
     value : float
-        Ratio, above 1 if the first machine is faster. [1]
+        Speed ratio, above 1 if the first machine is faster. [1]
     low, high : float
-        Ends of its interval; both equal `value` if the error is not known, see `notes`. [1]
+        Ends of the interval; both equal `value` if the error is unknown, see `notes`. [1]
     basis : str
         Description of the comparison.
     by_kernel : dict of str to float
-        The ratio of each kernel that both were measured with. [1]
+        Speed ratio for each kernel measured on both machines. [1]
     notes : tuple of str
-        Notes that limit the answer.
+        Notes that qualify the ratio.
     """
 
     value: float
@@ -70,32 +70,33 @@ class Machine:
 
     @classmethod
     def of(cls, name: str, entry: MachineEntry, source: str | None = None) -> Machine:
-        """Make it from an entry of a file; `source` is that of the file."""
+        """Return the machine for an entry of a file; `source` is the source stated by the file."""
         values = {key: getattr(entry, key) for key in MachineEntry.model_fields}
         return cls(name, **{**values, "source": entry.source or source})
 
     def speed_against(self, other: Machine, scale: str = "towtank", kernel: str | None = None) -> Ratio:
-        """Return the speed of one CPU of this machine over that of one CPU of another.
+        """Return the speed of a CPU of this machine relative to a CPU of another.
 
         Parameters
         ----------
         other : Machine
-            The machine that measurements come from.
+            Machine on which the measurements were made.
         scale : str, default "towtank"
-            Scale of the ratings; Towtank's own because it is the one that users can measure.
+            Scale of the ratings. Towtank's own is the default because users can measure it.
         kernel : str, optional
-            In place of the rating: a kernel, an area of kernels, `cpu` or `disk`. `disk` compares whole machines,
-            since their CPUs share the disks, and falls back on the operations of the disks in the files.
+            Name to compare by instead of the rating: a kernel, an area of kernels, `cpu` or `disk`. `disk` compares
+            whole machines, since their CPUs share the disks; without measured kernels, it compares the disks'
+            operations in the files.
 
         Returns
         -------
         Ratio
-            A CPU demand D measured on `other` becomes D / value here.
+            Speed ratio; a CPU demand D measured on `other` becomes D / value on this machine.
 
         Raises
         ------
         ModelError
-            If the two have nothing in common to be compared by, or the number of CPUs of one is not known.
+            If the machines have no rating or kernel in common, or the number of CPUs is unknown.
         """
         if kernel is not None:
             return self._by_kernels(other, kernel)
@@ -111,7 +112,7 @@ class Machine:
         ]
         by_kernel = self._kernel_ratios(other, chosen(scale))
         if by_kernel:
-            # A workload whose time is a mix of the kernels' lies between the least and the greatest of them.
+            # The time of a real workload is a mix of the kernels' times, so its ratio lies between their extremes.
             least, greatest = self._extremes(other, by_kernel)
             low, high = min(low, least), max(high, greatest)
         part = "machine" if scale == SCALES["disk"] else "CPU"
@@ -137,7 +138,7 @@ class Machine:
         return Ratio(value, low, high, f"kernels of {name}", ratios)
 
     def _extremes(self, other: Machine, ratios: Mapping[str, float]) -> tuple[float, float]:
-        """Return the least and the greatest value of a kernel ratio, by the intervals of both measurements."""
+        """Return the lowest and highest kernel ratio, given the intervals of both measurements."""
         lows, highs = [], []
         for name, ratio in ratios.items():
             mine, theirs = _kernel(self, name).all, _kernel(other, name).all
@@ -146,7 +147,7 @@ class Machine:
         return min(lows), max(highs)
 
     def _kernel_ratios(self, other: Machine, kernels: Sequence[Kernel]) -> dict[str, float]:
-        """Return the ratio of each kernel that both were measured with: per CPU, of the disk per machine."""
+        """Return the ratio of each kernel measured on both machines: per CPU, or per machine for disks."""
         if self.measured is None or other.measured is None:
             return {}
         shared = [
@@ -207,7 +208,7 @@ def _operations(machine: Machine) -> float:
 
 
 def geometric_mean(values: Sequence[float]) -> float:
-    """Return the geometric mean of numbers above zero, of which there is at least one."""
+    """Return the geometric mean of positive numbers; needs at least one."""
     return math.exp(math.fsum(math.log(value) for value in values) / len(values))
 
 
@@ -222,7 +223,7 @@ def load_machines(path: Path | str) -> dict[str, Machine]:
     Raises
     ------
     StudyError
-        With all faults of the file.
+        If the file is invalid; contains every fault.
     """
     document = yamlfile.load(path)
     checked = validate_tree(document.root, MachineFile)
@@ -233,17 +234,17 @@ def load_machines(path: Path | str) -> dict[str, Machine]:
 
 
 def catalogue(extra: Path | str | Sequence[Path | str] | None = None) -> dict[str, Machine]:
-    """Return machines by name: those that ship, then those of the user's files, which replace others of that name.
+    """Return machines by name. Machines in the user's files replace shipped ones of the same name.
 
     Parameters
     ----------
     extra : path or sequence of path, optional
-        Machine files of the user.
+        The user's machine files.
 
     Raises
     ------
     StudyError
-        With all faults of all files.
+        If a file is invalid; contains every fault of all files.
     """
     extras = [extra] if isinstance(extra, Path | str) else list(extra or ())
     machines: dict[str, Machine] = {}

@@ -1,4 +1,4 @@
-"""A model on other hardware: its stations in nodes, with other servers, speeds and demands, under another load."""
+"""Puts a model on other hardware: nodes, servers, speeds and demands of its stations, under another load."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class Layout:
     Attributes
     ----------
     nodes : int
-        Equal nodes behind a balancer that sends every visit to one of them with the same probability. [1]
+        Number of equal nodes; a balancer sends each visit to any of them with equal probability. [1]
     servers : int
         Servers of each node. [1]
     speed : float
-        Speed of a server over that of the model. [ratio]
+        Speed of a server relative to that in the model. [ratio]
     """
 
     nodes: int
@@ -33,15 +33,15 @@ class Layout:
 
 @dataclass(frozen=True)
 class Changes:
-    """Another load, and demands that differ from those of the model.
+    """Changes of the load and of demands, relative to the model.
 
     Attributes
     ----------
     users, rate, think_s : dict of str to number
-        Values by class; a missing class keeps that of the model, 0 removes the class. Think times also by
-        transaction. [1], [1/s], [s]
+        Values by class; a class that is missing keeps the model's value, and 0 removes the class. Think times may also
+        be given by transaction. [1], [1/s], [s]
     demand : dict of (str, str or None) to float
-        Factor of the demand by station and class or transaction; None is every class. [ratio]
+        Factor of the demand by station and class or transaction; None stands for every class. [ratio]
     shares : dict of str to dict of str to float
         Shares of the transactions by class, if they differ. [ratio]
     """
@@ -56,22 +56,22 @@ class Changes:
 def on_layouts(
     document: Json, layouts: Mapping[str, Layout], changes: Changes, factors: Mapping[str, float] | None = None
 ) -> Json:
-    """Return a model in the engine's form with its stations on other hardware.
+    """Return a model in the engine's form, with its stations on other hardware.
 
     Parameters
     ----------
     document : dict
         The model.
     layouts : dict of str to Layout
-        Layout by station; the others stay unchanged.
+        Layout by station; stations without one stay unchanged.
     changes : Changes
     factors : dict of str to float, optional
-        Factors of demands by station, one draw of what is not known for sure. [ratio]
+        Factors of demands by station, for one draw of their uncertainty. [ratio]
 
     Notes
     -----
-    A station in n nodes becomes n stations of which each gets one n-th of the visits: what a balancer that knows
-    nothing of the queues does. One station with all servers is what an ideal balancer could reach at most.
+    A station on n nodes becomes n stations, each with one n-th of the visits, as from a balancer that ignores queue
+    lengths. A single station with all servers would be the upper bound that an ideal balancer can reach.
     """
     gone = {name for loads in (changes.users, changes.rate) for name, amount in loads.items() if amount == 0}
     chains = chain_by_transaction(document)
@@ -94,14 +94,14 @@ def on_layouts(
 
 
 def _strength(station: Json, layout: Layout | None) -> Json:
-    """Return the servers of a node, or its rates if the speed depends on the number of jobs."""
+    """Return the servers of a node, or its rates if its speed depends on the number of jobs."""
     if layout is None:
         return {}
     if station["rates"]:
         return {"rates": rates_with(station["rates"], layout.servers)}
     found: Json = {"servers": layout.servers}
     if station.get("at_once"):
-        # As many jobs for each server as before.
+        # The limit of jobs for each server stays the same.
         found["at_once"] = max(layout.servers, round(station["at_once"] * layout.servers / station["servers"]))
     return found
 
@@ -132,7 +132,7 @@ def _load(job_class: Json, changes: Changes) -> Json:
 
 
 def _mixed(job_class: Json, changes: Changes) -> Json:
-    """Return the transactions of a class with other shares and think times."""
+    """Return the transactions of a class with changed shares and think times."""
     shares = changes.shares.get(job_class["name"], {})
     return {
         "transactions": [
@@ -147,7 +147,7 @@ def _mixed(job_class: Json, changes: Changes) -> Json:
 
 
 def _with_nodes(document: Json, names: Mapping[str, list[str]], layouts: Mapping[str, Layout]) -> Json:
-    """Replace a station in pools and branches by all its nodes; a pool has its size on every node."""
+    """Replace a station in pools and branches by all its nodes; every node adds the pool's size."""
 
     def spread(each: list[str]) -> list[str]:
         return [node for name in each for node in names.get(name, [name])]

@@ -1,4 +1,4 @@
-"""Quantities of sizing files: growth over time, lengths in years, numbers from a range, factors."""
+"""Reads quantities of sizing files: growth, calendar spans, ranges of numbers, dates."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, WithJsonSchema
 from towtank.units import shown
 
 YEAR_D = 365.25
-"""Days of a year. [d]"""
+"""Days in a year. [d]"""
 _DAYS = {"day": 1.0, "week": 7.0, "month": YEAR_D / 12, "year": YEAR_D}
 _NUMBER = r"(\d{1,12}(?:\.\d{1,12})?)"
 _SPAN = re.compile(rf"\s*{_NUMBER}\s*(day|week|month|year)s?\s*")
@@ -21,12 +21,12 @@ VALUES_AT_MOST = 4096
 
 
 def span(value: object) -> float:
-    """Read a length of time in the calendar.
+    """Read a calendar span.
 
     Returns
     -------
     float
-        At least 0. [d]
+        Length, at least 0. [d]
 
     Examples
     --------
@@ -42,12 +42,12 @@ def span(value: object) -> float:
 
 
 def growth(value: object) -> float:
-    """Read growth as the factor of a year.
+    """Read growth as a yearly factor.
 
     Returns
     -------
     float
-        Above 0; 1.2 for 20 % more every year. [1]
+        Factor above 0; 1.2 for 20 % growth a year. [1]
 
     Examples
     --------
@@ -64,7 +64,7 @@ def growth(value: object) -> float:
 
 
 def numbers(value: object) -> list[int]:
-    """Read whole numbers to choose from: one, a list, or a range with both ends.
+    """Read a set of whole numbers: a single number, a list, or a range with both ends.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def numbers(value: object) -> list[int]:
 
 
 def day(value: object) -> str:
-    """Read a date as `2026-01-31`."""
+    """Read a date such as `2026-01-31`."""
     try:
         return date.fromisoformat(str(value)).isoformat()
     except ValueError:
@@ -98,7 +98,7 @@ def day(value: object) -> str:
 
 
 def format_numbers(values: list[int]) -> str:
-    """Write numbers as people do.
+    """Render whole numbers, a sequence as a range.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The question of a sizing, with everything settled that does not depend on the candidate."""
+"""Question of a sizing: everything that does not depend on the candidate."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from towtank.study.objectives import Objective
 
 @dataclass(frozen=True)
 class Check:
-    """One objective about one class.
+    """Objective for one class.
 
     Attributes
     ----------
     objective : Objective
     name : str or None
-        The class; None for the throughput of all.
+        Name of the class; None for the total throughput.
     """
 
     objective: Objective
@@ -31,29 +31,29 @@ class Check:
 
     @property
     def upward(self) -> bool:
-        """True if more is better."""
+        """True if larger values are better."""
         return self.objective.metric == "throughput"
 
     @property
     def is_percentile(self) -> bool:
-        """True if it is about a percentile."""
+        """True if the objective is about a percentile."""
         return self.objective.metric.startswith("p")
 
     @property
     def share(self) -> float:
-        """Share of a percentile, in (0, 1)."""
+        """Probability of the percentile, in (0, 1)."""
         return float(self.objective.metric[1:]) / 100
 
     @property
     def text(self) -> str:
-        """Text of the objective with the name of its class."""
+        """Text of the objective, with the name of the class."""
         if self.name is None or self.objective.transaction is not None:
             return self.objective.text
         metric = self.objective.metric
         return self.objective.text.replace(metric, f"{metric} of {self.name}", 1)
 
     def ratio(self, value: float) -> float:
-        """Return the value over its limit, or the inverse if more is better; met up to 1. [ratio]"""
+        """Return the value relative to its limit, or the inverse if larger is better; met up to 1. [ratio]"""
         limit = self.objective.value
         if self.upward:
             return limit / value if value > 0 else math.inf
@@ -62,7 +62,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Question:
-    """Question that every candidate is judged by.
+    """Question that every candidate must answer.
 
     Attributes
     ----------
@@ -72,23 +72,23 @@ class Question:
         Load to carry.
     checks : tuple of Check
     utilization : dict of str to float
-        Highest utilization allowed, by station. [ratio]
+        Highest allowed utilization by station. [ratio]
     tiers : tuple of Tier
     cost : Cost
     draws : tuple of dict of str to float
-        Factors of demands by station.
+        Factors of demands by station, for each draw.
     speed_draws : dict of str to tuple of float
-        Standard normal numbers by machine, one for each draw.
+        Standard normal scores by machine, one for each draw.
     growth : float
-        Factor of the load until the horizon, without its season and at least 1, which data may follow. [1]
+        Growth factor of the load until the horizon, without season and at least 1; data may grow by it. [1]
     growth_shares : tuple of float
-        Probability that the load stays below the drawn load, by draw; empty without growth, or if it is certain.
+        Probability that the load stays below the drawn load, for each draw; empty without uncertain growth.
     growth_draws : tuple of float
-        Drawn load over the load to be carried, by draw. [ratio]
+        Drawn load relative to the load to carry, for each draw. [ratio]
     corrections : dict of int to Factor
-        Error of the percentiles that are corrected by measured ones, by the number of the check; its value is 1.
+        Relative error of each percentile correction by measurements, with value 1, by the index of the check.
     counted : tuple of str
-        Quantities that vary between draws: `demands`, `machines`, `percentiles`, `growth`.
+        Names of the quantities that vary between draws: `demands`, `machines`, `percentiles`, `growth`.
     """
 
     basis: Basis
@@ -107,21 +107,21 @@ class Question:
     counted: tuple[str, ...] = ()
 
     def correction(self, check: Check) -> tuple[float, float, float] | None:
-        """Return the measured over the computed percentile: mean, least, largest; None if not measured. [ratio]"""
+        """Return the ratio of measured to computed percentile (mean, lowest, highest); None if not measured. [ratio]"""
         return self.basis.correction(check.name, check.objective.metric) if check.is_percentile else None
 
     def drawn_load(self, draw: int | None, load: Load) -> Load:
-        """Scale a load of the horizon to the growth of a draw."""
+        """Return a load at the horizon, scaled by the growth of a draw."""
         return load if draw is None or not self.growth_draws else load.times(self.growth_draws[draw])
 
     def scenarios(self, candidate: Candidate) -> list[str | None]:
-        """All nodes up, then each tier of several nodes that may lose some of them."""
+        """Return the scenarios: None for all nodes running, then each tier that must tolerate the loss of nodes."""
         lost = self.file.nodes_lost
         tiers = [tier.name for tier, option in zip(self.tiers, candidate, strict=True) if tier.scales and lost]
         return [None, *tiers]
 
     def factors(self, candidate: Candidate, draw: int) -> dict[str, float]:
-        """Return the factors of demands in one draw: of the demands themselves, and of the speed of the machines."""
+        """Return the factors of demands in a draw, from the uncertainty of the demands and of the machines' speed."""
         found = dict(self.draws[draw])
         for tier, option in zip(self.tiers, candidate, strict=True):
             if option.machine is None or option.speed_high <= option.speed_low:

@@ -1,8 +1,8 @@
-"""Rating of a machine: from the rates of its kernels in their turns to capacity units.
+"""Rating of a machine in capacity units, from the rates of its kernels.
 
-The value of a kernel is the median of its rounds, and that of a round the median of its slices: a disturbance that
-is shorter than half of the slices, or hits less than half of the rounds, moves nothing. Its interval goes from the
-least to the greatest round.
+The value of a kernel is the median over its rounds, and that of a round the median over its slices. So a disturbance
+that is shorter than half of the slices, or affects less than half of the rounds, has no effect. The interval spans from
+the lowest to the highest round.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from towtank.errors import EngineError
 from towtank.size.kernels import KERNELS, SCALES, Resource, chosen
 from towtank.size.machines import geometric_mean
 
-# Capacity units of one CPU of the reference machine that works alone.
+# Capacity units of one CPU of the reference machine while its other CPUs are idle.
 REFERENCE_UNITS = 100.0
 MODES = ("single", "all")
 Json = dict[str, Any]
@@ -25,7 +25,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value with the least and the greatest of its rounds, which are in `rounds`."""
+    """A value with the lowest and highest of its `rounds`."""
 
     value: float
     low: float
@@ -34,13 +34,13 @@ class Estimate:
 
     @classmethod
     def of_rounds(cls, rounds: Sequence[float], value: float | None = None) -> Estimate:
-        """Make it of one value from each round; their median, unless another value is given."""
+        """Return the estimate for one value of each round: their median, unless another value is given."""
         middle = median(rounds) if value is None else value
         return cls(middle, min(middle, *rounds), max(middle, *rounds), tuple(rounds))
 
     @property
     def half_width(self) -> float:
-        """Half of the interval, as a ratio of the value. [1]"""
+        """Half the width of the interval relative to the value. [ratio]"""
         return (self.high - self.low) / 2 / self.value
 
     def document(self) -> Json:
@@ -49,12 +49,12 @@ class Estimate:
 
 
 def coverage(rounds: int) -> float:
-    """Return the probability that the least and the greatest of n rounds enclose the median of all rounds. [ratio]
+    """Return the probability that the lowest and highest of n rounds enclose the true median. [ratio]
 
     Notes
     -----
-    1 - 2^(1 - n) for n independent rounds, whatever their distribution: the median is outside only if all of them
-    are on one side of it, with probability 1/2 each; section 7.1 of [1]_.
+    1 - 2^(1 - n) for n independent rounds of any distribution: the median is outside only if all rounds are on the same
+    side of it, each with probability 1/2; section 7.1 of [1]_.
 
     References
     ----------
@@ -71,7 +71,7 @@ def coverage(rounds: int) -> float:
 
 @dataclass(frozen=True)
 class Measured:
-    """Rates of one kernel: on one CPU alone, and on all CPUs."""
+    """Rates of a kernel, on one CPU alone and on all CPUs at once."""
 
     single: Estimate
     all: Estimate
@@ -79,14 +79,14 @@ class Measured:
 
 @dataclass(frozen=True)
 class Rating:
-    """The rating of a machine on one scale, in capacity units.
+    """Rating of a machine on one scale, in capacity units.
 
     Attributes
     ----------
     whole : Estimate
-        All CPUs at work.
+        Rating with all CPUs working.
     alone : Estimate
-        One CPU at work, all others idle.
+        Rating with one CPU working and all others idle.
     """
 
     whole: Estimate
@@ -95,7 +95,7 @@ class Rating:
 
 @dataclass(frozen=True)
 class Measurement:
-    """All turns of a measurement, as the engine reported them.
+    """Results of all turns, as reported by the engine.
 
     Attributes
     ----------
@@ -104,7 +104,7 @@ class Measurement:
     turns : tuple of dict
         Kernel, mode, round, slices and conditions of each turn that was taken.
     failed : dict of str to str
-        Reason of each kernel that could not be measured.
+        Reason for each kernel that could not be measured.
     """
 
     begin: Json
@@ -113,12 +113,12 @@ class Measurement:
 
     @classmethod
     def of_lines(cls, lines: Sequence[Json]) -> Measurement:
-        """Sort the lines of the engine.
+        """Return the measurement for the lines of the engine's output.
 
         Raises
         ------
         EngineError
-            If they do not go from the beginning to the end.
+            If the first or last line is missing.
         """
         if not lines or lines[0].get("event") != "begin" or lines[-1].get("event") != "end":
             raise EngineError("the engine ended before the last kernel")
@@ -128,17 +128,17 @@ class Measurement:
 
     @property
     def cpus(self) -> int:
-        """CPUs of the machine that the kernels had."""
+        """Number of CPUs available to the kernels. [1]"""
         return len(self.begin["cpus"])
 
     @property
     def rounds(self) -> int:
-        """Rounds that were asked for."""
+        """Number of rounds requested. [1]"""
         return int(self.begin["rounds"])
 
 
 def kernel_estimates(measurement: Measurement) -> dict[str, Measured]:
-    """Return the values of all kernels that were measured, in the order of the table."""
+    """Return the rates of all measured kernels, in the order of `KERNELS`."""
     rates: dict[tuple[str, str], list[float]] = {}
     for turn in measurement.turns:
         rates.setdefault((turn["kernel"], turn["mode"]), []).append(median(turn["slices"]))
@@ -151,7 +151,7 @@ def kernel_estimates(measurement: Measurement) -> dict[str, Measured]:
 
 
 def area_ratios(values: Mapping[str, float], reference: Mapping[str, float], resource: Resource) -> dict[str, float]:
-    """Return the ratio of each area of kernels: the geometric mean of its kernels' ratios to the reference."""
+    """Return the ratio of each area: the geometric mean of its kernels' ratios to the reference."""
     by_area: dict[str, list[float]] = {}
     for kernel in chosen(resource):
         by_area.setdefault(kernel.area, []).append(values[kernel.name] / reference[kernel.name])
@@ -159,7 +159,7 @@ def area_ratios(values: Mapping[str, float], reference: Mapping[str, float], res
 
 
 def capacity_units(values: Mapping[str, float], reference: Mapping[str, float], resource: Resource) -> float:
-    """Return the rating of a vector of kernels against the reference vector.
+    """Return the rating of a machine's kernel rates relative to the reference rates.
 
     Parameters
     ----------
@@ -175,8 +175,8 @@ def capacity_units(values: Mapping[str, float], reference: Mapping[str, float], 
 
     Notes
     -----
-    100 (prod_a r_a)^(1/A), r_a = (prod_k v_k / v_k,reference)^(1/K_a) over the K_a kernels of area a. Only with the
-    geometric mean do two machines keep their order, and their ratio, whichever machine is the reference [1]_.
+    100 (prod_a r_a)^(1/A), r_a = (prod_k v_k / v_k,reference)^(1/K_a) over the K_a kernels of area a. Only the
+    geometric mean keeps order and ratio of two machines independent of the choice of the reference machine [1]_.
 
     References
     ----------
@@ -187,12 +187,12 @@ def capacity_units(values: Mapping[str, float], reference: Mapping[str, float], 
 
 
 def ratings(measured: Mapping[str, Measured], reference: Mapping[str, float]) -> dict[str, Rating]:
-    """Return ratings by scale; a scale is left out if one of its kernels was not measured.
+    """Return ratings by scale. A scale is left out if one of its kernels was not measured.
 
     Parameters
     ----------
     measured : dict of str to Measured
-        The kernels of the machine.
+        Measured rates of the machine's kernels.
     reference : dict of str to float
         Rates of the reference machine's kernels on one CPU alone. [1/s], [byte/s]
     """
@@ -209,7 +209,7 @@ def ratings(measured: Mapping[str, Measured], reference: Mapping[str, float]) ->
 
 
 def _rated(vector: Mapping[str, Estimate], reference: Mapping[str, float], resource: Resource) -> Estimate:
-    """Rate a vector of values, with an interval from the ratings of its single rounds."""
+    """Return the rating of kernel rates, with an interval from the ratings of single rounds."""
     rounds = min(len(estimate.rounds) for estimate in vector.values())
     by_round = [
         capacity_units({name: estimate.rounds[number] for name, estimate in vector.items()}, reference, resource)
@@ -220,5 +220,5 @@ def _rated(vector: Mapping[str, Estimate], reference: Mapping[str, float], resou
 
 
 def rounded(value: float, digits: int = 5) -> float:
-    """Return a number with so many significant digits, for files that people read."""
+    """Return a number rounded to significant digits, for files read by people."""
     return float(f"{value:.{digits}g}") if math.isfinite(value) else value

@@ -1,4 +1,4 @@
-"""A rating as JSON `towtank/rating/1`, and as a machine file."""
+"""Renders a rating as JSON `towtank/rating/1` and as a machine file."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class Rated:
-    """Rated machine: kernels, ratings, doubts, and facts."""
+    """Rated machine: kernel rates, ratings, doubts and facts."""
 
     measurement: Measurement
     measured: Mapping[str, Measured]
@@ -50,7 +50,7 @@ class Rated:
 
     @classmethod
     def of(cls, measurement: Measurement, facts: Mapping[str, Any], at: str, reference: Mapping[str, float]) -> Rated:
-        """Compute ratings and doubts of a measurement.
+        """Return the ratings and doubts of a measurement.
 
         Parameters
         ----------
@@ -70,11 +70,11 @@ class Rated:
 
     @property
     def invalid_because(self) -> list[str]:
-        """Kinds of doubts that make the rating none."""
+        """Kinds of the doubts that make the rating invalid."""
         return [str(doubt.kind) for doubt in self.doubts if doubt.level == Level.INVALID]
 
     def machine(self, name: str) -> Machine:
-        """Return the machine, as a machine file would give it."""
+        """Return the rated machine as a machine of the catalogue."""
         return Machine.of(name, MachineEntry.model_validate(machine_entry(self)))
 
 
@@ -84,7 +84,7 @@ def reference_values(machines: Mapping[str, Machine]) -> dict[str, float]:
     Raises
     ------
     ModelError
-        If the catalogue has no such machine with measured kernels.
+        If the catalogue lacks the reference machine or its measured kernels.
     """
     machine = machines.get(REFERENCE)
     if machine is None or machine.measured is None:
@@ -93,7 +93,7 @@ def reference_values(machines: Mapping[str, Machine]) -> dict[str, float]:
 
 
 def rating_document(rated: Rated, against: Json | None = None) -> Json:
-    """Return the whole answer for JSON; its numbers are not rounded."""
+    """Return the complete document for JSON; its numbers are not rounded."""
     measurement = rated.measurement
     document = {
         "schema": SCHEMA,
@@ -123,7 +123,7 @@ def _rating(rating: Rating, cpus: int) -> Json:
 
 
 def _areas(rated: Rated) -> Json:
-    """Return the ratio of each area to the reference, of the scales that are rated."""
+    """Return the ratio of each area to the reference, for the scales with a rating."""
     areas: Json = {}
     for resource, scale in SCALES.items():
         if scale in rated.ratings:
@@ -148,7 +148,7 @@ def _kernel(rated: Rated, name: str) -> Json:
 
 
 def against_document(rated: Rated, other: Machine) -> Json:
-    """Compare this machine with another by ratings and kernels; `refused` states why a scale cannot be compared."""
+    """Compare this machine with another by ratings and kernels. `refused` states why a scale cannot be compared."""
     machine = rated.machine("this machine")
     answer: Json = {"machine": other.name}
     for resource, scale in SCALES.items():
@@ -172,7 +172,7 @@ def ratio_document(ratio: Ratio) -> Json:
 
 
 def machine_entry(rated: Rated) -> Json:
-    """Return the machine as an entry of a machine file, numbers rounded to five digits."""
+    """Return the machine as an entry of a machine file, with numbers rounded to five digits."""
     facts = rated.facts
     entry = {
         "title": facts.get("cpu_model"),
@@ -199,7 +199,7 @@ def _short(estimate: Estimate) -> Json:
 
 
 def machine_text(rated: Rated, name: str, **other: str) -> str:
-    """Return a machine file with this machine; `other` values, as its title, replace measured ones."""
+    """Return the text of a machine file with this machine; `other` keys, such as its title, replace measured ones."""
     content = {"schema": MACHINE_SCHEMA, "machines": {name: {**machine_entry(rated), **other}}}
     yaml = YAML(typ="safe", pure=True)
     yaml.default_flow_style = None  # values of one kernel on one line
@@ -211,6 +211,6 @@ def machine_text(rated: Rated, name: str, **other: str) -> str:
 
 
 def machine_name(facts: Mapping[str, Any]) -> str:
-    """Return a name for the machine that its host's name gives, with letters, digits, _ and - only."""
+    """Return a machine name made from the host name, with letters, digits, _ and - only."""
     name = re.sub(r"[^A-Za-z0-9_-]+", "-", str(facts.get("name", ""))).strip("-_")[:60]
     return name if re.match(r"[A-Za-z]", name) else f"machine-{name}".rstrip("-")

@@ -1,4 +1,4 @@
-"""Doubts about a rating, as a closed list."""
+"""Doubts about a rating."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from towtank.analysis.doubts import Level, percent
 from towtank.size.kernels import KERNELS, SCALES
 from towtank.size.rating import Measured, Measurement, Rating
 
-# Share of the CPU time for other programs that equals the repeatability that the rating promises.
+# Share of CPU time of other programs that equals the repeatability of the rating.
 OTHERS_AT_MOST = 0.02
 STOLEN_AT_MOST = 0.02
 CLOCK_AT_MOST = 0.05
-# Repeatability that a rating promises, and the spread beyond which it is no rating.
+# Half-widths of the interval: promised repeatability, limit of a valid rating, limit for a kernel.
 REPEATABLE_WITHIN = 0.03
 RATING_WITHIN = 0.10
 KERNEL_WITHIN = 0.10
-# STREAM asks for arrays of at least four times the last cache.
+# STREAM requires arrays of at least four times the size of the last-level cache.
 CACHES_AT_LEAST = 4
 FILE_SYSTEMS_IN_MEMORY = ("tmpfs", "ramfs")
 
 
 class Kind(StrEnum):
-    """Every doubt about a rating."""
+    """Kinds of doubts about a rating."""
 
     MACHINE_BUSY = "machine_busy"
     STEAL_TIME = "steal_time"
@@ -77,12 +77,12 @@ EXPLANATIONS = {
         "rate outside of the container, or state the limit as the machine's CPUs",
     ),
 }
-"""Why each matters, and what to do."""
+"""For each kind, the reason why it matters and the action to take."""
 
 
 @dataclass(frozen=True)
 class Doubt:
-    """One doubt, with the number seen and the limit it passed."""
+    """A doubt with the observed number and the limit that it exceeds."""
 
     kind: Kind
     level: Level
@@ -107,18 +107,18 @@ class Doubt:
 def rating_doubts(
     measurement: Measurement, measured: Mapping[str, Measured], rated: Mapping[str, Rating], facts: Mapping[str, Any]
 ) -> list[Doubt]:
-    """Return everything that speaks against a rating.
+    """Return all doubts about a rating.
 
     Parameters
     ----------
     measurement : Measurement
-        The turns, with what the machine did besides.
+        Turns with the conditions under which they ran.
     measured : dict of str to Measured
         Estimates of the kernels.
     rated : dict of str to Rating
         Ratings by scale.
     facts : dict
-        Facts of the host, with `file_system` of the folder that the kernels worked in.
+        Facts of the host, including the `file_system` of the folder used by the kernels.
     """
     return [
         *_company(measurement),
@@ -132,9 +132,9 @@ def rating_doubts(
 
 
 def _company(measurement: Measurement) -> Iterator[Doubt]:
-    """Yield doubts about other programs, and about the hypervisor.
+    """Yield doubts about other programs and the hypervisor.
 
-    Turns that write files are left out: the kernel's own threads write for them.
+    Turns of kernels that write files are left out, because kernel threads write on their behalf.
     """
     turns = [
         turn["conditions"]
@@ -155,7 +155,7 @@ def _company(measurement: Measurement) -> Iterator[Doubt]:
 
 
 def _clock(measurement: Measurement) -> Iterator[Doubt]:
-    """Yield doubts about the clock, by the median of each round, so that a single disturbed reading does not count."""
+    """Yield doubts about the CPU clock, using the median of each round to ignore single disturbed readings."""
     by_round: dict[int, list[float]] = {}
     for turn in measurement.turns:
         by_round.setdefault(turn["round"], []).append(turn["conditions"]["clock_steps_per_s"])
@@ -172,7 +172,7 @@ def _spread(rated: Mapping[str, Rating]) -> Iterator[Doubt]:
     for scale, rating in rated.items():
         width = rating.whole.half_width
         if width > REPEATABLE_WITHIN:
-            # Disks vary much more: they are noted, never refused.
+            # Disk ratings vary much more, so they only get a note.
             severe = width > RATING_WITHIN and scale == SCALES["cpu"]
             level = Level.INVALID if severe else Level.SUSPECT if scale == SCALES["cpu"] else Level.NOTE
             limit = RATING_WITHIN if severe else REPEATABLE_WITHIN

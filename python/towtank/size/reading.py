@@ -1,4 +1,4 @@
-"""Sizing files and options of the command line as one tree, checked together."""
+"""Reads a sizing file and command-line options as one tree, and checks them together."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ _BY_TIER = ("cpus", "nodes")
 
 
 def read_sizing(path: Path | None, options: Mapping[str, Any]) -> Checked[SizingFile]:
-    """Read a sizing file with options; its faults are kept, and reported together with those of meaning.
+    """Read a sizing file with options. The result includes its faults, to be reported with those found later.
 
     Parameters
     ----------
     path : Path, optional
-        The file; options alone are enough.
+        Path of the sizing file; None if options alone define the sizing.
     options : dict of str to value
-        Values by path, as `load.users`: text as in a file, or a list of texts. `cpus` and `nodes` are those of tiers.
+        Values by path, such as `load.users`: a text as in a file, or a list of texts. `cpus` and `nodes` refer to
+        tiers.
     """
     tree = yamlfile.load(path).root if path is not None else Node({}, (), 0, 0, COMMAND_LINE)
     if isinstance(tree.value, dict):
@@ -36,7 +37,7 @@ def read_sizing(path: Path | None, options: Mapping[str, Any]) -> Checked[Sizing
 
 
 def check_sizing(document: Document) -> list[Fault]:
-    """Return the faults of a sizing file as far as they show without the model."""
+    """Return the faults of a sizing file that can be detected without the model."""
     checked = validate_tree(document.root, SizingFile)
     faults = list(checked.faults)
     if checked.model is not None:
@@ -103,7 +104,7 @@ def _tier_faults(tree: Node, file: SizingFile) -> list[Fault]:
 
 
 def _lay(tree: Node, key: str, value: Any) -> None:
-    """Lay one option over the tree."""
+    """Apply an option to the tree."""
     if key in _BY_TIER:
         _lay_tiers(tree, key, value)
         return
@@ -148,7 +149,7 @@ def _node(text: Any) -> Node:
 
 
 def _plain(text: Any) -> Node:
-    """Return a number if the text is one, else the text."""
+    """Return a node with the number that a text represents, or with the text."""
     if isinstance(text, str) and text.strip().isdecimal():
         return _node(int(text))
     return _node(text)

@@ -1,4 +1,4 @@
-"""Memory, disks, connections and pools of a candidate, each by steps."""
+"""Memory, disks, connections and pools of a candidate, computed in steps."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ from towtank.size.tiers import Option, Tier
 from towtank.units import format_size
 
 FIRST_GUESS_WAITS = 0.1
-"""Share that waits in the first guess of square-root staffing; what is solved then decides. [ratio]"""
+"""Share of transactions that wait in the first guess by square-root staffing; the final size is solved. [ratio]"""
 HOLDING_SHARE = 0.01
-"""Default of the longest mean wait for a unit of a pool, over its holding time. [ratio]"""
+"""Default limit of the mean wait for a unit of a pool, relative to its mean holding time. [ratio]"""
 _POOL_STEPS = 16
-"""Of doubled length, in which a size that is enough for the draws is searched. [1]"""
+"""Highest number of steps of doubled length in the search for a pool size that suffices for the draws. [1]"""
 
 
 def staffing_factor(waits: float) -> float:
-    """Return beta of square-root staffing for a share that waits.
+    """Return beta of square-root staffing for a given probability of waiting.
 
     Parameters
     ----------
     waits : float
-        alpha, in (0, 1). [ratio]
+        Probability alpha of waiting, in (0, 1). [ratio]
 
     Notes
     -----
-    alpha = 1 / (1 + beta Phi(beta) / phi(beta)), the limit of Erlang C for m = a + beta sqrt(a) servers as the offered
-    work a grows [1]_.
+    alpha = 1 / (1 + beta Phi(beta) / phi(beta)), the limit of Erlang C with m = a + beta sqrt(a) servers for growing
+    offered work a [1]_.
 
     References
     ----------
@@ -56,20 +56,20 @@ def staffing_factor(waits: float) -> float:
 
 
 def square_root_staffing(work: float, waits: float = FIRST_GUESS_WAITS) -> int:
-    """Return the servers for offered work so that about a given share waits: m = a + beta sqrt(a), rounded up. [1]"""
+    """Return the servers for offered work with about a given probability of waiting: ceil(a + beta sqrt(a)). [1]"""
     return max(1, math.ceil(work + staffing_factor(waits) * math.sqrt(work)))
 
 
 def data_bytes(file: SizingFile, load_growth: float) -> float:
-    """Return the data at the horizon, one copy. [byte]
+    """Return the size of the data at the horizon, for one copy. [byte]
 
     Parameters
     ----------
     file : SizingFile
         Sizing file with `data`.
     load_growth : float
-        Factor of the load until the horizon, without its season and at least 1, which data follow that have no growth
-        of their own. [1]
+        Growth factor of the load until the horizon, without season and at least 1. Applies to data without a growth
+        rate of their own. [1]
     """
     assert file.data is not None
     years = file.load.horizon / YEAR_D
@@ -77,7 +77,7 @@ def data_bytes(file: SizingFile, load_growth: float) -> float:
 
 
 def disk_room(file: SizingFile, load_growth: float, steps: Steps) -> float:
-    """Return the room that disks must have. [byte]"""
+    """Return the disk capacity needed. [byte]"""
     data = file.data
     assert data is not None
     later = data_bytes(file, load_growth)
@@ -105,12 +105,12 @@ def disk_room(file: SizingFile, load_growth: float, steps: Steps) -> float:
 
 
 def disks_needed(room: float, disk_size: int) -> int:
-    """Return the number of disks for a room. [1]"""
+    """Return the number of disks for a capacity. [1]"""
     return max(1, math.ceil(room / disk_size - 1e-9))
 
 
 def connections(question: Question, outcome: Outcome) -> float:
-    """Return the open connections: one for each user, and those of open classes until they are idle long enough. [1]"""
+    """Return the open connections: one per user, and those of open classes until the keep-alive time ends. [1]"""
     keep = question.file.keep_alive or 0.0
     found = 0.0
     for name, rate in outcome.throughput.items():
@@ -121,14 +121,14 @@ def connections(question: Question, outcome: Outcome) -> float:
 
 @dataclass(frozen=True)
 class MemoryNeed:
-    """Memory of one node of a tier.
+    """Memory needed by a node of a tier.
 
     Attributes
     ----------
     parts : dict of str to float
         Memory by its use. [byte]
     free : float
-        Share that stays free. [ratio]
+        Share of the memory to stay free. [ratio]
     """
 
     parts: dict[str, float]
@@ -136,7 +136,7 @@ class MemoryNeed:
 
     @property
     def total(self) -> float:
-        """Memory of the node with its free share. [byte]"""
+        """Memory of the node, including the free share. [byte]"""
         return sum(self.parts.values()) / (1 - self.free)
 
 
@@ -149,9 +149,9 @@ def memory_of(
     *,
     interval: Callable[[str | None], Interval | None] = lambda _: None,
 ) -> MemoryNeed:
-    """Return the memory of one node of a tier, with the nodes lost as in the outcome.
+    """Return the memory needed by a node of a tier, in the scenario of the outcome.
 
-    The steps have the `interval` of each part, by what it is for, and of the sum, by None.
+    `interval` returns the interval of a part by its name, and of the sum by None, for the steps.
     """
     lost = question.file.nodes_lost if outcome.job.lost == tier.name else 0
     nodes = max(1, option.nodes - lost)
@@ -225,12 +225,12 @@ def most_memory(
 
 
 def needed_text(need: float, known: Interval | None) -> str:
-    """Render the memory needed with its interval; in full if it does not vary."""
+    """Render the memory needed with its interval; exactly if it does not vary."""
     return format_size(need) if known is None or known.is_point else size_text(need, known)
 
 
 def memory_misses(question: Question, outcomes: list[Outcome], drawn: Draws | None = None) -> list[str]:
-    """Return the tiers whose machines have less memory than they need, in words; with intervals if there are draws."""
+    """Return texts on tiers whose machines have less memory than needed, with intervals if there are draws."""
     texts = []
     for number, tier in enumerate(question.tiers):
         option = outcomes[0].job.candidate[number]
@@ -253,25 +253,25 @@ class PoolSize:
     ----------
     name : str
     size : int or None
-        Size; None if none is found. [1]
+        Size; None if no size suffices. [1]
     work : float
-        Units held on average. [erlang]
+        Mean number of units held. [erlang]
     first_guess : int
         Size by square-root staffing. [1]
     wait_s, limit_s : float
-        Mean wait for a unit, solved, and the longest one allowed. [s]
+        Mean wait for a unit, and the longest wait allowed. [s]
     why_not : str
-        Reason why no size was found.
+        Reason why no size was found; empty if there is one.
     work_interval, wait_interval : Interval or None
-        Intervals of `work` and `wait_s`, from the draws; None without draws.
+        Intervals of `work` and `wait_s` over the draws; None without draws.
     at_best : int or None
-        The least size at the best estimate, whatever the draws say. [1]
+        Smallest size at the best estimate, regardless of the draws. [1]
     probability : float or None
-        Share of the draws in which the wait is allowed; None without draws. [ratio]
+        Share of the draws in which the wait is within the limit; None without draws. [ratio]
     lost : str or None
-        Tier whose nodes are lost in the scenario that needs most; None for all nodes up.
+        Tier with lost nodes in the scenario that needs most; None for all nodes running.
     simulated : bool
-        Whether the wait was simulated, as its solution is a coarse approximation.
+        True if the wait was simulated because its solution is too inaccurate.
     """
 
     name: str
@@ -290,7 +290,7 @@ class PoolSize:
 
 
 def _held(wanted: WantedPoolFile, outcome: Outcome) -> tuple[float, float]:
-    """Return the units of a pool that are held on average, and the rate at which they are taken. [erlang], [1/s]"""
+    """Return the mean number of units of a pool that are held, and the rate of requests for units. [erlang], [1/s]"""
     held = {
         each: sum(
             outcome.stations[station].residence_s.get(each, 0.0)
@@ -312,9 +312,9 @@ def pool_size(
     *,
     drawn: Draws | None = None,
 ) -> PoolSize:
-    """Return the smallest pool whose mean wait is allowed in every scenario, at the best estimate and in the draws.
+    """Return the smallest pool whose mean wait is allowed in every scenario, for the best estimate and the draws.
 
-    One pool serves all nodes together. The wait that is allowed is that of all nodes up, the same with nodes lost.
+    All nodes share one pool. The allowed wait is computed with all nodes running, and applies to every scenario.
     """
     held, rate = _held(wanted, outcomes[0])
     share = HOLDING_SHARE * held / rate if rate else 0.0
@@ -335,12 +335,12 @@ def pool_size(
 
 
 def _without(question: Question, lost: str | None) -> str:
-    """Describe the nodes that a scenario is without."""
+    """Describe the lost nodes of a scenario; empty if there are none."""
     return f" with {question.file.nodes_lost} of the nodes of {lost} lost" if lost else ""
 
 
 def _pool_of(question: Question, pool: tuple[str, WantedPoolFile], outcome: Outcome, limit: float) -> PoolSize:
-    """Return the smallest pool whose mean wait is allowed in one scenario, at the best estimate."""
+    """Return the smallest pool whose mean wait is allowed in a scenario, for the best estimate."""
     name, wanted = pool
     work, _ = _held(wanted, outcome)
     guess = square_root_staffing(work) if work else 1
@@ -349,7 +349,7 @@ def _pool_of(question: Question, pool: tuple[str, WantedPoolFile], outcome: Outc
 
 
 def _note_guess(found: PoolSize, where: str, rate: float, steps: Steps) -> None:
-    """Add the steps to the first guess."""
+    """Add the steps that lead to the first guess."""
     name = found.name
     values = {"X": rate, "h": found.work / rate if rate else 0.0}
     source = "Little's law; h: residence at the held stations, solved"
@@ -363,7 +363,7 @@ def _note_guess(found: PoolSize, where: str, rate: float, steps: Steps) -> None:
 def _sure_pool(
     question: Question, wanted: WantedPoolFile, of: tuple[list[Job], Draws], found: PoolSize, steps: Steps
 ) -> PoolSize:
-    """Return the least pool that is enough in as many draws as are asked for, in every scenario of each."""
+    """Return the smallest pool that suffices in the requested share of draws, in every scenario."""
     jobs, drawn = of
     assert found.size is not None
     pool, asked, count = (found.name, wanted), question.file.probability, len(drawn.groups)
@@ -383,7 +383,7 @@ def _sure_pool(
 
 
 class _Needs:
-    """Sizes that draws need; a draw is solved only if it is not known yet whether the size is enough for it."""
+    """Search for the pool size needed in draws, solving a draw only if the answer does not follow from other sizes."""
 
     def __init__(
         self, question: Question, pool: tuple[str, WantedPoolFile], jobs: list[list[Job]], limit: float, least: int
@@ -393,12 +393,12 @@ class _Needs:
         self._enough: list[float] = [math.inf] * len(jobs)
 
     def waits(self, size: int, places: Sequence[int] | None = None) -> list[float]:
-        """Return the mean waits for a unit in draws, in all if none are named, in the scenario with the longest. [s]"""
+        """Return the mean wait for a unit in each draw (default all), in the scenario with the longest wait. [s]"""
         chosen = range(len(self._jobs)) if places is None else places
         return longest_waits(self._question, self._pool, [self._jobs[place] for place in chosen], size)
 
     def _missing(self, size: int) -> int:
-        """Count the draws for which a size is not enough. [1]"""
+        """Return the number of draws for which a size is too small. [1]"""
         open_ones = [n for n in range(len(self._jobs)) if self._short[n] < size < self._enough[n]]
         for place, wait in zip(open_ones, self.waits(size, open_ones), strict=True):
             if wait <= self._limit:
@@ -408,7 +408,7 @@ class _Needs:
         return sum(size <= short for short in self._short)
 
     def least(self, missing: int) -> int | None:
-        """Return the least size, not below that of the best estimate, that is not enough for at most so many draws."""
+        """Return the smallest size from the best estimate on that is too small for at most `missing` draws; or None."""
         low, high = self._least - 1, self._least
         for step in range(_POOL_STEPS):
             if self._missing(high) <= missing:
@@ -426,7 +426,7 @@ class _Needs:
 
 
 def with_pool(question: Question, pool: tuple[str, WantedPoolFile], job: Job, size: int) -> dict[str, Any]:
-    """Return the model of a job with a pool of a size."""
+    """Return the model of a job, extended by a pool of a given size."""
     name, wanted = pool
     model, layouts = model_of(question, job), layouts_of(question, job)
     holds = []
@@ -439,14 +439,14 @@ def with_pool(question: Question, pool: tuple[str, WantedPoolFile], job: Job, si
 def longest_waits(
     question: Question, pool: tuple[str, WantedPoolFile], groups: Sequence[Sequence[Job]], size: int
 ) -> list[float]:
-    """Return the mean waits for a unit of a pool, of each group the longest one. [s]"""
+    """Return the longest mean wait for a unit of a pool in each group of jobs. [s]"""
     models = [with_pool(question, pool, job, size) for group in groups for job in group]
     answers = iter(solve_models(models) if models else [])
     return [max(longest_wait(next(answers), pool[0])[0] for _ in group) for group in groups]
 
 
 def longest_wait(answer: dict[str, Any], name: str) -> tuple[float, str]:
-    """Return the mean wait of the class that waits longest for a pool [s], and why there is no steady state, if so."""
+    """Return the longest mean wait of a class for a pool [s], and the reason if there is no steady state."""
     if "faults" in answer:
         return math.inf, "; ".join(fault["message"] for fault in answer["faults"])
     return max(answer["answer"]["pools"][name]["waiting_time_s"].values(), default=0.0), ""
@@ -455,7 +455,7 @@ def longest_wait(answer: dict[str, Any], name: str) -> tuple[float, str]:
 def _solved_pool(
     question: Question, pool: tuple[str, WantedPoolFile], job: Job, guess: int, limit: float
 ) -> tuple[int | None, float, str]:
-    """Return the least size by bisection: its wait falls with its size."""
+    """Return the smallest size, its wait [s], and the reason if there is none. Bisects, as waits fall with size."""
 
     def wait(size: int) -> tuple[float, str]:
         return longest_wait(solve_models([with_pool(question, pool, job, size)])[0], pool[0])

@@ -1,4 +1,4 @@
-"""Describes the inputs of an answer: measured, given or assumed, and whether the probability counts them."""
+"""Lists the inputs of an answer: measured, given or assumed, and whether the probability includes their uncertainty."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MEASURED, GIVEN, ASSUMED = "measured", "given", "assumed"
 
 
 def rests_on(settled: SizingProblem) -> list[Json]:
-    """Describe load, growth, demands, stations and machines."""
+    """Return the origin of load, growth, demands, stations and machines."""
     counted = settled.question.counted
     parts = {
         "load": _load(settled),

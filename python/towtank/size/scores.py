@@ -1,4 +1,4 @@
-"""Quantiles that are evenly spaced in probability, in random order: the draws of one quantity."""
+"""Draws of uncertain quantities: evenly spaced quantiles in random order."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import numpy as np
 from towtank.distributions import normal_quantile
 
 SEED = 20260101
-"""The same question gives the same answer."""
+"""Seed of the random generator, fixed so that the same question gives the same answer."""
 
 
 @lru_cache(maxsize=256)
 def shares(count: int, name: str) -> tuple[float, ...]:
-    """Return the probabilities (i + 1/2) / n, in an order that depends on the name of the quantity.
+    """Return the probabilities (i + 1/2) / n in a random order that depends on the name of the quantity.
 
     Notes
     -----
-    A sample of one quantity has its quantiles exactly; quantities of different names are in independent orders.
+    The sample of a quantity has exact quantiles. Quantities with different names have independent orders.
     """
     order = np.random.default_rng([SEED, crc32(name.encode())]).permutation(count)
     return tuple(float(share) for share in (order + 0.5) / count)
@@ -27,5 +27,5 @@ def shares(count: int, name: str) -> tuple[float, ...]:
 
 @lru_cache(maxsize=256)
 def scores(count: int, name: str) -> tuple[float, ...]:
-    """Return the quantiles of a standard normal variable at the `shares` of a quantity."""
+    """Return the standard normal quantiles at the `shares` of a quantity."""
     return tuple(normal_quantile(share) for share in shares(count, name))

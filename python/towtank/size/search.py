@@ -1,9 +1,9 @@
-"""Searches the cheapest candidate that meets the objectives, and good alternatives.
+"""Searches for the cheapest candidate that meets the objectives, and for good alternatives.
 
-Three steps. Every option of a tier is tried with the strongest of all other tiers: what misses even then is out. What
-is left is tried in the order of its cost; whoever is nowhere stronger than one that missed by time is passed over. The
-first that meets everything with the probability asked for is the answer; its percentiles are simulated, and so are its
-means if they are a coarse approximation.
+First, every option of a tier is tried with the strongest options of all other tiers, and dropped if even this misses an
+objective. The remaining candidates are tried in order of cost; a candidate that is in no respect stronger than one that
+clearly missed is skipped. The first candidate that meets everything with the requested probability is the answer; its
+percentiles are simulated, as are its means if they are inaccurate.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from towtank.size.simulated import Simulated, job_with, needs_simulation, simula
 from towtank.size.tiers import Candidate, Option
 
 CANDIDATES_AT_MOST = 1_000_000
-"""More cannot be put in order in seconds. [1]"""
+"""Largest number of candidates; more cannot be sorted within seconds. [1]"""
 _GROUP = 128
 NEAR = 1.25
-"""Percentiles that are worked out, and coarse approximations, are taken at their word only farther than this beyond
-their limit; others are simulated. [ratio]"""
+"""If a computed percentile or inexact value exceeds its limit by more than this factor, the candidate is rejected
+without simulation. [ratio]"""
 SIMULATIONS_AT_MOST = 12
 _CLEAR = 0.05
-"""A probability that much below the one asked for needs no simulation. [ratio]"""
+"""If the probability is below the requested one by more than this, no simulation is needed. [ratio]"""
 PARETO_COST = 1.5
 PARETO_AT_MOST = 300
 PARETO_SHOWN = 8
@@ -47,15 +47,15 @@ class Found:
     ----------
     candidate : Candidate
     outcomes : tuple of Outcome
-        Solutions; all nodes up first.
+        Solutions, first that with all nodes running.
     summary : Summary or None
         Probability and intervals, from the draws; None without draws.
     simulated : tuple of Simulated or None
-        Simulations by scenario.
+        Simulations, one for each scenario; None without simulation.
     why_not : tuple of str
-        Reasons why it is not the answer; empty for a good candidate.
+        Reasons why the candidate is not the answer; empty for a good one.
     drawn : Draws or None
-        Outcomes in every draw, of the answer only.
+        Outcomes in every draw; for the answer only.
     """
 
     candidate: Candidate
@@ -67,16 +67,16 @@ class Found:
 
     @property
     def probability(self) -> float | None:
-        """Share of the draws in which all objectives hold; None if it is not known. [ratio]"""
+        """Share of the draws in which all objectives hold; None if unknown. [ratio]"""
         return None if self.summary is None else self.summary.probability
 
     def intervals(self, lost: str | None = None) -> Intervals | None:
-        """Return the intervals of one scenario; None without draws."""
+        """Return the intervals of a scenario; None without draws."""
         return None if self.summary is None else self.summary.scenarios[lost]
 
     @property
     def scales(self) -> Scales:
-        """Ratios of simulated to approximate values, by scenario. [ratio]"""
+        """Ratios of simulated to computed values, by scenario. [ratio]"""
         return {
             outcome.job.lost: simulation.scale
             for outcome, simulation in zip(self.outcomes, self.simulated, strict=False)
@@ -86,24 +86,24 @@ class Found:
 
 @dataclass
 class Search:
-    """Record of the search for the answer.
+    """Record of the search.
 
     Attributes
     ----------
     answer : Found or None
     rejected : list of Found
-        Rejected candidates in the order of their cost.
+        Rejected candidates in order of cost.
     candidates : int
         Number of all candidates. [1]
     cut : int
-        Candidates dropped because one of their parts misses even with the strongest of all others. [1]
+        Candidates dropped because one of their options misses even with the strongest of all other tiers. [1]
     passed_over : int
-        Candidates dropped because they are in no respect stronger than one that missed. [1]
+        Candidates skipped because they are in no respect stronger than one that missed. [1]
     tried : int
-        Candidates solved. [1]
+        Candidates that were solved. [1]
     simulations : int
     others : list of Found
-        Good ones beside the answer, none better in all of cost, use of the objective and headroom.
+        Further good candidates; none is better than another in cost, use of the objectives and headroom at once.
     """
 
     answer: Found | None = None
@@ -118,16 +118,16 @@ class Search:
 
 
 def search(question: Question, *, exhaustive: bool = False, simulation: bool = True) -> Search:
-    """Find the cheapest candidate.
+    """Find the cheapest candidate that meets everything.
 
     Parameters
     ----------
     question : Question
     exhaustive : bool, default False
-        Try every candidate in the order of cost. Off because one that is nowhere stronger cannot be faster in a
-        network of one class, and is not known to be in any other.
+        Try every candidate in order of cost. Not the default: skipping candidates that are in no respect stronger is
+        exact for networks of one class, and only not proven for others.
     simulation : bool, default True
-        Whether percentiles near their limits are simulated.
+        Simulate percentiles near their limits.
     """
     state = Search()
     lists = [sorted(tier.options, key=lambda option: _order(question, option)) for tier in question.tiers]
@@ -153,12 +153,12 @@ def search(question: Question, *, exhaustive: bool = False, simulation: bool = T
 
 
 def _order(question: Question, option: Option) -> tuple[float, ...]:
-    """Return the key of the order: cheapest first; of the same cost fewer nodes, then fewer CPUs."""
+    """Return the sort key of an option: cost, then nodes, then CPUs."""
     return (question.cost.of_option(option), option.nodes, option.cpus, option.speed)
 
 
 def _in_order(question: Question, lists: Sequence[Sequence[Option]]) -> Iterator[Candidate]:
-    """Yield all candidates, the cheapest first; each is made only when it is asked for."""
+    """Yield all candidates in order of cost, each generated on demand."""
     if not all(lists):
         return
     first = (0,) * len(lists)
@@ -178,7 +178,7 @@ def _in_order(question: Question, lists: Sequence[Sequence[Option]]) -> Iterator
 
 
 def _cut(question: Question, lists: list[list[Option]]) -> list[list[Option]]:
-    """Return the options that are enough with the strongest of all other tiers, by bisection in the number of CPUs."""
+    """Return the options that suffice with the strongest of all other tiers, by bisection over the number of CPUs."""
     strongest = tuple(tier.strongest for tier in question.tiers)
     kept = []
     for number, options in enumerate(lists):
@@ -192,7 +192,7 @@ def _cut(question: Question, lists: list[list[Option]]) -> list[list[Option]]:
 
 
 def _least(question: Question, strongest: Candidate, number: int, chains: list[list[Option]]) -> list[int]:
-    """Return the place of the first option of each chain that may be enough; all chains are bisected together."""
+    """Return the index of the first option of each chain that may suffice; all chains are bisected together."""
     low, high = [0] * len(chains), [len(chain) for chain in chains]
     while any(a < b for a, b in zip(low, high, strict=True)):
         open_chains = [place for place in range(len(chains)) if low[place] < high[place]]
@@ -211,7 +211,7 @@ def _least(question: Question, strongest: Candidate, number: int, chains: list[l
 
 
 def _misses_clearly(question: Question, outcome: Outcome) -> bool:
-    """Return True if a time or throughput misses so far that neither simulation nor draws could make it good."""
+    """Return True if a value misses its limit by so much that neither simulation nor draws could change this."""
     return outcome.used(question, rough=False) > 1 + 1e-9 or outcome.used(question) > NEAR
 
 
@@ -220,7 +220,7 @@ def _strength(candidate: Candidate) -> tuple[float, ...]:
 
 
 def _try(question: Question, state: Search, group: list[Candidate], *, exhaustive: bool, simulation: bool) -> None:
-    """Try candidates in their order until one is good."""
+    """Try candidates in order until one is good."""
     able = []
     for candidate in group:
         mine = _strength(candidate)
@@ -241,13 +241,13 @@ def _try(question: Question, state: Search, group: list[Candidate], *, exhaustiv
 
 
 def _note_weak(state: Search, mine: tuple[float, ...]) -> None:
-    """Add a weak candidate, and drop those that it covers."""
+    """Add a weak candidate, and drop weak candidates that it dominates."""
     state._weak = [weak for weak in state._weak if not all(a <= b for a, b in zip(weak, mine, strict=True))]
     state._weak.append(mine)
 
 
 def _judged(question: Question, state: Search, found: Found, *, simulation: bool) -> Found:
-    """Judge a candidate, with its probability, and by simulation if it is near a limit."""
+    """Judge a candidate with its probability; simulates it if it is near a limit."""
     does = found.outcomes
     busy = [outcome for outcome in does if outcome.too_busy(question)]
     if busy or any(_misses_clearly(question, outcome) for outcome in does):
@@ -261,7 +261,7 @@ def _judged(question: Question, state: Search, found: Found, *, simulation: bool
     asked, scales = question.file.probability, _last_scales(state)
     draws = drawn(question, found.candidate, scales)
     chance = _chance(question, draws)
-    # Before the first simulation the error of computed percentiles is not known.
+    # Before the first simulation the error of computed percentiles is unknown, so the probability cannot reject yet.
     worth = chance is None or not scales or chance >= asked - _CLEAR
     if near and state.simulations < SIMULATIONS_AT_MOST and worth:
         found = _simulated(question, state, found)
@@ -278,7 +278,7 @@ def _with_draws(question: Question, found: Found, draws: Draws | None) -> Found:
 
 
 def _with_reasons(question: Question, found: Found) -> Found:
-    """Add the reasons why a candidate is not good, values with their intervals."""
+    """Return the candidate with the reasons why it is not good; values have their intervals."""
     reasons = _reasons(question, found.outcomes, found.summary)
     chance, asked = found.probability, question.file.probability
     if chance is not None and chance < asked and not reasons:
@@ -289,12 +289,12 @@ def _with_reasons(question: Question, found: Found) -> Found:
 
 
 def _last_scales(state: Search) -> Scales:
-    """Return the ratios from the simulation of the last candidate, whose percentiles differ little from these."""
+    """Return the ratios of the last simulated candidate, whose percentiles deviate similarly."""
     return next((rejected.scales for rejected in reversed(state.rejected) if rejected.simulated), {})
 
 
 def _simulated(question: Question, state: Search, found: Found) -> Found:
-    """Return the candidate with simulated percentiles."""
+    """Return the candidate with simulated values."""
     state.simulations += 1
     simulated = tuple(simulate(question, outcome) for outcome in found.outcomes)
     jobs = [
@@ -305,7 +305,7 @@ def _simulated(question: Question, state: Search, found: Found) -> Found:
 
 
 def _reasons(question: Question, does: Sequence[Outcome], summary: Summary | None = None) -> tuple[str, ...]:
-    """Describe the objectives that fail in the worst scenario."""
+    """Return texts on the objectives that fail in the worst scenario."""
     hardest = worst(question, does)
     intervals = None if summary is None else summary.scenarios[hardest.job.lost]
     without = f" with {question.file.nodes_lost} of the nodes of {hardest.job.lost} lost" if hardest.job.lost else ""
@@ -313,7 +313,7 @@ def _reasons(question: Question, does: Sequence[Outcome], summary: Summary | Non
 
 
 def _pareto(question: Question, state: Search, lists: Sequence[Sequence[Option]]) -> list[Found]:
-    """Return the good candidates that no other candidate beats in cost, use of the objective and headroom."""
+    """Return the good candidates that no other candidate dominates in cost, use of the objectives and headroom."""
     assert state.answer is not None
     least, scales = question.cost.of(state.answer.candidate), state.answer.scales
     wanted: list[Candidate] = []
@@ -344,14 +344,14 @@ def _pareto(question: Question, state: Search, lists: Sequence[Sequence[Option]]
 
 
 def _spread(front: list[Found], count: int) -> list[Found]:
-    """Return some candidates of a front, evenly from the cheapest to the dearest."""
+    """Return a number of candidates of a front, evenly spread from the cheapest to the most expensive."""
     if len(front) <= count:
         return front
     return [front[round(place * (len(front) - 1) / (count - 1))] for place in range(count)]
 
 
 def with_intervals(question: Question, found: Found, scales: Scales) -> Found:
-    """Return a candidate with its intervals, also in the reasons why it is not good; unchanged without draws."""
+    """Return a candidate with its intervals, also in the reasons against it; unchanged without draws."""
     if found.summary is not None or not question.draws:
         return found
     draws = drawn(question, found.candidate, scales)
@@ -365,14 +365,14 @@ def with_intervals(question: Question, found: Found, scales: Scales) -> Found:
 
 
 def _merits(question: Question, found: Found) -> tuple[float, float, float]:
-    """Return cost, share of the objective used, highest utilization: less is better. The last two are rounded."""
+    """Return cost, rounded share of the objective used, and rounded highest utilization; lower is better."""
     use = max(each.used(question) for each in found.outcomes)
     busy = max(max(each.utilization.values(), default=0.0) for each in found.outcomes)
     return (question.cost.of(found.candidate), round(use, 2), round(busy, 2))
 
 
 def neighbours(question: Question, found: Found, rejected: Sequence[Found]) -> list[Found]:
-    """Return the answer with one tier one step cheaper, for each tier with such a step; simulated ones as simulated."""
+    """Return, for each tier with a cheaper option, the answer with the next cheaper option of this tier."""
     seen = {other.candidate: other for other in rejected if other.simulated}
     tried = []
     for number, tier in enumerate(question.tiers):
@@ -396,7 +396,7 @@ def neighbours(question: Question, found: Found, rejected: Sequence[Found]) -> l
 
 
 def strongest(question: Question) -> Found:
-    """Return the strongest option of every tier together, which need not be a candidate, and what even that misses."""
+    """Return the combination of the strongest options of all tiers, with what it misses; need not be a candidate."""
     candidate = tuple(tier.strongest for tier in question.tiers)
     does = outcomes(question, under_load(question, candidate, question.load))
     return with_intervals(question, Found(candidate, tuple(does), why_not=_reasons(question, does)), {})

@@ -1,4 +1,4 @@
-"""Percentiles and coarse means of a candidate by simulation, for comparison with the computed ones."""
+"""Simulates percentiles, and means with a large error, of a candidate, for comparison with computed values."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from towtank.size.tiers import Candidate
 
 PRECISION = 0.02
 EVENTS = 100_000_000
-"""Largest number of simulated events, about 10 s on two CPUs. [1]
+"""Highest number of simulated events, about 10 s on two CPUs. [1]
 
-Networks without a nearly saturated station reach the precision long before."""
+Networks without a nearly saturated station reach the precision with far fewer events."""
 SEED = 1
 RELAXATIONS = 24.0
-"""Least length of the measured part, in relaxation times of the network. The simulator has the same limit. [1]"""
+"""Least length of the measured part, in relaxation times of the network; the simulator uses the same limit. [1]"""
 _ROUNDING = 1e-6
 
 
@@ -31,15 +31,15 @@ class Simulated:
     Attributes
     ----------
     values : dict of int to float
-        Simulated values by the number of the check. [s]
+        Simulated values by the index of the check. [s] or [1/s]
     intervals : dict of int to (float, float)
-        With 95 %. [s]
+        95 % intervals of these values. [s] or [1/s]
     scale : dict of int to Factor
-        Ratio of the simulated to the computed values.
+        Ratios of simulated to computed values.
     doubts : tuple of str
-        Doubts of the simulator.
+        Warnings of the simulator.
     too_short : bool
-        Whether it was measured for too short a time: then there are doubts, and no values.
+        True if the measured part was too short; then there are only doubts and no values.
     """
 
     values: Mapping[int, float]
@@ -50,7 +50,7 @@ class Simulated:
 
 
 def simulate(question: Question, outcome: Outcome) -> Simulated | None:
-    """Simulate the scenario of an outcome; None without a check to compare, or without a steady state."""
+    """Simulate the scenario of an outcome; None without a check to simulate or without a steady state."""
     checks = {number: check for number, check in _open(question, outcome).items() if _has_figures(outcome, check)}
     if not checks or outcome.why_not:
         return None
@@ -67,7 +67,7 @@ def simulate(question: Question, outcome: Outcome) -> Simulated | None:
     for number, check in checks.items():
         value, low, high = _figure(classes, check)
         if not value or low is None or high is None:
-            continue  # a simulated percentile without an error is no better than the computed one
+            continue  # a simulated percentile without an error is not better than the computed one
         values[number] = value
         intervals[number] = (low, high)
         old = outcome.job.scale[number].value if number in outcome.job.scale else 1.0
@@ -76,7 +76,7 @@ def simulate(question: Question, outcome: Outcome) -> Simulated | None:
 
 
 def _is_short(answer: dict[str, Any]) -> bool:
-    """Return True if means may be off by more than their intervals: too few relaxation times, or Little's law fails."""
+    """Return True if means may be off by more than their intervals: run too short, or Little's law fails."""
     little = (job_class.get("little") for job_class in answer["classes"].values())
     measured = answer["simulation"]["measured_relaxations"]
     few = measured is not None and measured < RELAXATIONS * (1 - _ROUNDING)
@@ -84,7 +84,7 @@ def _is_short(answer: dict[str, Any]) -> bool:
 
 
 def _open(question: Question, outcome: Outcome) -> dict[int, Check]:
-    """Return the checks whose values are rough, and were not measured, by their number."""
+    """Return the checks, by index, that a simulation may change and that measurements do not correct."""
     return {
         number: check
         for number, check in enumerate(question.checks)
@@ -95,12 +95,12 @@ def _open(question: Question, outcome: Outcome) -> dict[int, Check]:
 
 
 def _has_figures(outcome: Outcome, check: Check) -> bool:
-    """Return True if the simulator has the figures of a check: those of classes, and their total throughput."""
+    """Return True if the simulator provides the value of a check: figures of a class, or the total throughput."""
     return check.name in outcome.response_s or check.name is None
 
 
 def _figure(classes: Mapping[str, Any], check: Check) -> tuple[float | None, float | None, float | None]:
-    """Return the simulated value of a check with the ends of its interval; None if it has none. [s] or [1/s]"""
+    """Return the simulated value of a check with the ends of its interval; None if unavailable. [s] or [1/s]"""
     metric = check.objective.metric
     if check.is_percentile:
         job_class = classes[str(check.name)]
@@ -113,15 +113,15 @@ def _figure(classes: Mapping[str, Any], check: Check) -> tuple[float | None, flo
     ends = [answered["confidence_interval"][key] for answered in chosen]
     if any(end is None for pair in ends for end in pair):
         return None, None, None
-    # The errors of several classes are not independent: their sum is the most that it can be.
+    # Errors of several classes are correlated, so the sum of the interval ends is used as an upper bound.
     return sum(answered[key] for answered in chosen), sum(low for low, _ in ends), sum(high for _, high in ends)
 
 
 def needs_simulation(question: Question, outcome: Outcome) -> bool:
-    """Return True if values of an outcome are rough, and were not measured."""
+    """Return True if an outcome has values that a simulation may change and measurements do not correct."""
     return bool(_open(question, outcome))
 
 
 def job_with(candidate: Candidate, question: Question, lost: str | None, found: Simulated | None) -> Job:
-    """Return the job of the scenario, with simulated values."""
+    """Return the job of a scenario, scaled by the simulated values."""
     return Job(candidate, question.load, lost, scale=found.scale if found else {})

@@ -1,4 +1,4 @@
-"""Sizes of pools whose wait is only coarsely approximated, by simulation."""
+"""Sizes pools by simulation if their computed wait is too inaccurate."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from towtank.size.sizing_file import WantedPoolFile
 from towtank.size.steps import Step, Steps
 
 _ROUNDS = 12
-"""Sizes that are simulated; each is an eighth larger than the last. [1]"""
+"""Highest number of simulated sizes; each is larger than the previous one by an eighth. [1]"""
 _FINER = 0.25
-"""Precision of means, over the usual one, if the limit lies in the interval of the wait: few jobs wait, and their wait
-is known far less precisely than the response time that the precision is asked for. [ratio]"""
+"""Relative precision of means if the limit lies within the interval of the wait, as a share of the usual precision. Few
+jobs wait, so the wait is much less precise than the response time to which the precision refers. [ratio]"""
 
 
 @dataclass(frozen=True)
 class _Wait:
-    """Simulated mean wait for a unit of a pool of a size, with its interval; infinite if it is not known. [s]"""
+    """Simulated mean wait for a unit of a pool of this size, with its interval; infinite if unknown. [s]"""
 
     size: int
     value: float
@@ -44,13 +44,13 @@ def simulated_pool(
     *,
     drawn: Draws | None = None,
 ) -> PoolSize:
-    """Enlarge a pool until its simulated wait is allowed; unchanged if its solution is no coarse approximation.
+    """Enlarge a pool until its simulated wait is allowed; unchanged if its computed wait is accurate.
 
     Notes
     -----
-    The ratio of the simulated to the computed wait, with the error of the simulation, is a factor in every draw, as
-    that of a percentile is. Without draws, the upper end of the interval of the simulation has to be allowed. A size
-    that is more than enough is not made smaller.
+    The ratio of simulated to computed wait, with the error of the simulation, is a factor in every draw, like that of a
+    percentile. Without draws, the upper end of the simulation's interval must be allowed. A pool that is larger than
+    needed is not reduced.
     """
     pool, jobs = (found.name, wanted), [outcome.job for outcome in outcomes]
     if found.size is None or not _is_coarse(question, pool, jobs, found.size):
@@ -87,7 +87,7 @@ def _is_coarse(question: Question, pool: tuple[str, WantedPoolFile], jobs: Seque
 def _drawn_waits(
     question: Question, pool: tuple[str, WantedPoolFile], drawn: Draws | None, jobs: Sequence[Job], found: _Wait
 ) -> list[float]:
-    """Return the waits of the draws, scaled by the simulation with its error; none without draws. [s]"""
+    """Return the waits of the draws, scaled by the simulation with its error; empty without draws. [s]"""
     groups = [] if drawn is None else [[outcome.job for outcome in group] for group in drawn.groups]
     if not found.value or math.isinf(found.value):
         return [found.value] * len(groups)
@@ -102,7 +102,7 @@ def _drawn_waits(
 def _simulated_wait(
     question: Question, pool: tuple[str, WantedPoolFile], jobs: Sequence[Job], size: int, limit: float
 ) -> _Wait:
-    """Return the longest mean wait over classes and scenarios; infinite if it is not known."""
+    """Return the longest mean wait over classes and scenarios; infinite if unknown."""
     models = [with_pool(question, pool, job, size) for job in jobs]
     value, interval = max((_wait(model, pool[0], PRECISION) for model in models), key=lambda wait: wait[0])
     if interval.low <= limit < interval.high < math.inf:
@@ -124,6 +124,6 @@ def _wait(model: dict[str, Any], name: str, precision: float) -> tuple[float, In
     longest = max(waits, key=lambda place: waits[place])
     low, high = pool["confidence_interval"][f"waiting_time_s.{longest}"]
     if high is None:
-        # A wait with an error as large as itself has no interval; the number of jobs that wait has one.
+        # If the error of the wait exceeds the wait, it has no interval; the number of waiting jobs has one.
         low, high = 0.0, waits[longest] * pool["confidence_interval"]["waiting"][1] / pool["waiting"]
     return waits[longest], Interval(low, high)

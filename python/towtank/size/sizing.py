@@ -1,4 +1,4 @@
-"""Answer to a sizing, with its steps, the next bottlenecks, and its trust."""
+"""Computes the document of a sizing: answer, steps, next bottlenecks and trust."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class SizingSettings:
     simulation : bool
         Simulate percentiles near their limits.
     beyond : bool
-        Answer far beyond the measurement.
+        Answer even far beyond the measured range.
     """
 
     exhaustive: bool = False
@@ -60,11 +60,11 @@ def size(basis: Basis, checked: Checked[SizingFile], folder: Path, settings: Siz
     Parameters
     ----------
     basis : Basis
-        The model.
+        Model to size.
     checked : Checked of SizingFile
-        The question, as read.
+        Question, as read from file and options.
     folder : Path
-        Files that the sizing file names are relative to it.
+        Folder to which paths in the sizing file are relative.
     settings : SizingSettings, optional
         Settings of the search.
 
@@ -76,9 +76,9 @@ def size(basis: Basis, checked: Checked[SizingFile], folder: Path, settings: Siz
     Raises
     ------
     StudyError
-        With every fault of the question.
+        If the question is invalid; contains every fault.
     MeasurementError
-        If the answer would be a guess.
+        If the measurements do not support an answer.
     """
     chosen = settings or SizingSettings()
     settled = settle(checked, basis, folder)
@@ -89,7 +89,7 @@ def size(basis: Basis, checked: Checked[SizingFile], folder: Path, settings: Siz
     found = search(settled.question, exhaustive=chosen.exhaustive, simulation=chosen.simulation)
     next_ones = bottlenecks(settled.question, found.answer) if found.answer else []
     limits = _limits(settled.question, found.answer, next_ones)
-    # Dates narrow the limits of all draws, which then serve for the intervals of the answer.
+    # Dates narrow the limits of all draws, which are reused for the intervals of the answer.
     days = dates(settled, found.answer, limits, next_ones)
     document = _head(settled, found)
     if found.answer is not None and limits is not None:
@@ -103,7 +103,7 @@ def size(basis: Basis, checked: Checked[SizingFile], folder: Path, settings: Siz
 
 
 def _limits(question: Question, answer: Found | None, next_ones: list[Bottleneck]) -> Limits | None:
-    """Return the limits of the answer: those of its first bottleneck, if it has one."""
+    """Return the limits of the answer; reuses those of its first bottleneck if there is one."""
     if answer is None:
         return None
     return next_ones[0].limits if next_ones else limits_of(question, answer)
@@ -147,7 +147,7 @@ def _head(settled: SizingProblem, found: Search) -> Json:
 
 
 def _loads(question: Question, loads: Mapping[str, float]) -> Json:
-    """Return the intervals of the load by class, from the growth of the draws."""
+    """Return the intervals of the load by class, from the draws of growth."""
     grown = between(question.growth_draws) if question.growth_draws else None
     return {name: interval_document(grown and grown.times(load)) for name, load in loads.items()}
 
@@ -155,7 +155,7 @@ def _loads(question: Question, loads: Mapping[str, float]) -> Json:
 def _answered(
     settled: SizingProblem, found: Search, limits: Limits, next_ones: list[Bottleneck], *, simulation: bool
 ) -> Json:
-    """Return the part of the document about the answer; its steps follow those of the load."""
+    """Return the part of the document about the answer; adds its steps after those of the load."""
     question, answer = settled.question, found.answer
     assert answer is not None
     normal = answer.outcomes[0]
@@ -207,13 +207,13 @@ def _answered(
 
 
 def _chance_interval(question: Question, share: float | None) -> Json | None:
-    """Return the interval of a share of the draws, for their limited number."""
+    """Return the interval of a share of the draws that accounts for their limited number."""
     draws = len(question.draws)
     return None if share is None else interval_document(share_between(round(share * draws), draws))
 
 
 def _pool(settled: SizingProblem, answer: Found, name: str, wanted: WantedPoolFile, *, simulation: bool) -> PoolSize:
-    """Return the size of a pool, by simulation if its solution is coarse and simulation is wanted."""
+    """Return the size of a pool, simulated if its computed wait is inaccurate and simulation is enabled."""
     question, steps, drawn = settled.question, settled.steps, answer.drawn
     found = pool_size(question, name, wanted, answer.outcomes, steps, drawn=drawn)
     if not simulation:
@@ -226,9 +226,9 @@ def _times(interval: Interval | None, factor: float) -> Json | None:
 
 
 def _spare(question: Question, limits: Limits) -> Interval | None:
-    """Return the interval of what a load may still grow: the limit over the load of each draw; None without draws.
+    """Return the interval of the headroom: limit over load of each draw, minus 1; None without draws.
 
-    Its low end is not below 0 if and only if times and utilizations hold in at least 97.5 % of the draws.
+    Its lower end is at least 0 exactly if response times and utilizations hold in at least 97.5 % of the draws.
     """
     if not question.draws or math.isinf(limits.best):
         return None
@@ -237,7 +237,7 @@ def _spare(question: Question, limits: Limits) -> Interval | None:
 
 
 def _memory(settled: SizingProblem, answer: Found) -> dict[str, Estimate]:
-    """Return the memory of a node of each tier, in the scenario that needs most; its steps are noted. [byte]"""
+    """Return the memory of a node of each tier, in the scenario that needs most; adds the steps. [byte]"""
     question, found = settled.question, {}
     for tier, option in zip(question.tiers, answer.candidate, strict=True):
         if tier.name not in question.file.memory:
@@ -253,7 +253,7 @@ def _memory(settled: SizingProblem, answer: Found) -> dict[str, Estimate]:
 def _memory_interval(
     question: Question, answer: Found, of: tuple[Tier, Option], place: int, part: str | None
 ) -> Interval | None:
-    """Return interval of a part of the memory of a node in one scenario, None for all; None without draws. [byte]"""
+    """Return the interval of a node's memory in a scenario, of one `part` or in total; None without draws. [byte]"""
     if answer.drawn is None:
         return None
 
@@ -265,7 +265,7 @@ def _memory_interval(
 
 
 def _one_queue(settled: SizingProblem, answer: Found) -> Json:
-    """Return the mean response times if all nodes of a tier had one queue: the best that any balancer could do."""
+    """Return mean response times if the nodes of each tier shared one queue, the bound for any load balancer."""
     question = settled.question
     unknown: Json = {"one_queue_bound": None, "one_queue_interval": None}
     if all(option.nodes == 1 for option in answer.candidate):

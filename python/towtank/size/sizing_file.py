@@ -15,7 +15,7 @@ from towtank.units import shown
 SCHEMA: Literal["towtank/sizing/1"] = "towtank/sizing/1"
 
 T = TypeVar("T")
-# One value for all, or one for each name.
+# One value for all, or a mapping from names to values.
 Named = Annotated[
     Annotated[dict[Name, T], Field(min_length=1), Tag("<mapping>")] | Annotated[T, Tag("<plain>")],
     Discriminator(mapping_or_plain),
@@ -24,7 +24,7 @@ Positive = Annotated[float, Field(gt=0, le=1e12, allow_inf_nan=False)]
 
 
 def sizing_objective(value: object) -> object:
-    """Check the text of an objective that a model can answer for."""
+    """Check the text of an objective that a model can evaluate."""
     if not isinstance(value, str):
         raise ValueError(f"must be an objective as 'p95 < 500 ms', got {shown(value)} instead")
     found = read_objective(value)
@@ -41,7 +41,7 @@ def sizing_objective(value: object) -> object:
 
 
 def _headroom(value: object) -> float:
-    """Read a share that may be above 100 %."""
+    """Parse a share that may exceed 100 %."""
     text = value.strip() if isinstance(value, str) else ""
     digits = text.removesuffix("%").strip()
     if not text.endswith("%") or not digits.replace(".", "", 1).isdecimal() or not 0 <= float(digits) <= 1000:

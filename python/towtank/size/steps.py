@@ -1,4 +1,4 @@
-"""Arithmetic of an answer, one step at a time, so that it can be repeated by hand."""
+"""Steps of the arithmetic behind an answer, detailed enough to repeat by hand."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ class Step:
     Attributes
     ----------
     step : str
-        Name of the result.
+        Name of the computed quantity.
     formula : str
-        Formula as text, with the names of `values`.
+        Formula as text, in terms of the names in `values`.
     values : dict
-        Inputs by the names in the formula.
+        Input values, by their names in the formula.
     value : number
         Result.
     unit : str
@@ -27,7 +27,7 @@ class Step:
     source : str
         Origin of the formula or the number.
     interval : Interval or None
-        Interval of the result; None if it is not known, or the result is exact.
+        Interval of the result; None if unknown, or if the result is exact.
     """
 
     step: str
@@ -54,7 +54,7 @@ class Step:
 
 @dataclass
 class Steps:
-    """Steps in their order."""
+    """Steps in order of calculation."""
 
     made: list[Step] = field(default_factory=list)
 

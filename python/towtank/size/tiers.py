@@ -1,4 +1,4 @@
-"""Hardware options of each tier: numbers of nodes and CPUs, or machines of the catalogue."""
+"""Hardware options of each tier: numbers of nodes and CPUs, or machines from the catalogue."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ class Option:
     nodes : int
         Number of nodes. [1]
     cpus : int
-        CPUs of each node; disks, of a tier of disks. [1]
+        CPUs of each node, or disks for a tier of disks. [1]
     speed : float
-        Speed of one CPU over that of the model. [ratio]
+        Speed of a CPU relative to the model's. [ratio]
     speed_low, speed_high : float
         Ends of the interval of the speed. [ratio]
     machine : str or None
-        Machine of a node; None if only CPUs are counted.
+        Machine of each node; None if only CPUs are specified.
     price : float or None
-        Price of all nodes; None if none is known.
+        Price of all nodes; None if unknown.
     memory_bytes : int or None
-        Memory of a node; None if it is not known, or free to choose. [byte]
+        Memory of a node; None if unknown or free to choose. [byte]
     """
 
     nodes: int
@@ -43,25 +43,25 @@ class Option:
 
     @property
     def capacity(self) -> float:
-        """CPUs of all nodes in CPUs of the model. [1]"""
+        """CPUs of all nodes, converted to CPUs of the model's speed. [1]"""
         return self.nodes * self.cpus * self.speed
 
     @property
     def strength(self) -> tuple[float, float, float]:
-        """Measures of strength: an option that is not less in any of them answers no later."""
+        """Nodes, CPUs and speed; an option that is not lower in any of these is at least as fast."""
         return (float(self.nodes), float(self.cpus), self.speed)
 
     @property
     def chain(self) -> tuple[int, float, str | None]:
-        """Key that options share if they differ in the number of CPUs only."""
+        """Key shared by options that differ only in the number of CPUs."""
         return (self.nodes, self.speed, self.machine)
 
     def layout(self, lost: int = 0, speed: float | None = None) -> Layout:
-        """Return the layout of its stations, with some nodes lost."""
+        """Return the layout of the tier's stations, without the lost nodes."""
         return Layout(self.nodes - lost, self.cpus, self.speed if speed is None else speed)
 
     def named(self, unit: str = "CPU") -> str:
-        """Render the option, as `3 x 8 CPUs`."""
+        """Render the option, such as `3 x 8 CPUs`."""
         count = f"{self.cpus} {unit}{'s' if self.cpus != 1 else ''}"
         what = f"{self.machine} ({count})" if self.machine else count
         return f"{self.nodes} x {what}" if self.nodes != 1 or self.machine else what
@@ -69,7 +69,7 @@ class Option:
 
 @dataclass(frozen=True)
 class Tier:
-    """Stations on the same machines, with the options for these.
+    """Stations on the same machines, with their hardware options.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class Tier:
         `cpu` or `disk`.
     options : tuple of Option
     disk_size_bytes : int or None
-        Room on one disk. [byte]
+        Capacity of one disk. [byte]
     """
 
     name: str
@@ -91,29 +91,29 @@ class Tier:
 
     @property
     def unit(self) -> str:
-        """Name of its servers: `CPU` or `disk`."""
+        """Name of a server: `CPU` or `disk`."""
         return "CPU" if self.kind == "cpu" else "disk"
 
     @property
     def strongest(self) -> Option:
-        """Option that is at least as strong as every option, and perhaps stronger than all: for bounds."""
+        """Smallest option that is at least as strong as every option; may not be an option itself. Used for bounds."""
         nodes, cpus, speeds = zip(*(option.strength for option in self.options), strict=True)
         return Option(int(max(nodes)), int(max(cpus)), max(speeds))
 
     @property
     def scales(self) -> bool:
-        """True if the tier may have more than one node."""
+        """True if some option has more than one node."""
         return any(option.nodes > 1 for option in self.options)
 
 
 Candidate = tuple[Option, ...]
-"""An option for each tier, in their order."""
+"""One option for each tier, in the order of the tiers."""
 
 
 def machine_options(
     machines: Sequence[Machine], ratios: Mapping[str, Ratio], nodes: Sequence[int]
 ) -> tuple[Option, ...]:
-    """Return the options of a tier whose nodes are machines."""
+    """Return the options of a tier whose nodes are machines of the catalogue."""
     return tuple(
         Option(
             count,
@@ -131,7 +131,7 @@ def machine_options(
 
 
 def plain_options(cpus: Sequence[int], nodes: Sequence[int], price: float | None) -> tuple[Option, ...]:
-    """Return the options of a tier whose nodes are so many CPUs of the speed of the model."""
+    """Return the options of a tier whose nodes have a number of CPUs of the model's speed."""
     return tuple(
         Option(count, each, price=None if price is None else price * each * count) for count in nodes for each in cpus
     )
@@ -139,7 +139,7 @@ def plain_options(cpus: Sequence[int], nodes: Sequence[int], price: float | None
 
 @dataclass(frozen=True)
 class Cost:
-    """Order of candidates, the cheapest first.
+    """Cost function that orders candidates.
 
     Attributes
     ----------
@@ -153,11 +153,11 @@ class Cost:
     unit: str
 
     def of(self, candidate: Candidate) -> float:
-        """Return the cost of a candidate."""
+        """Return the cost of a candidate: the sum over its tiers."""
         return sum(self.of_option(option) for option in candidate)
 
     def of_option(self, option: Option) -> float:
-        """Return the cost of one tier."""
+        """Return the cost of a tier's option."""
         if self.by == "price":
             assert option.price is not None
             return option.price
@@ -165,7 +165,7 @@ class Cost:
 
 
 def cost_of(tiers: Sequence[Tier], unit: str) -> Cost:
-    """Return the order: by price if every option has one, else by capacity if speeds differ, else by CPUs."""
+    """Return the cost function: price if every option has one, else capacity if speeds differ, else number of CPUs."""
     options = [option for tier in tiers for option in tier.options]
     if all(option.price is not None for option in options):
         return Cost("price", unit)
@@ -175,10 +175,10 @@ def cost_of(tiers: Sequence[Tier], unit: str) -> Cost:
 
 
 def in_words(tiers: Sequence[Tier], candidate: Candidate) -> str:
-    """Return a candidate in one line."""
+    """Render a candidate in one line."""
     return ", ".join(f"{tier.name} {option.named(tier.unit)}" for tier, option in zip(tiers, candidate, strict=True))
 
 
 def room(option: Option) -> str:
-    """Return the memory of a node in words."""
+    """Render the memory of a node."""
     return "free to choose" if option.memory_bytes is None else format_size(option.memory_bytes)

@@ -1,4 +1,4 @@
-"""Trust in an answer, and refusal of an answer that would be a guess."""
+"""Describes the trust in an answer, and refuses answers that measurements do not support."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from towtank.size.settle import SizingProblem
 
 Json = dict[str, Any]
 FARTHEST_THROUGHPUT = 10.0
-"""Times the highest throughput measured beyond which nothing is sized: a rule of ours, not a law. What a system does
-at ten times the work anyone saw (locks, garbage collection, network) is not in its demands. [ratio]"""
+"""Highest load that is sized, relative to the highest measured throughput. This is a convention: the measured demands
+do not include effects that first appear at ten times the measured work (locks, garbage collection, network). [ratio]"""
 FARTHEST_CPUS = 4.0
-"""CPUs over those measured beyond which contention between them is reported as a doubt. [ratio]"""
+"""Ratio of CPUs to measured CPUs above which contention between CPUs is reported as a doubt. [ratio]"""
 
 FARTHEST_HORIZON = 3.0
-"""Times the length of a history beyond which a forecast is doubted: a rule of ours, since a short history does not
-show whether its growth continues. [ratio]"""
+"""Longest horizon without a doubt, relative to the length of the history. This is a convention: a short history does
+not show whether its growth continues. [ratio]"""
 
 
 def refuse_a_guess(question: Question, *, beyond: bool) -> None:
-    """Refuse a load far outside of what was measured.
+    """Refuse to size a load far outside the measured range.
 
     Raises
     ------
     MeasurementError
-        With the range and the load.
+        If the limit of the measured load is unknown, or the load is too far beyond the measured range.
     """
     fitted = question.basis.fitted
     if fitted is None or beyond:
@@ -58,13 +58,13 @@ def refuse_a_guess(question: Question, *, beyond: bool) -> None:
 
 
 def _asked(question: Question) -> float:
-    """Return the throughput that the load asks for, on the strongest hardware. [1/s]"""
+    """Return the throughput that results from the load on the strongest hardware. [1/s]"""
     strongest = tuple(tier.strongest for tier in question.tiers)
     return sum(outcomes(question, [Job(strongest, question.load)])[0].throughput.values())
 
 
 def no_probability(question: Question) -> str:
-    """Return the reason why no probability can be given, for any draws; empty if it can."""
+    """Return the reason why no probability can be computed, whatever the draws; empty if it can."""
     basis, fitted = question.basis, question.basis.fitted
     if basis.guess or fitted is None:
         return basis.guess
@@ -80,12 +80,12 @@ def no_probability(question: Question) -> str:
 
 
 def without_draws(question: Question) -> Question:
-    """Return the question without draws, with best estimates only."""
+    """Return the question without draws, for best estimates only."""
     return replace(question, draws=(), speed_draws={}, growth_shares=(), growth_draws=(), corrections={}, counted=())
 
 
 def trust(settled: SizingProblem, search: Search, limits: Limits | None) -> Json:
-    """Return the basis of the answer; `limits` are those of the answer."""
+    """Return the document on the basis of the answer; `limits` are those of the answer."""
     question, growing = settled.question, settled.growing
     fitted = question.basis.fitted
     doubts = _doubts(question, search.answer, growing)
@@ -122,7 +122,7 @@ def trust(settled: SizingProblem, search: Search, limits: Limits | None) -> Json
 
 
 def _no_interval(question: Question, answer: Found | None) -> str | None:
-    """Return the reason why no value has an interval; None if values have one."""
+    """Return the reason why values have no intervals; None if they have."""
     if question.draws:
         return None
     reason = no_probability(question) or "the model's demands are given without error"
@@ -133,7 +133,7 @@ def _no_interval(question: Question, answer: Found | None) -> str | None:
 
 
 def _times(answer: Found, highest: float) -> Json | None:
-    """Return the interval of the throughput over the highest one measured."""
+    """Return the interval of the throughput relative to the highest measured throughput."""
     if answer.drawn is None:
         return None
     return answer.drawn.interval(lambda group: sum(group[0].throughput.values())).times(1 / highest).document()
@@ -206,14 +206,14 @@ def _doubts_of(question: Question, answer: Found) -> list[str]:
 
 
 def _stated(answer: Found) -> str:
-    """Describe the error that an approximation states, and the part of it that counts."""
+    """Describe the error stated by an approximation, and whether the values include it."""
     within = max(outcome.within for outcome in answer.outcomes)
     if not within:
         return ""
     if within < 1:
         stated = f", whose mean response times were up to {100 * within:.0f} % off in networks of this kind"
     else:
-        # A time that is too small is never more than 100 % off, so that a larger share is no bound of it.
+        # An underestimated time is never more than 100 % off, so a larger error is no bound for it.
         stated = ", whose mean response times may be many times too small or too large"
     if within <= COARSE:
         return stated
@@ -223,7 +223,7 @@ def _stated(answer: Found) -> str:
 
 
 def _doubts_of_simulations(question: Question, answer: Found) -> list[str]:
-    """Return the doubts of the simulator."""
+    """Return the warnings of the simulations as doubts."""
     doubts: list[str] = []
     for outcome, found in zip(answer.outcomes, answer.simulated, strict=False):
         if found is None or not found.doubts:

@@ -1,8 +1,8 @@
-"""Changes to an answer, written as people say them: `cpu x1.5`, `nodes app=3, think 5 s`.
+"""Parses what-if questions, changes to an answer such as `cpu x1.5` or `nodes app=3, think 5 s`.
 
-They change the answer; `as it is, cpu x1.5` changes the hardware that runs.
+By default the answer is changed; `as it is, cpu x1.5` changes the present hardware.
 
-Grammar of a change, several with commas between:
+Grammar of a change (several are separated by commas):
 
     as it is                       the hardware that runs, in place of the answer
     cpu [of TIER] xFACTOR          speed of the CPUs of one tier, or of all
@@ -46,20 +46,20 @@ _NUMBER_AT_MOST = 1_000_000_000
 
 @dataclass(frozen=True)
 class Variant:
-    """A candidate under a load, with demands changed.
+    """A candidate under a load, with changed demands.
 
     Attributes
     ----------
     candidate : Candidate
     load : Load
     demand : dict of (str, str or None) to float
-        Factors of demands by station and class. [ratio]
+        Factors of demands, by station and class. [ratio]
     memory_bytes : dict of str to int
-        Memory of each node by tier, if it is changed. [byte]
+        Changed memory of each node, by tier. [byte]
     grows : bool
-        Whether the load varies with the growth of the draws; False if the question gives it as a number.
+        True if the load varies with the growth of the draws; False if the question sets the load.
     hardware : str
-        The hardware that the question changes: `RUNS` or `ANSWER`.
+        Hardware that the question changes: `RUNS` or `ANSWER`.
     notes : tuple of str
     """
 
@@ -81,12 +81,12 @@ Change = Callable[[Variant], Variant]
 
 
 def read_what_if(text: str, question: Question) -> Change:
-    """Read the changes of one what-if question.
+    """Parse the changes of a what-if question, and return them as one function.
 
     Raises
     ------
     ValueError
-        With the fault, and its character in the text.
+        If the text is invalid; the message states the fault and its position.
     """
     changes, at = [], 0
     for part in text.split(","):
@@ -242,7 +242,7 @@ def _with_memory(variant: Variant, tier: str, size: int, question: Question) -> 
 
 
 def _misses_factor(cache: HitRatioFile, size: int) -> tuple[float, str]:
-    """Return misses with another memory over those now; the hit ratio lies on lines between the sizes given."""
+    """Return the ratio of misses with another memory size to those now, with the hit ratio interpolated linearly."""
     if not cache.memory[0] <= size <= cache.memory[-1]:
         ends = f"{format_size(cache.memory[0])} to {format_size(cache.memory[-1])}"
         raise ModelError(
@@ -295,7 +295,7 @@ def _load(word: str, name: str | None, value: str, question: Question) -> Change
 
 
 def _with(load: Load, key: str, new: Mapping[str, float]) -> Load:
-    """Return a load with other users, or another rate."""
+    """Return a load with other users or other rates."""
     return replace(load, users=new) if key == "users" else replace(load, rate=new)
 
 

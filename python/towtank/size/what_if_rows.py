@@ -1,4 +1,4 @@
-"""Answers to what-if questions: the answer before and after each change, with bands."""
+"""Answers what-if questions: figures before and after each change, with bands."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ SCALED = "times the simulated over the computed value of the answer"
 
 @dataclass(frozen=True)
 class WhatIfQuestion:
-    """A what-if question with what it changes."""
+    """Text of a what-if question, and the change that it describes."""
 
     text: str
     change: Change
 
 
 def read_questions(question: Question, tree: Node) -> list[WhatIfQuestion]:
-    """Read all what-if questions.
+    """Parse all what-if questions of a sizing file.
 
     Raises
     ------
     StudyError
-        With every fault, at its place.
+        If a question is invalid; contains every fault with its place.
     """
     found, faults = [], []
     for place, text in enumerate(question.file.what_if):
@@ -59,19 +59,19 @@ def _place(fault: Fault) -> tuple[int, int, str]:
 
 
 def rows(question: Question, answer: Found | None, asked: Sequence[WhatIfQuestion]) -> list[Json]:
-    """Answer what-if questions.
+    """Return the answers of what-if questions as rows.
 
     Parameters
     ----------
     question : Question
     answer : Found or None
-        The hardware to change; if none, the hardware that runs.
+        Answer whose hardware is changed; None to change the present hardware.
     asked : sequence of WhatIfQuestion
 
     Returns
     -------
     list of dict
-        A row for the unchanged hardware that runs, then one for each question; empty without questions.
+        Row for the unchanged present hardware, then a row for each question; empty without questions.
     """
     if not asked:
         return []
@@ -94,7 +94,7 @@ def _row(question: Question, text: str, variant: Variant, simulation: _Simulatio
     scales = simulation.of(variant)
     asked = replace(question, load=variant.load)
     if variant.hardware == RUNS:
-        # The hardware that runs may have no node to spare; its figures with all nodes are still useful.
+        # The present hardware may have no spare nodes, so it is evaluated with all nodes running.
         asked = replace(asked, file=question.file.model_copy(update={"nodes_lost": 0}))
     numbers: list[int | None] = [None, *range(len(question.draws))]
     groups = [_jobs(asked, variant, draw, scales) for draw in numbers]
@@ -142,7 +142,7 @@ def _row(question: Question, text: str, variant: Variant, simulation: _Simulatio
 def _objectives(
     question: Question, outcome: Outcome, intervals: Intervals | None, by: Callable[[int], str]
 ) -> list[Json]:
-    """Return the objectives in one scenario, with bands from the draws, and how each was worked out."""
+    """Return the objectives in a scenario, with bands from the draws and the method of each value."""
     return [
         {
             **document,
@@ -157,23 +157,23 @@ def _objectives(
 
 
 def _short(how: str) -> str:
-    """Describe briefly how a percentile was computed; `by` names the method."""
+    """Return a short description of the method of a percentile."""
     return "approximate, times the ratio of the simulation of the answer" if how.endswith(SCALED) else "approximate"
 
 
 @dataclass(frozen=True)
 class _Simulation:
-    """Simulated values, those of one variant, the answer; none if `scales` are empty."""
+    """Ratios of simulated to computed values for the answer; `scales` are empty if nothing was simulated."""
 
     base: Variant
     scales: Scales
 
     def of(self, variant: Variant) -> Scales:
-        """Return the ratios of simulated to computed values; they hold for the hardware of the answer only."""
+        """Return the ratios of simulated to computed values, which apply only to the simulated hardware."""
         return self.scales if variant.hardware == self.base.hardware else {}
 
     def by(self, question: Question, variant: Variant, outcome: Outcome, number: int) -> str:
-        """Return the method by which the value of an objective was computed."""
+        """Return the method that gave the value of an objective."""
         percentile = question.checks[number].is_percentile
         how = outcome.method if percentile else "solved" if outcome.exact else "approximate"
         if number not in outcome.job.scale:
@@ -181,7 +181,7 @@ class _Simulation:
         return SIMULATED if replace(variant, notes=()) == replace(self.base, notes=()) else f"{how}, {SCALED}"
 
     def notes(self, question: Question, variant: Variant, outcome: Outcome) -> list[str]:
-        """Return the values that are approximate although those of the answer were simulated, in words."""
+        """Return notes on values that are approximate, although those of the answer were simulated."""
         if not any(self.scales.values()):
             return []
         methods = {check.text: self.by(question, variant, outcome, place) for place, check in enumerate(question.checks)
@@ -205,7 +205,7 @@ def _class(name: str, outcome: Outcome, intervals: Intervals | None) -> Json:
 
 
 def _band(interval: Interval | None) -> list[float] | None:
-    """Return the ends of an interval as a list; None without draws, or if an end is not known."""
+    """Return the ends of an interval as a list; None without draws or if an end is infinite."""
     if interval is None or not (math.isfinite(interval.low) and math.isfinite(interval.high)):
         return None
     return [interval.low, interval.high]

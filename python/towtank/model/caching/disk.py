@@ -1,4 +1,4 @@
-"""Load of the disk by the references that a cache misses."""
+"""Disk reads caused by cache misses."""
 
 from __future__ import annotations
 

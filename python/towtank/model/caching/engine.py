@@ -1,4 +1,4 @@
-"""The engine's subcommand `caches` as a function."""
+"""Function that runs the engine's subcommand `caches`."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ def run_caches(options: list[str], lines: Iterable[bytes] | None = None, source:
     options : list of str
         Options, with the file of the trace, if the trace is a file.
     lines : iterable of bytes, optional
-        A trace that is made while it is read: memory is that of a line.
+        Trace as lines, generated while the engine reads it; only one line is in memory at a time.
     source : file, optional
-        A stream that the engine reads itself.
+        Open stream with the trace; the engine reads it directly.
 
     Returns
     -------
     dict
-        `{"answer"}`, or `{"faults", "more"}`.
+        `{"answer"}` with the analysis, or `{"faults", "more"}` if the trace is invalid.
 
     Raises
     ------
     EngineError
-        If the engine ends without one of these.
+        If the engine ends without printing either.
     """
     stdin: Any = subprocess.PIPE if lines is not None else source or subprocess.DEVNULL
     with subprocess.Popen(

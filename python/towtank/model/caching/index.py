@@ -1,4 +1,4 @@
-"""Index in the page cache: whether all of it stays in memory, and the hit ratio if not."""
+"""Fit of an index into the page cache: does it stay in memory completely, and if not, what is its hit ratio?"""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from towtank.model.caching.trace import SCHEMA, zipf_hit_ratios
 SKEWS = (0.0, 0.6, 0.8, 1.0)
 """Skews assumed if the popularity of pages is not known: equal popularity, and the range usual for content. [1]"""
 NEAR = 0.05
-"""Free room below this share of the index gives a warning, since an index grows. [ratio]"""
+"""Spare memory below this share of the index size gives a warning, since an index grows. [ratio]"""
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Index:
     Attributes
     ----------
     index_bytes, memory_bytes, heap_bytes, page_bytes : int
-        Size of the index, of the memory, of what programs take of it at most, and of a page, > 0 (heap >= 0). [byte]
+        Sizes of the index, the memory, the largest memory use of programs, and a page, > 0 (heap >= 0). [byte]
     skew : float or None
         Exponent of Zipf's law of its pages, >= 0; None for the exponents of `SKEWS`. [1]
     """
@@ -34,12 +34,12 @@ class Index:
 
     @property
     def room_bytes(self) -> int:
-        """Memory that is left for the page cache. [byte]"""
+        """Memory available to the page cache. [byte]"""
         return self.memory_bytes - self.heap_bytes
 
     @property
     def fits(self) -> bool:
-        """True if all of the index stays in memory: its size is below the room.
+        """True if the whole index stays in memory, that is, if it is smaller than `room_bytes`.
 
         Examples
         --------
@@ -50,14 +50,14 @@ class Index:
 
 
 def index_document(index: Index, disk: Disk | None = None) -> dict[str, Any]:
-    """Return whether an index fits into memory, and its hit ratios.
+    """Return the document that states whether an index fits into memory, with its hit ratio for each skew.
 
     Parameters
     ----------
     index : Index
-        Index with room for a page at least.
+        Index; the page cache must hold at least one page.
     disk : Disk, optional
-        Disk for which visits and demands are added.
+        Disk whose visits and demands are added to the document.
     """
     pages = -(-index.index_bytes // index.page_bytes)
     room = index.room_bytes // index.page_bytes

@@ -1,4 +1,4 @@
-"""Miss ratios of a trace: a CSV file, an access log or a stream, through the engine."""
+"""Miss ratios of a trace (CSV file, access log or stream), computed by the engine."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from towtank.model.caching.engine import run_caches
 SCHEMA = "towtank/model-cache/1"
 STREAM = "-"
 _READ = 200, 206
-"""Statuses of answers for which a server reads a file."""
+"""HTTP statuses of responses for which a server reads a file."""
 
 
 @dataclass(frozen=True)
@@ -25,15 +25,15 @@ class CacheRequest:
     Attributes
     ----------
     entries, bytes : tuple of int
-        Limits; both together make a table of all pairs. [1], [byte]
+        Cache sizes; if both are given, the result is a table of all pairs. [1], [byte]
     metadata_bytes : int
-        Metadata of an entry, in the memory of the bytes. [byte]
+        Size of the metadata of an entry, which occupies part of the `bytes`. [byte]
     rate : float or None
         Share of the keys to sample, in (0, 1].
     samples : int or None
-        Most keys to sample. [1]
+        Highest number of keys to sample. [1]
     warm_up : int
-        References that only fill the caches. [1]
+        Number of references at the start that fill the caches and are not counted. [1]
     disk : Disk or None
         Disk for which visits and demands are added.
     """
@@ -61,7 +61,7 @@ class CacheRequest:
 
 @dataclass
 class _LogLines:
-    """Reads of an access log as lines of a trace."""
+    """Iterable of trace lines made from the reads in an access log."""
 
     path: Path
     left_out: dict[str, int] = field(default_factory=dict)
@@ -92,7 +92,7 @@ class _LogLines:
 
 
 def trace_document(source: str, request: CacheRequest) -> dict[str, Any]:
-    """Return the miss ratios of a trace.
+    """Return the document with the miss ratios of a trace.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def trace_document(source: str, request: CacheRequest) -> dict[str, Any]:
     Raises
     ------
     StudyError
-        With every fault of the trace.
+        If the trace is invalid; contains every fault.
     """
     outcome, warnings = _read(source, request.options())
     if "faults" in outcome:
@@ -123,7 +123,7 @@ def trace_document(source: str, request: CacheRequest) -> dict[str, Any]:
 
 
 def _read(source: str, options: list[str]) -> tuple[dict[str, Any], list[str]]:
-    """Let the engine analyse a trace; return its answer, and warnings about lines left out before."""
+    """Analyse a trace with the engine. Return its answer and the warnings about log lines that were left out."""
     from towtank.workload.importers.accesslog.lines import is_access_log  # noqa: PLC0415
 
     if source == STREAM:
@@ -133,7 +133,7 @@ def _read(source: str, options: list[str]) -> tuple[dict[str, Any], list[str]]:
         got = "a folder" if path.is_dir() else "none of that name"
         raise StudyError.at(path, f"must be a file with a trace, got {got}")
     if not path.is_file():
-        # A pipe can be read once only, so that its first line cannot be looked at before.
+        # A pipe can be read only once, so its first line cannot be inspected to detect an access log.
         with path.open("rb") as stream:
             return run_caches(options, source=stream), []
     try:
@@ -141,12 +141,12 @@ def _read(source: str, options: list[str]) -> tuple[dict[str, Any], list[str]]:
     except OSError as error:
         raise StudyError.at(path, f"must be a file that can be read, got: {error.strerror}") from None
     if not log:
-        # A path that begins with a dash would be taken for an option.
+        # The engine would take a path that begins with a dash for an option.
         return run_caches([str(path.absolute()), *options]), []
     lines = _LogLines(path)
     outcome = run_caches(options, lines=lines)
     for fault in outcome.get("faults", []):
-        # The line numbers would be those of the trace made of the log.
+        # The line numbers refer to the generated trace, not to the log, so they would mislead the reader.
         fault["line"] = fault["column"] = 0
     return outcome, lines.warnings()
 
@@ -166,7 +166,7 @@ def zipf_document(keys: int, skew: float, request: CacheRequest) -> dict[str, An
     keys : int
         Number of keys, at least 1. [1]
     skew : float
-        Key i is asked for in proportion to i^-skew, >= 0. [1]
+        Exponent of Zipf's law, >= 0: references to key i are proportional to i^-skew. [1]
     request : CacheRequest
         Request with at least one of `entries`.
     """

@@ -1,7 +1,7 @@
-"""From measured points to capacity curves with intervals, to service demands, and to the conclusions they support.
+"""Fits capacity curves with intervals to measured points, and estimates service demands.
 
 `fit_table` fits a CSV file of any tool, `fit_results` a results folder; `demands_document` estimates the service
-demands of a results folder. Each audits its input before it models it.
+demands of a results folder. All three audit their input first.
 """
 
 from towtank.model.fitting.demands import demands_document

@@ -1,19 +1,20 @@
-"""Prediction for more or larger servers from measurements with few: the bottleneck grows, all else is shared.
+"""Prediction for more or larger servers from measurements with few: only the bottleneck tier grows.
 
-The throughput of the few over users is fitted by the closed curve: a bottleneck with a demand S, and time O elsewhere.
-With n servers in place of m each transaction asks one of them, so that each is a station of demand S / n (m servers of
-one queue are taken for m stations). On a host of c CPUs S is the CPU time D of a transaction over c if c is below
-one; above, it has ceil(c) CPUs, and D = S c / ceil(c). On hosts of another size c' D stays, and each node is one
-station of ceil(c') servers with a demand of D ceil(c') / c': one transaction uses one CPU at most. Shared services, as
-the database and the gateway, are stations with the CPU time that a transaction took there, on hosts of their size;
-this part of O is theirs. The machine below all hosts is a bound: throughput is at most what its CPUs allow.
+The measured throughput over users is fitted by the closed curve: a bottleneck with demand S, and time O elsewhere.
+With n servers in place of m, each transaction visits one of them, so each server is a station of demand S / n (m
+servers of one queue are treated as m stations). On a host of c CPUs, S = D / c if c is below 1, where D is the CPU time
+of a transaction; otherwise the host has ceil(c) CPUs, and S = D ceil(c) / c. On hosts of another size c', D stays the
+same, and each node is one station of ceil(c') servers with a demand of D ceil(c') / c', since one transaction uses at
+most one CPU. Shared services, such as the database and the gateway, are stations whose demand is the CPU time of a
+transaction there, on hosts of their own size; this demand is subtracted from O. The physical machine below all hosts is
+a bound: throughput is at most what its CPUs allow.
 
-A host with less than a CPU has a quota of one, which lets short work pass at full speed (`towtank.model.quota`). Its
-station is that of a slow server, S = D / c, in the curve and in the network; the time by which it answers sooner at
-the resulting utilization is subtracted from the time elsewhere, until throughput and utilization agree.
+A host with less than one CPU has a CPU quota, which lets short work pass at full speed (`towtank.model.quota`). Its
+station is that of a slow server, S = D / c, in the curve and in the network. The time by which the host answers sooner
+at the resulting utilization is subtracted from the time elsewhere, iterated until throughput and utilization agree.
 
-CPU times of the service's hosts that change with the load are fitted as measured. Since it is not known which of them
-holds for the predicted configuration, the bands are as wide as these times differ.
+CPU times of the service's hosts that change with the load are fitted as measured. Which of them holds for the predicted
+configuration is unknown, so the bands include their spread.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from towtank.results.folder import STUDY_MANIFEST, ResultsFolder, RunFolder, wri
 
 SCHEMA = "towtank/prediction/1"
 FILE = "prediction.json"
-# Replicates that a network is solved for; percentiles of 2.5 % rest on five of them.
+# Number of replicates for which the network is solved; percentiles of 2.5 % rest on five of them.
 _DRAWS = 200
 MOST_USERS = 20_000
 Json = dict[str, Any]
@@ -53,12 +54,12 @@ def predict_across(configuration: Configuration, asked: Json) -> Json:
     configuration : Configuration
         Measured configuration.
     asked : dict
-        `predict` of the study, as its manifest has it.
+        The key `predict` of the study, as stored in its manifest.
 
     Raises
     ------
     ModelError
-        If the points do not carry a curve, or something else than the servers was the bottleneck.
+        If the points do not support a curve, or the bottleneck was not the tier that grows.
     """
     work = _work(configuration, asked)
     used = replace(configuration.observations, busy=None, busy_error=None, others=None, work=work)
@@ -67,7 +68,7 @@ def predict_across(configuration: Configuration, asked: Json) -> Json:
     shared, total = _shared(configuration, asked)
     parameters = replicates(fit, _DRAWS)
     if work is not None:
-        # A transaction has another CPU time at each load; it is not known which of them will hold.
+        # The CPU time of a transaction varies with the load. Which value the prediction has is unknown, so it is drawn.
         unknown = np.random.default_rng(SEED + 4).standard_normal(_DRAWS)
         parameters[:, 0] *= np.exp(float(np.std(np.log(work), ddof=1)) * unknown)
     think = configuration.think_s
@@ -92,9 +93,9 @@ def predict_across(configuration: Configuration, asked: Json) -> Json:
 
 
 def _work(configuration: Configuration, asked: Json) -> Floats | None:
-    """Return the CPU time of a transaction on the service's hosts at each point, over that of all points; or None.
+    """Return the CPU time of a transaction on the service's hosts at each point, relative to its mean over all points.
 
-    In ascending order of the load, as the observations are.
+    None if a run lacks CPU use or throughput. In ascending order of the load, like the observations.
     """
     runs = {str(run["run"]): run for run in configuration.runs}
     cpus, rates = [], []
@@ -121,7 +122,7 @@ def _points(fit: Fit) -> list[Json]:
 def _solved(
     parameters: Floats, growth: Growth, shared: list[Shared], loads: Floats, think_s: float, *, drift: bool = True
 ) -> Floats:
-    """Return the throughput of each draw at each load; shape (n_draws, n_loads). [1/s]"""
+    """Return the throughput of each replicate at each load; shape (n_draws, n_loads). [1/s]"""
     most = int(np.ceil(loads.max()))
     if most > MOST_USERS:
         raise ModelError(f"a network is solved for up to {MOST_USERS} users, got {most} instead")
@@ -134,7 +135,7 @@ def _solved(
         own = sum(host.time_s(work) for host, work in zip(shared, each, strict=True))
         stations = [growth.station(float(demand))] * growth.servers_to
         stations += [host.station(work, host.cpus_then) for host, work in zip(shared, each, strict=True)]
-        # The time elsewhere contains the time at shared hosts.
+        # The fitted time elsewhere includes the time at shared hosts, which are stations of their own here.
         elsewhere = think_s + max(0.0, float(other) - own)
         found[number] = throughputs(loads, stations, elsewhere)
     return found
@@ -155,7 +156,7 @@ def _summary(best: float, values: Floats) -> Json:
 
 
 def _requests(configuration: Configuration) -> float:
-    """Return the requests of a transaction; 1 if they were not counted. [1]"""
+    """Return the mean number of requests of a transaction; 1 if requests were not counted. [1]"""
     rows = []
     for run in configuration.runs:
         rate_of_requests = run.get("request_throughput_per_s")
@@ -168,7 +169,7 @@ def _requests(configuration: Configuration) -> float:
 
 
 def _shared(configuration: Configuration, asked: Json) -> tuple[list[Shared], tuple[float, float] | None]:
-    """Return the hosts that are not multiplied, and CPU time and CPUs of the machine."""
+    """Return the hosts whose number stays the same, and the CPU time of a transaction and the CPUs of the machine."""
     runs = [run for run in configuration.runs if run.get("hosts")]
     names = list(dict.fromkeys(name for run in runs for name in run["hosts"]))
     then = asked.get("cpus_of_hosts") or {}
@@ -195,7 +196,7 @@ def _shared(configuration: Configuration, asked: Json) -> tuple[list[Shared], tu
 
 
 def _host(name: str, runs: list[Json], cpus_then: float | None, period_s: float) -> Shared | None:
-    """Return CPU time of a transaction on a host, over all runs: the ratio of the sums, with the spread of the runs."""
+    """Return the CPU time of a transaction on a host over all runs (ratio of the sums), with its standard error."""
     uses = [(run["hosts"][name], from_document(run["throughput_per_s"])) for run in runs if name in run["hosts"]]
     rows = [
         (used, rate.value, standard_error_of(used), use)
@@ -216,7 +217,7 @@ def _host(name: str, runs: list[Json], cpus_then: float | None, period_s: float)
 
 
 def _begun(path: Path, asked: Json) -> list[str]:
-    """Return the runs of the configuration to be predicted that were begun already."""
+    """Return the runs of the predicted configuration that had already begun."""
     return [run.run_id for run in ResultsFolder.open(path).runs() if _is_of(run, asked["to"])]
 
 
@@ -224,13 +225,13 @@ def _is_of(run: RunFolder, place: Json) -> bool:
     try:
         return bool(place.items() <= run.manifest.get("factors", {}).items())
     except (OSError, ValueError, StudyError):
-        return False  # a kill tore it, so it holds nothing that could be known
+        return False  # an interrupted write left an unreadable manifest, so the run holds no results
 
 
 def write_prediction(path: Path) -> Json | None:
-    """Make the prediction that the study of a results folder asks for, and write it there; None if it asks for none.
+    """Write the prediction that the study of a results folder asks for, and return it; None if it asks for none.
 
-    A prediction that is not possible is written with the reason.
+    If the prediction is impossible, the document states the reason.
     """
     manifest = ResultsFolder.open(path).manifest if (path / STUDY_MANIFEST).is_file() else {}
     study = manifest.get("study")

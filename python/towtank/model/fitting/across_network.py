@@ -1,4 +1,4 @@
-"""Network of a prediction across systems: stations of the bottleneck, and of the shared hosts."""
+"""Network of a prediction across systems: one station for each bottleneck server and each shared host."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from towtank.model.fitting.observations import Floats
 from towtank.model.fitting.quota_curve import QuotaCurve, others_use
 from towtank.model.quota import PERIOD_S, Quota
 
-# Rounds until throughput and the time saved by quotas agree, and the change of throughput that ends them. [ratio]
+# Highest number of iterations until throughput and the time saved by quotas agree, and the relative change of
+# throughput that ends them. [ratio]
 _ROUNDS, _AGREES = 12, 1e-4
-# A host that was busy all the time had queues that do not follow from its utilization.
+# The queue of a host that was always busy does not follow from its utilization, so utilization is capped here.
 _MOST_USED = 0.95
 Json = dict[str, Any]
 
@@ -32,10 +33,11 @@ class Station:
     demand_s : float
         Demand of a transaction. [s]
     servers : int
+        Number of servers. [1]
     job_s : float
-        Work of one visit of a transaction. [s]
+        Work of a transaction at one visit. [s]
     quota : Quota or None
-        Quota of a host with less than a CPU; else None.
+        CPU quota of a host with less than one CPU; otherwise None.
     """
 
     demand_s: float
@@ -45,9 +47,9 @@ class Station:
 
     @classmethod
     def of(cls, work_s: float, cpus: float, period_s: float, among: int = 1, requests: float = 1.0) -> Station:
-        """Make a station from the CPU time of a transaction, each of whose requests goes to one of several stations.
+        """Return the station for the CPU time of a transaction whose requests are spread over several stations.
 
-        Requests that follow one another and meet at one station are one job there, whose work comes at once.
+        Consecutive requests of a transaction that reach the same station count as one job with all their work at once.
         """
         servers = math.ceil(cpus)
         demand = work_s * servers / cpus
@@ -55,7 +57,7 @@ class Station:
         return cls(demand / among, servers, demand * together, Quota.of_linux(cpus, period_s) if cpus < 1 else None)
 
     def spared_s(self, rate: float) -> float:
-        """Return the time by which a transaction is faster than at a slow server, at a throughput. [s]"""
+        """Return the time the quota saves a transaction at this throughput, by passing short work at full speed. [s]"""
         if self.quota is None:
             return 0.0
         return self.demand_s / self.job_s * float(self.quota.spared(self.job_s, rate * self.demand_s))
@@ -63,7 +65,7 @@ class Station:
 
 @dataclass(frozen=True)
 class Shared:
-    """Host that all servers use.
+    """Host that all servers share.
 
     Attributes
     ----------
@@ -71,13 +73,13 @@ class Shared:
     demand_s : float
         CPU time of a transaction. [s]
     error_s : float
-        Its standard error. [s]
+        Standard error of `demand_s`. [s]
     cpus : float
-        CPUs that the host has. [1]
+        CPUs of the host when it was measured. [1]
     cpus_then : float
-        CPUs that it has in what is predicted. [1]
+        CPUs of the host in the predicted configuration. [1]
     utilization : float
-        The highest that was measured, in [0, 1].
+        Highest measured utilization, in [0, 1].
     period_s : float
         Period of its CPU quota. [s]
     """
@@ -95,25 +97,25 @@ class Shared:
         return {**asdict(self), "service_time_s": self.demand_s / self.cpus_then}
 
     def time_s(self, demand_s: float) -> float:
-        """Return the time of a transaction of this CPU time here, as measured, with its wait for a quota. [s]"""
+        """Return the time a transaction with this CPU time spent on the measured host, with waits for the quota. [s]"""
         station = self.station(demand_s, self.cpus)
         if station.quota is None:
             return station.demand_s
         return station.quota.residence(station.job_s, min(self.utilization, _MOST_USED))
 
     def station(self, demand_s: float, cpus: float) -> Station:
-        """Return its station for transactions of a CPU time, with a number of CPUs."""
+        """Return the station of this host for a CPU time of a transaction and a number of CPUs."""
         return Station.of(demand_s, cpus, self.period_s)
 
     def draws(self, count: int, stream: np.random.Generator) -> Floats:
-        """Draw CPU times of a transaction from their error; they may drift unless the host was measured busy. [s]"""
+        """Draw CPU times of a transaction from their error, plus a drift if the host was not measured busy. [s]"""
         relative = np.hypot(self.error_s / self.demand_s, DRIFT * (1 - min(self.utilization, 1.0)))
         return np.asarray(self.demand_s * np.exp(relative * stream.standard_normal(count)), dtype=float)
 
 
 @dataclass(frozen=True)
 class Growth:
-    """Servers and their CPUs, as measured and as predicted; no CPUs if their hosts have none of their own. [1]"""
+    """Servers and CPUs of each server's host, measured and predicted; CPUs None if the hosts set no CPU limit. [1]"""
 
     servers_from: int
     servers_to: int
@@ -124,7 +126,7 @@ class Growth:
 
     @classmethod
     def of(cls, asked: Json, requests: float) -> Growth:
-        """Make the growth that the manifest of a study asks for, for transactions of a number of requests."""
+        """Return the growth that a study manifest asks for, given the number of requests of a transaction."""
         cpus = (asked.get("cpus_from"), asked.get("cpus_to"))
         if None in cpus:
             cpus = (None, None)
@@ -134,7 +136,7 @@ class Growth:
 
     @property
     def fitted(self) -> int:
-        """Servers of the curve: whole CPUs of all hosts that were measured."""
+        """Servers of the fitted curve: whole CPUs of all measured hosts. [1]"""
         return self.servers_from * math.ceil(self.cpus_from or 1.0)
 
     def curve(self, think_s: float) -> ClosedCurve:
@@ -144,7 +146,7 @@ class Growth:
         return QuotaCurve(self.fitted, think_s, quota=Quota.of_linux(self.cpus_from, self.cpu_period_s))
 
     def station(self, demand_s: float) -> Station:
-        """Return a station of the prediction, from the demand that the curve has for one of its servers."""
+        """Return a station of the predicted configuration, from the fitted demand at one server of the curve."""
         if self.cpus_from is None or self.cpus_to is None:
             return Station(demand_s / self.servers_to, 1, demand_s, None)
         work = demand_s * self.cpus_from / math.ceil(self.cpus_from)
@@ -169,7 +171,7 @@ def throughputs(loads: Floats, stations: list[Station], elsewhere_s: float) -> F
 
 
 def _exact(loads: Floats, stations: list[Station], elsewhere_s: float) -> Floats:
-    """Return the throughput of the network of slow servers at each load, between whole numbers on the line. [1/s]"""
+    """Return the throughput of the network without quotas, interpolated between whole numbers of users. [1/s]"""
     most = math.ceil(loads.max())
     curve = network_throughput(
         most, [(station.demand_s, station.servers) for station in stations], max(elsewhere_s, 1e-9)

@@ -1,4 +1,4 @@
-"""Fits of a source: a CSV file, or the chosen configurations of a results folder."""
+"""Entry point of fits: fits a CSV file, or the chosen configurations of a results folder."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ def why_no_source(source: Path) -> str | None:
 
 
 def misplaced(source: Path, columns: Columns, configuration: str | None) -> list[tuple[str, str]]:
-    """Return the options that do not go with a source, each with the reason.
+    """Return the options that are not allowed with this kind of source, each with the reason.
 
     Parameters
     ----------
     source : Path
         CSV file or results folder.
     columns : Columns
-        Columns that were named; results have none, but may lack a think time.
+        Columns named by options; a results folder has none, but may need a think time.
     configuration : str or None
-        Part of the label of a configuration; a CSV file has none.
+        Part of a configuration's label; not allowed with a CSV file.
     """
     if not is_results(source):
         message = f"must be given with a results folder only, got {configuration!r}"
@@ -62,16 +62,16 @@ def fit_source(source: Path, columns: Columns, request: FitRequest, configuratio
     source : Path
         CSV file or results folder.
     columns : Columns
-        Columns of a CSV file; not used for results.
+        Columns of a CSV file; ignored for a results folder.
     request : FitRequest
         The curve and its settings.
     configuration : str or None
-        Part of the labels of the configurations of results; all by default.
+        Part of the labels of the configurations to fit; None for all of them.
 
     Raises
     ------
     StudyError
-        If a CSV file is wrong, or no configuration has such a label.
+        If the CSV file is invalid, or no configuration has such a label.
     MeasurementError
         If no run may be modelled.
     """
@@ -84,18 +84,18 @@ def fit_source(source: Path, columns: Columns, request: FitRequest, configuratio
 
 
 def no_such_configuration(configuration: str | None) -> StudyError:
-    """Return the error for a label that no configuration has."""
+    """Return the error for a label that matches no configuration."""
     message = f"must be part of the label of a configuration, got {configuration!r} instead"
     return StudyError.at(COMMAND_LINE, message, where="--configuration")
 
 
 def the_only(answers: Sequence[AnyAnswer]) -> AnyAnswer:
-    """Return the answer for the only configuration.
+    """Return the answer if there is exactly one.
 
     Raises
     ------
     StudyError
-        If there are several, or none.
+        If there are none, or several.
     """
     if len(answers) != 1:
         labels = "; ".join(str(each.document["label"]) for each in answers) or "none"

@@ -1,9 +1,9 @@
-"""Audit before any model: users, throughput and times must agree, or one of the counters is wrong.
+"""Audit before any model: measured users, throughput and times must agree, or a counter is wrong.
 
     N = X (R + Z),        U = X D for every tier
 
-hold for any system whatever its distributions [1]_. What contradicts them is not modelled; the message names the
-counter that explains the contradiction best.
+hold for any system, whatever its distributions [1]_. Measurements that contradict the laws are not modelled; the
+message names the counter whose error explains the contradiction best.
 
 References
 ----------
@@ -23,31 +23,31 @@ from towtank.estimates import few_digits
 from towtank.model.fitting.observations import Floats, Observations
 
 LIMIT = 0.05
-"""Largest relative residual of Little's law, as for single runs. [ratio]"""
+"""Largest relative residual of Little's law; single runs have the same limit. [ratio]"""
 UNKNOWN = "users, throughput, response time or think time"
-# Peers agree on a counter when they are within this of their median.
+# Runs agree on a counter if they are within this of their median. [ratio]
 _AGREE = 0.10
-# Demands of one tier that differ by more than this between levels, and by this many of their own standard
-# deviations, are not one demand that varies but a counter that is wrong.
+# If the demand of a tier at one level differs from the others by more than this ratio, and by more than this many of
+# their standard deviations, a counter is wrong: demands do not vary by so much.
 _DEMAND_OFF, _DEMAND_DEVIATIONS = 0.25, 8.0
-# An idle server works a little for itself: less than this share of what the busiest tier uses is no wrong counter, and
-# moves no model. [ratio]
+# An idle server has some background work. Less than this share of the CPU use of the busiest tier is not reported as a
+# wrong counter, and does not affect the model. [ratio]
 _BACKGROUND = 0.02
 
 
 @dataclass(frozen=True)
 class Quantities:
-    """Quantities of one run that the laws relate.
+    """Measured quantities of one run that enter the laws.
 
     Attributes
     ----------
     name : str
     users_asked : float or None
-        Users of the plan. [1]
+        Users in the plan. [1]
     users, throughput, response_s, think_s : float
         Measured values. [1], [1/s], [s], [s]
     limit : float
-        Largest residual that the edges of the window explain. [ratio]
+        Largest residual that requests across the window's edges can cause. [ratio]
     cpus : dict of str to float
         CPUs used by each tier. [1]
     drifting : dict of str to tuple
@@ -66,13 +66,13 @@ class Quantities:
 
     @property
     def factor(self) -> float:
-        """N over X (R + Z); 1 if the law holds. [ratio]"""
+        """N / (X (R + Z)); 1 if Little's law holds. [ratio]"""
         return self.users / (self.throughput * (self.response_s + self.think_s))
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One law at one run.
+    """Result of checking one law on one run.
 
     Attributes
     ----------
@@ -103,7 +103,7 @@ class Finding:
 
 
 def audit(runs: Sequence[Quantities]) -> list[Finding]:
-    """Check both laws on every run of one configuration."""
+    """Check both laws on every run of a configuration."""
     findings = []
     for run in runs:
         peers = [other for other in runs if other is not run]
@@ -114,7 +114,7 @@ def audit(runs: Sequence[Quantities]) -> list[Finding]:
 
 
 def audit_points(points: Observations) -> list[Finding]:
-    """Check Little's law on points with response times; the load is taken as users."""
+    """Check Little's law on points with response times; the load is taken as the number of users."""
     if points.response is None:
         return []
     rows = zip(points.names, points.load, points.throughput, points.response, points.think_s(), strict=True)
@@ -142,7 +142,7 @@ def _little(run: Quantities, peers: list[Quantities]) -> Finding:
 
 
 def _suspect(run: Quantities, peers: list[Quantities]) -> tuple[str, str]:
-    """Return the counter that explains a residual best, and the reason."""
+    """Return the counter whose error explains a residual of Little's law best, and the reason."""
     if run.users_asked and abs(run.users / run.users_asked - 1) > run.limit:
         return "users", f"{run.users_asked:g} were asked for and {few_digits(run.users, 4)} counted"
     good = [peer for peer in peers if abs(1 / peer.factor - 1) <= peer.limit]
@@ -162,7 +162,7 @@ def _suspect(run: Quantities, peers: list[Quantities]) -> tuple[str, str]:
 
 
 def _demand_says_throughput(run: Quantities, good: list[Quantities]) -> bool:
-    """Return True if an error of the throughput would explain the CPU time per transaction.
+    """Return True if a wrong throughput also explains a deviating CPU time per transaction.
 
     Both must deviate from the other runs by the same factor, since the demand is CPU time over throughput.
     """
@@ -175,7 +175,7 @@ def _demand_says_throughput(run: Quantities, good: list[Quantities]) -> bool:
 
 
 def _common(run: Quantities, peers: list[Quantities]) -> tuple[str, str]:
-    """Return the single error that, present in all runs, makes the law hold in all, if every run contradicts it."""
+    """Return the error that all runs may have in common, and the reason, when every run contradicts the law."""
     runs = [run, *peers]
     if len(runs) < 2:
         return UNKNOWN, "one run alone does not show which"
@@ -202,7 +202,7 @@ def _drift(run: Quantities, tier: str, residual: float, limit: float) -> Finding
 
 
 def _demands(run: Quantities, peers: list[Quantities]) -> list[Finding]:
-    """Return the tiers whose CPU time per transaction stands apart from that of all other runs."""
+    """Return a finding for each tier whose CPU time per transaction deviates from that of all other runs."""
     found = []
     for tier, used in run.cpus.items():
         others = [peer.cpus[tier] / peer.throughput for peer in peers if peer.cpus.get(tier)]
@@ -223,6 +223,6 @@ def _demands(run: Quantities, peers: list[Quantities]) -> list[Finding]:
 
 
 def _at_an_end(run: Quantities, peers: list[Quantities], tier: str) -> bool:
-    """Return True if the run has the lowest or highest load, where background or contention may change a demand."""
+    """Return True at the lowest or highest load, where background work or contention may change a demand."""
     rates = [peer.throughput for peer in peers if peer.cpus.get(tier)]
     return not min(rates) < run.throughput < max(rates)

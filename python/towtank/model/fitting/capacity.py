@@ -1,6 +1,6 @@
-"""Capacity document of a report: curve with bands, held-out levels, utilizations, demands, and their basis.
+"""Capacity document of a report: curve with bands, levels left out of the fit, utilizations, demands, their source.
 
-One document, made once from a results folder; the same results give the same document.
+The document is made once from a results folder; the same results give the same document.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from towtank.model.fitting.selection import Candidate
 
 SCHEMA = "towtank/capacity-model/1"
 LEAST_LEVELS = 3
-"""With fewer load levels any curve goes through the points. [1]"""
+"""Fewest load levels for a curve. With fewer, any curve passes through the points. [1]"""
 _GRID = 40
-# Every load costs a solution for each replicate.
+# Fewer points than `_GRID`, since the network is solved for every replicate at each load.
 _NETWORK_GRID = 12
 _BEYOND = 1.25
-# Half the width of a 95 % interval in standard errors, for many points.
+# Half the width of a 95 % interval in standard errors, for large samples.
 _NORMAL = 1.96
 Json = dict[str, Any]
 
@@ -54,7 +54,7 @@ def capacity_document(path: Path) -> Json:
         return {"schema": SCHEMA, "refused": _in_a_line(error, path), "configurations": []}
     found = [_contained(answer, classes.get(str(answer.document["key"]), {})) for answer in answers]
     modelled = [configuration for configuration in found if configuration["refused"] is None]
-    # A study of a single level is no failure of any configuration.
+    # A study of a single level is not reported as a failure of each configuration.
     refused = (
         None
         if modelled
@@ -65,14 +65,14 @@ def capacity_document(path: Path) -> Json:
 
 
 def _in_a_line(error: Exception, path: Path) -> str:
-    """Give the fault and its first reason, without the path of the results."""
+    """Return the error's message and its first detail in one line, without the path of the results."""
     message = str(error).removeprefix(f"{path}: ")
     lines = [line.strip() for line in message.split("\n") if line.strip() and not line.startswith("hint")]
     return " ".join(lines[:2]).removesuffix(":")
 
 
 def _contained(answer: Answer, classes: Json) -> Json:
-    """Return the document of a configuration; refused if it could not be made."""
+    """Return the document of a configuration; if an error occurs, `refused` states it."""
     made = attempt(f"capacity model of {answer.document['label']}", _configuration, answer, classes)
     return {**answer.document, "classes": classes, "refused": made.sentence} if isinstance(made, Failed) else made
 
@@ -96,7 +96,7 @@ def _configuration(answer: Answer, classes: Json) -> Json:
 
 
 def _network(answer: Answer, document: Json, loads: list[float]) -> Json | None:
-    """Return the network of all resources beside the curve; its utilizations replace those of the curve."""
+    """Return the network fitted beside the curve. Its utilizations replace those of the curve in `document`."""
     if answer.configuration is None or not answer.configuration.folders:
         return None
     found = network_answer(answer.configuration)
@@ -119,13 +119,13 @@ def _network(answer: Answer, document: Json, loads: list[float]) -> Json | None:
 
 
 def _measured_use(document: Json, resource: Json) -> list[Json]:
-    """Return the utilizations of a resource at the levels, each with its load."""
+    """Return the measured utilization of a resource at each level, with the level's load."""
     by_rate = {float(point["throughput"]): float(point["load"]) for point in document["points"]}
     return [{**row, "load": by_rate[row["throughput"]]} for row in resource["by_level"] if row["throughput"] in by_rate]
 
 
 def grid(candidate: Candidate, think_s: float) -> list[Json]:
-    """Return the predictions of a curve at even loads, up to a little beyond the measured range, for a drawing."""
+    """Return the predictions of a curve at evenly spaced loads, slightly beyond the measured range, for a figure."""
     return [row for row in predict(candidate, _loads(candidate), think_s) if "throughput" in row]
 
 
@@ -138,7 +138,7 @@ def _loads(candidate: Candidate) -> list[float]:
 
 
 def _utilization(candidate: Candidate, document: Json, loads: list[float]) -> Json:
-    """Return the utilization of every resource: as measured, and along the curve."""
+    """Return the utilization of every resource, measured and predicted along the curve."""
     at = np.array(loads)
     drawn = drifted(candidate.fit, candidate.replicates, at)
     found: Json = {}
@@ -165,7 +165,7 @@ def _utilization(candidate: Candidate, document: Json, loads: list[float]) -> Js
 
 
 def _of_bottleneck(candidate: Candidate, drawn: Drifted) -> Floats | None:
-    """Return the busy servers of the bottleneck by the curve's own demand."""
+    """Return the busy servers of the bottleneck, from the demand fitted by the curve."""
     curve = candidate.fit.curve
     if not isinstance(curve, ClosedCurve) or not candidate.fit.problem.uses_busy:
         return None
@@ -173,7 +173,7 @@ def _of_bottleneck(candidate: Candidate, drawn: Drifted) -> Floats | None:
 
 
 def _of_line(resource: Json, curves: Floats) -> Floats | None:
-    """Return busy servers by the line through the levels, which turns about its middle by the error of its slope."""
+    """Return the busy servers of a resource from the line through its levels, tilted by the error of its slope."""
     demand, levels = resource["demand_s"], resource["by_level"]
     if demand["value"] is None:
         return None
@@ -185,7 +185,7 @@ def _of_line(resource: Json, curves: Floats) -> Floats | None:
 
 
 def _bottleneck(candidate: Candidate, document: Json) -> str | None:
-    """Describe the bottleneck, the most load that it carries, and the next bottleneck."""
+    """Describe the bottleneck, its highest throughput, and the next bottleneck."""
     name = document["bottleneck"]
     resource = document["demands"].get(name)
     if resource is None:
@@ -197,7 +197,7 @@ def _bottleneck(candidate: Candidate, document: Json) -> str | None:
         pair = document["confidence_interval"].get("limit_throughput") or (None, None)
         carried = f"{limit:.4g}" if None in pair else number_estimate(limit, *pair)
         words.append(f"the limit of the curve is {carried} transactions/s")
-    # Parts of a tier share its servers, and are no limit of their own.
+    # Parts of a tier share its servers, so they have no limit of their own.
     others = [
         ((other["servers"] - max(0.0, other["background"]["value"] or 0.0)) / other["demand_s"]["value"], key)
         for key, other in document["demands"].items()

@@ -1,14 +1,14 @@
-"""The saturating curve of a closed system: one station of m servers behind a delay, users that think.
+"""Throughput curve of a closed system: one station of m servers, a delay, and users who think.
 
-A transaction needs S at the bottleneck, which has m servers, and spends O elsewhere without waiting; then its user
+A transaction has demand S at the bottleneck, which has m servers, and spends O elsewhere without waiting; then its user
 thinks for Z. The exact solution for N users is that of the machine repairman: with j transactions at the
 bottleneck,
 
     p(j) ~ (Z + O)^(N-j) / (N-j)!  *  S^j / prod_{i<=j} min(i, m),      X(N) = sum_j p(j) min(j, m) / S.
 
-All terms are positive, so no digits are lost however many users and servers there are. In units of S the
-throughput depends on the single ratio (Z + O) / S: a spline over its logarithm, made once for each N, makes a
-thousand fits of a bootstrap as cheap as one.
+All terms are positive, so no digits cancel, however many users and servers there are. In units of S, the throughput
+depends only on the ratio (Z + O) / S. A spline over the logarithm of the ratio, computed once for each N, makes a
+thousand bootstrap fits as cheap as one.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from towtank.errors import ModelError
 from towtank.model.fitting.least_squares import Bounds
 from towtank.model.fitting.observations import Conditions, Floats, Observations
 
-# Background work of more than this share of the servers is the load, and no background. [ratio]
+# Upper bound of background work as a share of the servers; a larger share would be load, not background. [ratio]
 _MOST_BACKGROUND = 0.9
-# Background and other programs together leave this share of the servers at least; a fit at this bound is no fit.
+# Share of the servers that background and other programs leave at least; a fit at this bound is not valid. [ratio]
 _LEAST_LEFT = 0.01
 _LOWEST_RATIO, _HIGHEST_RATIO = 1e-7, 1e7
-# Knots of a spline over the logarithm of the ratio; with these it is right to about 1e-7.
+# Knots of the spline over the logarithm of the ratio; its relative error is about 1e-7.
 _KNOTS = 160
-# Half the width of the probabilities that are summed, in roots of the number of users.
+# Half the width of the range of summed probabilities, in square roots of the number of users.
 _WINDOW = 10.0
 _MOST_CELLS = 4_000_000
 MOST_USERS = 200_000
-"""Above this a table of the exact solution takes seconds, and the asymptotes give the same. [1]"""
+"""Above this number, the exact solution takes seconds and the asymptotes give the same result. [1]"""
 
 
 def scaled_throughput(users: int, servers: int, ratios: Floats) -> Floats:
@@ -76,10 +76,10 @@ def scaled_throughput(users: int, servers: int, ratios: Floats) -> Floats:
 
 
 def _likely(users: int, servers: int, ratios: Floats, width: int) -> npt.NDArray[np.int64]:
-    """Return the numbers at the bottleneck with a probability that counts, about the likeliest one.
+    """Return the numbers of transactions at the bottleneck that have a relevant probability, around the likeliest.
 
-    The probabilities are those of a binomial below saturation and of a Poisson number of thinking users above it:
-    their standard deviation is at most the root of the number of users.
+    The number is binomial below saturation; above it, the number of thinking users is Poisson. Both standard deviations
+    are at most the square root of the number of users.
     """
     if width > users:
         return np.broadcast_to(np.arange(users + 1), (len(ratios), users + 1))
@@ -96,7 +96,7 @@ class ThroughputTable:
         low, high = math.log(_LOWEST_RATIO), math.log(_HIGHEST_RATIO)
         bend = math.log(max(users / servers - 1, 1.0))
         narrow = 1 / math.sqrt(users)
-        # Knots graded by a hyperbolic sine: close at the bend, far apart on the straight parts of the curve.
+        # The knots follow a hyperbolic sine: dense at the bend, sparse on the straight parts of the curve.
         first, last = math.asinh((low - bend) / narrow), math.asinh((high - bend) / narrow)
         self.knots = bend + narrow * np.sinh(np.linspace(first, last, _KNOTS))
         values = scaled_throughput(users, servers, np.exp(self.knots))
@@ -122,12 +122,12 @@ class ClosedCurve:
     servers : int
         m at the bottleneck. [1]
     think_s : float
-        Z for loads that were not measured. [s]
+        Think time Z at loads that were not measured. [s]
     with_busy : bool, default False
-        Whether the use of the bottleneck was measured too, U = b + S X; then the background b is a third parameter.
-        It takes its share of the servers, which serve transactions m / (m - b) times more slowly for it.
+        True if the utilization of the bottleneck was measured too, U = b + S X. The background b is then a third
+        parameter. It takes its share of the servers, which slows down transactions by m / (m - b).
     others : float, default 0
-        Servers that other programs keep busy at loads that were not measured; they take their share likewise. [1]
+        Servers that other programs keep busy at loads that were not measured; they slow down transactions likewise. [1]
     """
 
     servers: int
@@ -140,24 +140,24 @@ class ClosedCurve:
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """S and O, and b if the use of the bottleneck was measured."""
+        """Names of the parameters: S and O, and b if the utilization of the bottleneck was measured."""
         return ("bottleneck_demand_s", "other_s", *(("background",) if self.with_busy else ()))
 
     @property
     def bounds(self) -> Bounds:
-        """Times are not negative; background work leaves some of the servers."""
+        """Bounds of the parameters: times are not negative; background work leaves some of the servers."""
         upper = [np.inf, np.inf, *([_MOST_BACKGROUND * self.servers] if self.with_busy else [])]
         return Bounds(np.zeros(len(upper)), np.array(upper))
 
     def held_up(self, parameters: Floats, others: float | None = None) -> Floats:
-        """Return the demand at the bottleneck beside other work, S m / (m - b - others); shape (n_problems,). [s]"""
+        """Return the demand at the bottleneck slowed by other work, S m / (m - b - others); shape (n_problems,). [s]"""
         demand = np.maximum(parameters[:, 0], 1e-300)
         background = parameters[:, 2] if self.with_busy else np.zeros(len(parameters))
         left = self.servers - background - (self.others if others is None else others)
         return np.asarray(demand * self.servers / np.maximum(left, _LEAST_LEFT * self.servers), dtype=float)
 
     def busy(self, parameters: Floats, rate: Floats, conditions: Conditions | None = None) -> Floats:
-        """Return servers that the tiers keep busy at throughputs of shape (n_problems, n_loads), U = b + S X. [1]"""
+        """Return the busy servers at throughputs of shape (n_problems, n_loads), U = b + S X. [1]"""
         work = 1.0 if conditions is None else conditions.work
         return np.asarray(parameters[:, 2, None] + parameters[:, 0, None] * work * rate, dtype=float)
 
@@ -170,9 +170,9 @@ class ClosedCurve:
         return Conditions(np.full(count, self.think_s), np.ones(count), np.full(count, self.others))
 
     def throughput_in(self, parameters: Floats, load: Floats, conditions: Conditions) -> Floats:
-        """Return the throughput at each number of users with conditions of its own. [1/s]
+        """Return the throughput at each number of users, each under its own conditions. [1/s]
 
-        A number of users that is not whole, as a mean over a window may be, lies on the line between its neighbours.
+        A fractional number of users, such as a mean over a window, is interpolated between its whole neighbours.
         """
         columns = []
         rows = zip(load, conditions.think_s, conditions.work, conditions.others, strict=True)
@@ -194,7 +194,7 @@ class ClosedCurve:
         return np.asarray(self.table(users)((think_s + parameters[:, 1]) / demand) / demand, dtype=float)
 
     def table(self, users: int) -> ThroughputTable:
-        """Return the exact solution for a number of users, made once."""
+        """Return the exact solution for a number of users; computed once and kept."""
         if users > MOST_USERS:
             raise ModelError(f"closed curve: users must be at most {MOST_USERS}, got {users} instead")
         if users not in self._tables:
@@ -207,7 +207,7 @@ class ClosedCurve:
         return np.asarray(load / self.throughput_in(parameters, load, conditions) - think_s, dtype=float)
 
     def starts(self, points: Observations) -> Floats:
-        """Return starting points: the demand about m / X at the top; elsewhere from 0 to the cycle at the bottom."""
+        """Return starting points of the fit: S around m / X at the highest load, O up to the cycle at the lowest."""
         most = self.servers / float(points.throughput.max())
         cycle = float(np.max(points.load / points.throughput - points.think_s()))
         lowest = float(points.load[0] / points.throughput[0] - points.think_s()[0])

@@ -23,13 +23,13 @@ from towtank.model.stations import stations_of
 
 Json = dict[str, Any]
 MAIN = "p95"
-"""The percentile by which the order of service is chosen, and whose ratio every model file has."""
+"""Percentile that decides the order of service; every model file has its ratio."""
 SHARES = {"p50": 0.5, "p90": 0.9, MAIN: 0.95, "p99": 0.99, "p99.9": 0.999}
-"""Percentiles that are compared; a tail may be far longer than the 95th percentile shows. [ratio]"""
+"""Percentiles that are compared; higher ones can deviate far more than the 95th. [ratio]"""
 Ratios = list[tuple[float, float, float, float]]
-"""By level: load [1], measured over computed percentile, and the same with the ends of its interval. [ratio]"""
+"""For each level: load [1], ratio of the measured to the computed percentile, and the ends of its interval. [ratio]"""
 SHARING, IN_TURN = "ps", "fcfs"
-"""Orders of service with the same mean; the first is assumed if no percentiles were measured."""
+"""Orders of service with the same mean. `ps` is assumed if no percentiles were measured."""
 
 
 @dataclass(frozen=True)
@@ -39,14 +39,14 @@ class Tails:
     Attributes
     ----------
     discipline : str
-        The order of service whose 95th percentiles are nearer to the measured ones.
+        Order of service whose 95th percentiles are closer to the measured ones.
     ratio, low, high : float
         Measured over computed 95th percentile: geometric mean over the levels, and the smallest and the largest value
         within the measured intervals of any level. [ratio]
     by_level : tuple of (float, float)
         Load [1] and ratio [ratio] of each level.
     others : mapping of str to tuple of float
-        The three ratios of each other percentile that was measured, by its name. [ratio]
+        The three ratios for every other measured percentile, by name. [ratio]
     """
 
     discipline: str
@@ -58,11 +58,11 @@ class Tails:
 
     @property
     def distance(self) -> float:
-        """Mean distance of the ratios from 1, as a logarithm."""
+        """Mean absolute logarithm of the ratios; 0 if all are 1."""
         return float(np.mean([abs(np.log(ratio)) for _, ratio in self.by_level]))
 
     def document(self) -> Json:
-        """Return the entry beside the name of the model file."""
+        """Return the document for the fit's output."""
         by_level = [{"load": load, "ratio": ratio} for load, ratio in self.by_level]
         ends = {"ratio": self.ratio, "low": self.low, "high": self.high}
         others = {name: list(ratios) for name, ratios in self.others.items()}
@@ -77,14 +77,14 @@ def curve_tails(points: Sequence[Mapping[str, Any]], text: Callable[[str], str],
     points : sequence of mapping
         The measured levels, with `load` and `response_time_s`.
     text : callable
-        Renders the model file with an order of service.
+        Function that renders the model file for an order of service.
     name : str
         Class of the model.
 
     Returns
     -------
     Tails or None
-        The comparison for the nearer order of service; None without measured percentiles.
+        Comparison for the order of service that fits better; None without measured percentiles.
     """
     measured = {
         metric: {
@@ -102,7 +102,7 @@ def curve_tails(points: Sequence[Mapping[str, Any]], text: Callable[[str], str],
 
 
 def over_levels(rows: Ratios) -> tuple[float, float, float]:
-    """Return geometric mean of the ratios of the levels, and the least and largest that the intervals allow. [ratio]"""
+    """Return the geometric mean of the levels' ratios, and the lowest and highest end of their intervals. [ratio]"""
     table = np.array(rows)
     return float(np.exp(np.log(table[:, 1]).mean())), float(table[:, 2].min()), float(table[:, 3].max())
 

@@ -2,8 +2,8 @@
 
     X(N) = λ N / (1 + σ (N - 1) + κ N (N - 1))
 
-Linear has σ = κ = 0, Amdahl κ = 0. λ is the throughput at load 1, σ the share of the work that is done one at a
-time (contention), κ the cost of keeping each pair consistent (coherence) [1]_.
+Linear has σ = κ = 0, Amdahl κ = 0. λ is the throughput at load 1, σ the serial share of the work (contention), κ the
+cost of keeping each pair of processors consistent (coherence) [1]_.
 
 References
 ----------
@@ -24,8 +24,9 @@ from towtank.model.fitting.least_squares import Bounds
 from towtank.model.fitting.observations import Floats, Observations
 
 FARTHEST = 2.0
-"""Largest load that a law of scalability may predict, over the highest load measured. Six points of the raytracer
-measurements, up to 20 processors, predict a peak of 203 at 24; the machine reached 310 at 64. [ratio]"""
+"""Largest load that a law of scalability may predict, relative to the highest measured load. Fitted to six points of
+the raytracer measurements up to 20 processors, the law predicts a peak of 203 at 24; the machine reached 310 at 64.
+[ratio]"""
 
 
 class Curve(Protocol):
@@ -50,10 +51,10 @@ class Curve(Protocol):
         """Return starting points of shape (n_starts, n_parameters)."""
 
     def derived(self, parameters: Floats) -> dict[str, Floats]:
-        """Return the quantities that follow from the parameters, by name, of shape (n_problems,); NaN if undefined."""
+        """Return quantities derived from the parameters, by name, of shape (n_problems,); NaN if undefined."""
 
 
-# Names of the parameters as documents have them: the letters of the literature.
+# Names of the parameters in documents: the letters used in the literature.
 USL_PARAMETERS = ("lambda", "sigma", "kappa")
 
 
@@ -68,7 +69,7 @@ class ScalabilityLaw:
     parameters : tuple of str
         Free parameters; the others are zero.
     bounded : bool
-        Whether σ and κ are held to [0, 1]; without it superlinear data show as negative values.
+        True if σ and κ are restricted to [0, 1]. Without it, superlinear data give negative values.
     """
 
     name: str
@@ -77,7 +78,7 @@ class ScalabilityLaw:
 
     @property
     def bounds(self) -> Bounds:
-        """λ >= 0; σ and κ are shares of work, in [0, 1]."""
+        """Bounds of the parameters: λ >= 0; σ and κ are shares of work, in [0, 1]."""
         count = len(self.parameters)
         lower, upper = np.full(count, -np.inf), np.full(count, np.inf)
         lower[0] = 0.0
@@ -93,7 +94,7 @@ class ScalabilityLaw:
         return np.asarray(scale * load / (1 + sigma * (load - 1) + kappa * load * (load - 1)), dtype=float)
 
     def starts(self, points: Observations) -> Floats:
-        """Return starting points: λ about the best throughput per load; σ, κ from 0 to a bend below the data."""
+        """Return starting points: λ around the highest throughput per load; σ and κ from 0 to a bend below the data."""
         top = max(2.0, float(points.load.max()))
         scale = float(np.max(points.throughput / points.load))
         scales = [scale, 1.3 * scale]
@@ -103,7 +104,7 @@ class ScalabilityLaw:
         return np.array(list(grid), dtype=float)
 
     def derived(self, parameters: Floats) -> dict[str, Floats]:
-        """Return load and height of the peak; of a curve without a peak, the height that it approaches."""
+        """Return load and throughput of the peak, and the throughput that a curve without a peak approaches."""
         count = len(parameters)
         none = np.full(count, np.nan)
         sigma = parameters[:, 1] if parameters.shape[1] > 1 else np.zeros(count)
@@ -129,7 +130,7 @@ WIDER: Mapping[str, ScalabilityLaw] = {
     "amdahl": USL,
     "usl": ScalabilityLaw("usl without bounds", USL_PARAMETERS, bounded=False),
 }
-"""The next larger family that holds each one as a special case."""
+"""The next larger family of each law, which contains the law as a special case."""
 
 
 @dataclass(frozen=True)
@@ -145,12 +146,12 @@ class Inverse:
     parameters: dict[str, float] = field(default_factory=dict)
 
     def load_at_response(self, response_s: float) -> float:
-        """Load at which N / X(N) equals a response time.
+        """Return the load at which N / X(N) equals a response time.
 
         Notes
         -----
         N(R) = [κ - σ + sqrt(σ^2 + κ^2 + 2 κ (2 λ R + σ - 2))] / (2 κ), from κ N^2 + (σ - κ) N + 1 - σ - λ R = 0;
-        for κ = 0 it is (λ R + σ - 1) / σ. The law has no think time: N counts what is in the system.
+        for κ = 0 it is (λ R + σ - 1) / σ. The law has no think time: N counts the requests in the system.
         """
         scale, sigma, kappa = (self.parameters[name] for name in USL_PARAMETERS)
         if kappa == 0:

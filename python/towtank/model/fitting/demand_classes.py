@@ -1,4 +1,4 @@
-"""Demands of transaction classes: all estimators, their spread, and whether the data can distinguish the classes."""
+"""Service demands of transaction classes: all estimators, their spread, and their identifiability."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ from towtank.model.fitting.observations import Floats
 from towtank.model.fitting.replicates import SEED
 
 CONDITION_LIMIT, INFLATION_LIMIT = 30.0, 10.0
-"""Above either the data do not determine the demands of single classes (Belsley, Kuh and Welsch; Marquardt)."""
+"""Above either limit the data do not determine the demands of single classes (Belsley, Kuh and Welsch; Marquardt)."""
 JUDGING = ("non-negative least squares", "ordinary least squares", "robust (Huber)", "total least squares")
-"""Estimators that must agree. The others assume more (no background; a discipline) and may differ although the demand
-is well known; they are shown."""
+"""Estimators that must agree. The others make further assumptions (no background; a discipline), so they may differ
+even if the demand is well determined; they are reported only."""
 SPREAD_LIMIT = 1.5
-"""Estimators that differ by more than this factor on a class do not know its demand. [ratio]"""
+"""If estimators of a class differ by more than this factor, its demand is not identified. [ratio]"""
 REPLICATES = 200
-"""Percentiles of 2.5 % rest on five of them: enough for the order of an interval, cheap for seven estimators. [1]"""
+"""Number of bootstrap replicates. Percentiles of 2.5 % rest on five of them: precise enough for the size of an
+interval, cheap for seven estimators. [1]"""
 
 
 def demands_of_classes(series: Series, names: list[str]) -> dict[str, Any]:
@@ -43,7 +44,7 @@ def demands_of_classes(series: Series, names: list[str]) -> dict[str, Any]:
     Returns
     -------
     dict
-        `estimates` by estimator, `classes` with the value to use, its spread and whether it is identified, and the
+        `estimates` by estimator; `classes` with the demand to use, its spread and whether it is identified; and the
         diagnosis `condition_number`, `variance_inflation`, `identified`, `sentence`.
     """
     length = max(1, round(len(series.busy) ** (1 / 3)))

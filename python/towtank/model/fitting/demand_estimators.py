@@ -1,11 +1,11 @@
-"""Service demands of transaction classes from busy time and throughputs of many intervals: several estimators.
+"""Service demands of transaction classes, estimated from busy time and throughputs of many intervals.
 
-All solve, in one sense or another,
+All estimators solve, each in its own sense,
 
     U = b + sum_c X_c D_c
 
-with the background b that no transaction explains [1]_. They differ in their assumptions: if they agree the demand is
-known; if they do not, the data hardly determine it, however narrow a single interval is.
+with the background b, busy time that no transaction explains [1]_. They differ in their assumptions. If they agree, the
+demand is known; if not, the data hardly determine it, even if the interval of a single estimator is narrow.
 
 References
 ----------
@@ -28,20 +28,20 @@ from towtank.model.fitting.observations import Floats
 
 @dataclass(frozen=True)
 class Series:
-    """Intervals of equal length, of one resource.
+    """Measurements of one resource in intervals of equal length.
 
     Attributes
     ----------
     busy : ndarray of shape (n_intervals,)
-        Servers that are busy, U. [1]
+        Mean number of busy servers, U. [1]
     rates : ndarray of shape (n_intervals, n_classes)
         Throughput of each class, X_c. [1/s]
     responses : ndarray of shape (n_intervals, n_classes) or None
-        Mean response time of each class; NaN if none ended. [s]
+        Mean response time of each class; NaN if no transaction of it ended. [s]
     servers : int
         Servers of the resource. [1]
     stretches : ndarray of shape (n_intervals,)
-        Number of the run of each interval; no block spans two runs.
+        Number of the run that contains each interval; no bootstrap block spans two runs.
     """
 
     busy: Floats
@@ -51,7 +51,7 @@ class Series:
     stretches: Floats
 
     def drawn(self, rows: npt.NDArray[np.int64]) -> Series:
-        """Return some of the intervals, in any number."""
+        """Return the intervals at the given rows, which may repeat."""
         responses = None if self.responses is None else self.responses[rows]
         return Series(self.busy[rows], self.rates[rows], responses, self.servers, self.stretches[rows])
 
@@ -65,12 +65,12 @@ def _design(series: Series) -> Floats:
 
 
 def ordinary(series: Series) -> Floats:
-    """Estimate by ordinary least squares with a background; negative demands are a sign of collinearity."""
+    """Estimate by ordinary least squares with a background. Negative demands indicate collinearity."""
     return np.asarray(np.linalg.lstsq(_design(series), series.busy, rcond=None)[0], dtype=float)
 
 
 def non_negative(series: Series) -> Floats:
-    """Estimate by least squares with background and demands not below zero [1]_.
+    """Estimate by least squares with non-negative background and demands [1]_.
 
     References
     ----------
@@ -81,24 +81,24 @@ def non_negative(series: Series) -> Floats:
 
 
 def non_negative_without_background(series: Series) -> Floats:
-    """Estimate likewise through the origin: all busy time belongs to transactions."""
+    """Estimate by non-negative least squares without background: all busy time belongs to transactions."""
     return np.concatenate([[0.0], scipy.optimize.nnls(series.rates, series.busy)[0]])
 
 
 def robust(series: Series) -> Floats:
-    """Fit by Huber's estimator, which gives less weight to single intervals with foreign work."""
+    """Estimate by Huber's estimator, which gives less weight to intervals that contain other work."""
     return huber(_design(series), series.busy, ordinary(series))
 
 
 def total(series: Series) -> Floats | None:
-    """Estimate by total least squares of the standardised columns: counts are as uncertain as busy times.
+    """Estimate by total least squares of the standardised columns, which allows for errors in counts as in busy times.
 
     Notes
     -----
-    Work is done before the transaction is counted, so counts of short intervals have errors too, which draw the
-    demands of ordinary least squares towards zero. The hyperplane nearest to the points, by the singular value
-    decomposition [1]_. Takes all columns to be equally uncertain in their own standard deviations, and is unstable
-    if the classes are collinear.
+    Work is done before the transaction is counted, so counts in short intervals have errors too. In ordinary least
+    squares these errors pull the demands towards zero. Total least squares finds the hyperplane nearest to the points
+    by the singular value decomposition [1]_. It assumes that all columns are equally uncertain relative to their
+    standard deviations, and is unstable if the classes are collinear.
 
     References
     ----------
@@ -117,12 +117,12 @@ def total(series: Series) -> Floats | None:
 
 
 def service_demand_law(series: Series) -> Floats | None:
-    """Divide busy time in proportion to X_c R_c: every class waits as long as it works.
+    """Divide busy time in proportion to X_c R_c, assuming that every class waits in proportion to its work.
 
     Notes
     -----
-    D_c = U R_c / sum_i X_i R_i, averaged over the intervals. Right if one resource makes up the response times and
-    no class waits more than its share; needs no variation of the mix.
+    D_c = U R_c / sum_i X_i R_i, averaged over the intervals. Correct if the response times are spent at one resource
+    and no class waits more than its share. Does not need the mix to vary.
     """
     if series.responses is None:
         return None
@@ -133,7 +133,7 @@ def service_demand_law(series: Series) -> Floats | None:
 
 
 def response_times(series: Series) -> Floats | None:
-    """Estimate from D_c = R_c (1 - U), the response times of one server shared by Poisson arrivals."""
+    """Estimate from D_c = R_c (1 - U), which holds for one processor-sharing server with Poisson arrivals."""
     if series.responses is None or series.servers != 1:
         return None
     return _mean_of_finite(series.responses * (1 - np.minimum(series.busy, 1.0))[:, None])
@@ -155,11 +155,11 @@ ESTIMATORS: dict[str, Estimator] = {
     "service demand law": service_demand_law,
     "response times R(1-U)": response_times,
 }
-"""Estimators by name; the first gives the answer if the data distinguish the classes."""
+"""Estimators by name; the first one supplies the demand if the data distinguish the classes."""
 
 
 def condition_number(series: Series) -> float:
-    """Return the condition number of the design with its background, columns of unit length.
+    """Return the condition number of the design matrix, including the background, with columns of unit length.
 
     Above 30 the data hardly distinguish the classes [1]_.
 
@@ -174,12 +174,13 @@ def condition_number(series: Series) -> float:
 
 
 def variance_inflation(series: Series) -> list[float]:
-    """Return the variance of each demand over that if its class varied independently of all others, >= 1. [ratio]
+    """Return the variance inflation of each demand, >= 1: its variance relative to independently varying classes.
+    [ratio]
 
     Notes
     -----
-    VIF_c = 1 / (1 - R_c^2), R_c^2 that of the regression of X_c on the other classes: the diagonal of the inverse of
-    their correlations. Infinite if a class is a linear combination of the others.
+    VIF_c = 1 / (1 - R_c^2), where R_c^2 belongs to the regression of X_c on the other classes; this is the diagonal of
+    the inverse correlation matrix. Infinite if a class is a linear combination of the others.
     """
     rates = series.rates
     if rates.shape[1] == 1:
@@ -194,7 +195,7 @@ def variance_inflation(series: Series) -> list[float]:
 
 
 def blocks(series: Series, length: int, count: int, seed: int) -> list[npt.NDArray[np.int64]]:
-    """Return the rows of replicates, drawn in blocks of neighbours within a run.
+    """Return the rows of each bootstrap replicate, drawn in blocks of consecutive intervals within a run [1]_.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Demand of a transaction from designed load levels: busy time against throughput, the background apart."""
+"""Demand of a transaction from measured load levels, separated from background work by a line through busy time."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from towtank.distributions import t_quantile, t_tail
 from towtank.model.fitting.observations import Floats
 
 LEVEL = 0.05
-"""A bend of U over X with a smaller p-value counts as a demand that depends on the load."""
+"""A curvature of U over X with a p-value below this counts as a load-dependent demand."""
 _CONFIDENCE = 0.95
 
 
 def demand_from_levels(throughput: Floats, busy: Floats, servers: int) -> dict[str, Any] | None:
-    """Fit a straight line U = U_0 + D X through the levels, and test whether it bends.
+    """Fit a straight line U = U_0 + D X through the levels, and test for curvature.
 
     Parameters
     ----------
@@ -34,9 +34,9 @@ def demand_from_levels(throughput: Floats, busy: Floats, servers: int) -> dict[s
 
     Notes
     -----
-    Ordinary least squares with n - 2 degrees of freedom. A demand that grows with the load bends the line upwards: the
-    test is Student's t of the coefficient of X^2, orthogonal to the line. The slope of U / X itself over utilization
-    would not distinguish growth from background work, which more transactions share at a higher load.
+    Ordinary least squares with n - 2 degrees of freedom. A demand that grows with the load bends the line upwards. The
+    test is Student's t of the coefficient of X^2, orthogonal to the line. A test on the slope of U / X over utilization
+    would not distinguish a growing demand from background work, whose share per transaction falls with the load.
     """
     seen = np.isfinite(busy) & np.isfinite(throughput) & (throughput > 0)
     x, u = throughput[seen], busy[seen]
@@ -47,7 +47,7 @@ def demand_from_levels(throughput: Floats, busy: Floats, servers: int) -> dict[s
         for a, b in zip(x, u, strict=True)
     ]
     if len(x) < 2 or float(np.ptp(x)) <= 1e-9 * float(x.max()):
-        # A single level has no line: all busy time is attributed to transactions, with a note.
+        # A single level determines no line: all busy time is attributed to transactions, with a note.
         value = float(np.sum(u) / np.sum(x))
         return {
             "demand_s": _estimate(value, None),
@@ -71,7 +71,7 @@ def demand_from_levels(throughput: Floats, busy: Floats, servers: int) -> dict[s
 
 
 def _regression(design: Floats, target: Floats) -> tuple[Floats, Floats | None, Floats]:
-    """Return factors, their covariances (None without freedom) and residuals."""
+    """Return coefficients, their covariance matrix (None without degrees of freedom) and residuals."""
     factors: Floats = np.asarray(np.linalg.lstsq(design, target, rcond=None)[0], dtype=float)
     misses: Floats = np.asarray(target - design @ factors, dtype=float)
     freedom = len(target) - design.shape[1]
@@ -92,9 +92,10 @@ def _estimate(value: float | None, error: float | None, freedom: int = 0) -> dic
 
 
 def _bend(x: Floats, u: Floats) -> dict[str, Any] | None:
-    """Test whether busy time grows faster (or slower) than in proportion; None with fewer than four levels.
+    """Test whether busy time grows faster or slower than linearly; None with fewer than four levels.
 
-    The demands at the ends are slopes of the parabola b_0 + b_1 z + b_2 z^2, with t intervals of b_1 + 2 b_2 z.
+    The demands at the lowest and highest load are slopes of the parabola b_0 + b_1 z + b_2 z^2, with t intervals of b_1
+    + 2 b_2 z.
     """
     if len(np.unique(x)) < 4:
         return None
@@ -102,7 +103,7 @@ def _bend(x: Floats, u: Floats) -> dict[str, Any] | None:
     design = np.stack([np.ones(len(x)), scaled, scaled**2], axis=1)
     factors, covariance, misses = _regression(design, u)
     freedom = len(x) - 3
-    # Points on a parabola to the last digit: the residual is rounding.
+    # If the points lie on a parabola exactly, the residual consists of rounding errors and a t test is meaningless.
     exact = float(np.abs(misses).max()) <= 1e-12 * float(np.abs(u).max())
     if covariance is None or (exact and abs(factors[2]) <= 1e-12 * float(np.abs(u).max())):
         p_value = 1.0
@@ -126,6 +127,6 @@ def _bend(x: Floats, u: Floats) -> dict[str, Any] | None:
 
 
 def _slope(weights: Floats, factors: Floats, covariance: Floats | None, freedom: int) -> dict[str, Any]:
-    """Return the estimate of a weighted sum of factors."""
+    """Return the estimate of a weighted sum of coefficients."""
     error = None if covariance is None else math.sqrt(float(weights @ covariance @ weights))
     return _estimate(float(weights @ factors), error, freedom)

@@ -1,4 +1,4 @@
-"""Busy time and throughputs of all classes, interval by interval, from the run folders."""
+"""Busy time of resources and throughput of classes in each interval, read from the run folders."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ from towtank.model.fitting.measured import Resource
 from towtank.model.fitting.observations import Floats
 from towtank.results.folder import RunFolder
 
-# A transaction is counted at its end but works before; intervals must be long in comparison.
+# Length of an interval in mean response times. A transaction is counted at its end but does its work before, so
+# intervals must be longer than it.
 _RESPONSES_PER_INTERVAL = 2.0
 _LEAST_INTERVALS = 4
 WORTH_A_DEMAND = 0.05
-"""Demands of disks that are busy for less than this share of the time are not reported. [ratio]"""
+"""Demands of disks with a lower utilization than this are not reported. [ratio]"""
 
 
 @dataclass
 class RunSeries:
-    """One run in intervals of its own length.
+    """Time series of one run, in intervals of a length chosen for that run.
 
     Attributes
     ----------
@@ -43,7 +44,7 @@ class RunSeries:
 
 
 def read_series(runs: Sequence[RunFolder], resources: Sequence[Resource]) -> tuple[list[RunSeries], dict[str, int]]:
-    """Return the series of all runs, and the servers of each resource that occurs in them.
+    """Return the series of all runs, and the number of servers of each resource in them.
 
     Resources are the CPUs of tiers, their parts (`tier / part`) and the disks of the host (`disk NAME`).
     """
@@ -68,7 +69,8 @@ def _one_run(data: RunData, name: str, resources: Sequence[Resource]) -> RunSeri
     count = len(chosen) // length
     if count < _LEAST_INTERVALS:
         return None
-    # What remains of the window makes some intervals longer: all of it counts, as in the results.
+    # The remainder of the window is spread over the intervals, so that the series covers the whole window, as the
+    # results do.
     firsts = np.arange(count) * len(chosen) // count
 
     def summed(values: Floats) -> Floats:
@@ -104,9 +106,10 @@ def _busy(data: RunData, resources: Sequence[Resource]) -> dict[str, Floats]:
 
 
 def pooled(runs: Sequence[RunSeries], resource: str, servers: int, *, timed: bool) -> tuple[Series, list[str]] | None:
-    """Return the intervals of all runs of one resource, with the names of the classes; None if there are too few.
+    """Return the intervals of all runs for one resource, and the names of the classes; None if there are too few.
 
-    With `timed` they include response times: at the bottleneck, which makes up most of them.
+    With `timed`, the series includes response times. Use it for the bottleneck, where most of the response time is
+    spent.
     """
     names = sorted({name for run in runs for name, counts in run.counts.items() if counts.any()})
     busy, rates, responses, stretches = [], [], [], []
@@ -124,7 +127,7 @@ def pooled(runs: Sequence[RunSeries], resource: str, servers: int, *, timed: boo
             responses.append(np.where(counts > 0, sums / counts, np.nan))
         stretches.append(np.full(int(seen.sum()), float(number)))
     rows = sum(len(shares) for shares in busy)
-    # Fewer than three intervals for each unknown are no estimate.
+    # Fewer than three intervals for each unknown are too few for an estimate.
     if not names or rows < 3 * (len(names) + 1):
         return None
     times = np.concatenate(responses) if timed else None

@@ -1,4 +1,4 @@
-"""Service demands of a results folder: by resource from load levels, by class from the seconds of all runs."""
+"""Service demands from a results folder: of resources from load levels, of classes from the intervals of all runs."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def configuration_demands(configuration: Configuration, folder: ResultsFolder | 
 
 
 def _why_none(configuration: Configuration) -> str:
-    """Explain why a configuration gives no demand: nothing that was observed can have one."""
+    """Explain why a configuration has no demands."""
     names = ", ".join(resource.name for resource in configuration.resources)
     loads = f"at {len(configuration.points)} load levels with throughput"
     if not configuration.points:
@@ -111,7 +111,7 @@ def _add(found: dict[str, Any], name: str, rates: Floats, busy: Floats, resource
 
 
 def _disks(configuration: Configuration) -> dict[str, Floats]:
-    """Return the utilization of each disk at each load, of disks busy enough to matter. [ratio]"""
+    """Return the utilization of each disk at each load, for disks that are busy enough to be reported. [ratio]"""
     rows = []
     for point in configuration.points:
         runs = [run for run in configuration.runs if run["run"] in point["runs"]]

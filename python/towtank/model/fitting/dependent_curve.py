@@ -1,13 +1,13 @@
-"""The closed curve with a demand that depends on the load: one while the bottleneck is idle, another while it is busy.
+"""Closed curve whose demand at the bottleneck changes linearly with its utilization.
 
-A server that finds nothing to do goes to sleep, and the next request pays for waking it: a wakeup, a cold cache, a
-slow clock. The busier it is, the fewer requests find it asleep; arrivals find it idle in proportion to 1 - u, so
+An idle server goes to sleep, and the next request pays for a wakeup, a cold cache and a slow clock. The busier the
+server, the fewer requests find it asleep. Arrivals find it idle with a probability of about 1 - u, so
 
     D(u) = D_full (1 + (r - 1) (1 - u)),        0 <= u <= 1,
 
-with the demand D_full at full use, r that at no use over it, and u the utilization of the bottleneck. r > 1 is
-batching, warm caches, a clock that speeds up; r < 1 contention for caches and locks. Measured CPU time gives
-D(u) at each level directly, and u ends at 1: what is extrapolated has an end.
+with the demand D_full at full utilization, the ratio r of the demand at zero utilization to D_full, and the utilization
+u of the bottleneck. r > 1 is caused by batching, warm caches, or a clock that speeds up; r < 1 by contention for caches
+and locks. Measured CPU time gives D(u) at each level directly. As u cannot exceed 1, the extrapolation is bounded.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from towtank.model.fitting.least_squares import Bounds
 from towtank.model.fitting.observations import Conditions, Floats, Observations
 
 LEAST_RATIO, MOST_RATIO = 1 / 3, 4.0
-"""Demand at no use over that at full use, at least and at most: what changes more is not one way of working, and no
-straight line over utilization. [ratio]"""
+"""Bounds of the ratio r. A larger change means that the server changes its way of working, which no straight line over
+utilization describes. [ratio]"""
 _STEPS = 60
 _CONVERGED = 1e-11
 
@@ -34,35 +34,35 @@ class DependentCurve(ClosedCurve):
     Notes
     -----
     The throughput is the exact solution of the machine repairman (`ClosedCurve`) with the demand at the mean
-    utilization, which is found as the fixed point of u = X(D(u)) D(u) / m. The mean demand of a level is what can be
-    measured, whatever makes it change; a station that is slower while it has few jobs (product form with rates) has the
-    same throughput within 2.5 % for the ratios that are allowed here, and is what is written as a model file.
+    utilization, found as the fixed point of u = X(D(u)) D(u) / m. Only the mean demand of a level can be measured,
+    whatever its cause. For the allowed ratios, a station that is slower while it has few jobs (product form with rates)
+    has the same throughput within 2.5 %; such a station is written to the model file.
     """
 
     name = "load-dependent"
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """D_full, O, and r."""
+        """Names of the parameters: D_full, O, and r."""
         return ("bottleneck_demand_s", "other_s", "idle_ratio")
 
     @property
     def bounds(self) -> Bounds:
-        """Times are not negative; the ratio is that of one way of working."""
+        """Bounds of the parameters: times are not negative; r lies between `LEAST_RATIO` and `MOST_RATIO`."""
         return Bounds(np.array([0.0, 0.0, LEAST_RATIO]), np.array([np.inf, np.inf, MOST_RATIO]))
 
     def held_up(self, parameters: Floats, others: float | None = None) -> Floats:
-        """Return the demand at full use beside other programs, D_full m / (m - others); shape (n_problems,). [s]"""
+        """Return the demand at full utilization, slowed by others, D_full m / (m - others); shape (n_problems,). [s]"""
         left = self.servers - (self.others if others is None else others)
         return np.asarray(np.maximum(parameters[:, 0], 1e-300) * self.servers / left, dtype=float)
 
     def demand_at(self, parameters: Floats, utilization: Floats) -> Floats:
-        """Return D(u) for utilizations in [0, 1]; shape of both together. [s]"""
+        """Return D(u) for utilizations in [0, 1]; parameters and utilizations are broadcast. [s]"""
         full = np.maximum(parameters[:, 0], 1e-300)
         return np.asarray(full * (1 + (parameters[:, 2] - 1) * (1 - utilization)), dtype=float)
 
     def busy(self, parameters: Floats, rate: Floats, conditions: Conditions | None = None) -> Floats:
-        """Return busy servers at throughputs of shape (n_problems, n_loads): the solution of U = X D(u) for U. [1]"""
+        """Return the busy servers at throughputs of shape (n_problems, n_loads), from U = X D(u) solved for U. [1]"""
         asked = self.usual(rate.shape[1]) if conditions is None else conditions
         full = np.maximum(parameters[:, 0, None], 1e-300) * asked.work * rate
         more = parameters[:, 2, None] - 1
@@ -73,7 +73,7 @@ class DependentCurve(ClosedCurve):
         if users == 0:
             return np.zeros(len(parameters))
         away, table = think_s + parameters[:, 1], self.table(users)
-        # Share of the servers that other programs leave, and the factor by which it slows everything.
+        # Share of the servers left by other programs; the same factor slows down transactions.
         left = (self.servers - others) / self.servers
         slope = -work / left * np.maximum(parameters[:, 0], 1e-300) * (parameters[:, 2] - 1)
         low, high = np.zeros(len(parameters)), np.ones(len(parameters))
@@ -84,7 +84,7 @@ class DependentCurve(ClosedCurve):
             used = 1 - left + left * scaled / self.servers
             below = used > at
             low, high = np.where(below, at, low), np.where(below, high, at)
-            # The slope of u - h(u); where Newton's step leaves the bracket, its middle is taken.
+            # Slope of u - h(u). If Newton's step leaves the bracket, the bracket is halved instead.
             steep = 1 + (used - 1 + left) * elasticity * slope / demand
             with np.errstate(divide="ignore", invalid="ignore"):
                 newton = at - (at - used) / steep
@@ -97,18 +97,19 @@ class DependentCurve(ClosedCurve):
         return np.asarray(table(away / demand) / demand, dtype=float)
 
     def starts(self, points: Observations) -> Floats:
-        """Return starting points as of the closed curve, with demands that fall, stay, and grow."""
+        """Return the starting points of the closed curve, each with a falling, constant and growing demand."""
         plain = super().starts(points)[:, :2]
         return np.array([(*start, ratio) for start in plain for ratio in (0.8, 1.0, 1.3)])
 
     def derived(self, parameters: Floats) -> dict[str, Floats]:
-        """Return the quantities of the closed curve at full use, and the demand at no use."""
+        """Return the derived quantities of the closed curve at full utilization, and the demand at zero utilization."""
         return {**super().derived(parameters), "idle_demand_s": parameters[:, 0] * parameters[:, 2]}
 
     def rates(self, parameters: Floats) -> tuple[float, ...]:
-        """Return speed with 1, 2, ... jobs of a station with the demand at full use that behaves like this bottleneck.
+        """Return the relative speeds with 1, 2, ... jobs of a load-dependent station that behaves like this bottleneck.
 
-        A job that comes to j - 1 others finds min(j - 1, m) of m servers busy and brings the demand at that share.
+        The demand of the station is D_full. A job that finds j - 1 others sees min(j - 1, m) of m servers busy,
+        so it has the demand at that utilization.
         """
         found = []
         for jobs in range(1, self.servers + 2):

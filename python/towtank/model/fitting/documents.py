@@ -54,15 +54,15 @@ class FitRequest:
     Attributes
     ----------
     curve : str
-        One of `fit.CURVES`, or `auto`.
+        Name from `fit.CURVES`, or `auto`.
     servers : int or None
-        Servers of the bottleneck; None for those of the results, else 1.
+        Servers of the bottleneck; None for the number in the results, or 1 for a CSV file.
     loads : list of float or None
-        Loads to predict.
+        Loads at which to predict; None for default loads.
     hold_out : int or None
-        Highest levels to leave out; None tests the highest and fits it as well.
+        Number of highest levels to leave out of the fit; None leaves out the highest for a test only, then fits it too.
     think_s : float or None
-        Think time for results without a measured one. [s]
+        Think time, for results without a measured think time. [s]
     """
 
     curve: str
@@ -73,13 +73,13 @@ class FitRequest:
 
     @property
     def curves(self) -> tuple[str, ...]:
-        """Families to fit."""
+        """Names of the curve families to fit."""
         return CURVES if self.curve == "auto" else (self.curve,)
 
 
 @dataclass
 class Answer:
-    """Answer for one set of points.
+    """Result of a fit to one set of points.
 
     Attributes
     ----------
@@ -89,7 +89,7 @@ class Answer:
     think_s : float
     configuration : Configuration or None
     asserted : bool
-        Whether the user gave the servers that limit.
+        True if the user stated the number of servers of the bottleneck.
     """
 
     document: Json
@@ -116,7 +116,7 @@ def fit_table(path: Path, columns: Columns, request: FitRequest) -> Answer:
 
 
 def fit_results(path: Path, request: FitRequest, wanted: str | None) -> list[Answer]:
-    """Fit every configuration of a results folder, or those whose label holds `wanted`."""
+    """Fit every configuration of a results folder, or those whose label contains `wanted`."""
     configurations = read_configurations(path)
     chosen = [
         configuration
@@ -214,17 +214,17 @@ def _shown(choice: Choice, asked: str) -> Candidate | None:
 
 
 def shown_candidate(answer: Answer) -> Candidate | None:
-    """Return the curve that an answer describes; None if it has none."""
+    """Return the curve that an answer describes, or None."""
     return _shown(answer.choice, str(answer.document["asked"]))
 
 
 def number(value: float) -> float | None:
-    """Return a number for JSON: null for one that is not finite."""
+    """Return a number for JSON, None if it is not finite."""
     return float(value) if math.isfinite(value) else None
 
 
 def _parameters(candidate: Candidate) -> Json:
-    """Return the parameters, the quantities that follow from them, and all intervals."""
+    """Return the parameters, the quantities derived from them, and all intervals."""
     fit = candidate.fit
     values = dict(zip(fit.curve.parameters, (float(value) for value in fit.parameters), strict=True))
     if "lambda" in values:
@@ -258,7 +258,7 @@ def _parameters(candidate: Candidate) -> Json:
 
 
 def _points(points: Observations, shown: Candidate | None) -> list[Json]:
-    """Return every point as measured and, if it took part, as fitted, with the band of the replicates of the fit."""
+    """Return each point as measured and, if it was fitted, the fitted throughput with its bootstrap band."""
     fitted: dict[str, float] = {}
     bands: dict[str, list[float | None]] = {}
     if shown is not None:
@@ -298,14 +298,14 @@ def _worth(candidate: Candidate, points: Observations, request: FitRequest, thin
 
 
 def _doubt(verdict: Json, doubts: list[str]) -> None:
-    """Add doubts to a verdict."""
+    """Add doubts to a verdict and lower its level to doubtful, unless it is rejected."""
     if doubts:
         verdict["reasons"] += [{"level": "doubtful", "text": text} for text in doubts]
         verdict["level"] = verdict["level"] if verdict["level"] == REJECTED else "doubtful"
 
 
 def attribution_doubts(configuration: Configuration) -> list[str]:
-    """Doubt of demands if processes of no tier used more than the limit in some runs; names the run with the most."""
+    """Return a doubt if CPU time not attributed to any tier exceeded the limit in some runs, naming the worst run."""
     found = [
         (reason["seen"] or 0.0, str(run["run"]), reason["message"])
         for run in configuration.runs
@@ -366,7 +366,7 @@ _TIMES = ("mean", "p50", "p90", "p95", "p99", "p99.9")
 
 
 def _objective_knees(configuration: Configuration) -> list[Json]:
-    """Return the load at which each objective about a response time passes its limit."""
+    """Return the load at which each response-time objective exceeds its limit."""
     found = []
     for objective in configuration.objectives:
         metric, limit = str(objective.get("metric")).removesuffix("_s"), objective.get("limit")
@@ -388,13 +388,13 @@ def _objective_knees(configuration: Configuration) -> list[Json]:
 
 
 def _time_error(point: Json, metric: str, named: str | None) -> float | None:
-    """Return the standard error of a time at a point; None if it has no interval. [s]"""
+    """Return the standard error of a response time at a point; None if it has no interval. [s]"""
     where = point["transactions"].get(named, {}).get(f"{metric}_s") if named else point["response_time_s"][metric]
     return standard_error_of(from_document(where))
 
 
 def _closed(choice: Choice) -> Candidate | None:
-    """Return the closed curve to write: the chosen one, else the one that fits throughput and busy time better."""
+    """Return the closed curve to write: the chosen one, or the one that fits throughput and busy time best."""
     found = [candidate for candidate in choice.candidates if isinstance(candidate.fit.curve, ClosedCurve)]
     if choice.chosen in found:
         return choice.chosen
@@ -403,23 +403,23 @@ def _closed(choice: Choice) -> Candidate | None:
 
 
 def written_model(answer: Answer, source: str, path: Path, *, option: str = "") -> Json:
-    """Write the closed curve of an answer as a model file, and check its throughput at the loads measured.
+    """Write the closed curve of an answer as a model file, and check its throughput at the measured loads.
 
     Parameters
     ----------
     answer : Answer
-        The fitted curve.
+        Answer that contains the fitted curve.
     source : str
-        Name of the measurements, for the file.
+        Name of the measurements, to state in the file.
     path : Path
-        The file.
+        Path of the file.
     option : str, default ""
-        Option of the command line that asked for the file, for the message; empty if none did.
+        Command-line option that asked for the file, for messages; empty if none did.
 
     Raises
     ------
     ModelError
-        If the answer has no closed curve, or it is rejected.
+        If the answer has no closed curve, or the curve is rejected.
     """
     closed = _closed(answer.choice)
     if closed is None or closed.judgement.level == REJECTED:

@@ -1,7 +1,8 @@
-"""Drift of the demand at the bottleneck between the highest utilization measured and the one predicted.
+"""Drift of the demand at the bottleneck beyond the highest measured utilization.
 
-A constant demand is an assumption that the levels measured can hardly test: batching and fewer wakeups make it fall
-towards saturation, cold caches and contention make it rise. A bootstrap of the levels does not contain this error.
+The fitted demand is constant, an assumption that the measured levels can hardly test. Towards saturation, batching and
+fewer wakeups lower the demand; cold caches and contention raise it. A bootstrap of the levels does not contain this
+error.
 """
 
 from __future__ import annotations
@@ -17,19 +18,19 @@ from towtank.model.fitting.observations import Conditions, Floats
 from towtank.model.fitting.replicates import SEED
 
 DRIFT = 0.25
-"""Standard deviation of the change of the logarithm of the demand from an idle to a busy bottleneck. [ratio]"""
+"""Standard deviation of ln(demand at a busy bottleneck / demand at an idle one). [ratio]"""
 
 
 @dataclass(frozen=True)
 class Drifted:
-    """Throughputs of replicates at loads, each replicate with a demand that drifts its own way.
+    """Throughputs of replicates at loads, where the demand of each replicate drifts by its own slope.
 
     Attributes
     ----------
     rates : ndarray of shape (n_replicates, n_loads)
         Throughput. [1/s]
     factors : ndarray of shape (n_replicates, n_loads)
-        Demand at the bottleneck over that of the replicate. [ratio]
+        Drifted demand at the bottleneck relative to the replicate's demand. [ratio]
     """
 
     rates: Floats
@@ -37,7 +38,7 @@ class Drifted:
 
 
 def drifted(fit: Fit, parameters: Floats, loads: Floats, conditions: Conditions | None = None) -> Drifted:
-    """Return throughputs of replicates at loads; beyond the highest utilization measured the demand may have moved.
+    """Return throughputs of replicates at loads. Beyond the highest measured utilization, the demand drifts.
 
     Parameters
     ----------
@@ -46,13 +47,13 @@ def drifted(fit: Fit, parameters: Floats, loads: Floats, conditions: Conditions 
     loads : ndarray of shape (n_loads,)
         Users. [1]
     conditions : Conditions, optional
-        Conditions at each load; the usual ones if left out. Closed curves only.
+        Conditions at each load (closed curves only); by default the usual ones of the curve.
 
     Notes
     -----
-    ln D(u) = ln D + g (u - u0) above the highest utilization u0 that the fit rests on, g normal about 0 with the
-    standard deviation `DRIFT`. Six series of the content study measured D at saturation from 15 % below to 7 % above
-    that at half use and less. Nothing is added below u0, nor for curves that fit such a change themselves.
+    ln D(u) = ln D + g (u - u0) above the highest utilization u0 among the fitted points, where g is normal with mean 0
+    and standard deviation `DRIFT`. In six series of the content study, D at saturation was between 15 % below and 7 %
+    above D at half utilization and less. No drift is added below u0, nor for curves that fit a changing demand.
     """
     curve = fit.curve
     if not isinstance(curve, ClosedCurve):
@@ -73,7 +74,7 @@ def drifted(fit: Fit, parameters: Floats, loads: Floats, conditions: Conditions 
 
 
 def at_saturation(fit: Fit, parameters: Floats) -> Floats:
-    """Return the parameters of replicates, with the demand drifted as far as it may be at a saturated bottleneck."""
+    """Return the parameters of replicates, with the demand drifted to a saturated bottleneck."""
     if not isinstance(fit.curve, ClosedCurve) or isinstance(fit.curve, DependentCurve):
         return parameters
     moved = parameters.copy()
@@ -86,19 +87,19 @@ def _as_fitted(rates: Floats) -> Drifted:
 
 
 def _slopes(count: int) -> Floats:
-    """Return g of each replicate, the same at all loads."""
+    """Return the slope g of each replicate, the same at all loads."""
     return DRIFT * np.random.default_rng(SEED + 2).standard_normal(count)
 
 
 def _reached(fit: Fit) -> float:
-    """Return the highest utilization of the bottleneck among the points fitted, in [0, 1]."""
+    """Return the highest utilization of the bottleneck among the fitted points, in [0, 1]."""
     points = fit.points
     assert isinstance(fit.curve, ClosedCurve)
     return float(np.max(_utilization(fit, points.throughput, points.conditions(fit.curve.think_s))))
 
 
 def _utilization(fit: Fit, rates: Floats, asked: Conditions) -> Floats:
-    """Return utilization of the bottleneck by everything, at throughputs and conditions of loads; shape (n_loads,)."""
+    """Return the utilization of the bottleneck, other work included, at each load; shape (n_loads,). [ratio]"""
     curve = fit.curve
     assert isinstance(curve, ClosedCurve)
     busy = [

@@ -1,4 +1,4 @@
-"""One curve fitted to one set of points."""
+"""Fit of one curve to one set of points."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from towtank.model.fitting.least_squares import Bounds, Solution
 from towtank.model.fitting.observations import Floats, Observations
 
 CURVES = ("usl", "amdahl", "linear", "closed", "load-dependent")
-"""Families that can be asked for."""
-# Moving a parameter to its bound changes the fitted values by less than this many standard deviations.
+"""Names of the curve families that users can choose."""
+# A parameter is at its bound if moving it there changes the fitted values by fewer standard deviations than this.
 _AT_BOUND = 1e-6
 
 
 def curve_named(name: str, servers: int, think_s: float, points: Observations | None = None) -> Curve:
-    """Return the family of a name; a closed system also has servers, think time and, from the points, busy time."""
+    """Return the curve family of a name. Closed curves also get servers, think time and the measured busy time."""
     with_busy = points is not None and points.busy is not None
     others = 0.0 if points is None or points.others is None else float(points.others.mean())
     if name == "closed":
@@ -35,12 +35,13 @@ def curve_named(name: str, servers: int, think_s: float, points: Observations | 
 
 @dataclass(frozen=True)
 class Problem:
-    """Least-squares problem: residuals of throughput and, for a closed system that measured it, of response time.
+    """Least-squares problem: residuals of throughput and, for a closed curve, of measured response and busy times.
 
-    Both are one quantity in a closed system, R = N / X - Z. Throughput determines the demand of the bottleneck and
-    hardly the time elsewhere, as most of a cycle is thinking; response times at low load determine the latter. So
-    both are fitted, each over its own error, while the degrees of freedom count the points once. If the use of the
-    bottleneck was measured, U = b + S X is fitted as well; it is an observation of its own and counts as one.
+    In a closed system, throughput and response time are one quantity, R = N / X - Z. Throughput determines the demand
+    of the bottleneck but hardly the time elsewhere, since think time dominates the cycle; response times at low load
+    determine the time elsewhere. So both are fitted, each weighted by its own error, while the degrees of freedom count
+    each point once. If the utilization of the bottleneck was measured, U = b + S X is fitted too; it is an independent
+    observation and counts separately.
     """
 
     curve: Curve
@@ -48,17 +49,17 @@ class Problem:
 
     @property
     def uses_response(self) -> bool:
-        """True if response times are among the values."""
+        """True if response times are fitted."""
         return isinstance(self.curve, ClosedCurve) and self.points.response is not None
 
     @property
     def target(self) -> Floats:
-        """Throughputs, then response times and busy servers if they are used."""
+        """Measured throughputs, then response times and busy servers if they are fitted."""
         return self._joined(self.points.throughput, self.points.response, self.points.busy)
 
     @property
     def deviations(self) -> Floats:
-        """Standard deviations of the values, up to a common factor."""
+        """Standard deviations of the target values, up to a common factor."""
         return self._joined(self.points.deviations, self.points.response_deviations, self.points.busy_deviations)
 
     def _joined(self, rates: Floats, times: Floats | None, busy: Floats | None) -> Floats:
@@ -71,12 +72,12 @@ class Problem:
 
     @property
     def uses_busy(self) -> bool:
-        """True if the use of the bottleneck is among the values."""
+        """True if the busy servers of the bottleneck are fitted."""
         return isinstance(self.curve, ClosedCurve) and self.curve.with_busy
 
     @property
     def independent(self) -> int:
-        """Number of independent observations of a point. [1]"""
+        """Number of independent observations at each point. [1]"""
         return 2 if self.uses_busy else 1
 
     def model(self, parameters: Floats) -> Floats:
@@ -112,7 +113,7 @@ class Fit:
 
     @property
     def curve(self) -> Curve:
-        """The family."""
+        """Fitted curve family."""
         return self.problem.curve
 
     @property
@@ -127,7 +128,7 @@ class Fit:
 
     @property
     def freedom(self) -> int:
-        """Degrees of freedom: observations less parameters, including those at a bound. [1]"""
+        """Degrees of freedom: observations minus parameters, including parameters at a bound. [1]"""
         return self.points.count * self.problem.independent - len(self.parameters)
 
     @property
@@ -142,7 +143,7 @@ class Fit:
 
     @property
     def busy_misses(self) -> Floats | None:
-        """Measured over fitted use of the bottleneck, less one; None if it was not fitted. [ratio]"""
+        """Measured relative to fitted utilization of the bottleneck, minus one; None if it was not fitted. [ratio]"""
         measured = self.points.busy
         if not self.problem.uses_busy or measured is None:
             return None
@@ -151,19 +152,19 @@ class Fit:
 
     @property
     def r_squared(self) -> float | None:
-        """1 - residual over total sum of squares of the throughput; None if it does not vary. [ratio]"""
+        """1 minus residual over total sum of squares of the throughput; None if throughput is constant. [ratio]"""
         values, weights = self.points.throughput, 1 / self.points.deviations**2
         spread = float(np.sum(weights * (values - np.average(values, weights=weights)) ** 2))
         return 1 - float(self.misses @ self.misses) / spread if spread > 0 else None
 
     @property
     def relative_misses(self) -> Floats:
-        """Measured over fitted throughput, less one."""
+        """Measured relative to fitted throughput, minus one. [ratio]"""
         return np.asarray(self.points.throughput / self.fitted - 1, dtype=float)
 
     @property
     def residual_error(self) -> float:
-        """Residual standard error, for points of equal weight in the unit of throughput. [1/s]"""
+        """Residual standard error, in the unit of throughput if all points have equal weight. [1/s]"""
         scale = float(np.sqrt(np.mean(self.points.deviations**2)))
         return scale * float(np.sqrt(self.misses @ self.misses / max(1, self.freedom)))
 
@@ -173,24 +174,24 @@ class Fit:
 
 
 def levels_needed(curve: Curve) -> int:
-    """Return the number of different loads that a curve needs: one more than its shape has parameters."""
+    """Return the number of different loads that a curve needs: one more than its shape parameters."""
     return shape_parameters(curve) + 1
 
 
 def shape_parameters(curve: Curve) -> int:
-    """Count the parameters that throughput over load must determine.
+    """Return the number of parameters that throughput over load must determine.
 
-    The use of the bottleneck alone determines the background, or how the demand changes. [1]
+    The measured utilization of the bottleneck alone determines the background, or the change of the demand. [1]
     """
     return len(curve.parameters) - int(isinstance(curve, ClosedCurve) and curve.with_busy)
 
 
 LEAST_SPAN = 0.25
-"""Utilizations within a smaller range do not show how the demand changes with them. [ratio]"""
+"""Smallest range of measured utilizations that shows how the demand changes with utilization. [ratio]"""
 
 
 def _refuse_blind(curve: Curve, points: Observations) -> None:
-    """Refuse a changing demand without measured CPU time: a bend of the throughput alone has too many reasons."""
+    """Refuse a changing demand without measured CPU time, since a bend of the throughput has too many other causes."""
     if not isinstance(curve, DependentCurve):
         return
     if points.busy is None or not curve.with_busy:
@@ -215,12 +216,12 @@ def fit_curve(curve: Curve, points: Observations, near: Sequence[float] | None =
     curve : Curve
     points : Observations
     near : sequence of float, optional
-        One more starting point.
+        Additional starting point.
 
     Raises
     ------
     ModelError
-        If the points have no more different loads than the curve has parameters.
+        If the points have too few different loads for the curve.
     """
     needed = levels_needed(curve)
     if len(points.levels) < needed:
@@ -240,7 +241,7 @@ def fit_curve(curve: Curve, points: Observations, near: Sequence[float] | None =
 
 
 def _held(solution: Solution, bounds: Bounds) -> npt.NDArray[np.bool_]:
-    """Return the parameters at a bound, as a mask: moving there changes no fitted value by 1e-6 of a deviation."""
+    """Return a mask of the parameters at a bound: moving there changes no fitted value by 1e-6 standard deviations."""
     parameters = solution.parameters
     reach = np.linalg.norm(solution.jacobian, axis=0)
     gaps = np.minimum(parameters - bounds.lower, bounds.upper - parameters)

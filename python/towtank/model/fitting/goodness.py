@@ -1,7 +1,7 @@
-"""Goodness of a fitted curve: information criterion, lack of fit, residual pattern, held-out levels.
+"""Goodness of fit of a curve: information criterion, lack of fit, residual pattern, held-out levels.
 
-A curve that minimises a sum of squares is the best of its family, which says nothing about the family. Each check
-here can end in "rejected", and states the reason.
+A least-squares fit is the best curve of its family, but the whole family may be wrong. Each check here can reject the
+curve and states the reason.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from towtank.model.fitting.observations import Floats, Observations
 
 SUPPORTED, DOUBTFUL, REJECTED = "supported", "doubtful", "rejected"
 LEVEL = 0.01
-"""A test with a smaller p-value rejects a curve; a curve that is right is rejected once in a hundred fits."""
+"""Significance level of the tests: a correct curve is rejected once in a hundred fits."""
 MISS_LIMIT = 0.20
-"""A curve that misses some level by more than this is of no use for sizing, whatever the tests say. [ratio]"""
+"""A curve that misses a level by more than this is useless for sizing, whatever the tests report. [ratio]"""
 MATTERS = 0.05
-"""A shape that is wrong for certain, but by less than this on average, is doubted and not rejected: every model is
-wrong, and a capacity figure is not wanted finer. [ratio]"""
+"""If a test finds the shape wrong but the mean error is below this, the curve is doubtful and not rejected: every model
+is approximate, and capacity figures need no better accuracy. [ratio]"""
 HELD_OUT_LIMIT = 0.10
-"""A curve that predicts the highest level, left out of its fit, worse than this is doubted. [ratio]"""
+"""Largest error of the prediction of a held-out highest level; beyond it, the curve is doubtful. [ratio]"""
 FEW_POINTS = 6
-"""With fewer points the shape of the curve is taken on trust. [1]"""
-# Misses below this share of the throughput are rounding: data that lie on the curve to the last digit.
+"""With fewer load levels, the data cannot confirm the shape of the curve. [1]"""
+# Residuals below this share of the throughput are rounding errors: the data lie exactly on the curve.
 _ROUNDING = 1e-9
 
 
@@ -54,12 +54,12 @@ class Judgement:
 
     @property
     def level(self) -> str:
-        """The worst of all reasons."""
+        """Level of the verdict: the worst level of all reasons."""
         levels = {level for level, _ in self.reasons}
         return REJECTED if REJECTED in levels else DOUBTFUL if DOUBTFUL in levels else SUPPORTED
 
     def shape(self, fit: Fit, sentence: str) -> None:
-        """Add that the shape is certainly wrong: as a rejection if it is far off, else as a doubt."""
+        """Add that the shape is significantly wrong: a rejection if the mean error is large, otherwise a doubt."""
         size = float(np.sqrt(np.mean(fit.relative_misses**2)))
         if size > MATTERS:
             self.reject(f"{sentence}; on average by {_percent(size)}")
@@ -81,17 +81,17 @@ class Judgement:
 
 
 def aicc(fit: Fit) -> float | None:
-    """Return Akaike's information criterion with the correction for few points, of the throughput.
+    """Return Akaike's information criterion of the throughput, corrected for few points.
 
     Returns
     -------
     float or None
-        Smaller is better; None if the points are too few for the correction.
+        Smaller is better; None if there are too few points for the correction.
 
     Notes
     -----
-    n ln(S / n) + 2 k + 2 k (k + 1) / (n - k - 1) with k the parameters and the variance [1]_. Comparable among curves
-    on the same points with the same weights only.
+    n ln(S / n) + 2 k + 2 k (k + 1) / (n - k - 1), where k counts the parameters and the variance [1]_. Values are
+    comparable only among curves fitted to the same points with the same weights.
 
     References
     ----------
@@ -107,10 +107,10 @@ def aicc(fit: Fit) -> float | None:
 
 
 def joint_aicc(fit: Fit) -> float | None:
-    """Return the same criterion of throughput and use of the bottleneck together, for curves that give both.
+    """Return the corrected criterion of throughput and utilization of the bottleneck together; None if not fitted.
 
-    Throughput hardly shows whether busy time that is not in proportion is background or a demand that changes: the
-    use of the bottleneck does. None if it was not fitted, or the points are too few.
+    If busy time is not proportional to throughput, the cause is background work or a changing demand. Throughput hardly
+    distinguishes the two; the utilization of the bottleneck does. None also if the points are too few.
     """
     if not fit.problem.uses_busy:
         return None
@@ -125,7 +125,7 @@ def joint_aicc(fit: Fit) -> float | None:
 
 
 def judge(fit: Fit, held_out: dict[str, Any] | None) -> Judgement:
-    """Make all checks of one fit."""
+    """Run all checks on a fit."""
     judgement = Judgement()
     _count(fit, judgement)
     _held(fit, judgement)
@@ -178,7 +178,7 @@ def _held(fit: Fit, judgement: Judgement) -> None:
 def _size_of_misses(fit: Fit, judgement: Judgement) -> None:
     misses = np.abs(fit.relative_misses)
     worst = int(np.argmax(misses))
-    # In a long series single points may be far off by chance; of a handful of levels each one counts.
+    # In a long series a single point may be far off by chance; with a few levels, each of them counts.
     size = float(misses[worst]) if fit.points.count <= 30 else float(np.sqrt(np.mean(misses**2)))
     if size > MISS_LIMIT:
         where = f"at load {fit.points.load[worst]:g}" if fit.points.count <= 30 else "on average"
@@ -186,7 +186,7 @@ def _size_of_misses(fit: Fit, judgement: Judgement) -> None:
 
 
 def _lack_of_fit(fit: Fit, judgement: Judgement) -> None:
-    """Make the F test of the misses of the level means against the spread of repetitions.
+    """Run the F test of the residuals of the level means against the scatter of repetitions.
 
     Notes
     -----
@@ -217,7 +217,7 @@ def _lack_of_fit(fit: Fit, judgement: Judgement) -> None:
 
 
 def _pattern(fit: Fit, judgement: Judgement) -> None:
-    """Test the runs of equal signs among the residuals in order of load."""
+    """Run the test of runs of equal signs among the residuals in order of load."""
     signs = fit.misses > 0
     above, runs = int(signs.sum()), 1 + int(np.count_nonzero(signs[1:] != signs[:-1]))
     below = len(signs) - above
@@ -235,7 +235,7 @@ def _pattern(fit: Fit, judgement: Judgement) -> None:
 
 @lru_cache(maxsize=512)
 def at_most_runs(above: int, below: int, runs: int) -> float:
-    """Return the probability of so few runs of signs, if the signs come in random order.
+    """Return the probability of at most this many runs of signs if the signs are in random order.
 
     Notes
     -----
@@ -259,7 +259,7 @@ def at_most_runs(above: int, below: int, runs: int) -> float:
 
 
 def _wider(fit: Fit, judgement: Judgement) -> None:
-    """Make the F test against the next larger family, which has one bend more."""
+    """Run the F test against the next larger family, which has one more parameter."""
     wider = WIDER.get(fit.curve.name)
     if wider is None or (fit.curve.name == "usl" and not fit.held.any()):
         return
@@ -273,7 +273,7 @@ def _wider(fit: Fit, judgement: Judgement) -> None:
     if larger.freedom < 1:
         return
     gained = fit.solution.sum_of_squares - larger.solution.sum_of_squares
-    # The residual may be rounding alone; then the smaller family misses by more than rounding or by nothing.
+    # If the larger family fits exactly, the remaining sum of squares is only rounding, and the F ratio is meaningless.
     left = larger.solution.sum_of_squares / larger.freedom
     if gained <= 0 or left <= 0:
         return
@@ -296,7 +296,7 @@ def _wider(fit: Fit, judgement: Judgement) -> None:
 
 
 def fit_below(fit: Fit, highest: int) -> Fit | None:
-    """Fit the same family without the highest levels; None if too few are left."""
+    """Fit the same family without the highest levels; None if too few levels remain."""
     if len(fit.points.levels) - highest < levels_needed(fit.curve):
         return None
     below, _ = fit.points.split(highest)
@@ -307,10 +307,10 @@ def fit_below(fit: Fit, highest: int) -> Fit | None:
 
 
 def _as_it_was(fit: Fit, parameters: Floats, above: Observations) -> tuple[Floats, Floats | None]:
-    """Return throughputs at points that were not fitted, under the conditions there; and the think time.
+    """Return throughputs and think times at points that were not fitted, under the conditions of these points.
 
-    Users, think time, mix and other programs are what was asked of the system, not what it did: they are known of
-    every point.
+    Users, think time, mix and other programs are inputs of the system, not its response, so they are known at every
+    point.
     """
     if isinstance(fit.curve, ClosedCurve):
         asked = above.conditions(fit.curve.think_s)
@@ -319,7 +319,7 @@ def _as_it_was(fit: Fit, parameters: Floats, above: Observations) -> tuple[Float
 
 
 def predicted_against_measured(fit: Fit, above: Observations, levels: int) -> dict[str, Any]:
-    """Compare the prediction of a fit with measured points that it was not fitted to."""
+    """Compare the prediction of a fit with measured points that were left out of the fit."""
     every, think = _as_it_was(fit, fit.parameters[None, :], above)
     predicted = every[0]
     errors = predicted / above.throughput - 1

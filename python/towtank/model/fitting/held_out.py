@@ -1,4 +1,4 @@
-"""Error of predictions at the levels that a fit did not see."""
+"""Error of predictions at levels that were left out of a fit."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Interval = tuple[float | None, float | None]
 
 
 def measured_again(tested: Fit, above: Observations) -> Floats:
-    """Return throughputs that one more measurement would give at points that a fit did not see.
+    """Return simulated measurements at points that were left out of a fit.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def measured_again(tested: Fit, above: Observations) -> Floats:
     Returns
     -------
     ndarray of shape (n_replicates, n_points)
-        Of the curves of the replicates, with a demand that may drift, and the error of a measurement. [1/s]
+        Throughputs of the replicates' curves, with a drifting demand and a measurement error. [1/s]
     """
     asked = above.conditions(tested.curve.think_s) if isinstance(tested.curve, ClosedCurve) else None
     curves = drifted(tested, replicates(tested), above.load, asked).rates
@@ -37,22 +37,23 @@ def measured_again(tested: Fit, above: Observations) -> Floats:
 
 
 def worst_row(rows: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """Return the row of a level held out whose throughput was missed by most."""
+    """Return the row of a held-out level with the largest error of the throughput."""
     return max(rows, key=lambda row: abs(float(row["error"])))
 
 
 def error_interval(rows: Sequence[Mapping[str, Any]]) -> Interval | None:
-    """Return the interval of the largest error of the throughput at levels held out. [ratio]
+    """Return the interval of the largest error of the throughput at held-out levels. [ratio]
 
     Parameters
     ----------
     rows : sequence of mapping
-        `error`, `measured_throughput` and `throughput_band_95`, the band of one more measurement, as in `held_out`.
+        Rows with `error`, `measured_throughput` and `throughput_band_95`, the band of a further measurement, as in
+        `held_out`.
 
     Returns
     -------
     tuple of (float or None, float or None) or None
-        The ends, None if unbounded; None without a row.
+        The ends, each None if unbounded; None without rows.
 
     Examples
     --------
@@ -78,7 +79,7 @@ def error_of_band(band: Sequence[float | None], measured: float) -> Interval:
 
 
 def error_lines(error: float, interval: Interval | None) -> list[str]:
-    """Return the lines of the key `fitted` of a model file: error and, if both ends are known, interval. [ratio]
+    """Return the lines for the key `fitted` of a model file: error and, if both ends are known, interval. [ratio]
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Confidence intervals of the parameters of a fitted curve, by three methods, which may differ."""
+"""Confidence intervals of the parameters of a fitted curve, by three methods whose results may differ."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from towtank.model.fitting.observations import Floats
 
 CONFIDENCE = 0.95
 Interval = tuple[float | None, float | None]
-# Values of a parameter on each side at which the profile is computed, and how far out at first.
+# Number of values on each side at which the profile is computed, their first range in interval half-widths, and the
+# number of times the range is widened.
 _PROFILE_POINTS, _PROFILE_REACH, _PROFILE_WIDENINGS = 12, 2.0, 4
 
 
@@ -32,9 +33,9 @@ def t_intervals(fit: Fit, confidence: float = CONFIDENCE) -> dict[str, Interval]
 
     Notes
     -----
-    A parameter at its bound is taken out of the model and out of p [1]_; its interval is one-sided, from the profile
-    of the sum of squares. Bounds do not cut the interval of any other parameter: an interval that reaches beyond means
-    that the data cannot distinguish the parameter from its bound.
+    A parameter at its bound is excluded from the model and from p [1]_; its interval is one-sided, from the profile of
+    the sum of squares. Bounds do not truncate the intervals of other parameters: an interval that extends beyond a
+    bound means that the data cannot distinguish the parameter from its bound.
 
     References
     ----------
@@ -69,9 +70,10 @@ def profile_intervals(fit: Fit, confidence: float = CONFIDENCE) -> dict[str, Int
 
     Notes
     -----
-    All values θ for which S(θ), minimised over the other parameters, is at most S_min (1 + t(n - p)^2 / (n - p))
-    [1]_. Unlike the linear interval it follows a curve that bends and does not depend on the parametrisation. A side
-    is None if the sum of squares never rises so far: the data do not bound it.
+    The interval contains all values θ for which S(θ), minimised over the other parameters, is at most S_min (1 + t(n -
+    p)^2 / (n - p)) [1]_. Unlike the linear interval, it allows for curvature and does not depend on the
+    parametrisation. A side is None if the sum of squares never rises to the limit: the data do not bound the parameter
+    there.
 
     References
     ----------
@@ -92,7 +94,7 @@ def profile_intervals(fit: Fit, confidence: float = CONFIDENCE) -> dict[str, Int
 
 
 def _profile_end(fit: Fit, number: int, side: int, limit: float) -> float | None:
-    """Return the value at which the signed root of the rise of the sum of squares passes the limit; None if none."""
+    """Return the value at which the root of the scaled rise of the sum of squares reaches the limit; or None."""
     bounds, value = fit.curve.bounds, float(fit.parameters[number])
     edge = float(bounds.upper[number] if side > 0 else bounds.lower[number])
     slope = float(np.linalg.norm(_unexplained(fit, number)))
@@ -116,7 +118,7 @@ def _profile_end(fit: Fit, number: int, side: int, limit: float) -> float | None
 
 
 def _unexplained(fit: Fit, number: int) -> Floats:
-    """Return the part of a column of the Jacobian that the other free columns do not explain."""
+    """Return the part of a Jacobian column that is orthogonal to the other free columns."""
     column = fit.solution.jacobian[:, number]
     others = [place for place in range(len(fit.parameters)) if place != number and not fit.held[place]]
     if not others:
@@ -128,7 +130,7 @@ def _unexplained(fit: Fit, number: int) -> Floats:
 
 
 def _profile(fit: Fit, number: int, values: Floats) -> Floats:
-    """Sum of squares with one parameter held at each of several values, minimised over the others."""
+    """Return the minimal sum of squares over the other parameters, with one parameter fixed at each of the values."""
     problem, bounds = fit.problem, fit.curve.bounds
     others = np.delete(np.arange(len(fit.parameters)), number)
 
@@ -146,9 +148,9 @@ def _profile(fit: Fit, number: int, values: Floats) -> Floats:
 
 
 def percentiles(samples: Floats, confidence: float = CONFIDENCE) -> Interval:
-    """Return the percentile interval of replicates; None if more than a share 1 - confidence has no value.
+    """Return the percentile interval of replicates; None if more than half of them have no value.
 
-    Replicates without a value (a curve without a peak) count as infinitely large.
+    Replicates without a value (such as a curve without a peak) count as infinitely large.
     """
     tail = (1 - confidence) / 2
     if not len(samples) or np.mean(~np.isfinite(samples)) > 0.5:

@@ -1,9 +1,9 @@
-"""Knees of a capacity curve. No single definition is right, so each knee is reported with its interval.
+"""Knees of a capacity curve, by several definitions, each with its interval.
 
-The objective's knee is the load up to which an objective holds. The model's knee is N* = (D + Z) / D_max, at which
-the asymptotes of the closed system meet. The knee of efficiency is the load of the largest power, throughput over
-response time: beyond it each gain in throughput costs more than its share of time. The break is the load at which
-two straight lines through the points meet.
+The objective's knee is the highest load at which an objective holds. The model's knee is N* = (D + Z) / D_max, where
+the asymptotes of the closed system intersect. The knee of efficiency is the load of the largest power, throughput over
+response time; beyond it, response time grows by a larger factor than throughput. The break is the load at which two
+straight lines through the points meet.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _POWER_STEPS = 60
 
 
 def knee(kind: str, load: float | None, samples: Floats | None, how: str) -> dict[str, Any]:
-    """Return the entry of a knee in a document."""
+    """Return the document of a knee."""
     low, high = (None, None) if samples is None or load is None else percentiles(samples)
     return {"kind": kind, "load": load, "low": low, "high": high, "confidence": 0.95, "how": how}
 
@@ -51,7 +51,7 @@ def power_knee(candidate: Candidate, think_s: float) -> dict[str, Any] | None:
     Returns
     -------
     dict or None
-        None if the largest power lies at an end of the loads measured: then no knee lies between them.
+        None if the largest power lies at an end of the measured loads, so that no knee lies between them.
 
     References
     ----------
@@ -71,7 +71,7 @@ def power_knee(candidate: Candidate, think_s: float) -> dict[str, Any] | None:
 
 
 def _largest_power(loads: Floats, rates: Floats, think_s: float) -> Floats:
-    # A replicate without any throughput has no power either.
+    # A replicate with zero throughput has no power.
     with np.errstate(divide="ignore"):
         times = loads / rates - think_s
     power = np.where(times > 0, rates / np.where(times > 0, times, 1.0), -np.inf)
@@ -84,12 +84,12 @@ def break_knee(points: Observations) -> dict[str, Any] | None:
     Returns
     -------
     dict or None
-        None with fewer than five levels, or if the second line is no flatter than the first.
+        None with fewer than five levels, or if the second line is not flatter than the first.
 
     Notes
     -----
-    The pair of lines with the smallest sum of squares over all splits with two levels at least on each side [1]_;
-    the interval from points drawn about it with the errors they left.
+    The lines are the pair with the smallest sum of squares over all splits with at least two levels on each side [1]_.
+    The interval comes from points simulated around the lines with the residuals.
 
     References
     ----------
@@ -123,7 +123,7 @@ def _hinged(load: Floats, at: float) -> Floats:
 
 
 def _best_break(designs: list[Floats], targets: Floats) -> tuple[Any, Floats]:
-    """Return the number of the best design for each row of targets, and the change of slope there."""
+    """Return the index of the best design for each row of targets, and the change of slope at its break."""
     squares, bends = [], []
     for design in designs:
         inverse = np.linalg.pinv(design)
@@ -136,12 +136,12 @@ def _best_break(designs: list[Floats], targets: Floats) -> tuple[Any, Floats]:
 
 
 def distance_knee(load: Floats, throughput: Floats) -> float | None:
-    """Load at which the points are farthest above the straight line from the first to the last.
+    """Return the load at which the points are farthest above the straight line from the first to the last.
 
     Notes
     -----
-    Kneedle without its sensitivity [1]_: both axes scaled to [0, 1], the largest y - x. It moves with the range and
-    the spacing of the loads, so it is a drawing aid and takes part in no decision.
+    Kneedle without its sensitivity [1]_: the largest y - x with both axes scaled to [0, 1]. The result depends on the
+    range and spacing of the loads, so it is only a drawing aid and no decision uses it.
 
     References
     ----------
@@ -157,7 +157,7 @@ def distance_knee(load: Floats, throughput: Floats) -> float | None:
 
 
 def distance_samples(points: Observations) -> Floats | None:
-    """Return distance knees of throughputs drawn from their errors; NaN for a draw without one, None without errors."""
+    """Return distance knees of throughputs drawn from their errors; NaN without a knee, None without errors."""
     if points.error is None:
         return None
     stream = np.random.default_rng(SEED)
@@ -167,21 +167,21 @@ def distance_samples(points: Observations) -> Floats | None:
 
 
 def objective_knee(load: Floats, seen: Floats, errors: Floats | None, limit: float, text: str) -> dict[str, Any] | None:
-    """Return the load at which a time passes its limit, by straight lines between the levels.
+    """Return the load at which a response time exceeds its limit, interpolated linearly between the levels.
 
     Parameters
     ----------
     load, seen : ndarray of shape (n_points,)
-        Load, and the time of the objective. [s]
+        Load [1], and the response time that the objective limits. [s]
     errors : ndarray of shape (n_points,) or None
-        Standard errors of the times; without them the knee has no interval. [s]
+        Standard errors of the times; without these the knee has no interval. [s]
     limit : float
         Limit of the time. [s]
 
     Returns
     -------
     dict or None
-        None if the limit is not passed; the highest load measured is then within the objective.
+        None if the limit is not exceeded; then the objective holds at every measured load.
     """
     at = _crossing(load, seen[None, :], limit)[0]
     if not math.isfinite(at):
@@ -195,7 +195,7 @@ def objective_knee(load: Floats, seen: Floats, errors: Floats | None, limit: flo
 
 
 def _crossing(load: Floats, seen: Floats, limit: float) -> Floats:
-    """Return the first load at which each row passes the limit: the lowest if it begins above, NaN if it never does."""
+    """Return the first load at which each row exceeds the limit: the lowest if the row starts above; or NaN."""
     above = seen > limit
     first = np.argmax(above, axis=1)
     rows = np.arange(len(seen))

@@ -1,8 +1,8 @@
-"""Weighted nonlinear least squares with bounds: many starting points, and many data sets, at a time.
+"""Weighted nonlinear least squares with bounds, for many starting points and many data sets at a time.
 
-Curves of capacity have few points and two or three parameters, so one fit is nothing; what costs is doing it a
-thousand times for a bootstrap. Every array here therefore has a leading axis of independent problems, and all
-of them take their Levenberg-Marquardt steps together.
+Capacity curves have few points and two or three parameters, so one fit is cheap; a bootstrap needs a thousand. Every
+array here therefore has a leading axis of independent problems, and all problems take their Levenberg-Marquardt steps
+together.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ import scipy
 
 Floats = npt.NDArray[np.float64]
 Model = Callable[[Floats], Floats]
-"""From parameters of shape (n_problems, n_parameters) to values of shape (n_problems, n_values)."""
+"""Function from parameters of shape (n_problems, n_parameters) to values of shape (n_problems, n_values)."""
 
-# Central differences are off by h^2 and by the rounding over h; the cube root of the rounding balances the two.
+# Relative step of central differences. Their error is h^2 plus rounding over h; the cube root of the rounding unit
+# balances both.
 _STEP = float(np.cbrt(np.finfo(float).eps))
-# The least damping keeps the normal equations of collinear parameters solvable.
+# The lowest damping keeps the normal equations solvable when parameters are collinear.
 _FIRST_DAMPING, _LEAST_DAMPING, _MOST_DAMPING = 1e-3, 1e-9, 1e12
 _EASED, _RAISED = 0.2, 6.0
 _CONVERGED = 1e-13
@@ -33,28 +34,28 @@ class Bounds:
     Attributes
     ----------
     lower, upper : ndarray of shape (n_parameters,)
-        Ends; infinite for parameters without a bound.
+        Bounds; infinite for unbounded parameters.
     """
 
     lower: Floats
     upper: Floats
 
     def clip(self, parameters: Floats) -> Floats:
-        """Return the nearest allowed parameters."""
+        """Return the nearest parameters within the bounds."""
         return np.clip(parameters, self.lower, self.upper)
 
 
 @dataclass(frozen=True)
 class Solution:
-    """The best parameters that were found.
+    """Best parameters found.
 
     Attributes
     ----------
     parameters : ndarray of shape (n_parameters,)
     residuals : ndarray of shape (n_values,)
-        Measured minus fitted, over the standard deviation of each value.
+        Measured minus fitted values, divided by the standard deviation of each value.
     jacobian : ndarray of shape (n_values, n_parameters)
-        Derivatives of the fitted values, over the same standard deviations.
+        Derivatives of the fitted values, divided by the same standard deviations.
     """
 
     parameters: Floats
@@ -67,18 +68,18 @@ class Solution:
         return float(self.residuals @ self.residuals)
 
     def covariance(self, freedom: int, free: npt.NDArray[np.bool_] | None = None) -> Floats:
-        """Return covariance of the parameters, s^2 (J'J)^-1 with s^2 the sum of squares over the degrees of freedom.
+        """Return the covariance of the parameters, s^2 (J'J)^-1; s^2 is the sum of squares over the degrees of freedom.
 
         Parameters
         ----------
         freedom : int
             Degrees of freedom of the residuals, > 0. [1]
         free : ndarray of bool of shape (n_parameters,), optional
-            Parameters that are not held at a bound; the others have variance zero.
+            True for parameters not held at a bound; the others have variance zero.
         """
         count = len(self.parameters)
         free = np.ones(count, dtype=bool) if free is None else free
-        # Columns of equal length: sigma and kappa of a USL differ by orders of magnitude.
+        # Columns are scaled to equal length, since sigma and kappa of a USL differ by orders of magnitude.
         columns = self.jacobian[:, free]
         lengths = np.linalg.norm(columns, axis=0)
         lengths = np.where(lengths > 0, lengths, 1.0)
@@ -98,7 +99,7 @@ def jacobian(model: Model, parameters: Floats) -> Floats:
         moved[1][:, number] -= step
         width = moved[0][:, number] - moved[1][:, number]
         columns.append((model(moved[0]) - model(moved[1])) / width[:, None])
-    # Beside a pole of an unbounded curve a difference may be infinite: such a problem stands still in that direction.
+    # Near a pole of an unbounded curve a difference may be infinite; the problem then does not move in that direction.
     return np.nan_to_num(np.stack(columns, axis=2), nan=0.0, posinf=0.0, neginf=0.0)
 
 
@@ -124,7 +125,7 @@ def minimise(
         Standard deviation of each value, up to a common factor.
     bounds : Bounds
     steps : int, default 80
-        At most; a problem that has converged stands still.
+        Highest number of steps; a converged problem does not move any more.
     tolerance : float
         Relative gain of the sum of squares below which a problem has converged.
 
@@ -135,15 +136,15 @@ def minimise(
 
     Notes
     -----
-    Damping scales the diagonal of J'J, so units do not matter [1]_. A parameter at its bound whose gradient
-    points outwards is held there for the step.
+    Damping scales the diagonal of J'J, so units do not matter [1]_. A parameter at its bound is held there for a step
+    if its gradient points outwards.
 
     References
     ----------
     .. [1] D. W. Marquardt, "An algorithm for least-squares estimation of nonlinear parameters", SIAM Journal on
            Applied Mathematics 11(2), 431-441, 1963, doi:10.1137/0111030.
     """
-    # Far from any answer a curve may be infinite; such a step is no better than the last and is not taken.
+    # Far from the minimum a curve may be infinite; such a step does not improve the cost and is rejected.
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         return _descend(model, starts, targets, deviations, bounds, steps=steps, tolerance=tolerance)
 
@@ -204,8 +205,7 @@ def fit(model: Model, starts: Floats, target: Floats, deviations: Floats, bounds
 
     Notes
     -----
-    All starts descend together; the best one is polished to the last digits by the trust-region method of
-    SciPy.
+    All starts descend together; the best result is refined to full precision by SciPy's trust-region method.
     """
     found = minimise(model, starts, target, deviations, bounds)
     residuals = (target - model(found)) / deviations

@@ -1,4 +1,4 @@
-"""Points from a results folder: configurations of a study with the measurements at each load."""
+"""Points from a results folder: the configurations of a study, with the measurements at each load."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ class Resource:
     Attributes
     ----------
     name : str
-        The tiers, joined by `+`.
+        Names of the tiers, joined by `+`.
     servers : int
-        CPUs; rounded up if a quota allows parts of them. [1]
+        Number of CPUs, rounded up if a quota allows a fraction. [1]
     tiers : tuple of str
     part : float
-        Share of each server that a quota allows, in (0, 1]: a tenth of a CPU is one server at which a transaction takes
-        ten times its CPU time. CPU time over this share is the busy time of the servers. [ratio]
+        Share of each server that a CPU quota allows, in (0, 1]. With a quota of a tenth of a CPU, a transaction takes
+        ten times its CPU time at one server. The busy time of the servers is CPU time divided by this share. [ratio]
     """
 
     name: str
@@ -55,18 +55,18 @@ class Configuration:
     key : dict
         Levels of the factors other than the load.
     points : list of dict
-        Points of the study summary, from runs that passed; ascending load.
+        Points of the study summary, from runs that passed the audit; in ascending order of load.
     findings : list of Finding
-        Findings of the audit, of all runs.
+        Audit findings of all runs.
     excluded : list of dict
         Runs that are not modelled: `run`, `load`, `why`.
     resources : list of Resource
     objectives : list of dict
-        Objectives of the study summary, with the measured values.
+        Objectives of the study summary, with measured values.
     runs : list of dict
         Summaries of the runs that passed.
     folders : list of RunFolder
-        Folders of the same runs; none if only a study summary is available.
+        Folders of these runs; empty if only a study summary is available.
     """
 
     label: str
@@ -81,7 +81,7 @@ class Configuration:
 
     @property
     def observations(self) -> Observations:
-        """Points for the fit: each load once, with its standard errors."""
+        """Points for the fit: one for each load, with standard errors."""
         rate = [from_document(point["throughput_per_s"]) for point in self.points]
         response = [from_document(point["response_time_s"]["mean"]) for point in self.points]
         think = [point.get("think_time_s") for point in self.points]
@@ -101,9 +101,10 @@ class Configuration:
         )
 
     def _others(self) -> Floats | None:
-        """Return the CPUs of the bottleneck that other programs kept busy at each point; None if a run lacks this. [1]
+        """Return the CPUs of the bottleneck used by other programs at each point; None if a run lacks this figure. [1]
 
-        It is measured over all CPUs that tiers are pinned to; other programs are assumed to use these evenly.
+        The share of other programs is measured over all CPUs to which tiers are pinned, and assumed to be equal on
+        each.
         """
         bottleneck = self.bottleneck()
         shares = {str(run["run"]): run["host"].get("foreign_share") for run in self.runs}
@@ -117,9 +118,9 @@ class Configuration:
         )
 
     def _busy(self) -> tuple[Floats | None, Floats | None]:
-        """Return the CPUs used of the bottleneck, with standard errors; None if a point lacks them. [1]"""
+        """Return the used CPUs of the bottleneck, with standard errors; None if a point lacks the figure. [1]"""
         bottleneck = self.bottleneck()
-        # A level at which nothing was busy has no relative error to be fitted by.
+        # A level with zero CPU use has no relative error, which the fit needs as a weight.
         if bottleneck is None or not (used := self.cpus(bottleneck)).all() or not np.isfinite(used).all():
             return None, None
         squares = np.zeros(len(self.points))
@@ -152,7 +153,7 @@ class Configuration:
         return np.array(rows, dtype=float) / resource.part
 
     def bottleneck(self) -> Resource | None:
-        """Return the resource with the highest utilization at any load; None if no tier was measured busy."""
+        """Return the resource with the highest utilization at any load; None if no tier used CPU time."""
         found: list[tuple[float, Resource]] = []
         for resource in self.resources:
             used = self.cpus(resource)
@@ -162,10 +163,10 @@ class Configuration:
 
 
 def mean_by_cycle(rows: Iterable[tuple[float, float | None, float]]) -> float | None:
-    """Return the weighted mean of measurements of closed systems, each with throughput X [1/s] and users N; or None.
+    """Return the weighted mean of a quantity over (value, throughput X [1/s], users N) of closed systems; or None.
 
-    In a window of a given length, the think time (the cycle N / X less the response time) and all quantities counted at
-    the ends of transactions are the less certain the longer the cycle: each weighs by the inverse of its square.
+    In a window of fixed length, the think time (cycle N / X minus response time) and all quantities counted at the ends
+    of transactions are less certain the longer the cycle, so each value is weighted by the inverse squared cycle.
     """
     weighted = [(value, (rate / users) ** 2) for value, rate, users in rows if rate and users]
     if not weighted:
@@ -179,7 +180,7 @@ def _values(rows: list[Estimate]) -> Floats:
 
 
 def _errors(rows: list[Estimate]) -> Floats | None:
-    """Return the standard errors; None if any is not known."""
+    """Return the standard errors; None if any is unknown."""
     errors = [standard_error_of(estimate) for estimate in rows]
     if any(error is None or error <= 0 for error in errors):
         return None
@@ -188,17 +189,17 @@ def _errors(rows: list[Estimate]) -> Floats | None:
 
 
 def is_results(path: Path) -> bool:
-    """Return True if a path is a results folder, or the summary of one."""
+    """Return True if a path is a results folder or a study summary."""
     return (path / STUDY_MANIFEST).is_file() or (path / SUMMARY_FILE).is_file() or path.name == SUMMARY_FILE
 
 
 def read_configurations(path: Path) -> list[Configuration]:
-    """Read the configurations of a study, audited.
+    """Read and audit the configurations of a study.
 
     Parameters
     ----------
     path : Path
-        A results folder; or a study summary alone, whose runs can be judged by their verdicts only.
+        Results folder, or a study summary alone; then only the verdicts of its runs are checked.
 
     Raises
     ------
@@ -304,7 +305,7 @@ def _judged(runs: dict[str, Json], loads: dict[str, float]) -> tuple[list[Findin
 
 
 def _empty(run: Json, load: float) -> str | None:
-    """Return the reason why a run cannot be a point of a curve; None if it can."""
+    """Return the reason why a run cannot be a point of a curve; None if there is none."""
     if not run["laws"]["little"]:
         return "nothing ended in its window"
     if not from_document(run["throughput_per_s"]).value:
@@ -335,9 +336,9 @@ def _quantities(name: str, run: Json) -> Quantities | None:
 
 
 def _resources(folders: list[RunFolder], summaries: list[Json]) -> list[Resource]:
-    """Group tiers by the CPUs they share: those pinned to the same ones, and those that are not pinned.
+    """Group tiers by the CPUs they share: by the CPUs they are pinned to, or all unpinned tiers together.
 
-    Of the latter, those that a control group limits share only what that group may use.
+    Unpinned tiers that a control group limits share only the CPU quota of that group.
     """
     allotted = {
         tier: float(figures["cpus_allotted"])
@@ -358,13 +359,13 @@ def _resources(folders: list[RunFolder], summaries: list[Json]) -> list[Resource
 
 
 def _resource(tiers: list[str], allotted: float) -> Resource:
-    """Return the CPUs of tiers; a quota of 1.5 is two CPUs of three quarters each."""
+    """Return the CPUs of tiers as a resource; a quota of 1.5 becomes two CPUs of three quarters each."""
     servers = max(1, math.ceil(allotted - 1e-9))
     return Resource("+".join(tiers), servers, tuple(tiers), min(1.0, allotted / servers))
 
 
 def _tiers(run: RunFolder) -> Json:
-    """Return the tiers that the manifest of a run declares; none if a kill left it incomplete."""
+    """Return the tiers declared in the manifest of a run; empty if an interrupted write left it incomplete."""
     try:
         found = run.manifest.get("tiers")
     except (OSError, ValueError, StudyError):

@@ -1,4 +1,4 @@
-"""Limit of the measured load: only if a station of the model is the limit, the effect of more servers is known."""
+"""Limit of the measured load. The effect of more servers is known only if a station of the model is the limit."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from towtank.model.fitting.measured import Configuration
 Json = dict[str, Any]
 STATION, ASSERTED, NONE, OTHER = "station", "asserted", "none", "other"
 RESPONSE_UNEXPLAINED = 0.50
-"""Part of the mean response time at the highest load from which, if the network lacks it, something limits that is no
-station of it. [ratio]"""
+"""If the network lacks this share of the mean response time at the highest load, the load is limited by something that
+is not a station of the network. [ratio]"""
 
 
 @dataclass(frozen=True)
@@ -24,10 +24,10 @@ class MeasuredLimit:
     Attributes
     ----------
     kind : str
-        `station` of the model, `asserted` by the user to be a station, `none` (no limit was reached), or `other`: more
-        servers may not raise it.
+        `station` of the model, `asserted` by the user to be a station, `none` (no limit was reached), or `other` (more
+        servers may not raise the limit).
     why : str
-        Evidence for it.
+        Evidence for the kind.
     """
 
     kind: str
@@ -39,7 +39,7 @@ class MeasuredLimit:
 
 
 def of_curve(configuration: Configuration | None, shape: Json | None, *, asserted: bool) -> MeasuredLimit | None:
-    """Return the limit of a closed curve, whose only station is a CPU; None for points without observations.
+    """Return the limit of a closed curve, whose only station is a CPU; None without a configuration.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def of_curve(configuration: Configuration | None, shape: Json | None, *, asserte
     shape : dict or None
         Shape as `shape.classify` returns it.
     asserted : bool
-        Whether the user gave the servers that limit.
+        True if the user stated the number of servers of the limiting station.
     """
     if configuration is None or shape is None:
         return None
@@ -60,7 +60,7 @@ def of_curve(configuration: Configuration | None, shape: Json | None, *, asserte
 
 
 def of_network(shape: Json, network: Json) -> MeasuredLimit:
-    """Return the limit of a network, whose stations are the CPUs and disks that were observed.
+    """Return the limit of a network, whose stations are the observed CPUs and disks.
 
     Parameters
     ----------
@@ -71,9 +71,9 @@ def of_network(shape: Json, network: Json) -> MeasuredLimit:
 
     Notes
     -----
-    A shape without a saturated resource is called contention. A network that predicts the highest load explains it by
-    the queues of its stations; a network that predicts more throughput there than was measured, or less than half of
-    the response time, lacks the limit.
+    A shape without a saturated resource is classified as contention. If the network predicts the highest load
+    correctly, its queues explain the contention. If it predicts too high a throughput there, or less than half of the
+    response time, a station for the limit is missing.
     """
     kind = shape["kind"]
     lacks = kind in ("memory", "generator", "quota")

@@ -1,8 +1,8 @@
 """Demand of the mix of transactions at each load level.
 
-Runs draw their transactions at random, and a transaction that costs twenty times as much as the others moves the mean
-demand of a level by several per cent from run to run. The mix is part of the load, like users and think time, so it is
-taken as measured. Demands of classes come from the levels below the highest only: the held-out level stays unseen.
+Runs draw their transactions at random. A transaction that costs twenty times as much as the others shifts the mean
+demand of a level by several per cent from run to run. The mix is part of the load, like users and think time, so the
+measured mix is used. Demands of classes are estimated without the held-out levels, so that these remain a test.
 """
 
 from __future__ import annotations
@@ -18,24 +18,25 @@ from towtank.model.fitting.measured import Configuration
 from towtank.model.fitting.observations import Floats
 
 WORTH = 0.95
-"""Largest residual scatter at which demands by class are used, relative to the scatter with one demand for all classes.
+"""Largest scatter of busy time at which demands by class are used, relative to that with one demand for all classes.
+[ratio]
 
-Both scatters come from seconds of runs that were not used for the estimate. [ratio]"""
+Both scatters come from intervals of runs that were not used for the estimate."""
 _COUNTS, _REGRESSION, _TIMES = "all alike", "non-negative least squares", "service demand law"
 
 
 @dataclass(frozen=True)
 class Mix:
-    """Work of the mean transaction by load level.
+    """Work of the mean transaction at each load level.
 
     Attributes
     ----------
     work : ndarray of shape (n_points,)
-        Demand of the mix of a level over that of the mean mix. [ratio]
+        Demand of the level's mix, relative to the mean over the levels. [ratio]
     estimator : str
-        Name of the estimator of the demands.
+        Name of the chosen estimator of the class demands.
     scatter_left : dict of str to float
-        Scatter of the seconds that each estimator leaves, over that of counting all alike. [ratio]
+        Scatter of busy time that each estimator leaves, relative to that with equal demands. [ratio]
     demands : dict of str to float
         Demand of each class, up to a common factor. [s]
     """
@@ -63,12 +64,12 @@ def mix_of(configuration: Configuration, held: int) -> Mix | None:
     ----------
     configuration : Configuration
     held : int
-        Number of highest levels not used for the demands of the classes. [1]
+        Number of highest levels that are not used to estimate class demands. [1]
 
     Returns
     -------
     Mix or None
-        None with a single class, with too few data, or if demands by class explain no more than equal demands.
+        None with a single class, with too few data, or if demands by class explain hardly more than equal demands.
     """
     bottleneck = configuration.bottleneck()
     shares, names = _shares(configuration)
@@ -87,7 +88,7 @@ def mix_of(configuration: Configuration, held: int) -> Mix | None:
     scatter = {_REGRESSION: _left_out(series)}
     times = _by_times(first, classes)
     if times is not None:
-        # Without waiting, a transaction takes as long as it works; this estimate has seen the lowest level only.
+        # Without waiting, response time is proportional to work. This estimate uses the lowest level only.
         demands[_TIMES] = times
         scatter[_TIMES] = _scatter(series, [times] * len(np.unique(series.stretches)))
     best = min(scatter, key=lambda name: scatter[name])
@@ -96,7 +97,7 @@ def mix_of(configuration: Configuration, held: int) -> Mix | None:
     by_name = dict(zip(classes, demands[best], strict=True))
     costs = np.array([by_name.get(name, 0.0) for name in names])
     work = shares @ costs
-    # A class without transactions below the highest level has no demand; its share counts as the mean of the others.
+    # A class without transactions below the held-out levels has no demand; it gets the mean of the others.
     known = shares @ np.array([name in by_name for name in names], dtype=float)
     work = work / np.where(known > 0, known, 1.0)
     return Mix(work / float(work.mean()), best, scatter, {name: float(cost) for name, cost in by_name.items()})
@@ -117,19 +118,19 @@ def _shares(configuration: Configuration) -> tuple[Floats, list[str]]:
 
 
 def _by_times(first: tuple[Series, list[str]] | None, classes: list[str]) -> Floats | None:
-    """Return demands in proportion to response times at the lowest level; None if a class had no transaction there."""
+    """Return demands proportional to response times at the lowest level; None if they cannot be estimated."""
     if first is None:
         return None
     found = service_demand_law(first[0])
     if found is None:
         return None
     by_name = dict(zip(first[1], found[1:], strict=True))
-    # A class that did not come at the lowest level counts as the mean of those that did.
+    # A class without transactions at the lowest level gets the mean of the other classes.
     return np.array([by_name.get(name, float(np.mean(found[1:]))) for name in classes])
 
 
 def _left_out(series: Series) -> float:
-    """Return the scatter that the regression leaves in each run when made from the others."""
+    """Return the scatter that the regression leaves in each run when it is fitted to the other runs."""
     found = []
     for run in np.unique(series.stretches):
         others = np.flatnonzero(series.stretches != run)
@@ -138,7 +139,7 @@ def _left_out(series: Series) -> float:
 
 
 def _scatter(series: Series, demands: list[Floats]) -> float:
-    """Return the squared errors of busy time, relative to those with one demand for all classes. [ratio]"""
+    """Return the squared errors of busy time relative to those with one demand for all classes. [ratio]"""
     left = plain = 0.0
     for run, costs in zip(np.unique(series.stretches), demands, strict=True):
         rows = series.stretches == run
@@ -146,7 +147,7 @@ def _scatter(series: Series, demands: list[Floats]) -> float:
         alike = _misses(busy, rates.sum(axis=1))
         if alike <= 0:
             continue
-        # The weight of a run is its number of seconds, however busy it was.
+        # Each run is weighted by its number of intervals, whatever its utilization.
         left += rows.sum() * _misses(busy, rates @ costs) / alike
         plain += rows.sum()
     return float(left / plain) if plain else float("inf")

@@ -1,4 +1,4 @@
-"""A fitted closed system as a model file that `towtank model solve` reads."""
+"""Writes a fitted closed curve as a model file for `towtank model solve`."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from towtank.units import exact_duration, exact_rate
 CLASS = "transactions"
 ELSEWHERE = "elsewhere"
 DRAWS = 200
-"""Replicates that a model file carries: a probability of 90 % is known from them within 4 %. [1]"""
+"""Number of replicates in a model file; they determine a probability of 90 % within 4 %. [1]"""
 _DIGITS = 5
 _NORMAL_95 = 1.959964
 
 
 @dataclass(frozen=True)
 class Station:
-    """Station of the file.
+    """Station in the model file.
 
     Attributes
     ----------
@@ -40,11 +40,11 @@ class Station:
     servers : int
     demand_s : float
     how : str
-        Origin of the demand.
+        Origin of the demand, for a comment in the file.
     error : float or None
-        Relative standard error of a demand that was measured beside the fit; None for the fitted one. [ratio]
+        Relative standard error of a demand that was measured independently of the fit; None for the fitted one. [ratio]
     rates : tuple of float or None
-        Speed with 1, 2, ... jobs; None if it follows from the servers. [1]
+        Speeds with 1, 2, ... jobs; None if the speed follows from the servers. [1]
     """
 
     name: str
@@ -58,27 +58,28 @@ class Station:
 def stations(
     candidate: Candidate, configuration: Configuration | None, demands: dict[str, Any]
 ) -> tuple[list[Station], float]:
-    """Return the stations of a fitted closed curve, and the remaining time outside them.
+    """Return the stations of a fitted closed curve, and the remaining time outside the stations.
 
     Parameters
     ----------
     candidate : Candidate
         Candidate of a closed curve.
     configuration : Configuration or None
-        Configuration of the points; without it the bottleneck is the only station.
+        Configuration of the points; if None, the bottleneck is the only station.
     demands : dict
         Demands as `resource_demands` returns them.
 
     Notes
     -----
-    The bottleneck has the demand that was fitted. Other resources have the demand measured at them, subtracted from
-    the time elsewhere as far as that lasts.
+    The bottleneck has its fitted demand. Other resources have their measured demand, which is subtracted from the time
+    elsewhere, unless it exceeds the remainder of that time.
     """
     curve = candidate.fit.curve
     if not isinstance(curve, ClosedCurve):
         raise ModelError(f"a curve {curve.name} is no network")
     left, servers = float(candidate.fit.parameters[1]), curve.servers
-    # The demand includes background work at the bottleneck: the remaining share of the servers works longer.
+    # Background work takes part of the bottleneck's servers, so transactions take longer; this demand includes the
+    # delay.
     demand = float(curve.held_up(candidate.fit.parameters[None, :])[0])
     bottleneck = configuration.bottleneck() if configuration else None
     rates = curve.rates(candidate.fit.parameters) if isinstance(curve, DependentCurve) else None
@@ -96,20 +97,20 @@ def stations(
 
 
 def _relative_error(demand: dict[str, Any]) -> float:
-    """Return the relative standard error of a demand with an interval of 95 %; 0 without an interval. [ratio]"""
+    """Return the relative standard error of a demand from its 95 % interval; 0 without an interval. [ratio]"""
     low, high = demand.get("low"), demand.get("high")
     return 0.0 if low is None or high is None else (float(high) - float(low)) / 2 / _NORMAL_95 / float(demand["value"])
 
 
 def draws(candidate: Candidate, found: list[Station], left: float) -> dict[str, list[float]]:
-    """Return demands over those of the file in `DRAWS` replicates of the fit, by station. [ratio]
+    """Return the demands of `DRAWS` replicates of the fit relative to those of the file, by station. [ratio]
 
     Notes
     -----
-    The fitted demand (at full use if it depends on the load) and the time elsewhere are drawn together from the
-    bootstrap, and the demand drifts as it may up to full use (`drift`); its dependence on the load stays as in the
-    file. Demands that were measured beside the fit vary by their own intervals, log-normally; the time elsewhere
-    varies by the opposite amount.
+    The fitted demand (at full utilization if it depends on the load) and the time elsewhere are drawn jointly from the
+    bootstrap, and the demand drifts up to full utilization (`drift`); its dependence on the load stays as in the file.
+    Demands that were measured independently of the fit vary log-normally by their own standard errors; the time
+    elsewhere varies by the opposite amount.
     """
     curve = candidate.fit.curve
     assert isinstance(curve, ClosedCurve)
@@ -142,7 +143,7 @@ def model_text(
     discipline: str = SHARING,
     limit: MeasuredLimit | None = None,
 ) -> str:
-    """Render the model file, with a comment that names the origin of its numbers.
+    """Render the model file, with comments that state the origin of its numbers.
 
     Parameters
     ----------
@@ -152,13 +153,13 @@ def model_text(
         Name of the results that were fitted.
     found : list of Station
     left : float
-        Time outside of the stations. [s]
+        Time outside the stations. [s]
     think_s : float
         Mean think time. [s]
     tails : Tails, optional
-        Comparison with the measured percentiles, which gives the order of service.
+        Comparison with the measured percentiles; it determines the order of service.
     discipline : str, default "ps"
-        Order of service without `tails`.
+        Order of service if `tails` is None.
     limit : MeasuredLimit, optional
         Limit of the measured load.
     """
@@ -195,7 +196,7 @@ def _fitted(
     tails: Tails | None,
     limit: MeasuredLimit | None,
 ) -> list[str]:
-    """Return the key `fitted`: the range measured, the error held out, percentiles, replicates of the demands."""
+    """Return the lines of the key `fitted`: measured range, held-out error, percentiles, replicates of the demands."""
     points, held_out = candidate.fit.points, candidate.held_out
     lines = [
         "fitted:",
@@ -224,7 +225,7 @@ def _speed(station: Station) -> str:
 
 
 def _error_interval(predicted: float, measured: float, standard_error: float | None) -> list[float] | None:
-    """Return the 95 % interval of predicted over measured, less 1; None if the measurement may be zero. [ratio]"""
+    """Return the 95 % interval of predicted / measured - 1; None if the measurement may be zero. [ratio]"""
     half = None if standard_error is None else _NORMAL_95 * standard_error
     if half is None or half >= measured:
         return None
@@ -232,9 +233,9 @@ def _error_interval(predicted: float, measured: float, standard_error: float | N
 
 
 def checked(candidate: Candidate, found: list[Station], left: float, think_s: float) -> list[dict[str, Any]]:
-    """Return the exact throughput of the file's network at the loads measured, against the measurement.
+    """Return the exact throughput of the file's network at the measured loads, compared with the measurement.
 
-    `error_interval` is that of the relative error by the standard error of the measurement; null without one.
+    `error_interval` is the interval of the relative error due to the standard error of the measurement, or None.
     """
     points = candidate.fit.points
     top = round(float(points.load.max()))

@@ -1,4 +1,4 @@
-"""Exact throughput of a closed network of stations of one class, by convolution with positive terms only."""
+"""Exact throughput of a closed single-class network of stations, by convolution with positive terms only."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from towtank.errors import ModelError
 from towtank.model.fitting.observations import Floats
 
 Rates = tuple[float, ...]
-"""Speed of a station with 1, 2, ... jobs in units of one server, the last one for more. [1]"""
+"""Speeds of a station with 1, 2, ... jobs relative to one server; the last one holds for more jobs. [1]"""
 MOST_WITH_RATES = 20_000
-"""A station with rates of its own takes a sum over all populations at each; above this it takes minutes. [1]"""
+"""Highest number of users of a network with load-dependent stations. Each such station needs a sum for every
+population; more users would take minutes. [1]"""
 
 
 def network_throughput(users: int, stations: Sequence[tuple[float, int | Rates]], delay_s: float) -> Floats:
@@ -25,9 +26,9 @@ def network_throughput(users: int, stations: Sequence[tuple[float, int | Rates]]
     users : int
         N >= 1. [1]
     stations : sequence of (float, int or tuple)
-        Service demand > 0 [s], and servers or rates of each station.
+        Service demand > 0 [s], and number of servers or speeds, for each station.
     delay_s : float
-        Time of a cycle at delays, the think time among them, >= 0. [s]
+        Time per cycle at delays, including think time, >= 0. [s]
 
     Returns
     -------
@@ -36,16 +37,16 @@ def network_throughput(users: int, stations: Sequence[tuple[float, int | Rates]]
 
     Notes
     -----
-    Convolution of the normalising constants station by station, in logarithms. With f(j) = D^j / (r(1) ... r(j)) of a
-    station of rates r,
+    The normalising constants are convolved station by station, in logarithms. With f(j) = D^j / (r(1) ... r(j)) for a
+    station of speeds r,
 
         G_k(n) = sum_j f(j) G_{k-1}(n-j),        X(n) = G(n-1) / G(n).
 
-    The generating function of an M/M/m station is sum_{j<m} f(j) (1 - j/m) z^j / (1 - (D/m) z), so that there
+    For an M/M/m station the generating function is sum_{j<m} f(j) (1 - j/m) z^j / (1 - (D/m) z), so that
 
         G_k(n) = (D/m) G_k(n-1) + sum_{j<m} f(j) (1 - j/m) G_{k-1}(n-j).
 
-    All terms are positive: nothing cancels, while the usual recursion by marginal probabilities loses all digits [1]_.
+    All terms are positive, so no digits cancel; the usual recursion by marginal probabilities loses all digits [1]_.
 
     References
     ----------
@@ -64,19 +65,19 @@ def network_throughput(users: int, stations: Sequence[tuple[float, int | Rates]]
 
 
 def _with_servers(constants: Floats, demand: float, servers: int) -> Floats:
-    """Return the logarithms of the constants with a station of equal servers more."""
+    """Return the logarithms of the constants after adding a multi-server station."""
     counts = np.arange(len(constants))
     fed = np.full(len(constants), -np.inf)
     for present in range(min(servers, len(constants))):
         term = present * math.log(demand) - math.lgamma(present + 1) + math.log1p(-present / servers)
         fed[present:] = np.logaddexp(fed[present:], term + constants[: len(constants) - present])
     step = math.log(demand / servers)
-    # G(n) = d G(n-1) + c(n) is, over d^n, a running sum.
+    # G(n) = d G(n-1) + c(n), divided by d^n, is a running sum.
     return np.asarray(np.logaddexp.accumulate(fed - step * counts) + step * counts, dtype=float)
 
 
 def _with_rates(constants: Floats, demand: float, rates: Rates) -> Floats:
-    """Return the logarithms of the constants with a station of rates of its own more, by the sum as it stands."""
+    """Return the logarithms of the constants after adding a load-dependent station, by the direct sum."""
     users = len(constants) - 1
     if users > MOST_WITH_RATES:
         raise ModelError(f"a station with rates: users must be at most {MOST_WITH_RATES}, got {users} instead")

@@ -1,4 +1,4 @@
-"""Observations that a capacity curve is fitted to: load levels with the measurements at each."""
+"""Observations to which a capacity curve is fitted: load levels with their measurements."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 
 LEAST_RELATIVE_ERROR = 0.005
-"""No throughput repeats better from run to run; a narrower interval only shows how steady a single run was. [ratio]"""
+"""Least relative error of a throughput between runs; a narrower interval shows a steady single run. [ratio]"""
 LEAST_RESPONSE_ERROR = 0.10
-"""Waiting depends on the variance of service times, which a curve with one demand does not know: its response times are
-hardly more exact than this however well they were measured, and must not pull the demand away from measured CPU time.
-[ratio]"""
+"""Least relative error of fitted response times. Waiting depends on the variance of service times, which a curve with a
+single demand does not contain. However precisely response times were measured, the curve meets them no better than
+this, and they must not pull the demand away from measured CPU time. [ratio]"""
 FEW_RUNS = 5
-"""With fewer repetitions than this the standard errors of all levels are pooled: one of two or three runs is hardly
-an estimate, and as a weight it would make the luckiest level decide. [1]"""
+"""With fewer repetitions than this, the standard errors of all levels are pooled. An error from two or three runs is
+very imprecise; used as a weight, it would favour levels whose runs agree by chance. [1]"""
 
 
 @dataclass(frozen=True)
 class Conditions:
-    """Conditions at each load: the work asked for, and the servers left for it; not the results.
+    """Conditions at each load: inputs of the system such as work and available servers, not its results.
 
     Attributes
     ----------
     think_s : ndarray of shape (n_loads,)
         Think time Z. [s]
     work : ndarray of shape (n_loads,)
-        Demand of a transaction of the mix at the load over that of the reference mix. [ratio]
+        Demand of the mean transaction at the load, relative to the reference mix. [ratio]
     others : ndarray of shape (n_loads,)
         Servers of the bottleneck that other programs keep busy. [1]
     """
@@ -39,13 +39,13 @@ class Conditions:
     others: Floats
 
     def chosen(self, some: slice) -> Conditions:
-        """Return the conditions of some loads."""
+        """Return the conditions of the selected loads."""
         return Conditions(self.think_s[some], self.work[some], self.others[some])
 
 
 @dataclass(frozen=True)
 class Observations:
-    """Load levels in ascending order; one row for each measurement.
+    """Measured points in ascending order of load, one row for each measurement.
 
     Attributes
     ----------
@@ -54,25 +54,25 @@ class Observations:
     throughput : ndarray of shape (n_points,)
         Throughput X. [1/s]
     error : ndarray of shape (n_points,) or None
-        Standard error of the throughput; None if it is not known. [1/s]
+        Standard error of the throughput; None if unknown. [1/s]
     response : ndarray of shape (n_points,) or None
         Mean response time R. [s]
     response_error : ndarray of shape (n_points,) or None
-        Its standard error. [s]
+        Standard error of the response time. [s]
     think : ndarray of shape (n_points,) or None
-        Mean think time Z as measured, or as given. [s]
+        Mean think time Z, measured or stated by the user. [s]
     busy : ndarray of shape (n_points,) or None
         Servers of the bottleneck that are busy, U. [1]
     busy_error : ndarray of shape (n_points,) or None
-        Its standard error. [1]
+        Standard error of the busy servers. [1]
     work : ndarray of shape (n_points,) or None
-        Demand at the bottleneck of a transaction of the mix that ran, over that of the reference mix. [ratio]
+        Demand at the bottleneck of the mean transaction that ran, relative to the reference mix. [ratio]
     others : ndarray of shape (n_points,) or None
         Servers of the bottleneck that other programs kept busy. [1]
     names : tuple of str
-        Origin of each point: runs, or lines of a file.
+        Origin of each point: names of runs, or lines of a file.
     place : ndarray of shape (n_points,)
-        Order in which the points were measured, for residuals that resemble their neighbours.
+        Order in which the points were measured, to detect residuals that resemble their neighbours.
     """
 
     load: Floats
@@ -128,11 +128,11 @@ class Observations:
         return np.asarray(np.hypot(self.busy_error, LEAST_RELATIVE_ERROR * self.busy), dtype=float)
 
     def _common(self) -> float:
-        """Return the relative error to assume for an unknown error: the error of throughput, or 1 if none is known."""
+        """Return the relative error to assume if unknown: that of throughput, or 1 if no error is known. [ratio]"""
         return 1.0 if self.error is None else float(np.median(self.deviations / self.throughput))
 
     def think_s(self) -> Floats:
-        """Return the think time of each point; zero if none was given. [s]"""
+        """Return the think time of each point; zero if unknown. [s]"""
         return np.zeros(self.count) if self.think is None else self.think
 
     def conditions(self, think_s: float = 0.0) -> Conditions:
@@ -144,7 +144,7 @@ class Observations:
         )
 
     def chosen(self, mask: npt.NDArray[np.bool_]) -> Observations:
-        """Return some of the points."""
+        """Return the selected points."""
         return replace(
             self,
             load=self.load[mask],
@@ -162,7 +162,7 @@ class Observations:
         )
 
     def split(self, highest: int) -> tuple[Observations, Observations]:
-        """Return the points below the highest levels, and those at them."""
+        """Return the points below the highest levels, and the points at these levels."""
         limit = self.levels[-highest]
         return self.chosen(self.load < limit), self.chosen(self.load >= limit)
 
@@ -181,7 +181,7 @@ def observations(
     others: Floats | None = None,
     names: tuple[str, ...] = (),
 ) -> Observations:
-    """Return the points in ascending order of load, whatever order they were measured in."""
+    """Return the points sorted by load."""
     order = np.argsort(load, kind="stable")
 
     def sorted_(values: Floats | None) -> Floats | None:
@@ -205,19 +205,20 @@ def observations(
 
 
 def pooled_errors(values: Floats, errors: Floats, runs: Floats) -> Floats:
-    """Return the standard errors, with those from few runs replaced by the common relative error of all such levels.
+    """Return the standard errors; errors from few runs are replaced by the common relative error of all such levels.
 
     Parameters
     ----------
     values, errors : ndarray of shape (n_points,)
     runs : ndarray of shape (n_points,)
-        Number of runs behind each error; 1 if it comes from within one run. [1]
+        Number of runs behind each error; 1 for an error estimated within one run. [1]
     """
     few = (runs > 1) & (runs < FEW_RUNS)
     if few.sum() < 2:
         return errors
     freedom = runs[few] - 1
-    # Relative standard deviations of one run, pooled by their degrees of freedom, back to errors of means.
+    # The relative standard deviations of a single run are pooled by degrees of freedom, then turned into errors of
+    # means.
     variances = (errors[few] / values[few]) ** 2 * runs[few]
     spread = float(np.sqrt(np.sum(freedom * variances) / freedom.sum()))
     pooled = errors.copy()

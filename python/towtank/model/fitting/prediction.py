@@ -1,4 +1,4 @@
-"""Predictions of a fitted curve at loads that were not measured, with bands, and the trust in them."""
+"""Predictions of a fitted curve at loads that were not measured, with bands and the reasons to trust them."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ from towtank.model.fitting.selection import Candidate
 
 BANDS = {"band_80": 0.80, "band_95": 0.95}
 FARTHEST_SATURATED = 4.0
-"""For a closed system whose bottleneck was measured near saturation: there the asymptote m/S carries the answer."""
+"""Largest predicted load over the highest measured load, if saturation was measured: the asymptote m/S then determines
+the throughput. [ratio]"""
 SATURATED = 0.9
-"""Share of the limit of throughput from which saturation was measured. [ratio]"""
+"""Ratio of the highest measured throughput to the limit from which saturation counts as measured. [ratio]"""
 
 
 def farthest(candidate: Candidate) -> tuple[float, str]:
-    """Return the highest load that may be predicted, and the reason for it."""
+    """Return the highest load for which the curve may predict, and the reason for this limit."""
     points, fit = candidate.fit.points, candidate.fit
     top = float(points.load.max())
     if isinstance(fit.curve, ClosedCurve):
@@ -37,7 +38,7 @@ def farthest(candidate: Candidate) -> tuple[float, str]:
 
 
 def default_loads(candidate: Candidate) -> list[float]:
-    """Return the levels measured, and some loads beyond them."""
+    """Return the measured levels, and some loads beyond them."""
     levels = [float(level) for level in candidate.fit.points.levels]
     levels = levels if len(levels) <= 20 else list(np.quantile(levels, np.linspace(0, 1, 11)))
     beyond = [float(np.rint(share * max(levels))) for share in (1.25, 1.5, 2.0)]
@@ -45,22 +46,22 @@ def default_loads(candidate: Candidate) -> list[float]:
 
 
 def predict(candidate: Candidate, loads: list[float], think_s: float) -> list[dict[str, Any]]:
-    """Predict throughput and response time at loads, or state the reason for no answer.
+    """Predict throughput and response time at loads, or state the reason why no prediction is made.
 
     Returns
     -------
     list of dict
         `load`, `range` (`measured`, `between`, `beyond`), and `throughput` with `curve`, `median`, `band_80`, `band_95`
-        and `measurement_95`; `response_s` likewise if it follows from N / X - Z; or `refused` with the reason.
+        and `measurement_95`; `response_s` likewise if it can be computed as N / X - Z; or `refused` with the reason.
 
     Notes
     -----
-    The bands are percentiles of the curves of the bootstrap replicates, with a demand that may drift beyond the
-    utilizations measured (`drift`): they contain the true curve. `measurement_95` adds the error of one more
-    measurement; an infinite end is None.
+    The bands are percentiles over the bootstrap replicates, whose demand drifts beyond the measured utilizations
+    (`drift`); they refer to the true curve. `measurement_95` adds the error of a further measurement. An infinite end
+    is None.
 
-    A straight line has no limit, and the true system may have one anywhere beyond the highest load. There its bands
-    begin at the throughput of the highest load measured, and `bound` is `upper`.
+    A straight line has no limit, but the true system may reach one anywhere beyond the highest load. There, the bands
+    start at the throughput of the highest measured load, and `bound` is `upper`.
     """
     limit, why = farthest(candidate)
     allowed = [load for load in loads if load <= limit * (1 + 1e-9) and not _refusal(candidate, load)]
@@ -87,7 +88,7 @@ def _range(candidate: Candidate, load: float) -> str:
 
 
 def _refusal(candidate: Candidate, load: float) -> str | None:
-    """Return the reason why a rejected curve is not used beyond the measured range."""
+    """Return the reason why a rejected curve does not predict beyond the measured range; None otherwise."""
     if candidate.judgement.level == REJECTED and _range(candidate, load) == "beyond":
         return f"{candidate.name} is rejected, and so are its predictions beyond the measurements"
     return None
@@ -98,7 +99,7 @@ def _bands(candidate: Candidate, loads: Floats, think_s: float) -> dict[float, d
     best = fit.throughput(loads)
     curves = drifted(fit, parameters, loads).rates
     again = further_measurement(fit, loads, curves)
-    # The tail of the errors of a handful of points may reach below zero, which no throughput does.
+    # With few points the error distribution has wide tails, which may give negative throughputs.
     again = np.maximum(again, 0.0)
     found = {}
     for number, load in enumerate(loads):
@@ -107,7 +108,7 @@ def _bands(candidate: Candidate, loads: Floats, think_s: float) -> dict[float, d
             times = load / curves[:, number] - think_s
             row["response_s"] = _summary(float(load / best[number] - think_s), times, load / again[:, number] - think_s)
         if row["response_s"]["curve"] <= 0 or (row["response_s"]["band_95"][0] or 0.0) < 0:
-            # N / X - Z is a small difference of large numbers far below the knee: the sign itself is not known.
+            # Far below the knee N / X - Z is a small difference of large numbers, and even its sign is uncertain.
             row.pop("response_s")
         if fit.curve is LINEAR and load > fit.points.load.max():
             _reach_down(row, fit, parameters, float(load), think_s)
@@ -116,7 +117,7 @@ def _bands(candidate: Candidate, loads: Floats, think_s: float) -> dict[float, d
 
 
 def _reach_down(row: dict[str, Any], fit: Fit, parameters: Floats, load: float, think_s: float) -> None:
-    """Let the bands of a line begin at the throughput of the highest load: the limit may be just above it."""
+    """Lower the bands of a line to the throughput of the highest measured load, since a limit may lie just above it."""
     top = np.array([float(fit.points.load.max())])
     kept = fit.curve.throughput(parameters, top)[:, 0]
     row["bound"] = "upper"
@@ -127,7 +128,7 @@ def _reach_down(row: dict[str, Any], fit: Fit, parameters: Floats, load: float, 
         before = row["throughput"][band][0]
         row["throughput"][band][0] = low if before is None else min(low, before)
         if "response_s" in row and row["response_s"][band][1] is not None:
-            # If a line may carry nothing at all, its response time has no upper end.
+            # If the lower end of the throughput is zero, the response time has no upper end.
             slowest = load / low - think_s if low > 0 else None
             row["response_s"][band][1] = None if slowest is None else max(slowest, row["response_s"][band][1])
 
@@ -141,9 +142,9 @@ def _summary(best: float, curves: Floats, again: Floats) -> dict[str, Any]:
 
 
 def held_out(candidate: Candidate, points: Observations) -> dict[str, Any] | None:
-    """Compare predictions with measurements at the held-out levels, with the bands of the fit that did not see them.
+    """Compare predictions with measurements at held-out levels, with bands of the fit made without these levels.
 
-    The bands are those of one more measurement: `within_95` states whether the measurement lies in them.
+    The bands are those of a further measurement; `within_95` states whether the measurement lies in them.
     """
     tested, document = candidate.tested, candidate.held_out
     if tested is None or document is None:
@@ -167,7 +168,7 @@ def held_out(candidate: Candidate, points: Observations) -> dict[str, Any] | Non
 
 
 def trust(candidate: Candidate, think_s: float) -> dict[str, Any]:
-    """Return the basis of the predictions: range, assumptions with their tests, error at the held-out levels."""
+    """Return the basis of the predictions: range, assumptions with their tests, and error at the held-out levels."""
     points = candidate.fit.points
     limit, why = farthest(candidate)
     tested = candidate.held_out
@@ -231,7 +232,7 @@ def _assumptions(candidate: Candidate, think_s: float) -> list[dict[str, str]]:
 
 
 def _assumed_of_demands(candidate: Candidate) -> dict[str, str]:
-    """Return the assumption of the curve about the demand of a transaction, and its test."""
+    """Return the assumption of the curve about the demand, with its test."""
     fit = candidate.fit
     busy = fit.busy_misses
     tested = "only through the shape of the curve"

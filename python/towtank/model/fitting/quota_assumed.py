@@ -1,4 +1,4 @@
-"""Assumptions of a model about CPUs under a quota, which is time in each period rather than a number of processors."""
+"""Assumptions of a model about CPU quotas, which limit CPU time in each period rather than the number of processors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Json = dict[str, Any]
 
 
 def quota_assumptions(configuration: Configuration) -> list[Json]:
-    """Return assumptions about the resources whose hosts have a quota, with its effect at the highest load.
+    """Return the assumptions about resources under a quota, with its measured effect.
 
     Parameters
     ----------
@@ -21,14 +21,14 @@ def quota_assumptions(configuration: Configuration) -> list[Json]:
     Returns
     -------
     list of dict
-        `{assumes, tested}`.
+        Entries `{assumes, tested}`.
 
     Notes
     -----
-    A quota of c CPUs on a machine of more is c P of CPU time in each period P. A model has ceil(c) servers of
-    c / ceil(c) CPUs each. It is right about what they carry. A lone transaction takes its CPU time D there, and
-    D ceil(c) / c in the model; if more than c run at once the time is used up before the period ends, and all stand
-    still for the rest of it, which shows in high percentiles and in no model here.
+    A quota of c CPUs on a larger machine is a CPU time of c P in each period P. The model has ceil(c) servers of c /
+    ceil(c) CPUs each, which gives the correct maximum throughput. A lone transaction takes its CPU time D on the host,
+    but D ceil(c) / c in the model. If more than c transactions run at once, the quota is used up before the period ends
+    and all of them pause for the rest of it; this affects high percentiles and is not modelled.
     """
     found = []
     for resource in configuration.resources:
@@ -59,6 +59,6 @@ def quota_assumptions(configuration: Configuration) -> list[Json]:
 
 
 def _of_control_groups(configuration: Configuration, resource: Resource) -> list[float]:
-    """Return the CPU limits of the control groups that bound a resource. [1]"""
+    """Return the CPU limits of the control groups of a resource. [1]"""
     tiers = (run["tiers"][name] for run in configuration.runs for name in resource.tiers if name in run["tiers"])
     return [float(tier["cpus_allotted"]) for tier in tiers if tier.get("cpu_control_group")]

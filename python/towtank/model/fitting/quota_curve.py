@@ -1,4 +1,4 @@
-"""The closed curve of a bottleneck with a CPU quota, which lets work pass at full speed until a period is used up."""
+"""Closed curve of a bottleneck with a CPU quota, which lets work pass at full speed until a period is used up."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from towtank.model.fitting.closed_curve import ClosedCurve
 from towtank.model.fitting.observations import Floats
 from towtank.model.quota import Quota
 
-# Each round brings the throughput closer by the share that the bottleneck has in a cycle, or better.
+# Number of iterations. Each reduces the error of the throughput at least by the share of the bottleneck in a cycle.
 _ROUNDS = 4
 
 
 def others_use(users: float) -> float:
-    """Return the share of a station's utilization that an arriving user finds: that of the others, (N - 1) / N. [ratio]
+    """Return the share of a station's utilization seen by an arriving user: that of the others, (N - 1) / N. [ratio]
 
-    A user does not wait for itself.
+    A user does not wait for its own requests.
     """
     return max(0.0, users - 1) / users
 
 
 @dataclass
 class QuotaCurve(ClosedCurve):
-    """Closed curve whose servers have part of a CPU each.
+    """Closed curve for servers that each have a fraction of a CPU.
 
-    The slow server of the closed curve makes work wait that passes at full speed. What is spared of that wait at the
-    utilization that results, as the other users make it, is taken off the time elsewhere, round after round.
+    The closed curve models a slow server, at which short work takes longer than under a quota. The time saved by the
+    quota at the resulting utilization by other users is subtracted from the time elsewhere, iteratively.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Replicates of a fitted curve: the parameters that other measurements of the same system would have given."""
+"""Bootstrap replicates of a fitted curve: parameters fitted to simulated measurements of the same system."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from towtank.model.fitting.least_squares import minimise
 from towtank.model.fitting.observations import Floats
 
 REPLICATES = 1000
-"""Of every bootstrap: percentiles of 2.5 % rest on 25 of them. [1]"""
+"""Number of bootstrap replicates; percentiles of 2.5 % rest on 25 of them. [1]"""
 SEED = 20260101
-"""The same input gives the same intervals."""
-# Fewer points have no autocorrelation worth an estimate.
+"""Seed of the random generator, fixed so that the same input gives the same intervals."""
+# With fewer points the autocorrelation cannot be estimated.
 _SERIES = 30
-# Replicates start at the fit; most converge in five steps. The error that so fine a tolerance leaves is far
-# below the spread of the replicates.
+# Replicates start at the fitted parameters and mostly converge within five steps. The error left by the tolerance is
+# far below the spread of the replicates.
 _STEPS, _TOLERANCE = 40, 1e-7
 
 
 def block_length(fit: Fit) -> int:
-    """Return the length of the blocks in which residuals are drawn; 1 if they pass for independent. [1]
+    """Return the block length for drawing residuals; 1 if they appear independent. [1]
 
     Notes
     -----
-    Residuals in the order of measurement; l = (sqrt(6) r / (1 - r^2))^(2/3) n^(1/3) for a lag-one autocorrelation r
-    is the rule of Carlstein [1]_.
+    For residuals in the order of measurement with lag-one autocorrelation r, Carlstein's rule [1]_ gives l = (sqrt(6) r
+    / (1 - r^2))^(2/3) n^(1/3).
 
     References
     ----------
@@ -49,12 +49,11 @@ def replicates(fit: Fit, count: int = REPLICATES, seed: int = SEED) -> Floats:
 
     Notes
     -----
-    The residual bootstrap [1]_: residuals over their standard deviations, made larger by sqrt(n / (n - p)) because
-    the fit has taken its share, are drawn with replacement, in blocks where neighbours resemble each other, and
-    added to the fitted values. All residuals of a replicate are also multiplied by sqrt(f / chi2_f) with f = n - p:
-    with a handful of points the size of the errors is itself hardly known, and percentiles without that factor are
-    too narrow by as much as the normal quantile is smaller than Student's. Assumes errors in proportion to the
-    standard deviations given.
+    Residual bootstrap [1]_: the standardised residuals are enlarged by sqrt(n / (n - p)), since the fit reduced them,
+    drawn with replacement (in blocks if neighbours resemble each other), and added to the fitted values. All residuals
+    of a replicate are also multiplied by sqrt(f / chi2_f) with f = n - p. With few points the size of the errors is
+    uncertain; without that factor percentiles would be too narrow by the ratio of the normal quantile to Student's.
+    Assumes that errors are proportional to the given standard deviations.
 
     References
     ----------
@@ -84,7 +83,7 @@ def _drawn(fit: Fit, count: int, stream: np.random.Generator) -> npt.NDArray[np.
     order = np.argsort(fit.points.place, kind="stable")
     blocks = math.ceil(points / length)
     first = stream.integers(0, points, (count, blocks, 1))
-    # The series is closed to a ring, so that its ends are drawn as often as its middle.
+    # The series is treated as a ring, so that residuals at its ends are drawn as often as those in the middle.
     places = ((first + np.arange(length)) % points).reshape(count, -1)[:, :points]
     drawn = np.empty((count, points), dtype=np.int64)
     drawn[:, order] = order[places]
@@ -92,7 +91,7 @@ def _drawn(fit: Fit, count: int, stream: np.random.Generator) -> npt.NDArray[np.
 
 
 def further_measurement(fit: Fit, loads: Floats, curves: Floats, seed: int = SEED) -> Floats:
-    """Return throughputs that one more measurement at each load would give: curves of replicates with an error.
+    """Return simulated further measurements at each load: the curves of the replicates plus a measurement error. [1/s]
 
     Parameters
     ----------

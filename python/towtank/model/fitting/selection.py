@@ -1,4 +1,4 @@
-"""Choice among several curves on the same points."""
+"""Choice among several curves fitted to the same points."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ from towtank.model.fitting.replicates import replicates
 from towtank.model.fitting.utilization_law import judge_limit, judge_one_system
 
 COMPARABLE = 2.0
-"""Curves whose AICc is within this of the best are supported about as well (Burnham and Anderson, *Model Selection
-and Multimodel Inference*, 2nd ed., Springer, 2002, section 2.6, doi:10.1007/b97636)."""
+"""Curves whose AICc exceeds the smallest by at most this are supported about equally (Burnham and Anderson, *Model
+Selection and Multimodel Inference*, 2nd ed., Springer, 2002, section 2.6, doi:10.1007/b97636)."""
 _CHANGE_LEVEL = 0.05
 DEFAULT_HELD_OUT = 1
-"""Highest levels that every fit is tested on, in a second fit without them. [1]"""
+"""Number of highest levels left out of a second fit that tests every curve. [1]"""
 
 
 @dataclass
 class Candidate:
-    """One fitted curve with its tests.
+    """Fitted curve with its tests.
 
     Attributes
     ----------
@@ -49,13 +49,13 @@ class Candidate:
     judgement : Judgement
     aicc : float or None
     held_out : dict or None
-        Predicted against measured at the highest levels.
+        Comparison of prediction and measurement at the highest levels.
     refitted : bool
-        Whether the held-out levels took part in the final fit after they had served as a test.
+        True if the held-out levels were included in the final fit after the test.
     joint_aicc : float or None
-        Criterion of throughput and use of the bottleneck together.
+        Corrected Akaike criterion of throughput and utilization of the bottleneck together.
     tested : Fit or None
-        The fit that predicted the held-out levels.
+        Fit that predicted the held-out levels.
     above : Observations or None
         Points of the held-out levels.
     """
@@ -71,22 +71,22 @@ class Candidate:
 
     @property
     def name(self) -> str:
-        """Name of the family."""
+        """Name of the curve family."""
         return self.fit.curve.name
 
     @cached_property
     def replicates(self) -> Floats:
-        """Bootstrap replicates of the parameters, made once."""
+        """Bootstrap replicates of the parameters, computed once."""
         return replicates(self.fit)
 
     @cached_property
     def measured_again(self) -> Floats | None:
-        """Throughputs of one more measurement at the held-out levels, predicted without them, made once. [1/s]"""
+        """Simulated further measurements at the held-out levels, predicted without these levels. [1/s]"""
         return None if self.tested is None or self.above is None else measured_again(self.tested, self.above)
 
     @cached_property
     def held_out_interval(self) -> Interval | None:
-        """Interval of the largest error at the held-out levels; None if none was held out. [ratio]"""
+        """Interval of the largest error at the held-out levels; None if no level was held out. [ratio]"""
         if self.held_out is None or self.measured_again is None:
             return None
         drawn = self.measured_again.T
@@ -94,22 +94,22 @@ class Candidate:
         return error_interval([{**row, "throughput_band_95": percentiles(again)} for row, again in rows])
 
     def held_out_text(self) -> str:
-        """Write the largest error at the held-out levels, in per cent, with its interval; `-` if none was held out."""
+        """Render the largest error at the held-out levels in per cent, with its interval; `-` without such levels."""
         return "-" if self.held_out is None else relative_error(self.held_out["worst_error"], self.held_out_interval)
 
 
 @dataclass(frozen=True)
 class Choice:
-    """All candidates, the best first, with the choice.
+    """All candidates in order of preference, with the chosen one.
 
     Attributes
     ----------
     chosen : Candidate or None
-        None if every family is rejected.
+        Chosen candidate; None if every family is rejected.
     refused : dict
-        Families that could not be fitted, and why.
+        Reasons why families could not be fitted, by name.
     why : str
-        The decision in words.
+        Reason for the choice.
     """
 
     candidates: list[Candidate]
@@ -119,7 +119,7 @@ class Choice:
 
 
 def candidate(name: str, points: Observations, servers: int, think_s: float, held: int | None) -> Candidate:
-    """Fit one family.
+    """Fit a curve family and test it.
 
     Parameters
     ----------
@@ -129,10 +129,9 @@ def candidate(name: str, points: Observations, servers: int, think_s: float, hel
     servers : int
         Servers of the bottleneck of the closed curve. [1]
     think_s : float
-        Think time if points have none. [s]
+        Think time if the points have none. [s]
     held : int or None
-        Highest levels to leave out of the fit. None fits all of them, after a fit without the highest one has been
-        tested on it.
+        Number of highest levels to leave out of the fit. None fits all levels, and tests a fit without the highest one.
 
     Raises
     ------
@@ -160,13 +159,13 @@ def _tested(fit: Fit, below: Fit | None, points: Observations, held: int | None)
 
 
 def choose(names: tuple[str, ...], points: Observations, servers: int, think_s: float, held: int | None) -> Choice:
-    """Fit several families and choose.
+    """Fit several families and choose one.
 
     Notes
     -----
-    Rejected families are out. Of the rest the smallest AICc counts; among those within 2 of it, the one that
-    predicts the highest level best when that is left out of its fit, for this is what the curve is wanted for. With so
-    few points that AICc cannot be had of all of them, that test alone decides.
+    Rejected families are excluded. Among the others whose AICc is within 2 of the smallest, the family is chosen whose
+    fit without the highest level predicts that level best, because curves are used for prediction. If there are too few
+    points for the AICc of all families, this test alone decides.
     """
     candidates, refused = [], {}
     for name in names:
@@ -196,11 +195,11 @@ def choose(names: tuple[str, ...], points: Observations, servers: int, think_s: 
 
 
 def _judge_by_servers(contender: Candidate, points: Observations, servers: int) -> None:
-    """Reject a law of scalability that exceeds the utilization law; a closed curve contains the servers already.
+    """Reject a scalability law that contradicts the utilization law; a closed curve contains the servers already.
 
     Notes
     -----
-    A curve without a peak or an asymptote is judged at the farthest load that it may predict.
+    A curve without a peak or an asymptote is judged at the highest load for which it may predict.
     """
     fit = contender.fit
     if isinstance(fit.curve, ClosedCurve):
@@ -216,22 +215,21 @@ def _judge_by_servers(contender: Candidate, points: Observations, servers: int) 
 
 
 def _with(set_aside: dict[str, str], choice: Choice) -> Choice:
-    """Return a choice with the reason why one of the two closed curves took no part in it."""
+    """Return a choice whose reason includes why one of the two closed curves was set aside."""
     reasons = "; ".join(f"{name} set aside: {why}" for name, why in set_aside.items())
     return replace(choice, why=f"{choice.why}; {reasons}") if reasons else choice
 
 
 def _one_closed(candidates: list[Candidate], points: Observations, held: int | None) -> dict[str, str]:
-    """Decide between the closed curves with constant and with load-dependent demand; return the one set aside, and why.
+    """Choose between constant and load-dependent demand of the closed curve; return the curve set aside, and why.
 
     Notes
     -----
-    Throughput below saturation hardly distinguishes the two; the use of the bottleneck at each level does, so the
-    criterion is that of both together. They have as many parameters: background on one side, the change of the demand
-    on the other. A demand is taken to change only if the constant one misses by more than chance explains, so
-    that a handful of levels does not decide by its noise. The error at the held-out level
-    is that of the curve which the levels below would have chosen by themselves, so that the held-out level has no part
-    in the choice that it tests.
+    Throughput below saturation hardly distinguishes the two; the utilization of the bottleneck at each level does, so
+    the criterion combines both. The curves have equally many parameters: background in one, the change of the demand in
+    the other. The demand counts as load-dependent only if the constant demand misses by more than chance explains, so
+    that noise at a few levels does not decide. The error at the held-out level is that of the curve which the lower
+    levels alone would have chosen, so that the held-out level does not influence the choice that it tests.
     """
     pair = {contender.name: contender for contender in candidates if contender.joint_aicc is not None}
     plain, changing = pair.get("closed"), pair.get("load-dependent")
@@ -244,7 +242,7 @@ def _one_closed(candidates: list[Candidate], points: Observations, held: int | N
     if held is None and plain.tested is not None and changing.tested is not None:
         first = changing.tested if _changes(plain.tested, changing.tested) else plain.tested
         if first is not best.tested:
-            # The levels below would have chosen otherwise: that is the prediction they would have made.
+            # The lower levels alone would have chosen the other curve, so the test uses the prediction of that curve.
             place = next(number for number, contender in enumerate(candidates) if contender is best)
             candidates[place] = _tested(best.fit, first, points, held)
     if other.name in rejected:
@@ -257,13 +255,13 @@ def _one_closed(candidates: list[Candidate], points: Observations, held: int | N
 
 
 def _changes(plain: Fit, changing: Fit) -> bool:
-    """Return True if use and throughput together show that the demand changes with the load.
+    """Return True if utilization and throughput together show that the demand changes with the load.
 
     Notes
     -----
-    The misses of the constant curve over those of the other must pass the quantile of F with the degrees of freedom of
-    both, as two independent variances would: n ln F in the criterion. Misses of curves on the same points resemble each
-    other, so chance passes it less often than the level says.
+    The ratio of the residual variances of the constant and the changing curve must exceed the F quantile for the
+    degrees of freedom of both, as for two independent variances; in terms of the criterion, n ln F. Residuals of curves
+    on the same points are correlated, so the error rate is below the nominal level.
     """
     constant, dependent = joint_aicc(plain), joint_aicc(changing)
     if constant is None or dependent is None:
@@ -272,17 +270,17 @@ def _changes(plain: Fit, changing: Fit) -> bool:
 
 
 def _credible_gap(fit: Fit) -> float:
-    """Return the difference of the joint criterion beyond which chance does not explain it."""
+    """Return the largest difference of the joint criterion that chance explains."""
     values = 2 * fit.points.count
     freedom = values - len(fit.parameters)
     return float(values * math.log(f_quantile(1 - _CHANGE_LEVEL, freedom, freedom)))
 
 
 def _without_criterion(candidates: list[Candidate], able: list[Candidate], refused: dict[str, str]) -> Choice:
-    """Choose by the prediction of the highest level, if the points are too few to compare all candidates by AICc.
+    """Choose by the prediction of the highest level, if there are too few points to compare all candidates by AICc.
 
-    If no candidate that could be tested predicts it within `MISS_LIMIT`, a closed curve with too few levels to leave
-    one out is better founded: it also fits the use of the bottleneck at each level.
+    If no tested candidate predicts that level within `MISS_LIMIT`, a closed curve with too few levels for the test is
+    preferred: it is also fitted to the utilization of the bottleneck at each level.
     """
     tested = [contender for contender in able if contender.held_out is not None]
     founded = [contender for contender in able if contender.held_out is None and contender.joint_aicc is not None]

@@ -1,7 +1,7 @@
 """Kind of limit that a capacity curve shows: CPU, lock or pool, disk, memory, or the generator itself.
 
-Response times rise sharply for many reasons that look alike from outside. The summaries distinguish them: each kind of
-limit moves numbers of its own. All numbers considered are listed, also those that rule a kind out.
+Response times rise sharply for many reasons that look alike from outside. The run summaries distinguish them, since
+each kind of limit changes different figures. All examined figures are listed, including those that rule a kind out.
 """
 
 from __future__ import annotations
@@ -22,36 +22,36 @@ from towtank.results.machines import disks, machines
 
 Json = dict[str, Any]
 SHARP = 2.0
-"""Response time at the top over that at the lowest load from which it counts as risen. [ratio]"""
+"""Ratio of the response time at the highest load to that at the lowest from which it counts as grown. [ratio]"""
 SHORTFALL = 0.10
-"""Throughput below the line of the lowest load by more than this has left it. [ratio]"""
+"""Shortfall of throughput below the proportional line through the lowest load, from which it counts. [ratio]"""
 FULL = 0.90
-"""Utilization of CPUs from which they are saturated; of disks, which work in parallel, the limit is 0.8. [ratio]"""
+"""Utilization from which CPUs count as saturated; for disks, which work in parallel, it is `DISK_FULL`. [ratio]"""
 DISK_FULL = 0.80
 QUEUES = 2.0
-"""Response time over 1 / (1 - U), U the highest utilization observed, beyond which queues at what was observed do not
-explain its growth: of exponential service, M/M/1 has 1 / (1 - U), and several servers and closed loads have less.
-[ratio]"""
+"""Factor on 1 / (1 - U), where U is the highest observed utilization. If the response time grows by more, queues at the
+observed resources do not explain the growth: with exponential service, M/M/1 grows by 1 / (1 - U), several servers and
+closed loads by less. [ratio]"""
 GENERATOR_BUSY = 0.80
-"""Share of the calibrated rate of the generator above which it is suspected. [ratio]"""
+"""Share of the generator's calibrated rate from which the generator is suspected. [ratio]"""
 PRESSURE = 0.10
-"""Share of the time that somebody waited for memory or disk from which it counts. [ratio]"""
+"""Share of time that threads waited for memory or disk from which it counts. [ratio]"""
 HELD_UP = 0.10
-"""Share of the time that the CPU limit of a control group held processes up from which it counts. [ratio]"""
+"""Share of time that the CPU limit of a control group paused processes from which it counts. [ratio]"""
 FAULTS = 20.0
-"""Pages per second that had to be read back from a disk, from which memory counts as short. [1/s]"""
+"""Rate of pages read back from disk from which memory counts as short. [1/s]"""
 GROWN = 1.2
-"""CPU time per transaction at the top over that at the lowest load from which it has grown. [ratio]"""
+"""Ratio of CPU time per transaction at the highest load to that at the lowest from which it has grown. [ratio]"""
 CPU_TIME = "CPU time per transaction of"
-"""First words of the evidence that the CPUs of a resource were observed."""
+"""First words of the evidence on CPU time, which shows that the CPUs of a resource were observed."""
 UTILIZATION = "utilization of"
-"""First words of the evidence how busy a CPU or a disk was."""
+"""First words of the evidence on the utilization of a CPU or disk."""
 _WAITING_WORDS = ("queue", "wait", "pool", "lock", "pending", "blocked")
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """One number at the lowest and at the highest load."""
+    """One figure at the lowest and at the highest load."""
 
     what: str
     lowest: float | None
@@ -111,18 +111,18 @@ def classify(configuration: Configuration) -> Json:
 
 
 def _explained(evidence: list[Evidence]) -> float:
-    """Return the largest growth of the response time that queues at the observed resources explain. [ratio]"""
+    """Return the largest growth of the response time that queues at the observed resources can explain. [ratio]"""
     used = [item.highest for item in evidence if item.what.startswith(UTILIZATION) and item.highest is not None]
     return max(SHARP, QUEUES / (1 - min(max(used, default=0.0), FULL)))
 
 
 def _is_by_queues(configuration: Configuration, rise: float | None, shortfall: float) -> bool:
-    """Return True if queues at the CPUs explain the whole shortfall of throughput.
+    """Return True if queues at the CPUs explain the entire shortfall of throughput.
 
     Notes
     -----
-    Users who wait R in place of R0 make (Z + R0) / (Z + R) of the throughput on the line of the lowest load. M/M/m has
-    R / S = 1 + C / (m (1 - U)) with Erlang's C; closed loads that keep the CPUs as busy have less.
+    If response time grows from R0 to R, throughput drops to (Z + R0) / (Z + R) of the proportional line. M/M/m has R /
+    S = 1 + C / (m (1 - U)) with Erlang's C; closed loads with the same utilization have less.
     """
     most = 1.0
     for resource in configuration.resources:
@@ -144,7 +144,7 @@ def _is_by_queues(configuration: Configuration, rise: float | None, shortfall: f
 def _decide(
     evidence: list[Evidence], rise: float | None, shortfall: float, *, by_queues: bool = False
 ) -> tuple[str, str | None]:
-    """Decide: first the generator, which discredits all else; then a saturated resource; contention is the rest."""
+    """Decide the kind: a busy generator first, as it invalidates the rest; a saturated resource; else contention."""
     for kind in ("generator", "memory", "disk", "cpu", "quota"):
         full = [item for item in evidence if item.speaks_for == kind]
         if not full or (kind != "generator" and (rise or 1.0) < SHARP and shortfall <= SHORTFALL):
@@ -159,7 +159,7 @@ def _decide(
 
 
 def _sentence(kind: str, resource: str | None, evidence: list[Evidence], *, by_queues: bool) -> str:
-    """Write the kind of limit; the first two entries are the growth of the response time and the shortfall."""
+    """Describe the limit; `evidence` starts with growth of response time and shortfall of throughput."""
     rise, shortfall = evidence[0].highest, evidence[1].highest or 0.0
     change = (
         f"from the lowest to the highest load response time grew by a factor of {_factor(evidence[0])} and throughput "
@@ -197,7 +197,7 @@ def _factor(grown: Evidence) -> str:
 
 
 def _percent(short: Evidence) -> str:
-    """Write a share below a line, none if it is above it."""
+    """Render the share by which throughput is below the line; 0 if it is above."""
     low, high = short.interval or (None, None)
     value = max(0.0, short.highest or 0.0)
     if low is None or high is None:
@@ -206,13 +206,13 @@ def _percent(short: Evidence) -> str:
 
 
 def _grown(configuration: Configuration) -> Estimate:
-    """Return the response time at the highest load over that at the lowest. [ratio]"""
+    """Return the response time at the highest load relative to that at the lowest. [ratio]"""
     times = [from_document(point["response_time_s"]["mean"]) for point in configuration.points]
     return ratio_interval(times[-1], times[0]) if times[-1].value else NOTHING
 
 
 def _reached(configuration: Configuration) -> Estimate:
-    """Return the throughput at the highest load over that on the line of the lowest. [ratio]"""
+    """Return the throughput at the highest load relative to the proportional line through the lowest. [ratio]"""
     first, last = configuration.points[0], configuration.points[-1]
     rates = [from_document(point["throughput_per_s"]) for point in (first, last)]
     if not rates[0].value or not last["load"]:
@@ -222,7 +222,7 @@ def _reached(configuration: Configuration) -> Estimate:
 
 
 def _ends(configuration: Configuration, read: Callable[[Json], float | None]) -> tuple[float | None, float | None]:
-    """Return the mean over the runs of the lowest and of the highest load."""
+    """Return the means over the runs at the lowest and at the highest load."""
     found = []
     for point in (configuration.points[0], configuration.points[-1]):
         values = [read(run) for run in configuration.runs if run["run"] in point["runs"]]
@@ -297,9 +297,9 @@ def _cpus(configuration: Configuration) -> list[Evidence]:
 
 
 def _quotas(configuration: Configuration) -> list[Evidence]:
-    """Return the evidence of CPU limits: the time for which they delayed tiers.
+    """Return the evidence on CPU limits: the share of time for which they paused tiers.
 
-    Limits of hosts of a study, and those that bound a whole tier, are left out: they are the CPUs of the resource.
+    Limits of the study's hosts, and limits of a whole tier, do not count: they define the CPUs of the resource.
     """
     known = {
         tier
@@ -327,7 +327,7 @@ def _held_up(run: Json, tier: str) -> float | None:
 
 
 def _waiting(configuration: Configuration) -> list[Evidence]:
-    """Return the evidence of waiting: metrics of queues, pools and locks of the services, and context switches."""
+    """Return the evidence on waiting: gauges of queues, pools and locks of services, and context switches."""
     found = []
     switches = _ends(configuration, _switches)
     if switches[1] is not None:

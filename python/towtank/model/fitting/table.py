@@ -18,12 +18,12 @@ from towtank.yamlfile import did_you_mean
 LOAD_NAMES = ("users", "concurrency", "load", "threads", "clients", "processors", "n")
 THROUGHPUT_NAMES = ("throughput", "throughput_per_s", "x", "tps", "rate")
 MOST_ROWS = 100_000
-"""More rows than this are no load levels; they are to be brought together first. [1]"""
+"""Highest number of rows. A longer file does not hold load levels and must be aggregated first. [1]"""
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Names of the columns; None for a column to be found, or that is missing.
+    """Names of the columns; None if the name is to be guessed or the column is missing.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class Columns:
     busy : str or None
         Busy servers of the bottleneck. [1]
     think : str or None
-        A duration that holds for all rows, or a column. [s]
+        Duration that applies to all rows, or name of a column. [s]
     """
 
     load: str | None = None
@@ -48,7 +48,7 @@ class Columns:
 
 @dataclass
 class _Reader:
-    """The rows of one file with their faults."""
+    """Rows of one file, with the faults found so far."""
 
     file: str
     header: list[str] = field(default_factory=list)
@@ -69,14 +69,14 @@ def read_points(path: Path, columns: Columns) -> Observations:
     Parameters
     ----------
     path : Path
-        With a header line; separated by commas, semicolons or tabs. Blank lines and lines that begin with `#` are
-        passed over.
+        CSV file with a header line, separated by commas, semicolons or tabs. Blank lines and lines that begin with `#`
+        are skipped.
     columns : Columns
 
     Raises
     ------
     StudyError
-        With every fault of the file.
+        If the file is invalid; contains every fault.
     """
     reader = _read(path)
     reader.refuse()
@@ -143,7 +143,7 @@ def _add(reader: _Reader, number: int, line: str, separator: str) -> None:
     if len(cells) != len(reader.header):
         reader.fault(number, 1, "", f"must have {len(reader.header)} cells as the header has, got {len(cells)} instead")
         return
-    # With a quoted cell the column cannot be counted; the place is then that of the line.
+    # With a quoted cell the position within the line is unknown, so faults refer to column 1.
     starts = [1] * len(cells)
     if '"' not in line:
         for place in range(1, len(cells)):
@@ -194,7 +194,7 @@ def _place(reader: _Reader, role: str, option: str, given: str | None, known: tu
 
 
 def _numbers(reader: _Reader, place: int, role: str) -> Floats:
-    """Return a column as numbers; all are above zero but errors and think times, which may be zero."""
+    """Return a column as numbers; errors and think times must be at least 0, all others above 0."""
     least = 0.0 if role in ("error", "think") else None
     values = []
     for line, cells, starts in reader.rows:

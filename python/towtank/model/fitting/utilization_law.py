@@ -1,4 +1,4 @@
-"""Judges a curve by the busy servers of its bottleneck: its limit, and whether the points are of one system."""
+"""Judges a curve by the busy servers of its bottleneck: its limit, and whether all points belong to one system."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from towtank.model.fitting.observations import Observations
 
 CONFIDENCE = 0.95
 READING_ERROR = 0.02
-"""Largest measuring error of the busy servers; a greater excess shows that their number is wrong. [ratio]"""
+"""Largest measuring error of busy servers; a larger excess shows that the number of servers is wrong. [ratio]"""
 _POINTS = 4
-"""Smallest number of points for a demand with an interval, beside a background. [1]"""
+"""Smallest number of points for estimating demand and background with an interval. [1]"""
 _ROWS = 12
-"""Smallest number of points for the search for a change of the demand. [1]"""
+"""Smallest number of points for detecting a change of the demand. [1]"""
 _CHANGE = 0.05
 """Smallest change of the demand that is reported. [ratio]"""
 _LEVEL = 0.001
 _GRID = 400
 _FARTHEST = 100.0
-"""Times the highest throughput measured up to which the limit is searched. [ratio]"""
+"""Largest throughput at which the limit is searched, relative to the highest measured throughput. [ratio]"""
 
 
 def highest_throughput(points: Observations, servers: int) -> tuple[float, float] | None:
@@ -35,8 +35,8 @@ def highest_throughput(points: Observations, servers: int) -> tuple[float, float
 
     Notes
     -----
-    U = b + D X by least squares, with b the background; the limit is (m - b) / D. Its upper end is the X at which the
-    lower band of the line, b + D X - t s sqrt(x' (X'X)^-1 x), reaches m.
+    Least squares gives U = b + D X with background b; the limit is (m - b) / D. The upper end of its interval is the X
+    at which the lower band of the line, b + D X - t s sqrt(x' (X'X)^-1 x), reaches m.
     """
     busy = points.busy
     if busy is None or points.count < _POINTS or float(busy.max()) > (1 + READING_ERROR) * servers:
@@ -62,7 +62,7 @@ def highest_throughput(points: Observations, servers: int) -> tuple[float, float
 
 
 def _rates(points: Observations) -> Floats:
-    """Return the throughput in transactions of the reference mix. [1/s]"""
+    """Return the throughput, converted to transactions of the reference mix. [1/s]"""
     return points.throughput if points.work is None else np.asarray(points.throughput * points.work, dtype=float)
 
 
@@ -77,12 +77,12 @@ def judge_limit(judgement: Judgement, what: str, highest: float, points: Observa
 
 
 def judge_one_system(judgement: Judgement, points: Observations) -> None:
-    """Doubt points whose busy time per transaction changes at one row and keeps its new level.
+    """Add a doubt if busy time per transaction changes at one row and keeps its new level.
 
     Notes
     -----
-    The points are taken in the order of their measurement. If that is also the order of the load, they are not judged,
-    since the load may explain the change.
+    The points are examined in the order of measurement. If this is also the order of load, no doubt is added, since the
+    load may explain the change.
     """
     busy = points.busy
     if busy is None or points.count < _ROWS or len(points.place) != points.count:

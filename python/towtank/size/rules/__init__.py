@@ -1,7 +1,7 @@
-"""Rules of thumb as data: one entry for each, with formula, units, range, source and worked examples.
+"""Rules of thumb as data: each with formula, units, valid range, source and worked examples.
 
-`load_rules` reads those that ship and those of the user, `answer` works one out step by step, `advise` holds a
-system and its configuration sheet against all that can be bound to it.
+`load_rules` reads the shipped rules and those of the user, `answer` evaluates a rule step by step, and `advise`
+compares a system and its configuration sheet with all rules that apply to it.
 """
 
 from towtank.size.rules.examples import outcome, with_defaults

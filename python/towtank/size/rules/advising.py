@@ -1,4 +1,4 @@
-"""Advice on a system: every rule that applies to it, with its answer, the settings, the measurements and a verdict."""
+"""Advice on a system: each applicable rule with its answer, settings, measurements and a verdict."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ from towtank.size.rules.rule import FOLLOWS, Answer, InputValue, Rule, answer, s
 
 Verdict = Literal["follows", "differs", "says", "does_not_apply", "cannot_be_told"]
 VERDICTS: tuple[Verdict, ...] = ("differs", "follows", "says", "does_not_apply", "cannot_be_told")
-# Most pairs of services of two kinds that a rule compares.
+# Highest number of pairs of services that a rule with two kinds of services compares.
 _PAIRS_AT_MOST = 64
-# An interval that is narrower is rounding: a CPU that was busy in every second is so to the last digit. [ratio]
+# Relative width below which an interval is only rounding error, such as that of a CPU busy in every second. [ratio]
 _ROUNDING = 1e-9
 
 
 @dataclass
 class Advice:
-    """Answer of one rule for one system.
+    """Answer of a rule for a system.
 
     Attributes
     ----------
     rule : Rule
     verdict : str
-        `follows`, `differs`, `says` (the rule has a result and asks for nothing), `does_not_apply`, or
-        `cannot_be_told`.
+        `follows`, `differs`, `says` (the rule has a result but requires nothing), `does_not_apply`, or `cannot_be_told`
+        (undecided).
     why : str
-        Reason why it cannot be decided, or does not apply; else its basis.
+        Reason why the rule is undecided or does not apply; otherwise doubts about the verdict.
     services : tuple of str
-        Services that it is about.
+        Services to which the advice refers.
     answer : Answer
     values : dict of str to (str, str)
         Inputs by name: text of the value, and its origin.
     is_left_open : bool
-        Whether all inputs are known, but their intervals leave the verdict open.
+        True if all inputs are known, but their intervals leave the verdict undecided.
     """
 
     rule: Rule
@@ -55,7 +55,7 @@ class Advice:
 
 
 def advise(rules: Rules, situation: Situation) -> list[Advice]:
-    """Compare a system with all rules of which it has at least one input."""
+    """Return the advice of every rule for which the system provides at least one input."""
     found = [
         advice
         for name, rule in rules.items()
@@ -79,7 +79,7 @@ def _of_rule(rule: Rule, situation: Situation) -> Iterator[Advice]:
 
 
 def _scopes(rule: Rule, situation: Situation) -> Iterator[tuple[tuple[str, ...], Facts]]:
-    """Yield the facts that a rule may look at, once for every service, or pair of services, that it is about."""
+    """Yield the facts available to a rule, once for every service, or pair of services, to which it refers."""
     prefixes = dict.fromkeys(
         bind.partition(".")[0] for quantity in rule.entry.inputs.values() for bind in quantity.binds
     )
@@ -92,7 +92,7 @@ def _scopes(rule: Rule, situation: Situation) -> Iterator[tuple[tuple[str, ...],
 
 
 def _advice(rule: Rule, facts: Facts, services: tuple[str, ...]) -> Advice | None:
-    """Bind the inputs, work the rule out and judge; None if no input of the rule is known."""
+    """Bind the inputs, evaluate the rule and judge the system; None if no input of the rule is known."""
     known: dict[str, Fact] = {}
     for name, quantity in rule.entry.inputs.items():
         fact = next((facts[bind] for bind in quantity.binds if bind in facts), None)
@@ -125,7 +125,7 @@ def _advice(rule: Rule, facts: Facts, services: tuple[str, ...]) -> Advice | Non
 def _hold_over_intervals(
     item: Advice, given: Mapping[str, InputValue], intervals: Mapping[str, Ends], seen: Collection[str]
 ) -> None:
-    """Add the interval of the result to its text; withdraw a verdict that is not the same over the intervals."""
+    """Evaluate the rule over the intervals of its inputs; withdraw a verdict that is not the same throughout."""
     found, rule = item.answer, item.rule
     try:
         reached = reach(rule, given, intervals, seen)
@@ -148,13 +148,13 @@ def _hold_over_intervals(
 
 
 def _deciding(item: Advice, given: Mapping[str, InputValue], intervals: Mapping[str, Ends]) -> list[str]:
-    """Return the inputs whose intervals change the decision each alone; all if none does so alone."""
+    """Return the inputs whose interval alone changes the decision; all inputs with intervals if none does."""
     alone = [name for name in intervals if not reach(item.rule, given, {name: intervals[name]}, ()).is_certain]
     return alone or list(intervals)
 
 
 def _withdraw(item: Advice, why: str) -> None:
-    """Withdraw a verdict, with its line of the arithmetic; one that lacked inputs already stays as it is."""
+    """Withdraw a verdict and its line of arithmetic; a verdict that already lacked inputs stays."""
     if item.verdict == "cannot_be_told":
         return
     if isinstance(item.answer.value, bool) and item.verdict == "says":
@@ -164,7 +164,7 @@ def _withdraw(item: Advice, why: str) -> None:
 
 
 def _state_missing_intervals(item: Advice, known: Mapping[str, Fact], intervals: Collection[str]) -> None:
-    """Add a doubt to a verdict that rests on measured values without an interval: it holds for these values only."""
+    """Add a doubt to a verdict that is based on measured values without an interval."""
     rule = item.rule
     used = rule.judged if rule.follows_when is not None else rule.needed
     bare = [name for name in used if name not in intervals and name in known and is_uncertain(known[name])]
@@ -182,7 +182,7 @@ def _and(names: Iterable[str]) -> str:
 
 
 def _ends(rule: Rule, name: str, value: InputValue, fact: Fact | None) -> Ends | None:
-    """Return the ends of the interval of a measured number, in base units; None without one."""
+    """Return the ends of a measured number's interval, in base units; None without an interval."""
     if fact is None or fact.ends is None or isinstance(value, bool | str):
         return None
     low, high = (parse_quantity(end, rule.units[name]) for end in fact.ends)
@@ -190,7 +190,7 @@ def _ends(rule: Rule, name: str, value: InputValue, fact: Fact | None) -> Ends |
 
 
 def _shown(rule: Rule, name: str, value: InputValue, fact: Fact | None) -> str:
-    """Write a value: with its interval if that was measured, with few digits if it was measured without one."""
+    """Render a value: with its interval if it has one, with few digits if it was measured without one."""
     ends = _ends(rule, name, value, fact)
     if ends is not None:
         assert not isinstance(value, str)
@@ -199,7 +199,7 @@ def _shown(rule: Rule, name: str, value: InputValue, fact: Fact | None) -> str:
 
 
 def _read(rule: Rule, known: dict[str, Fact]) -> tuple[dict[str, InputValue], dict[str, str]]:
-    """Return the values that the rule takes, and why it does not take the others."""
+    """Return the values accepted by the rule, and the reasons why it refuses the others."""
     given: dict[str, InputValue] = {}
     refused: dict[str, str] = {}
     for name, fact in known.items():
@@ -235,7 +235,7 @@ def _lacks(rule: Rule, name: str, refused: dict[str, str]) -> str:
 
 
 def document_of(item: Advice) -> dict[str, Any]:
-    """Return one item of advice as plain data."""
+    """Return the document of one piece of advice."""
     entry = item.rule.entry
     return {
         "rule": item.rule.name,

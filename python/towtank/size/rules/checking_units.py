@@ -1,4 +1,4 @@
-"""Units of formulas: sums and comparisons need the same unit on both sides, functions the units of their definition."""
+"""Checks the units of formulas: sums and comparisons need equal units, functions the units of their definition."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fractions import Fraction
 from towtank.size.rules.language import Binary, Call, FormulaError, Literal, Name, Tree, Truth, Unary
 from towtank.size.rules.quantities import NUMBER, Dimension, combined, dimension_text
 
-# Result of a tree: a dimension, or None for a yes or no.
+# Dimension of a formula's result; None for yes or no.
 Kind = Dimension | None
 _TRUTH: Kind = None
 
@@ -20,12 +20,12 @@ def dimension_of(tree: Tree, kinds: Mapping[str, Kind]) -> Kind:
     ----------
     tree : Tree
     kinds : mapping of str to dimension or None
-        Dimension of every name.
+        Dimension of every name; None for yes or no.
 
     Raises
     ------
     FormulaError
-        If units do not fit.
+        If the units do not match.
     """
     if isinstance(tree, Literal):
         return tree.dimension
@@ -101,7 +101,7 @@ def _of_call(tree: Call, kinds: Mapping[str, Kind]) -> Kind:
 
 
 def _same(one: Tree, of_one: Dimension, other: Tree, of_other: Dimension, position: int) -> Dimension:
-    """Return the dimension of both; a zero has that of the other side."""
+    """Return the common dimension of two operands; a literal zero takes the dimension of the other."""
     if of_one == of_other or _is_zero(other):
         return of_one
     if _is_zero(one):

@@ -1,4 +1,4 @@
-"""Rules and advice as plain data: `towtank/rules/1` and `towtank/advice/1`."""
+"""Builds the documents of rules and advice: `towtank/rules/1` and `towtank/advice/1`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["advice_document", "bounds_text", "list_document", "rule_document", "
 
 
 def list_document(topics: Mapping[str, list[Rule]]) -> dict[str, Any]:
-    """Return all rules of some topics."""
+    """Return the document of all rules of the given topics."""
     return {"schema": RULES_SCHEMA, "rules": [_entry(rule) for rules in topics.values() for rule in rules]}
 
 
@@ -43,7 +43,7 @@ def _example(rule: Rule, number: int) -> dict[str, Any]:
 
 
 def rule_document(rule: Rule, answer: Answer | None) -> dict[str, Any]:
-    """Return one rule, and its answer for values."""
+    """Return the document of one rule, with its answer if there is one."""
     document: dict[str, Any] = {"schema": RULES_SCHEMA, "rules": [_entry(rule)]}
     if answer is not None:
         number = answer.value
@@ -60,7 +60,7 @@ def rule_document(rule: Rule, answer: Answer | None) -> dict[str, Any]:
 
 
 def advice_document(source: str, found: list[tuple[Situation, list[Advice]]]) -> dict[str, Any]:
-    """Return the document of the rules' advice for systems."""
+    """Return the document of the advice for systems."""
     return {
         "schema": ADVICE_SCHEMA,
         "source": source,
@@ -77,7 +77,7 @@ def advice_document(source: str, found: list[tuple[Situation, list[Advice]]]) ->
 
 
 def bounds_text(quantity: RuleInput) -> str:
-    """Return the range of an input in words."""
+    """Render the allowed range of an input."""
     parts = [
         f"{words} {bound}"
         for words, bound in (

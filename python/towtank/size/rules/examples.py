@@ -1,4 +1,4 @@
-"""Checks that the examples of a rule give their printed results."""
+"""Checks that the examples of rules give the printed results."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from towtank.size.rules.file import RuleExample
 from towtank.size.rules.quantities import parse_quantity, shown_quantity
 from towtank.size.rules.rule import InputValue, Rule, answer, result_of_example
 
-# Results that are stated as exact may differ by the rounding of binary fractions.
+# Relative tolerance for results stated as exact, which differ by the rounding of binary fractions.
 EXACT = 1e-9
 
 
@@ -23,7 +23,7 @@ class Outcome:
     got : str
         Computed result, with its unit.
     difference : float
-        From what it says, in base units; 1 for a yes in place of a no.
+        Absolute difference from the stated result, in base units; 1 for yes instead of no.
     comes_out : bool
     """
 
@@ -34,7 +34,7 @@ class Outcome:
 
 
 def outcome(rule: Rule, example: RuleExample) -> Outcome:
-    """Work an example out."""
+    """Evaluate an example and compare its result with the stated one."""
     try:
         found = answer(rule, with_defaults(rule, {k: rule.read(k, v) for k, v in example.inputs.items()}))
     except ModelError as error:
@@ -53,7 +53,7 @@ def outcome(rule: Rule, example: RuleExample) -> Outcome:
 
 
 def with_defaults(rule: Rule, given: dict[str, InputValue]) -> dict[str, InputValue]:
-    """Return the values, with the defaults of the rule for those that are not given."""
+    """Return the given values, with the rule's defaults for missing ones."""
     defaults = {
         name: rule.read(name, quantity.default)
         for name, quantity in rule.entry.inputs.items()

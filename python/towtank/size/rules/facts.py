@@ -1,7 +1,7 @@
-"""Facts of a system, which rules use: names with values, from the results of a study or from a sheet.
+"""Facts of a system for rules: named values from the results of a study or from a configuration sheet.
 
-A fact has the name that `binds` of a rule uses. Those of a service begin with its kind (`postgresql.shared_buffers`);
-`tier.` stands for any service. A system has one set of common facts and one set for each service.
+A fact has a name listed in the `binds` of a rule. Facts of a service begin with its kind (`postgresql.shared_buffers`);
+`tier.` stands for any service. A system has a set of common facts and one set for each service.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 from towtank.size.rules.rule import Rule
 
-# Facts that results of a study give: unit, meaning. A sheet may give these and all others that rules bind.
+# Unit and meaning of the facts provided by study results. A sheet may provide these and all others that rules bind.
 COMMON: dict[str, tuple[str, str]] = {
     "load.users": ("users", "users of the load level"),
     "load.rate": ("1/s", "arrival rate of the load level"),
@@ -93,13 +93,13 @@ class Fact:
     ----------
     name : str
     value : object
-        Value as a rule reads it: a number or text with its unit, a switch, a word.
+        Value in a form that rules read: a number or text with unit, a yes or no, or a choice.
     origin : str
-        Origin of the value, for people.
+        Origin of the value, for reports.
     place : tuple of (str, int, int)
-        File, line and column of a value that was written; None for a measured one.
+        File, line and column of a value from a sheet; None for a measured value.
     ends : tuple of (str, str) or None
-        Ends of the interval of a measured number, each with its unit; None if it is not known.
+        Ends of a measured number's interval, each with its unit; None if unknown.
     """
 
     name: str
@@ -111,7 +111,7 @@ class Fact:
 
 Facts = dict[str, Fact]
 
-# Last parts of the names of measured facts that would be others in another window of the same system.
+# Last parts of the names of measured facts that would differ in another window of the same system.
 _ESTIMATES = frozenset({
     "throughput", "response_time.mean", "response_time.p95", "cpu_utilization", "cpu_demand", "idle_cpus",
     "disk_utilization", "steal", "io_pressure", "memory_pressure", "retransmits", "major_faults", "disk_reads",
@@ -121,7 +121,7 @@ _ESTIMATES = frozenset({
 
 
 def is_uncertain(fact: Fact) -> bool:
-    """Return True for a measured value that has an error, and no interval that bounds it."""
+    """Return True for a measured value with a random error but no interval."""
     if fact.place is not None or fact.ends is not None:
         return False
     return fact.name in _ESTIMATES or fact.name.rpartition(".")[2] in _ESTIMATES
@@ -129,17 +129,17 @@ def is_uncertain(fact: Fact) -> bool:
 
 @dataclass
 class Situation:
-    """State of one system at one load.
+    """Facts of a system at one load.
 
     Attributes
     ----------
     label : str
-        Name of its configuration.
+        Label of the configuration.
     note : str
-        Name of its run, with the verdict.
+        Run and window, with the verdict if it is not valid.
     common : dict of str to Fact
     services : dict of str to (str, dict)
-        Kind and facts of each service, names without the kind.
+        Kind and facts of each service; names of facts without the kind.
     """
 
     label: str
@@ -148,7 +148,7 @@ class Situation:
     services: dict[str, tuple[str, Facts]] = field(default_factory=dict)
 
     def instances(self, prefix: str) -> list[tuple[str, Facts]]:
-        """Return the services that a prefix of names means, with their facts under full names."""
+        """Return the services to which a prefix of fact names refers, with their facts by full name."""
         found = []
         for name, (kind, facts) in self.services.items():
             if prefix in (TIER, kind):
@@ -156,7 +156,7 @@ class Situation:
         return found
 
     def with_sheet(self, sheet: Facts) -> Situation:
-        """Return the situation with the facts of a sheet; those of a kind of service go to every such service."""
+        """Return the situation with the facts of a sheet; facts of a kind apply to every service of that kind."""
         services = {}
         for name, (kind, facts) in self.services.items():
             own = {key.partition(".")[2]: fact for key, fact in sheet.items() if key.partition(".")[0] in (kind, TIER)}
@@ -165,9 +165,9 @@ class Situation:
 
 
 def measured(table: Mapping[str, tuple[str, str]], values: Mapping[str, object], origin: str) -> Facts:
-    """Return the facts of measured values in base units; unknown ones are left out.
+    """Return the facts for measured values in base units; values that are unknown are left out.
 
-    A value may be an estimate of a summary, a mapping with `value`, `low` and `high`.
+    A value may be an estimate from a run summary: a mapping with `value`, `low` and `high`.
     """
     found = {}
     for name, known in values.items():
@@ -184,17 +184,17 @@ def measured(table: Mapping[str, tuple[str, str]], values: Mapping[str, object],
 
 
 def _text(value: float, unit: str) -> str:
-    """Return a value with its unit; shares are measured as ratios."""
+    """Return a value with its unit; measured shares are ratios and become per cent."""
     return f"{value * 100!r} %" if unit == "%" else f"{value!r} {unit}"
 
 
 def bound_names(rules: Iterable[Rule]) -> dict[str, None]:
-    """Return all names that rules bind, in their order."""
+    """Return all names that rules bind, in the order of the rules."""
     return {name: None for rule in rules for quantity in rule.entry.inputs.values() for name in quantity.binds}
 
 
 def table() -> str:
-    """Return the facts that results give, as a table for the reference."""
+    """Render the facts provided by results as a Markdown table for the reference."""
     rows = [(name, *rest) for name, rest in COMMON.items()]
     rows += [(f"{TIER}.{name}", *rest) for name, rest in OF_A_TIER.items()]
     rows += [(f"{kind}.{name}", *rest) for kind, facts in OF_A_KIND.items() for name, rest in facts.items()]

@@ -1,4 +1,4 @@
-"""Rule files: one entry for each rule of thumb, with formula, units, range, source and worked examples. Pure data."""
+"""Models of rule files, which hold rules of thumb as data: formula, units, range, source and worked examples."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
-"""The language of rules: arithmetic, comparisons and a few functions on named inputs, and nothing else.
+"""Language of rules: arithmetic, comparisons and a few functions of named inputs.
 
     expression  a or b, a and b, not a, a < b (<= > >= == !=), a + b, a - b, a * b, a / b, -a, a ^ b, (a)
     function    min max floor ceil round sqrt log exp abs if(condition, then, else)
     number      12, 0.75, 1e6, with a unit behind it: 3 KiB, 400 B, 70 %, 120 s
     name        an input or a step of the rule
 
-A text is read once into a tree. The tree is checked for its units (`dimensions`), worked out (`working`), and written
-with numbers in place of names (`writing`).
+A text is parsed into a tree. Other modules check its units (`checking_units`), evaluate it, and render it with numbers
+in place of names (both in `working`).
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from dataclasses import dataclass
 from towtank.size.rules.quantities import LITERAL_UNITS, Dimension, literal
 from towtank.yamlfile import did_you_mean
 
-# A formula of the rules has some fifty characters; the bounds keep a file from costing time or stack.
+# Formulas of rules have about fifty characters. These bounds limit the time and stack depth that a file can cause.
 CHARACTERS_AT_MOST = 1000
 TOKENS_AT_MOST = 200
 DEPTH_AT_MOST = 30
 
-# Number of arguments, least and most.
+# Functions with their smallest and largest number of arguments.
 FUNCTIONS = {
     "min": (2, 20),
     "max": (2, 20),
@@ -53,7 +53,7 @@ _UNARY = 5
 
 
 class FormulaError(ValueError):
-    """Error of a text that is no formula; `position` is the character of the fault, from 0."""
+    """Error of a text that is not a formula; `position` is the index of the character at fault."""
 
     def __init__(self, message: str, position: int) -> None:
         super().__init__(message)
@@ -80,7 +80,7 @@ class Truth:
 
 @dataclass(frozen=True)
 class Name:
-    """An input or a step."""
+    """Name of an input or a step."""
 
     name: str
     position: int
@@ -97,7 +97,7 @@ class Unary:
 
 @dataclass(frozen=True)
 class Binary:
-    """Two operands."""
+    """Binary operator with two operands."""
 
     operator: str
     left: Tree
@@ -107,7 +107,7 @@ class Binary:
 
 @dataclass(frozen=True)
 class Call:
-    """A function of its arguments."""
+    """Call of a function."""
 
     function: str
     arguments: tuple[Tree, ...]
@@ -125,12 +125,12 @@ class _Token:
 
 
 def parse(text: str) -> Tree:
-    """Read a formula.
+    """Parse a formula.
 
     Raises
     ------
     FormulaError
-        With the character at which it stops being a formula.
+        If the text is not a formula; contains the position of the fault.
 
     Examples
     --------
@@ -150,12 +150,12 @@ def parse(text: str) -> Tree:
 
 
 def names(tree: Tree) -> list[str]:
-    """Return the names in a tree, each once, in their order."""
+    """Return the names in a tree, each once, in order of appearance."""
     return list(dict.fromkeys(leaf.name for leaf in leaves(tree)))
 
 
 def leaves(tree: Tree) -> Iterator[Name]:
-    """Yield the places at which a tree names something."""
+    """Yield the name nodes of a tree."""
     if isinstance(tree, Name):
         yield tree
     parts: tuple[Tree, ...] = ()
@@ -182,7 +182,7 @@ def _tokens(text: str) -> Iterator[_Token]:
 
 
 class _Parser:
-    """Reads tokens by precedence; one level of precedence for each set in `_LEVELS`."""
+    """Parses tokens by precedence, with a level for each set in `_LEVELS`."""
 
     def __init__(self, tokens: list[_Token], text: str) -> None:
         self._tokens = tokens
@@ -205,13 +205,13 @@ class _Parser:
             raise FormulaError(f"must go on with {sign!r}, got {token.text!r} instead", token.position)
 
     def expect_end(self) -> None:
-        """Refuse text behind the formula."""
+        """Raise an error if text follows the formula."""
         token = self._peek()
         if token is not None:
             raise FormulaError(f"must go on with an operator or end, got {token.text!r} instead", token.position)
 
     def expression(self, level: int, depth: int) -> Tree:
-        """Read operands joined by the operators of one level; those of the next levels bind tighter."""
+        """Parse operands joined by the operators of a level; operators of higher levels bind tighter."""
         if depth > DEPTH_AT_MOST:
             token = self._peek()
             raise FormulaError(f"must be nested at most {DEPTH_AT_MOST} deep", token.position if token else 0)

@@ -1,4 +1,4 @@
-"""Reads rule files: checks form by the models of `file`, meaning here; reports all faults at once with their places."""
+"""Reads rule files; `file` checks their form, this module their meaning. Reports all faults with their places."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FOLDER = "rules"
 
 
 class Rules(dict[str, Rule]):
-    """Rules by name; a later file replaces rules of the same name."""
+    """Rules by name; rules of later files replace those of the same name."""
 
     def topics(self) -> dict[str, list[Rule]]:
         """Return the rules by topic, in the order of the files."""
@@ -37,19 +37,19 @@ def _shipped() -> Rules:
 
 
 def load_rules(more: list[Path] | None = None, name: str | None = None) -> Rules:
-    """Return the rules that ship, and those of files and folders of the user.
+    """Return the shipped rules, and those of the user's files and folders.
 
     Parameters
     ----------
     more : list of Path, optional
-        Files and folders; their rules replace those of the same name.
+        Rule files and folders of the user; their rules replace shipped ones of the same name.
     name : str, optional
-        Read only those shipped files that contain the name, so that a single rule loads faster.
+        Name of a rule; only shipped files that contain it are read, which is faster for a single rule.
 
     Raises
     ------
     StudyError
-        With the faults of all files.
+        If a file is invalid; contains the faults of all files.
     """
     shipped = _shipped() if name is None else _load(_with_name(name))
     return Rules({**shipped, **_load(_files(more or []))})
@@ -60,7 +60,7 @@ def _with_name(name: str) -> list[Path]:
 
 
 def rules_beside(path: Path) -> list[Path]:
-    """Return the folder `rules` next to a file, if it holds rule files."""
+    """Return the folder `rules` next to a file, if it contains rule files."""
     folder = path.parent / FOLDER
     return [folder] if any(folder.glob("*.yaml")) else []
 
@@ -84,12 +84,12 @@ def _load(paths: list[Path]) -> Rules:
 
 
 def check_rules(document: Document) -> list[Fault]:
-    """Return all faults of a rule file, also examples whose results differ."""
+    """Return all faults in the form and meaning of a rule file."""
     return read_rules(document)[1]
 
 
 def read_rules(document: Document) -> tuple[Rules, list[Fault]]:
-    """Return the rules of a file that can be used, and every fault."""
+    """Return the valid rules of a file, and every fault."""
     checked = validate_tree(document.root, RuleFile)
     if checked.model is None:
         return Rules(), checked.faults
@@ -104,14 +104,14 @@ def read_rules(document: Document) -> tuple[Rules, list[Fault]]:
 
 
 class _Reader:
-    """Reads one entry; gathers its faults."""
+    """Reader of one rule; collects its faults."""
 
     def __init__(self, tree: Node, document: Document, name: str, entry: RuleEntry) -> None:
         self._tree, self._document, self._name, self._entry = tree, document, name, entry
         self.faults: list[Fault] = []
 
     def rule(self, file: RuleFile) -> Rule:
-        """Make the rule; it is usable only without faults."""
+        """Return the rule, which is valid only if there are no faults."""
         entry = self._entry
         documents = {"towtank": "Towtank", **file.documents}
         rule = Rule(
@@ -137,7 +137,7 @@ class _Reader:
         self.faults.append(fault_at(self._tree, ("rules", self._name, *path), message, key=key))
 
     def _shape(self, rule: Rule) -> None:
-        """Check the keys that each kind must have and must not have."""
+        """Check that the rule has the keys required by its kind, and no others."""
         entry = self._entry
         wants = {
             "formula": entry.formula is not None and not entry.table,
@@ -163,7 +163,7 @@ class _Reader:
                 self._fault(("table", 0, "when", key), "must be an input with 'choices'", key=True)
 
     def _formulas(self, rule: Rule) -> None:
-        """Read every expression, in an order in which all names are known."""
+        """Parse every expression, in an order in which the names used are known."""
         entry = self._entry
         kinds: dict[str, Kind] = {}
         for name, quantity in entry.inputs.items():
@@ -189,7 +189,7 @@ class _Reader:
         rule.follows_when = self._expression(("follows_when",), entry.follows_when, kinds, truths)
 
     def _expression(self, path: Path_, text: str | None, kinds: Mapping[str, Kind], unit: Unit) -> Tree | None:
-        """Read one expression and check names and units."""
+        """Parse an expression, and check its names and units."""
         if text is None:
             return None
         try:
@@ -212,7 +212,7 @@ class _Reader:
         return tree
 
     def _at_character(self, path: Path_, text: str, error: FormulaError) -> None:
-        """Add a fault inside an expression, at its character if the expression is on a single line."""
+        """Add a fault within an expression, at its character if the expression is on a single line."""
         fault = fault_at(
             self._tree, ("rules", self._name, *path), f"{error}, at character {error.position + 1} of {text!r}"
         )
@@ -223,7 +223,7 @@ class _Reader:
         self.faults.append(Fault(fault.file, fault.line, column, fault.where, fault.message))
 
     def _values(self, rule: Rule) -> None:
-        """Check that bounds, defaults and tables have fitting units."""
+        """Check that bounds, defaults and table values have matching units."""
         for name, quantity in self._entry.inputs.items():
             for key in ("at_least", "above", "at_most", "below"):
                 self._quantity(("inputs", name, key), getattr(quantity, key), rule.units[name])
@@ -255,7 +255,7 @@ class _Reader:
             self._fault(path, str(error))
 
     def _examples(self, rule: Rule) -> None:
-        """Check the form of the examples; `examples.differences` checks their results."""
+        """Check the form of the examples; `examples.outcome` checks their results."""
         for number, example in enumerate(self._entry.examples):
             for name, value in example.inputs.items():
                 path = ("examples", number, "inputs", name)

@@ -1,4 +1,4 @@
-"""Facts from a results folder: one situation for each configuration, at the highest load that may be trusted."""
+"""Facts from a results folder: a situation for each configuration, at the highest load with a usable run."""
 
 from __future__ import annotations
 
@@ -30,30 +30,31 @@ from towtank.size.rules.facts import (
 Json = dict[str, Any]
 _TRUST = {"valid": 0, "suspect": 1}
 _POSTGRESQL_SIZE = re.compile(r"(\d+)\s*(B|kB|MB|GB|TB)?")
-# PostgreSQL's units are powers of 1024, whatever their names; buffers without one count pages, other sizes kB.
+# PostgreSQL's units are powers of 1024 in spite of their names. Without a unit, buffers are in pages, other sizes in
+# kB.
 _POSTGRESQL_FACTORS = {"B": 1, "kB": 2**10, "MB": 2**20, "GB": 2**30, "TB": 2**40}
 _POSTGRESQL_PAGE = 8192
 _FILES_OF = "study"
 
 
 def situations(path: Path, users: float | None = None) -> list[Situation]:
-    """Return the situations of a results folder.
+    """Return a situation for each configuration of a results folder.
 
     Parameters
     ----------
     path : Path
     users : float, optional
-        The load level, in place of the highest.
+        Number of users of the load level to use instead of the highest.
 
     Raises
     ------
     MeasurementError
-        If no run may be trusted.
+        If no run is usable.
     """
     folder = ResultsFolder.open(path)
     runs = {run.run_id: run for run in folder.runs() if SET_ASIDE not in run.run_id}
     manifests = {name: read for name, run in runs.items() if (read := _manifest(run)) is not None}
-    # Without its manifest the settings and the load of a run are not known.
+    # Without its manifest, the settings and load of a run are unknown.
     summaries = summaries_of(runs[name] for name in manifests)
     manifest = folder.manifest
     study = describe_study(manifest, list(summaries.values()))
@@ -72,7 +73,7 @@ def situations(path: Path, users: float | None = None) -> list[Situation]:
 
 
 def _manifest(run: RunFolder) -> Json | None:
-    """Return the manifest of a run; None if a kill left it incomplete."""
+    """Return the manifest of a run; None if an interrupted write left it incomplete."""
     try:
         return run.manifest
     except (OSError, ValueError, StudyError):
@@ -89,7 +90,7 @@ def study_file(path: Path) -> Path | None:
 
 
 def _chosen(configuration: Json, summaries: dict[str, Json], users: float | None) -> str | None:
-    """Return the run to use: at the highest load a valid one, else a suspect one, which the note then states."""
+    """Return the run to use: at the highest load, preferably a valid run, otherwise a suspect one."""
     candidates = [
         (-float(point["load"]), _TRUST[level], run)
         for point in configuration["points"]
@@ -126,12 +127,12 @@ def _value(estimate: Any) -> Any:
 
 
 def _known_by(value: float | None, estimate: Any) -> Any:
-    """Return a value with the interval of an estimate, if it is the value of it."""
+    """Return the estimate with its interval if it has this value, otherwise the value alone."""
     return estimate if value is not None and value == _value(estimate) else value
 
 
 def _share_of(used: Any, cpus: float | None) -> Any:
-    """Return the CPUs used over those available, an estimate in [0, 1]: counters run ahead by a tick. [ratio]"""
+    """Return the used share of CPUs, limited to [0, 1] because counters may run ahead by a tick. [ratio]"""
     if not cpus or _value(used) is None:
         return None
     if not isinstance(used, dict) or used.get("low") is None or used.get("high") is None:
@@ -140,7 +141,7 @@ def _share_of(used: Any, cpus: float | None) -> Any:
 
 
 def _idle(used: Any, cpus: float | None) -> Any:
-    """Return the CPUs that are idle, as an estimate. [1]"""
+    """Return the number of idle CPUs, with an interval if known. [1]"""
     share = _share_of(used, cpus)
     if share is None or cpus is None:
         return None
@@ -191,7 +192,7 @@ def _common(manifest: Json, study: Json, configuration: Json, run: Json, summary
 
 
 def _everywhere(summary: Json, event: str) -> float | None:
-    """Sum events of TCP over the networks of this machine and of all hosts; None if none recorded them."""
+    """Return the sum of a TCP event over the networks of this machine and all hosts; None if none recorded it."""
     networks = (summary["host"], *(summary.get("hosts") or {}).values())
     seen = [count for network in networks if (count := (network.get("tcp") or {}).get(event)) is not None]
     return sum(seen) if seen else None
@@ -208,7 +209,7 @@ def _before_rise(configuration: Json) -> float | None:
 
 
 def _index_ratio(study: Json, run: Json) -> Json | None:
-    """Return the largest certain ratio of response times between levels of a factor about indexes, at any load."""
+    """Return the largest significant ratio of response times between levels of a factor about indexes, at any load."""
     factors = {name for name, level in (run.get("factors") or {}).items() if "index" in name}
     ratios = [
         _above_one(ratio)
@@ -220,7 +221,7 @@ def _index_ratio(study: Json, run: Json) -> Json | None:
 
 
 def _above_one(ratio: Json) -> Json:
-    """Return a ratio, or its reciprocal if that is the larger one."""
+    """Return a ratio or its reciprocal, whichever is larger."""
     value, low, high = (ratio.get(key) for key in ("value", "low", "high"))
     if value is None or value >= 1:
         return {"value": value, "low": low, "high": high}
@@ -238,37 +239,37 @@ def _tier(tier: Json) -> Json:
 
 
 def _utilization(tier: Json) -> Any:
-    """Return the utilization of a tier, with the interval of the CPUs that it used. [ratio]"""
+    """Return the utilization of a tier, with the interval of its used CPUs. [ratio]"""
     used, share = tier.get("utilization"), _share_of(tier.get("cpus_used"), tier.get("cpus_allotted"))
     return _known_by(None if used is None else min(used, 1.0), share)
 
 
 class _Metrics:
-    """Metrics of a service and its parts, summed over nodes."""
+    """Metrics of a service and its parts, summed over its nodes."""
 
     def __init__(self, tables: Iterable[Json]) -> None:
         self._tables = list(tables)
 
     def total(self, name: str, key: str = "per_s") -> float | None:
-        """Sum a series over the nodes; None if no node has it."""
+        """Return the sum of a metric over the nodes; None if no node has it."""
         found = [table[name][key] for table in self._tables if name in table and table[name].get(key) is not None]
         return sum(found) if found else None
 
     def ratio(self, hits: str, misses: str) -> float | None:
-        """Return hits over all requests. [ratio]"""
+        """Return the ratio of hits to all requests. [ratio]"""
         hit, missed = self.total(hits), self.total(misses)
         return hit / (hit + missed) if hit is not None and missed is not None and hit + missed > 0 else None
 
 
 def _metrics(summary: Json, name: str) -> _Metrics:
-    """Return the tables of a service, of its nodes and of its own database."""
+    """Return the metrics of a service, its nodes and its SQLite database."""
     services = summary.get("services") or {}
     own = re.compile(rf"{re.escape(name)}(-\d+|-sqlite)?")
     return _Metrics(service for key, service in services.items() if own.fullmatch(key))
 
 
 def _of_kind(kind: str, settings: Json, metrics: _Metrics, tier: Json, origin: str) -> Facts:
-    """Return the facts that only services of one kind have."""
+    """Return the facts specific to the kind of a service."""
     if kind not in OF_A_KIND:
         return {}
     values = _content_server(settings, metrics, tier) if kind == "content_server" else _postgresql(settings, metrics)
@@ -323,7 +324,7 @@ def _number(value: Any) -> float | None:
 
 
 def postgresql_size(value: Any, unit: int) -> int | None:
-    """Read a size as PostgreSQL does; `unit` is the default unit. [byte]"""
+    """Parse a PostgreSQL size; `unit` is the size of the default unit. [byte]"""
     match = _POSTGRESQL_SIZE.fullmatch(str(value).strip()) if value is not None else None
     if match is None:
         return None

@@ -1,7 +1,7 @@
-"""Quantities of rules: numbers with units of time, size, rating (CPW) or their quotients, in SI base units inside.
+"""Quantities of rules: numbers with units of time, size, rating (CPW) and their quotients, stored in base units.
 
-A formula is worked out in base units and its units are checked before: seconds are never added to bytes. Counts
-(users, threads, drives) have a name but no dimension; a count of another kind is written in braces, `{pods}`.
+Formulas are evaluated in base units after a check of their units, so seconds are never added to bytes. Counts (users,
+threads, drives) have a name but no dimension; any other count is written in braces, `{pods}`.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ Dimension = tuple[Fraction, Fraction, Fraction]
 _BASE = ("s", "B", "CPW")
 _ZERO = Fraction(0)
 DIGITS = 6
-"""Of a number that was given, or follows from such numbers. [1]"""
+"""Significant digits of given numbers, and of results that depend only on given numbers. [1]"""
 MEASURED_DIGITS = 3
-"""Of a number that was measured without an interval, or follows from one. [1]"""
+"""Significant digits of numbers measured without an interval, and of results that depend on these. [1]"""
 NUMBER: Dimension = (_ZERO, _ZERO, _ZERO)
-# Counts that the rules name; all of them are plain numbers.
+# Names of counts used by the rules; all of them are plain numbers.
 COUNTS = frozenset({
     "1", "users", "threads", "connections", "processes", "handles", "files", "entries", "directories", "artifacts",
     "documents", "inodes", "rows", "fields", "columns", "panels", "records", "CPUs", "processors", "vCPUs", "guests",
@@ -52,7 +52,7 @@ def _fill() -> None:
 
 
 _fill()
-# Names that may follow a number inside a formula.
+# Units that may follow a number in a formula.
 LITERAL_UNITS = frozenset(name for name in _UNITS if name == "%" or (name.isalpha() and name not in COUNTS))
 _TERM = re.compile(r"\s*([*/]?)\s*(\{[^{}]{1,40}\}|%|1|[A-Za-zµ]+)(?:\^(-?\d))?")
 _QUANTITY = re.compile(r"\s*(-?\d{1,18}(?:\.\d{1,24})?(?:[eE][+-]?\d{1,2})?)(?:\s+(\S.*?)|([^\d\s.].*?))?\s*")
@@ -60,14 +60,14 @@ _QUANTITY = re.compile(r"\s*(-?\d{1,18}(?:\.\d{1,24})?(?:[eE][+-]?\d{1,2})?)(?:\
 
 @dataclass(frozen=True)
 class Unit:
-    """A unit as written, with what it stands for.
+    """Unit as written, with its factor and dimension.
 
     Attributes
     ----------
     text : str
-        Text as written: `GB/h`.
+        Text as written, such as `GB/h`.
     factor : Fraction
-        Base units (s, bytes, CPW) in one of it.
+        Number of base units (s, bytes, CPW) in one unit.
     dimension : tuple of Fraction
         Exponents of second, byte and CPW.
     """
@@ -78,17 +78,17 @@ class Unit:
 
     @property
     def is_truth(self) -> bool:
-        """True if the value is a yes or a no."""
+        """True if the values of the unit are yes or no."""
         return self.text == TRUTH
 
 
 def parse_unit(text: str) -> Unit:
-    """Read a unit: names joined by `*` and `/`, with whole exponents.
+    """Parse a unit: names joined by `*` and `/`, with integer exponents.
 
     Raises
     ------
     ValueError
-        If it is none; the message names the part that is not known.
+        If the text is not a unit; the message names the unknown part.
 
     Examples
     --------
@@ -128,7 +128,7 @@ def combined(one: Dimension, other: Dimension, power: Fraction | int = 1) -> Dim
 
 
 def dimension_text(dimension: Dimension) -> str:
-    """Write a dimension for people: `B/s`; `a plain number` without one."""
+    """Render a dimension, such as `B/s`; `a plain number` if dimensionless."""
     above = [
         f"{name}^{power}" if power != 1 else name for name, power in zip(_BASE, dimension, strict=True) if power > 0
     ]
@@ -141,17 +141,17 @@ def dimension_text(dimension: Dimension) -> str:
 
 
 def parse_quantity(value: object, unit: Unit) -> float:
-    """Read a value of a unit: a number is in this unit, a text names any unit of the same dimension.
+    """Parse a quantity: a number is in the given unit, a text may name any unit of the same dimension.
 
     Returns
     -------
     float
-        Value in base units; an exact whole number stays whole.
+        Value in base units; an integer stays exact.
 
     Raises
     ------
     ValueError
-        If it is none, or of another dimension.
+        If the value is not a quantity, or has another dimension.
     """
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise ValueError(f"must be a number or a quantity in {unit.text}, got {shown(value)} instead")
@@ -169,13 +169,13 @@ def parse_quantity(value: object, unit: Unit) -> float:
 
 
 def literal(number: str, unit: str | None) -> tuple[float, Dimension]:
-    """Return a number of a formula, with the unit written behind it."""
+    """Return the value and dimension of a number in a formula, with the unit that follows it."""
     factor, dimension = _UNITS[unit] if unit else (Fraction(1), NUMBER)
     return float(Fraction(number) * factor), dimension
 
 
 def shown_number(value: float, digits: int = DIGITS) -> str:
-    """Write a number with six significant digits if no others are asked for, whole ones in full.
+    """Render a number with the given significant digits, whole numbers in full.
 
     Examples
     --------
@@ -191,13 +191,13 @@ def shown_number(value: float, digits: int = DIGITS) -> str:
 
 
 def in_unit(value: float, unit: Unit) -> float:
-    """Return a value in base units as a number of the unit."""
-    # Fractions keep 70 % from becoming 70.00000000000001.
+    """Convert a value from base units to the unit."""
+    # Fractions avoid rounding errors such as 70.00000000000001 %.
     return float(Fraction(value) / unit.factor) if unit.factor != 1 else value
 
 
 def shown_quantity(value: float | bool, unit: Unit, digits: int = DIGITS) -> str:
-    """Write a value with its unit; sizes in bytes in a larger unit beside it."""
+    """Render a value with its unit; sizes in bytes are also shown in a larger unit."""
     if unit.is_truth or isinstance(value, bool):
         return "yes" if value else "no"
     number = in_unit(value, unit)
@@ -212,7 +212,7 @@ def shown_quantity(value: float | bool, unit: Unit, digits: int = DIGITS) -> str
 
 
 def shown_estimate(value: float, low: float, high: float, unit: Unit) -> str:
-    """Write a measured value with its interval, in the unit.
+    """Render a measured value with its interval, in the given unit.
 
     Examples
     --------
@@ -224,7 +224,7 @@ def shown_estimate(value: float, low: float, high: float, unit: Unit) -> str:
 
 
 def _singular(unit: str) -> str:
-    """Return `thread` of `threads`, `entry` of `entries`: units that are counts have plural names."""
+    """Return the singular of a unit that is a count: `thread` for `threads`, `entry` for `entries`."""
     unit = unit.replace("{", "").replace("}", "")
     if unit.endswith("ies"):
         return f"{unit[:-3]}y"

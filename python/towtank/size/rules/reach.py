@@ -1,4 +1,4 @@
-"""The answers of a rule over the intervals of its inputs."""
+"""Evaluates a rule over the intervals of its inputs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from towtank.errors import ModelError
 from towtank.size.rules.rule import Answer, InputValue, Rule, answer
 
 Ends = tuple[float, float]
-# Points in each interval by the number of intervals; more than four intervals are looked at in their corners only.
+# Grid points for each interval, by the number of intervals; with more than four, only the corners are evaluated.
 _POINTS = {1: 21, 2: 9, 3: 5, 4: 3}
 _INTERVALS_AT_MOST = 10
 
@@ -24,13 +24,13 @@ class ResultRange:
     Attributes
     ----------
     ends : (float, float) or None
-        Smallest and largest result, in base units; None if the rule has no number as result.
+        Smallest and largest result, in base units; None if the result is not a number.
     truths : frozenset of bool
-        The results of a rule whose result is a yes or a no.
+        Results of a rule that results in yes or no.
     follows, applies : frozenset of (bool or None)
-        The decisions that occur; None stands for one that cannot be made.
+        Decisions that occur within the intervals; None stands for an undecided one.
     doubts : tuple of str
-        The doubts that occur.
+        Doubts that occur within the intervals.
     """
 
     ends: Ends | None
@@ -41,14 +41,14 @@ class ResultRange:
 
     @property
     def is_certain(self) -> bool:
-        """True if the decisions, and a result that is a yes or a no, are the same everywhere."""
+        """True if all decisions, and a yes-or-no result, are the same throughout."""
         return max(len(self.truths), len(self.follows), len(self.applies)) <= 1
 
 
 def reach(
     rule: Rule, given: Mapping[str, InputValue], ends: Mapping[str, Ends], measured: Collection[str]
 ) -> ResultRange:
-    """Evaluate a rule on a grid over the intervals of its inputs, corners included.
+    """Evaluate a rule on a grid over the intervals of its inputs, including the corners.
 
     Parameters
     ----------
@@ -56,27 +56,27 @@ def reach(
     given : mapping of str to float, bool or str
         All inputs, in base units.
     ends : mapping of str to (float, float)
-        Ends of the intervals, in base units. An end beyond a bound that the rule allows (`at_least`, `at_most`) is
-        moved to it.
+        Ends of the intervals, in base units. An end beyond a bound that the rule includes (`at_least`, `at_most`) is
+        moved to the bound.
     measured : collection of str
-        As in `answer`.
+        Names of measured inputs, as in `answer`.
 
     Raises
     ------
     ModelError
-        If the rule has no answer at one of the points, an interval reaches a bound that the rule excludes (`above`,
+        If the rule has no answer at a grid point, an interval extends beyond a bound that the rule excludes (`above`,
         `below`), or more than ten inputs have intervals.
 
     Notes
     -----
-    Results are extreme in the corners if the formula is monotone in each input, as those of the shipped rules are (a
-    test evaluates each inside of intervals). The points between find conditions that hold in the middle only; one that
-    holds over less than the distance of two points may be missed.
+    The extremes of a result are at the corners if the formula is monotone in each input, as in all shipped rules (a
+    test evaluates each of them inside the intervals). The grid points in between detect conditions that hold only in
+    the middle; a condition that holds between two neighbouring points only may be missed.
 
-    The interval of a sum of inputs whose errors are jointly normal covers at least as often as theirs, however they
-    depend on each other: its half width is the sum of their half widths, which is never below that of the sum. Of k
-    intervals of 95 % that are combined in another way (a minimum of several), the result covers at least in
-    100 - 5 k %, by Bonferroni's inequality.
+    The interval of a sum of inputs with jointly normal errors has at least the coverage of the inputs' intervals,
+    however these are correlated: its half-width is the sum of their half-widths, an upper bound. If k intervals of 95 %
+    are combined in another way (such as the minimum of several), the coverage is at least 100 - 5 k %, by Bonferroni's
+    inequality.
     """
     if len(ends) > _INTERVALS_AT_MOST:
         raise ModelError(f"{len(ends)} inputs have intervals, at most {_INTERVALS_AT_MOST} can be combined")

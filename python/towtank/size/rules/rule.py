@@ -1,4 +1,4 @@
-"""Rules with parsed formulas, units and tables, and their answers for given values, step by step."""
+"""Rules with parsed formulas, units and tables; evaluates them step by step for given values."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ class StepTree:
 
 @dataclass
 class Rule:
-    """One rule.
+    """Rule of thumb.
 
     Attributes
     ----------
     name, topic, file : str
         Name, topic, and file of the rule.
     entry : RuleEntry
-        The rule as written.
+        The rule as written in its file.
     document : str
-        Full title of its source.
+        Full title of the source document.
     formula, valid_when, applies_when, follows_when : Tree or None
     steps : list of StepTree
     units : dict of str to Unit
@@ -70,22 +70,22 @@ class Rule:
 
     @property
     def is_workable(self) -> bool:
-        """True if it gives a result: a formula, a limit or a table."""
+        """True if the rule has a result: a formula, a limit or a table."""
         return self.formula is not None or bool(self.entry.table)
 
     @property
     def keys(self) -> list[str]:
-        """Inputs that pick the row of its table."""
+        """Names of the inputs that select the row of the table."""
         return list(self.entry.table[0].when) if self.entry.table else []
 
     @property
     def needed(self) -> list[str]:
-        """Inputs that the result needs, in the order of the file."""
+        """Names of the inputs needed for the result, in the order of the file."""
         return self._inputs_of([*self._trees_of_result()], self.keys)
 
     @property
     def judged(self) -> list[str]:
-        """Inputs needed to decide whether a system follows the rule."""
+        """Names of the inputs needed to decide whether a system follows the rule."""
         trees = [tree for tree in (self.applies_when, self.follows_when) if tree is not None]
         needs_result = any(RESULT in names(tree) for tree in trees)
         return self._inputs_of([*trees, *(self._trees_of_result() if needs_result else ())], self.keys)
@@ -100,7 +100,7 @@ class Rule:
         return [name for name in self.entry.inputs if name in used]
 
     def read(self, name: str, value: object) -> InputValue:
-        """Read a value of an input, in base units, or a choice; raise ValueError for a value that the rule refuses."""
+        """Return an input's value in base units, or its choice; raises ValueError if the rule does not allow it."""
         field_, unit = self.entry.inputs[name], self.units[name]
         if field_.choices:
             if value not in field_.choices:
@@ -113,12 +113,12 @@ class Rule:
         return found
 
     def nearest(self, name: str, value: float) -> float:
-        """Return the nearest value, in base units, that an input allows.
+        """Return the allowed value of an input nearest to the given one, both in base units.
 
         Raises
         ------
         ModelError
-            If it has none, because the bound on that side is excluded.
+            If the value is beyond a bound that is itself excluded.
         """
         field_, unit = self.entry.inputs[name], self.units[name]
         for key, words, holds in _BOUNDS:
@@ -132,7 +132,7 @@ class Rule:
 
 
 def truth(value: object) -> bool:
-    """Read a yes or no."""
+    """Parse yes or no."""
     if isinstance(value, bool):
         return value
     found = _TRUTHS.get(str(value).lower())
@@ -150,7 +150,7 @@ _BOUNDS: tuple[tuple[str, str, Callable[[float, float], bool]], ...] = (
 
 
 def _within(found: float, value: object, field_: RuleInput, unit: Unit) -> None:
-    """Refuse a value that the rule does not take."""
+    """Raise ValueError if an input does not allow the value."""
     for key, words, holds in _BOUNDS:
         bound = getattr(field_, key)
         if bound is not None and not holds(found, parse_quantity(bound, unit)):
@@ -160,14 +160,14 @@ def _within(found: float, value: object, field_: RuleInput, unit: Unit) -> None:
 
 @dataclass(frozen=True)
 class Line:
-    """One step of the arithmetic.
+    """Line of the arithmetic.
 
     Attributes
     ----------
     name : str
         Name of the result.
     formula, numbers : str
-        The formula, and the same with numbers put in.
+        The formula, and the formula with numbers in place of names.
     result : str
         Result with its unit.
     """
@@ -187,15 +187,15 @@ class Answer:
     value : float, bool or None
         Result in base units; None for advice.
     text : str
-        Result with its unit.
+        Result as text, with its unit.
     lines : list of Line
-        The arithmetic.
+        Lines of the arithmetic.
     doubts : list of str
-        Reasons why the rule may not be true here.
+        Reasons why the rule may not hold for these inputs.
     follows : bool or None
-        Whether the system follows it; None if that is not asked, or cannot be decided.
+        True if the system follows the rule; None if the rule does not require anything, or is undecided.
     applies : bool or None
-        Whether the rule is about this system.
+        True if the rule applies to this system; None if undecided.
     """
 
     value: Value | None
@@ -208,7 +208,7 @@ class Answer:
 
 @dataclass
 class _Work:
-    """Evaluation of a rule: the values known so far, as numbers and as text."""
+    """Evaluation of a rule: values known so far, as numbers and texts."""
 
     rule: Rule
     given: Mapping[str, InputValue]
@@ -221,14 +221,14 @@ class _Work:
         return all(name in self.values for name in names(tree))
 
     def line(self, name: str, tree: Tree, unit: Unit) -> None:
-        """Evaluate an expression and add it as a line of the arithmetic."""
+        """Evaluate an expression, and add a line of the arithmetic."""
         self.values[name] = work_out(tree, self.values)
         numbers = written(tree, self.texts)
         self.texts[name] = shown_quantity(self.values[name], unit, self.digits)
         self.found.lines.append(Line(name, written(tree), numbers, self.texts[name]))
 
     def result(self) -> None:
-        """Compute steps, table and formula, in this order."""
+        """Evaluate steps, table and formula, in this order."""
         rule = self.rule
         for step in rule.steps:
             self.line(step.name, step.tree, step.unit)
@@ -247,7 +247,7 @@ class _Work:
         self.found.lines.append(Line(name, f"table by {', '.join(rule.keys)}", picked, self.texts[name]))
 
     def judge(self) -> None:
-        """Find doubts, whether the rule applies, and whether it is followed."""
+        """Determine doubts, whether the rule applies, and whether the system follows it."""
         rule, found = self.rule, self.found
         if rule.valid_when is not None and self.knows(rule.valid_when) and not work_out(rule.valid_when, self.values):
             found.doubts.append(f"outside of the rule's range: {written(rule.valid_when)} does not hold")
@@ -265,14 +265,14 @@ def answer(rule: Rule, given: Mapping[str, InputValue], measured: Collection[str
     ----------
     rule : Rule
     given : mapping of str to float, bool or str
-        Inputs in base units, as `Rule.read` gives them; those needed, and any others.
+        Inputs in base units, as returned by `Rule.read`; may include inputs that are not needed.
     measured : collection of str
-        Names of inputs that were measured: they and their results have few digits.
+        Names of measured inputs; these and the results are rendered with few digits.
 
     Raises
     ------
     ModelError
-        If the numbers have no answer.
+        If the formula has no value for these inputs.
     """
     values: dict[str, Value] = {name: value for name, value in given.items() if not isinstance(value, str)}
     texts = {name: shown_given(rule, name, value, measured=name in measured) for name, value in given.items()}
@@ -292,11 +292,11 @@ def _row(rule: Rule, given: Mapping[str, InputValue], unit: Unit) -> Value:
 
 
 def shown_given(rule: Rule, name: str, value: InputValue, *, measured: bool = False) -> str:
-    """Return a value of an input as people read it; with few digits if it was measured."""
+    """Render an input's value; with few digits if it was measured."""
     digits = MEASURED_DIGITS if measured else DIGITS
     return value if isinstance(value, str) else shown_quantity(value, rule.units[name], digits)
 
 
 def result_of_example(rule: Rule, value: Any) -> Value:
-    """Return the result of an example in base units."""
+    """Return the stated result of an example, in base units."""
     return truth(value) if rule.unit.text == TRUTH else parse_quantity(value, rule.unit)

@@ -1,4 +1,4 @@
-"""Configuration sheets: `name: value` with units, for systems that Towtank did not start."""
+"""Reads configuration sheets: facts as `name: value` with units, for systems that Towtank did not start."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from towtank.yamlfile import Document, Node, did_you_mean
 
 
 def load_sheet(path: Path | str, rules: Rules) -> Facts:
-    """Read a sheet.
+    """Read a configuration sheet.
 
     Raises
     ------
     StudyError
-        With every fault.
+        If the sheet is invalid; contains every fault.
     """
     facts, faults = read_sheet(yamlfile.load(path), rules)
     if faults:
@@ -30,12 +30,12 @@ def load_sheet(path: Path | str, rules: Rules) -> Facts:
 
 
 def check_sheet(document: Document) -> list[Fault]:
-    """Return all faults of a sheet; names that rules beside it read are known."""
+    """Return all faults of a sheet. Names used by rules in the folder beside it are known."""
     return read_sheet(document, load_rules(rules_beside(document.path)))[1]
 
 
 def read_sheet(document: Document, rules: Rules) -> tuple[Facts, list[Fault]]:
-    """Read the facts of a sheet; return every fault: names that no rule reads, values that none takes."""
+    """Return the facts of a sheet and every fault: names that no rule uses, and values that rules cannot read."""
     root = document.root
     if not isinstance(root.value, dict):
         return {}, [document.fault((), f"must be a mapping of names to values, got {shown(root.plain())} instead")]
@@ -62,7 +62,7 @@ def read_sheet(document: Document, rules: Rules) -> tuple[Facts, list[Fault]]:
 
 
 def _unreadable(rule: Rule, facts: Facts) -> list[Fault]:
-    """Return faults of values with another unit than the rule's; the rule itself reports values out of its range."""
+    """Return faults of values in units other than the rule's; values out of range are reported by the rule itself."""
     faults = []
     for name, quantity in rule.entry.inputs.items():
         for fact in (facts[bind] for bind in quantity.binds if bind in facts):
@@ -80,7 +80,7 @@ def _unreadable(rule: Rule, facts: Facts) -> list[Fault]:
 
 
 def known_names(rules: Rules) -> dict[str, None]:
-    """Return all names that a sheet may give."""
+    """Return all names allowed in a sheet."""
     names = dict.fromkeys([*COMMON, *(f"{TIER}.{key}" for key in OF_A_TIER)])
     for kind, table in OF_A_KIND.items():
         names |= dict.fromkeys(f"{kind}.{key}" for key in (*table, *OF_A_TIER))
@@ -88,7 +88,7 @@ def known_names(rules: Rules) -> dict[str, None]:
 
 
 def _leaves(node: Node, path: str = "") -> list[tuple[str, Node]]:
-    """Return the names with their values: mappings in mappings make dotted names."""
+    """Return dotted names with their values, from nested mappings."""
     if not isinstance(node.value, dict):
         return [(path, node)]
     found = []

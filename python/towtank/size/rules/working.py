@@ -37,8 +37,8 @@ _FUNCTIONS: dict[str, Callable[..., float]] = {
     "exp": math.exp,
     "abs": abs,
 }
-# Numbers as 0.7 have no exact binary form; what is meant to be equal must compare as equal, and floor must not
-# lose a whole one.
+# Relative tolerance of comparisons, floor and ceil. Numbers such as 0.7 have no exact binary form; values that are
+# mathematically equal must compare as equal.
 _RELATIVE = 1e-12
 
 
@@ -54,7 +54,7 @@ def work_out(tree: Tree, values: Mapping[str, Value]) -> Value:
     Raises
     ------
     ModelError
-        If the formula has no answer: division by zero, root of a negative number, overflow.
+        If the formula has no value: division by zero, root of a negative number, or overflow.
 
     Examples
     --------
@@ -116,7 +116,7 @@ _UNARY, _POWER, _ATOM = 5, 6, 7
 
 
 def written(tree: Tree, texts: Mapping[str, str] | None = None) -> str:
-    """Write a formula, with texts (numbers with their units) in place of names.
+    """Render a formula, with texts (numbers with units) in place of names.
 
     Examples
     --------
@@ -128,7 +128,7 @@ def written(tree: Tree, texts: Mapping[str, str] | None = None) -> str:
 
 
 def _written(tree: Tree, texts: Mapping[str, str]) -> tuple[str, int]:
-    """Return the text of a tree, and how tightly it holds together."""
+    """Return the text of a tree, and the precedence of its outermost operator."""
     if isinstance(tree, Literal):
         return tree.text, _ATOM
     if isinstance(tree, Truth):
@@ -147,7 +147,7 @@ def _written_operator(tree: Unary | Binary, texts: Mapping[str, str]) -> tuple[s
     if isinstance(tree, Unary):
         return f"-{_inside(tree.operand, texts, _UNARY)}", _UNARY
     strength = _POWER if tree.operator == "^" else _STRENGTH[tree.operator]
-    # a - (b - c) and a / (b / c) keep their parentheses; so does the base of a power.
+    # The right operand of - and / keeps its parentheses, as in a - (b - c); so does the base of a power.
     left = _inside(tree.left, texts, strength + (tree.operator == "^"))
     right = _inside(tree.right, texts, strength + (tree.operator != "^"))
     return f"{left} {tree.operator} {right}", strength

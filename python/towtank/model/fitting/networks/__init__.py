@@ -1,9 +1,9 @@
-"""Closed network fitted to measurements: a station for each resource, demands by transaction, a delay for the rest.
+"""Closed network fitted to measurements: one station for each resource, demands by transaction, and a delay.
 
-`seconds` gathers intervals and levels of the runs, `groups` finds the transactions that the data can distinguish at a
-resource, `estimate` estimates their demands, `closed` solves the network and finds the delays, `replicates` does so for
-other draws of the same measurements, `judging` compares the network with the measurements, `answers` makes its
-document, and `written` the model file.
+`seconds` collects intervals and levels of the runs, `groups` finds the transactions that the data can distinguish at a
+resource, `estimate` estimates their demands, `closed` solves the network and finds the delays, `replicates` repeats
+this for bootstrap replicates of the measurements, `judging` compares the network with the measurements, `answers`
+builds the document, and `written` the model file.
 """
 
 from towtank.model.fitting.networks.answers import SCHEMA, NetworkAnswer, network_answers

@@ -1,4 +1,4 @@
-"""The answer to `towtank model fit network`: one document for each configuration of a study."""
+"""Documents of `towtank model fit network`, one for each configuration of a study."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from towtank.model.fitting.quota_assumed import quota_assumptions
 
 SCHEMA = "towtank/model-network/1"
 BEYOND = (1.25, 1.5, 2.0)
-"""Loads over the highest measured one at which predictions are made by default. [ratio]"""
+"""Loads of the default predictions, relative to the highest measured load. [ratio]"""
 Json = dict[str, Any]
 
 
 @dataclass
 class NetworkAnswer:
-    """Answer for one configuration.
+    """Result of a network fit for one configuration.
 
     Attributes
     ----------
@@ -55,16 +55,16 @@ class NetworkAnswer:
 def network_answers(
     path: Path, wanted: str | None = None, loads: Sequence[float] | None = None, highest: int = 1
 ) -> list[NetworkAnswer]:
-    """Make a network of every configuration of a results folder, or of those whose label holds `wanted`.
+    """Fit a network to every configuration of a results folder, or those whose label contains `wanted`.
 
     Parameters
     ----------
     path : Path
     wanted : str, optional
     loads : sequence of float, optional
-        Users to predict for; the levels and some beyond if none.
+        Numbers of users to predict for; by default the levels and some loads beyond.
     highest : int, default 1
-        Levels that the test leaves out. [1]
+        Number of highest levels that the held-out test leaves out. [1]
     """
     found = [
         configuration
@@ -90,7 +90,7 @@ def _head(configuration: Configuration) -> Json:
 def network_answer(
     configuration: Configuration, loads: Sequence[float] | None = None, highest: int = 1
 ) -> NetworkAnswer:
-    """Make a network of one configuration."""
+    """Fit a network to one configuration."""
     head = _head(configuration)
     try:
         of = measured(configuration)
@@ -129,7 +129,7 @@ def _estimate(value: float, samples: Floats) -> Json:
 
 
 def typical(of: Measured) -> Condition:
-    """Return the mean mix, think time and other programs of the levels, for loads that were not measured."""
+    """Return the mean mix, think time and other programs of the levels, for predictions at other loads."""
     levels = of.levels()
     shares = levels.counts.sum(axis=0) / levels.counts.sum()
     return Condition(round(float(of.loads[-1])), float(np.mean(of.think)), shares, of.others.mean(axis=0))
@@ -177,7 +177,7 @@ def _transactions(network: Network) -> Json:
 
 
 def _levels(network: Network, solved: Solved) -> list[Json]:
-    """Return the levels as measured, with their intervals, and as fitted, with bands of replicates of the network."""
+    """Return the levels: measured values with intervals, and fitted values with bands from the replicates."""
     of = network.measured
     seen = spread(of)
     levels, replicated = of.levels(), len(network.draws)
@@ -210,7 +210,7 @@ def _levels(network: Network, solved: Solved) -> list[Json]:
 
 
 def farthest(network: Network) -> tuple[float, str]:
-    """Return the highest number of users that may be predicted, and the reason for it."""
+    """Return the highest number of users for which the network may predict, and the reason for this limit."""
     of = network.measured
     top, first = float(of.loads[-1]), limits(network)[0]
     reached = float(of.levels().throughput.max()) / first["limit_throughput"]["value"]
@@ -238,7 +238,7 @@ def _predictions(network: Network, level: str, loads: Sequence[float] | None) ->
 
 
 def predicted(network: Network, loads: Sequence[float]) -> list[Json]:
-    """Return the predictions of the network at numbers of users, with the bands of its replicates."""
+    """Return the predictions of the network at numbers of users, with bands from its replicates."""
     of, mean = network.measured, typical(network.measured)
     at = [Condition(max(1, round(load)), mean.think_s, mean.shares, mean.others) for load in loads]
     best = solve(of, [(network.parameters, condition) for condition in at]) if at else None
@@ -273,7 +273,7 @@ def _with_bands(best: float, samples: Floats) -> Json:
 
 
 def limits(network: Network) -> list[Json]:
-    """Return the highest throughput of each station, the lowest first."""
+    """Return the highest throughput of each station, in ascending order."""
     of, mean = network.measured, typical(network.measured)
     servers = np.array([float(station.servers) for station in of.stations])
 
@@ -300,7 +300,7 @@ def sentence(network: Network) -> str:
 
 
 def _carried(limit: Json) -> str:
-    """Render a limit with its interval; an end is infinite if the interval of a small demand reaches zero."""
+    """Render a limit with its interval; an end is infinite if the interval of a small demand includes zero."""
     low, high = (math.inf if limit[end] is None else float(limit[end]) for end in ("low", "high"))
     return number_estimate(limit["value"], low, high)
 

@@ -1,4 +1,4 @@
-"""Solves the network of a set of parameters at measured and other loads, and finds the delays that it needs."""
+"""Solves a parametrised network at measured and other loads, and finds its delays."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ Json = dict[str, Any]
 CLASS = "users"
 ELSEWHERE = "elsewhere"
 LOW_LOAD = 0.5
-"""Delays are read at levels that use no resource more than this; if all do, at the lowest level. [ratio]"""
+"""Delays are estimated at levels where no utilization exceeds this, or else at the lowest level. [ratio]"""
 _ROUNDS = 3
 
 
 @dataclass(frozen=True)
 class Condition:
-    """Conditions at one load.
+    """Load and external conditions for which a network is solved.
 
     Attributes
     ----------
     users : int
     think_s : float
     shares : ndarray of shape (n_classes,)
-        The mix.
+        Mix: share of each transaction.
     others : ndarray of shape (n_stations,)
-        Servers that other programs keep busy. [1]
+        Servers kept busy by other programs. [1]
     """
 
     users: int
@@ -47,14 +47,14 @@ class Condition:
 
 @dataclass(frozen=True)
 class Solved:
-    """Solutions of networks; rows are replicates or loads.
+    """Solutions of several networks, one in each row.
 
     Attributes
     ----------
     throughput, response : ndarray of shape (n_rows,)
     responses : ndarray of shape (n_rows, n_classes)
     utilization : ndarray of shape (n_rows, n_stations)
-        Utilization of all servers by the resource itself, with its background and without other programs. [ratio]
+        Utilization of all servers by the transactions and the background, without other programs. [ratio]
     models, answers : list of dict
     """
 
@@ -68,7 +68,7 @@ class Solved:
 
 @cache
 def safe_names(names: tuple[str, ...], taken: str) -> list[str]:
-    """Return the names that a model file may have, each of its own, none of them `taken`."""
+    """Return valid, distinct names for a model file, none of them `taken`."""
     found = [taken]
     for name in names:
         plain = re.sub(r"[^A-Za-z0-9_-]+", "_", name)
@@ -79,17 +79,17 @@ def safe_names(names: tuple[str, ...], taken: str) -> list[str]:
 
 
 def class_names(of: Measured) -> list[str]:
-    """Return the names of the transactions in the model."""
+    """Return the names of the transactions in the model file."""
     return safe_names(of.classes, CLASS)
 
 
 def station_names(of: Measured) -> list[str]:
-    """Return the names of the resources in the model."""
+    """Return the names of the resources in the model file."""
     return safe_names(tuple(station.name for station in of.stations), ELSEWHERE)
 
 
 def document(of: Measured, parameters: Parameters, at: Condition) -> Json:
-    """Return the network under one condition, in the form that `solve_models` takes."""
+    """Return the network under a condition, in the form that `solve_models` takes."""
     demands = parameters.held_up(of.stations, at.others)
     names = class_names(of)
     stations = [
@@ -114,7 +114,7 @@ def document(of: Measured, parameters: Parameters, at: Condition) -> Json:
 
 
 def _station(name: str, servers: int, parameters: Parameters, services: list[Json]) -> Json:
-    """Return a station whose requests are served in turn, or share its servers, or share them in part."""
+    """Return a station whose requests wait in turn, share its servers, or share them up to a number at once."""
     at_once = None if parameters.in_turn or parameters.at_once is None else parameters.at_once * servers
     return {
         "name": name, "discipline": "fcfs" if parameters.in_turn else "ps", "servers": servers, "rates": [],
@@ -134,13 +134,13 @@ def _services(names: Sequence[str], demands: Floats, visits: Floats, coming: npt
 
 
 def _coming(demands: Floats) -> npt.NDArray[np.bool_]:
-    """Return the classes that visit each station: those with a demand; a class without any demand visits all."""
+    """Return a mask of the transactions that visit each station: with a demand there, or with none anywhere."""
     found = demands > 0
     return np.asarray(found | ~found.any(axis=0), dtype=bool)
 
 
 def conditions(of: Measured, shares: Floats | None = None) -> list[Condition]:
-    """Return the conditions at each level; with the mix of the levels themselves unless another is given."""
+    """Return the conditions at each level, by default with the measured mix of the level."""
     mixes = of.levels().shares if shares is None else np.tile(shares, (len(of.loads), 1))
     return [
         Condition(round(float(load)), float(think), mix, others)
@@ -149,7 +149,7 @@ def conditions(of: Measured, shares: Floats | None = None) -> list[Condition]:
 
 
 def solve(of: Measured, rows: Sequence[tuple[Parameters, Condition]]) -> Solved:
-    """Solve many networks in one go."""
+    """Solve many networks in one call of the engine."""
     models = [document(of, *row) for row in rows]
     solved = solve_models(models)
     faults = [each["faults"] for each in solved if "faults" in each]
@@ -178,7 +178,7 @@ def solve(of: Measured, rows: Sequence[tuple[Parameters, Condition]]) -> Solved:
 
 
 def low_levels(of: Measured) -> list[int]:
-    """Return the levels at which hardly any request waits, by their place."""
+    """Return the indices of the levels at which hardly any request waits."""
     capacity = np.array([station.capacity for station in of.stations])
     highest = (of.levels().busy / capacity).max(axis=1) if len(capacity) else np.zeros(len(of.loads))
     low = [place for place, used in enumerate(highest) if used <= LOW_LOAD]
@@ -186,19 +186,20 @@ def low_levels(of: Measured) -> list[int]:
 
 
 def with_delays(of: Sequence[Measured], parameters: Sequence[Parameters]) -> tuple[list[Parameters], Floats]:
-    """Find the time of every transaction that no resource explains, for each draw of the measurements.
+    """Find the delay of every transaction, the response time that no resource explains, for each draw.
 
     Returns
     -------
     list of Parameters
     ndarray of shape (n_draws, n_classes)
-        Time by which the resources explain more than was measured; zero if they explain less. [s]
+        Time by which the resources explain more than the measured response time; else zero. [s]
 
     Notes
     -----
-    At low load, response less residence at the stations, weighted by the transactions that ended. The residence hardly
-    depends on the delays there: three rounds settle it. A transaction that was never seen at low load has the mean
-    delay of the others; if none was seen at low load, the delays stay as given.
+    The delay is the response time minus the residence at the stations at low load, weighted by the number of
+    transactions. The residence hardly depends on the delays there, so three iterations suffice. A transaction without
+    observations at low load gets the mean delay of the others; if no transaction was observed there, delays stay
+    unchanged.
     """
     found = list(parameters)
     over = np.zeros((len(found), found[0].demands.shape[1]))
@@ -214,7 +215,7 @@ def with_delays(of: Sequence[Measured], parameters: Sequence[Parameters]) -> tup
             known = np.where(counts > 0, levels.responses[places] - responses[number], 0.0)
             seen = counts.sum(axis=0)
             if not seen.sum():
-                continue  # a draw without any transaction at low load says nothing of delays
+                continue  # a draw without any transaction at low load gives no information on delays
             more = np.where(seen > 0, (known * counts).sum(axis=0) / np.maximum(seen, 1.0), np.nan)
             delays = parameter.delays + more
             mean = float(np.nansum(np.where(seen > 0, delays * seen, 0.0)) / seen.sum())

@@ -1,4 +1,4 @@
-"""Drift of the demands of a network above the utilizations measured, as of a curve (`fitting.drift`)."""
+"""Drift of the demands of a network beyond the measured utilizations; see `fitting.drift` for a curve."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from towtank.model.fitting.replicates import SEED
 
 
 def reached(network: Network) -> Floats:
-    """Return the highest utilization of each station among the levels measured; shape (n_stations,), in [0, 1]."""
+    """Return the highest utilization of each station among the measured levels; shape (n_stations,), in [0, 1]."""
     of = network.measured
     capacity = np.array([station.capacity for station in of.stations])
     seen = (of.levels().busy + of.others) / capacity
@@ -22,24 +22,24 @@ def reached(network: Network) -> Floats:
 
 
 def utilization(network: Network, own: Floats, others: Floats) -> Floats:
-    """Return the utilization of each station: `own`, a ratio, plus `others`, in busy servers; shape (n_stations,)."""
+    """Return the utilization of each station, from `own` [ratio] and `others` [busy servers]; shape (n_stations,)."""
     capacity = np.array([station.capacity for station in network.measured.stations])
     return np.asarray(np.minimum(own + others / capacity, 1.0), dtype=float)
 
 
 def drifted(network: Network, busy: Floats | None = None) -> tuple[Parameters, ...]:
-    """Return the replicates with the demands that they may have at utilizations above those measured.
+    """Return the replicates, with their demands drifted to utilizations beyond the measured ones.
 
     Parameters
     ----------
     network : Network
     busy : ndarray of shape (n_stations,), optional
-        Utilization at which the demands are needed; all servers busy if left out. [ratio]
+        Utilization for which the demands are needed; by default all servers are busy. [ratio]
 
     Notes
     -----
-    ln D(u) = ln D + g (u - u0) above the highest utilization u0 of the station, g normal about 0 with the standard
-    deviation `DRIFT`, the same for all transactions at a station and drawn for each station of its own.
+    ln D(u) = ln D + g (u - u0) above the highest measured utilization u0 of the station, where g is normal with mean 0
+    and standard deviation `DRIFT`; g is drawn for each station and applies to all transactions there.
     """
     asked = np.ones(len(network.measured.stations)) if busy is None else busy
     excess = np.maximum(asked - reached(network), 0.0)

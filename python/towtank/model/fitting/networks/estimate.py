@@ -1,4 +1,4 @@
-"""Demands and background of every resource: ratios of transactions from the seconds, sizes from the levels."""
+"""Demands and background of every resource: relative demands from the intervals, their scale from the levels."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from towtank.model.fitting.networks.seconds import Measured, Station
 from towtank.model.fitting.observations import LEAST_RELATIVE_ERROR, Floats
 
 MOST_BACKGROUND = 0.9
-"""Background of more than this share of the servers is the load, and no background. [ratio]"""
+"""Upper bound of background as a share of the servers; a larger share would be load, not background. [ratio]"""
 
 
 @dataclass(frozen=True)
@@ -26,14 +26,14 @@ class Parameters:
     demands : ndarray of shape (n_stations, n_classes)
         Service demands D. [s]
     background : ndarray of shape (n_stations,)
-        Servers that are busy without transactions, b. [1]
+        Servers b kept busy without transactions. [1]
     delays : ndarray of shape (n_classes,)
-        Time of a transaction at no resource. [s]
+        Time of a transaction outside all resources. [s]
     in_turn : bool
-        Whether requests go one after the other, so that their wait grows with how much service times vary.
+        True if requests are served first come, first served; their wait then depends on the variation of service times.
     at_once : int or None
-        Else the number of requests that share each server, while the others wait in turn, each the same time; None if
-        all share, and each is slowed by the same factor. [1]
+        If not `in_turn`: number of requests that share each server, while the others wait an equal time each; None if
+        all requests share the servers and are slowed by the same factor. [1]
     """
 
     demands: Floats
@@ -43,12 +43,12 @@ class Parameters:
     at_once: int | None = None
 
     def held_up(self, stations: Sequence[Station], others: Floats) -> Floats:
-        """Return the demands with background and other programs taking their share of the servers. [s]
+        """Return the demands, slowed down by background and other programs. [s]
 
         Notes
         -----
-        m servers, of which a quota leaves c and of which b + o are busy otherwise, serve transactions m / (c - b - o)
-        times more slowly.
+        With m servers, of which a quota leaves c and of which b + o are otherwise busy, transactions are slowed by m /
+        (c - b - o).
         """
         capacity = np.array([station.capacity for station in stations])
         servers = np.array([float(station.servers) for station in stations])
@@ -57,7 +57,7 @@ class Parameters:
 
 
 def estimate(of: Measured, groupings: Sequence[Grouping], noise: Floats | None = None) -> Parameters:
-    """Estimate demands and background; delays are not known yet.
+    """Estimate demands and background; delays are set to zero.
 
     Parameters
     ----------
@@ -65,14 +65,14 @@ def estimate(of: Measured, groupings: Sequence[Grouping], noise: Floats | None =
     groupings : sequence of Grouping
         Grouping of the transactions at each station.
     noise : ndarray of shape (n_levels, n_stations), optional
-        Factors of the busy time of each level in a replicate.
+        Factors by which the busy time of each level is multiplied, for a replicate.
 
     Notes
     -----
-    The seconds of all runs determine the ratios of the demands of transactions: U = b + sum_c X_c D_c, not below zero.
-    Counts of short intervals are uncertain, which draws such demands towards each other and into the background [1]_,
-    so that the means of the levels determine their size: U = b + s W with W = sum_c X_c D_c of the level,
-    by relative errors, neither b nor s below zero.
+    The intervals of all runs determine the relative demands of transactions: U = b + sum_c X_c D_c, none negative.
+    Counts of short intervals are uncertain, which pulls these demands towards each other and into the background [1]_.
+    So the means of the levels determine the scale: U = b + s W with W = sum_c X_c D_c of the level, minimising relative
+    errors, neither b nor s negative.
 
     References
     ----------
@@ -87,7 +87,7 @@ def estimate(of: Measured, groupings: Sequence[Grouping], noise: Floats | None =
         factors = regressed(grouping.columns(rates), busy)[0]
         compared = grouping.demands(factors[1:])
         if not (levels.rates @ compared > 0).all():
-            # Nothing to distinguish: all transactions alike, or no transactions.
+            # If the resource has no transactions, or the data distinguish none, all transactions get the same demand.
             compared = np.ones(len(of.classes))
         seen = levels.busy[:, place] * (1.0 if noise is None else noise[:, place])
         base, size = _line(levels.rates @ compared, seen)
@@ -97,20 +97,20 @@ def estimate(of: Measured, groupings: Sequence[Grouping], noise: Floats | None =
 
 
 def _line(work: Floats, busy: Floats) -> tuple[float, float]:
-    """Return the background and slope of busy servers over work, by relative errors; one level has no background."""
+    """Return background and slope of busy servers over work, by relative errors; no background with one level."""
     if len(work) < 2 or not (busy > 0).all():
         return 0.0, float(busy.sum() / work.sum())
     design = np.stack([np.ones(len(work)), work], axis=1) / busy[:, None]
     scale = np.linalg.norm(design, axis=0)
     found = scipy.optimize.nnls(design / scale, np.ones(len(work)))[0] / scale
     if found[1] <= 0:
-        # If busy time does not grow with the work at all, all of it is attributed to transactions nevertheless.
+        # Busy time does not grow with the work; it is attributed to transactions nevertheless.
         return 0.0, float(busy.sum() / work.sum())
     return float(found[0]), float(found[1])
 
 
 def misses(of: Measured, parameters: Parameters) -> Floats:
-    """Return busy time of each level and station over that by the parameters, less 1. [ratio]"""
+    """Return measured / computed busy time - 1 at each level and station. [ratio]"""
     levels = of.levels()
     made = parameters.background + levels.rates @ parameters.demands.T
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -118,15 +118,15 @@ def misses(of: Measured, parameters: Parameters) -> Floats:
 
 
 def noise_of(of: Measured, parameters: Parameters, stream: np.random.Generator) -> Floats:
-    """Draw factors of busy time by level and station from the residuals that the straight line leaves between levels.
+    """Draw random factors of busy time by level and station, from the residuals of the straight line over the levels.
 
     Notes
     -----
-    Residuals of each station over all levels, enlarged by sqrt(n / (n - 2)) and by sqrt(f / chi2_f), are drawn with
-    replacement (Davison and Hinkley 1997, section 6.2), no smaller than the error below which no measurement comes. f
-    counts the degrees of freedom of all stations, and three at least: the seconds of the runs also measure the errors.
+    The residuals of each station over all levels, enlarged by sqrt(n / (n - 2)) and by sqrt(f / chi2_f), are drawn with
+    replacement (Davison and Hinkley 1997, section 6.2), plus the least relative error of a measurement. f counts the
+    degrees of freedom of all stations, at least three, since the intervals of the runs also measure the errors.
     """
-    with np.errstate(divide="ignore"):  # a station may have had nothing to do at one level: that comes back as such
+    with np.errstate(divide="ignore"):  # a station idle at one level gives -inf, which makes a drawn factor of zero
         left = np.log1p(misses(of, parameters))
     count, stations = left.shape
     freedom = max(3, stations * (count - 2))

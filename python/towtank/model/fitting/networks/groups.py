@@ -1,8 +1,8 @@
 """Groups of transactions at a resource: transactions that the data cannot distinguish share one demand.
 
-Starting with every transaction alone, the pair whose union raises the sum of squares over the seconds least is joined,
-as long as a demand is known too imprecisely or is longer than its transactions take at low load, and the union does
-not contradict the data.
+At first every transaction is a group of its own. The pair of groups whose union increases the sum of squares least is
+joined, as long as a demand is too imprecise or exceeds the response time of its transactions at low load, and the union
+does not contradict the data.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from towtank.model.fitting.networks.seconds import Measured
 from towtank.model.fitting.observations import Floats
 
 KNOWN_WITHIN = 0.5
-"""Half of an interval of 95 % over the demand, or over that of the mean transaction if that is larger: demands
-known less well are joined with others. [ratio]"""
+"""Largest half-width of a 95 % interval relative to the demand, or to that of the mean transaction if larger. A group
+with a less precise demand is joined with another. [ratio]"""
 MINDS = 0.01
-"""A union whose F test has a smaller p-value contradicts the data."""
+"""Significance level of the F test for a union: with a smaller p-value, the union contradicts the data."""
 ALIKE, BY_RESPONSE = "alike", "by response time at low load"
 _NORMAL_95 = 1.959964
 
@@ -33,17 +33,17 @@ class Grouping:
     Attributes
     ----------
     groups : tuple of tuple of int
-        Classes by their place.
+        Indices of the classes in each group.
     within : str
-        Relation of demands within a group: `ALIKE`, or `BY_RESPONSE`.
+        Relation of the demands within a group: `ALIKE` or `BY_RESPONSE`.
     weights : ndarray of shape (n_classes,)
         Weights of the classes within their groups. [1]
     condition, inflation : float
-        Condition number, and largest variance inflation, of the groups.
+        Condition number and largest variance inflation of the groups.
     before : float
-        Condition number of all classes apart.
+        Condition number with every class in a group of its own.
     unsure : tuple of int
-        Groups, by their place, that differ from all others and yet are not known well.
+        Indices of groups that differ from all others but have imprecise demands.
     """
 
     groups: tuple[tuple[int, ...], ...]
@@ -55,11 +55,11 @@ class Grouping:
     unsure: tuple[int, ...] = ()
 
     def columns(self, rates: Floats) -> Floats:
-        """Return the throughputs of the groups, each class with its weight."""
+        """Return the throughputs of the groups, the weighted sums over their classes."""
         return np.stack([rates[:, list(each)] @ self.weights[list(each)] for each in self.groups], axis=1)
 
     def demands(self, factors: Floats) -> Floats:
-        """Return the demands of the classes from those of the groups."""
+        """Return the demands of the classes from the demands of the groups."""
         found = np.zeros(len(self.weights))
         for factor, each in zip(factors, self.groups, strict=True):
             found[list(each)] = factor * self.weights[list(each)]
@@ -67,30 +67,30 @@ class Grouping:
 
 
 def stacked(of: Measured, station: int) -> tuple[Floats, Floats]:
-    """Return the throughputs and busy servers in all intervals of all runs."""
+    """Return throughputs and busy servers in all intervals of all runs, concatenated."""
     rates = np.concatenate([run.counts / run.seconds[:, None] for run in of.runs])
     busy = np.concatenate([run.busy[:, station] / run.seconds for run in of.runs])
     return rates, busy
 
 
 def regressed(columns: Floats, busy: Floats) -> tuple[Floats, float]:
-    """Return the background and factors, none below zero, and the sum of squares that is left."""
+    """Return background and factors, all non-negative, and the residual sum of squares."""
     design = np.hstack([np.ones((len(busy), 1)), columns])
-    # Columns of one size: the solver's tolerance is absolute.
+    # Columns are scaled to equal length, because the tolerance of the solver is absolute.
     scale = np.linalg.norm(design, axis=0)
     scale = np.where(scale > 0, scale, 1.0)
     factors, left = scipy.optimize.nnls(design / scale, busy)
     return np.asarray(factors / scale, dtype=float), float(left) ** 2
 
 
-# Fewer than this at low load have no mean response time that a demand could be held against.
+# Least number of transactions at low load whose mean response time bounds a demand.
 _ENOUGH = 10
 LONGER = 1.25
-"""A demand that is so many times the response time at low load is put down to the wrong transaction. [ratio]"""
+"""A demand above this multiple of the response time at low load belongs to another transaction in part. [ratio]"""
 
 
 def grouped(of: Measured, station: int) -> Grouping:
-    """Return the groups at one resource, with demands within a group in the relation that the seconds prefer."""
+    """Return the groups at a resource, with the relation within groups that fits the intervals better."""
     rates, busy = stacked(of, station)
     levels = of.levels()
     counts = levels.counts[0]
@@ -104,7 +104,8 @@ def grouped(of: Measured, station: int) -> Grouping:
         groups, unsure = _united(rates, busy, weights, longest)
         grouping = _described((rates, busy), groups, within, weights, unsure)
         left = regressed(grouping.columns(rates), busy)[1]
-        # The sum of squares, and a penalty for each parameter (Akaike, with a correction for few intervals).
+        # Criterion: logarithm of the sum of squares, plus a penalty for each parameter (Akaike, corrected for few
+        # intervals).
         free = len(busy) - len(groups) - 2
         found.append(
             (len(busy) * np.log(max(left, 1e-300)) + 2 * len(busy) * (len(groups) + 1) / max(free, 1), grouping)
@@ -147,7 +148,7 @@ def _columns(rates: Floats, weights: Floats, groups: list[tuple[int, ...]]) -> F
 def _poorly_known(
     rates: Floats, busy: Floats, weights: Floats, groups: list[tuple[int, ...]], longest: Floats
 ) -> list[int]:
-    """Return groups whose demand has too wide an interval, or is longer than a transaction takes at all."""
+    """Return the groups whose demand is imprecise, or exceeds the response times of all their transactions."""
     columns = _columns(rates, weights, groups)
     design = np.hstack([np.ones((len(busy), 1)), columns])
     scale = np.linalg.norm(design, axis=0)
@@ -161,7 +162,7 @@ def _poorly_known(
     found = []
     for place, each in enumerate(groups):
         shares = rates[:, list(each)].sum(axis=0)
-        # Of the mean transaction of the group.
+        # Weight of the mean transaction of the group.
         weight = float(shares @ weights[list(each)] / shares.sum()) if shares.sum() > 0 else 1.0
         demand, half = factors[1 + place] * weight, _NORMAL_95 * errors[1 + place] * weight
         members = list(each)

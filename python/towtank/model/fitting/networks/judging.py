@@ -1,4 +1,4 @@
-"""Comparison of a network with the measurements: at the levels it was fitted to, and at the held-out level."""
+"""Comparison of a network with the measurements, at the levels it was fitted to and at held-out levels."""
 
 from __future__ import annotations
 
@@ -25,30 +25,31 @@ from towtank.model.fitting.replicates import SEED
 Json = dict[str, Any]
 Interval = Sequence[float | None]
 RESPONSE_OFF, UTILIZATION_OFF = 0.25, 0.10
-"""Errors from which the network is doubted, of a mean response time [ratio] and of a utilization [1]."""
+"""Errors beyond which the network is doubtful: of a mean response time [ratio], and of a utilization [1]."""
 FITTED_RESPONSE_OFF = 0.50
-"""The same of the mean response time at a level that the network was fitted to. [ratio]"""
+"""The same limit for the mean response time at a level that the network was fitted to. [ratio]"""
 TEST_DRAWS = 100
-"""Replicates of the network that is held against a level it did not see: their bands are shown, and sized by nobody."""
+"""Number of replicates of the network that is tested on held-out levels. Fewer than `DRAWS` suffice, since only their
+bands are reported and no sizing uses them. [1]"""
 OVER_OFF = 0.20
-"""Resources that explain more than the response time at low load, by so much of it, are doubted. [ratio]"""
+"""If resources explain this much more than the response time at low load, the network is doubtful. [ratio]"""
 
 
 @dataclass(frozen=True)
 class Tested:
-    """A network that did not see the highest levels.
+    """Network fitted without the highest levels, with its predictions for these.
 
     Attributes
     ----------
     network : Network
     whole : Measured
-        Measurements with the highest levels.
+        Measurements including the held-out levels.
     places : range
-        The levels held out.
+        Indices of the held-out levels.
     solved : Solved
-        At all levels, one row each.
+        Solutions at all levels, one in each row.
     drawn : list of Solved
-        At each level held out, one row for each replicate.
+        Solutions at each held-out level, with one row for each replicate.
     """
 
     network: Network
@@ -59,7 +60,7 @@ class Tested:
 
 
 def hold_out(of: Measured, highest: int) -> Tested | None:
-    """Fit a network without the highest levels; None if too few are left."""
+    """Fit a network without the highest levels and solve it at these; None if too few levels remain."""
     kept = len(of.loads) - highest
     if kept < LEAST_LEVELS:
         return None
@@ -74,7 +75,7 @@ def hold_out(of: Measured, highest: int) -> Tested | None:
 
 
 def held_out_document(tested: Tested) -> Json:
-    """Compare predictions with measurements at every level held out, with the bands of one more measurement."""
+    """Compare predictions with measurements at every held-out level, with the bands of a further measurement."""
     levels, solved, of = tested.whole.levels(), tested.solved, tested.whole
     seen = spread(of)
     fitted = slice(0, tested.places.start)
@@ -108,12 +109,12 @@ def held_out_document(tested: Tested) -> Json:
 
 
 def _scatter(errors: Floats) -> float:
-    """Return the standard deviation of one measurement about the network, from the levels it was fitted to. [ratio]"""
+    """Return the standard deviation of a measurement around the network, from the fitted levels. [ratio]"""
     return max(float(np.sqrt(np.mean(errors**2))), LEAST_RELATIVE_ERROR)
 
 
 def _again(curves: Floats, scatter: float) -> Floats:
-    """Return the throughputs that one more measurement would give."""
+    """Return the throughputs of a simulated further measurement."""
     stream = np.random.default_rng(SEED + 1)
     return np.asarray(curves * np.exp(scatter * stream.standard_normal(len(curves))), dtype=float)
 
@@ -149,7 +150,7 @@ def _by_station(tested: Tested, place: int, drawn: Solved, seen: Spread) -> Json
 
 
 def judged(network: Network, solved: Solved, held_out: Json | None, percentile_doubts: list[str]) -> Json:
-    """Return the degree to which the measurements support a network: `level` and `reasons`."""
+    """Return the verdict on a network: its `level` and the `reasons`."""
     reasons = _fitted_reasons(network, solved) + _held_out_reasons(held_out)
     reasons += [(DOUBTFUL, text) for text in [*_own_doubts(network), *percentile_doubts]]
     levels = [level for level, _ in reasons]
@@ -176,7 +177,7 @@ def _fitted_reasons(network: Network, solved: Solved) -> list[tuple[str, str]]:
 
 
 def _error_against(measured: Interval, fitted: float) -> Interval:
-    """Return the interval of a relative error whose measured value has an interval. [ratio]"""
+    """Return the interval of a relative error, given the interval of the measured value. [ratio]"""
     low, high = measured
     return None if not high else fitted / high - 1, None if not low else fitted / low - 1
 

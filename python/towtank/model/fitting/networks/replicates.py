@@ -1,4 +1,4 @@
-"""A network fitted to measurements, and to other draws of them."""
+"""Fit of a network to measurements, and to bootstrap replicates of these."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from towtank.model.fitting.observations import Floats
 from towtank.model.fitting.replicates import SEED
 
 DRAWS = 200
-"""Number of draws; the percentile of 2.5 % rests on the five lowest. A model file holds the same number. [1]"""
+"""Number of replicates; the percentile of 2.5 % rests on the five lowest. A model file holds as many. [1]"""
 AT_ONCE = (1, 2, 4, 8, 16, 32, 64, None)
-"""Tried values of the number of requests that a server processes at the same time; None is no limit. [1]"""
+"""Candidates for the number of requests that a server processes at the same time; None is unlimited. [1]"""
 HARDLY_WORSE = 1.1
 """Two disciplines are equally good if their squared errors differ by less than this factor. [ratio]"""
 LEAST_LEVELS = 2
@@ -26,7 +26,7 @@ LEAST_LEVELS = 2
 
 @dataclass(frozen=True)
 class Network:
-    """A network of measurements.
+    """Network fitted to measurements.
 
     Attributes
     ----------
@@ -37,9 +37,9 @@ class Network:
     draws : tuple of Parameters
         Parameters of the replicates.
     misses : ndarray of shape (n_levels, n_stations)
-        Busy time over what the parameters make of it, less 1.
+        Measured over computed busy time, minus 1. [ratio]
     over : ndarray of shape (n_classes,)
-        Time by which the resources explain more than the response time measured at low load. [s]
+        Time by which the resources explain more than the measured response time at low load. [s]
     """
 
     measured: Measured
@@ -51,17 +51,17 @@ class Network:
 
 
 def fit_network(of: Measured, count: int = DRAWS, seed: int = SEED) -> Network:
-    """Fit a network.
+    """Fit a network and its replicates.
 
     Raises
     ------
     MeasurementError
-        If the measurements are too few.
+        If there are too few measurements.
 
     Notes
     -----
-    Replicates draw the runs of each level, blocks of neighbours within each run (Künsch 1989), and the residuals of
-    the line through the levels. The grouping of transactions stays that of the measurements.
+    A replicate draws the runs of each level, blocks of consecutive intervals in each run (Künsch 1989), and the
+    residuals of the line through the levels. All replicates use the grouping of transactions of the measurements.
     """
     _refuse_too_little(of)
     groupings = tuple(grouped(of, place) for place in range(len(of.stations)))
@@ -81,19 +81,19 @@ def fit_network(of: Measured, count: int = DRAWS, seed: int = SEED) -> Network:
 
 
 def _waiting(of: Measured, plain: Parameters) -> tuple[bool, int | None]:
-    """Find how requests wait, from response times by transaction at the levels that delays are not read at.
+    """Determine how requests wait, from response times by transaction at levels that were not used for the delays.
 
     Returns
     -------
     bool, int or None
-        Whether they are served in turn; else the number that share each server at once.
+        True if requests are served first come, first served; otherwise the number that share each server at once.
 
     Notes
     -----
-    Each of `AT_ONCE` is tried, and service in turn. The criterion is the sum of squared errors of the logarithms of
-    responses, weighted by the transactions that ended. Of the numbers whose errors are hardly larger than the least,
-    the smallest is taken: servers work on at most that many requests at a time, and levels below saturation do not
-    distinguish such a number from a larger one. Service in turn has no exact solution, and must be clearly better.
+    First come, first served and each number in `AT_ONCE` are tried. The criterion is the sum of squared errors of the
+    logarithms of response times, weighted by the number of transactions. Among the numbers whose error is close to the
+    smallest, the lowest is chosen: levels below saturation do not distinguish it from larger ones. First come, first
+    served has no exact solution, so it is chosen only if it is clearly better.
     """
     places = [place for place in range(len(of.loads)) if place not in low_levels(of)]
     if not places or len(of.classes) < 2:

@@ -1,4 +1,4 @@
-"""Measurements for a network: intervals of every run, levels of load, and other draws of the same measurements."""
+"""Measurements for a network: intervals of every run, load levels, and bootstrap replicates of both."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from towtank.model.fitting.observations import Floats
 DISK = "disk "
 """Prefix of the names of disks."""
 PART = " / "
-"""Between a tier and a part of it, which shares its CPUs and is no station; and between a transaction and a step."""
-# A transaction that ended less often than this at all levels together has no mean worth the name.
+"""Separator between a tier and a part of it, which shares the tier's CPUs, or a transaction and its step."""
+# With fewer transactions than this at all levels together, the mean response time of a class is unreliable.
 _LEAST_COUNT = 20
 
 
 @dataclass(frozen=True)
 class Station:
-    """Resource that may be the limit.
+    """Resource that may limit the throughput.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class Station:
     servers : int
         CPUs, or 1 for a disk. [1]
     tiers : tuple of str
-        Tiers that use these CPUs; none for a disk.
+        Tiers that use these CPUs; empty for a disk.
     part : float
         Share of each server that a quota allows, in (0, 1]. [ratio]
     """
@@ -42,7 +42,7 @@ class Station:
 
     @property
     def capacity(self) -> float:
-        """Busy servers at most. [1]"""
+        """Highest number of busy servers. [1]"""
         return self.servers * self.part
 
     @property
@@ -58,13 +58,13 @@ class Run:
     Attributes
     ----------
     level : int
-        Number of the level of load.
+        Index of the load level.
     seconds : ndarray of shape (n_intervals,)
         Lengths of the intervals. [s]
     counts, response_sums : ndarray of shape (n_intervals, n_classes)
         Transactions that ended, and the sum of their response times. [1], [s]
     busy : ndarray of shape (n_intervals, n_stations)
-        Busy time, NaN if it was not observed. [s]
+        Busy time; NaN if it was not observed. [s]
     """
 
     level: int
@@ -74,11 +74,11 @@ class Run:
     busy: Floats
 
     def drawn(self, stream: np.random.Generator) -> Run:
-        """Draw as many intervals, in blocks of neighbours with replacement (Künsch 1989)."""
+        """Draw as many intervals with replacement, in blocks of consecutive ones (Künsch 1989)."""
         rows = len(self.seconds)
         length = max(1, round(rows ** (1 / 3)))
         firsts = stream.integers(0, rows, -(-rows // length))
-        # The series is closed to a ring, so that its ends are drawn as often as its middle.
+        # The series is treated as a ring, so that intervals at its ends are drawn as often as those in the middle.
         chosen = ((firsts[:, None] + np.arange(length)) % rows).ravel()[:rows]
         return Run(self.level, self.seconds[chosen], self.counts[chosen], self.response_sums[chosen], self.busy[chosen])
 
@@ -92,7 +92,7 @@ class Levels:
     rates : ndarray of shape (n_levels, n_classes)
         Throughputs X_c. [1/s]
     responses : ndarray of shape (n_levels, n_classes)
-        Mean response times R_c, NaN if none ended. [s]
+        Mean response times R_c; NaN if no transaction ended. [s]
     counts : ndarray of shape (n_levels, n_classes)
         Transactions that ended. [1]
     busy : ndarray of shape (n_levels, n_stations)
@@ -111,7 +111,7 @@ class Levels:
 
     @property
     def shares(self) -> Floats:
-        """Share of each class; at a level without ended transactions, that of all levels. [ratio]"""
+        """Share of each class; at a level where no transaction ended, its share over all levels. [ratio]"""
         total = self.rates.sum(axis=0)
         pooled = total / total.sum() if total.sum() else np.full(len(total), 1 / len(total))
         ended = self.throughput[:, None]
@@ -119,7 +119,7 @@ class Levels:
 
     @property
     def response(self) -> Floats:
-        """Mean response time R of all transactions; NaN at a level at which none ended. [s]"""
+        """Mean response time R of all transactions; NaN at a level where none ended. [s]"""
         known = np.where(self.counts > 0, self.responses, 0.0)
         ended = self.counts.sum(axis=1)
         times = (known * self.counts).sum(axis=1) / np.where(ended > 0, ended, 1.0)
@@ -134,7 +134,7 @@ class Measured:
     ----------
     label : str
     classes : tuple of str
-        Transactions that ended.
+        Names of the transactions that ended often enough.
     stations : tuple of Station
     loads : ndarray of shape (n_levels,)
         Users. [1]
@@ -143,10 +143,10 @@ class Measured:
     others : ndarray of shape (n_levels, n_stations)
         Servers that other programs kept busy. [1]
     visits : ndarray of shape (n_classes,)
-        Requests of a transaction; 1 if they were not counted. [1]
+        Requests of each transaction; 1 if requests were not counted. [1]
     runs : tuple of Run
     left_out : tuple of str
-        Parts that are left out, with the reason.
+        Levels that were left out, each with the reason.
     """
 
     label: str
@@ -187,7 +187,7 @@ class Measured:
         )
 
     def drawn(self, stream: np.random.Generator) -> Measured:
-        """Draw again: the runs of each level, and the intervals of each run in blocks."""
+        """Draw a replicate: the runs of each level, and blocks of intervals of each run."""
         runs: list[Run] = []
         for level in range(len(self.loads)):
             of_level = [run for run in self.runs if run.level == level]
@@ -196,7 +196,7 @@ class Measured:
 
 
 def measured(configuration: Configuration) -> Measured:
-    """Gather the measurements of a configuration; levels whose runs all have too few intervals are left out.
+    """Collect the measurements of a configuration. A level is left out if all of its runs have too few intervals.
 
     Raises
     ------
@@ -242,7 +242,7 @@ def _classes(runs: Sequence[RunSeries]) -> tuple[str, ...]:
 
 
 def _stations(configuration: Configuration, runs: Sequence[RunSeries], servers: dict[str, int]) -> tuple[Station, ...]:
-    """Return the CPUs of tiers, and disks, that every run observed; a tier in parts counts as a whole."""
+    """Return the CPUs of tiers and the disks observed in every run; parts of a tier are not stations."""
     names = [name for name in (runs[0].busy if runs else ()) if PART not in name]
     seen = [name for name in names if all(name in run.busy and np.isfinite(run.busy[name]).all() for run in runs)]
     known = {resource.name: resource for resource in configuration.resources}
@@ -258,13 +258,13 @@ def _run(level: int, run: RunSeries, classes: tuple[str, ...], stations: tuple[S
     def columns(of: dict[str, Floats], names: Sequence[str]) -> Floats:
         return np.stack([of.get(name, zero) for name in names], axis=1) if names else np.zeros((len(zero), 0))
 
-    # Busy time of CPUs, not of servers that are parts of them.
+    # The series counts busy time of fractional servers under a quota; the product is busy time of CPUs.
     busy = columns(run.busy, [station.name for station in stations]) * np.array([station.part for station in stations])
     return Run(level, run.seconds, columns(run.counts, classes), columns(run.response_sums, classes), busy)
 
 
 def _visits(configuration: Configuration, classes: tuple[str, ...]) -> Floats:
-    """Return the requests of a transaction, as counted by name: steps are called `transaction / step`."""
+    """Return the number of requests of each transaction, counted by steps named `transaction / step`."""
     found = np.ones(len(classes))
     for place, name in enumerate(classes):
         requests = sum(
@@ -275,15 +275,15 @@ def _visits(configuration: Configuration, classes: tuple[str, ...]) -> Floats:
         )
         ended = sum(float(run["transactions"].get(name, {}).get("count") or 0) for run in configuration.runs)
         if requests > 0 and ended > 0:
-            # Less than one request for each transaction is an effect of the window's edges, not of failed requests.
+            # A ratio below one request per transaction is an effect of the window's edges, not of failed requests.
             found[place] = max(1.0, requests / ended)
     return found
 
 
 def _others(configuration: Configuration, points: list[dict[str, object]], stations: tuple[Station, ...]) -> Floats:
-    """Return the servers of each station that other programs kept busy, assumed equal on the CPUs of all tiers. [1]
+    """Return the servers of each station used by other programs, assumed equal on the CPUs of all tiers. [1]
 
-    On a CPU of which a quota leaves a tier a part, other programs have room beside it.
+    A tier under a quota is not slowed by other programs, which can use the rest of its CPU.
     """
     shares = {str(run["run"]): run["host"].get("foreign_share") for run in configuration.runs}
     found = np.zeros((len(points), len(stations)))

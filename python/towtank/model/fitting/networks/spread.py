@@ -1,4 +1,4 @@
-"""Intervals of the means of the levels that a network is fitted to."""
+"""Confidence intervals of the measured means at the levels to which a network is fitted."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from towtank.model.fitting.observations import Floats
 from towtank.model.fitting.replicates import SEED
 
 DRAWS = 200
-"""Draws of the measurements. The ends of an interval rest on five of them: enough for its digits. [1]"""
+"""Number of bootstrap draws; the ends of an interval rest on five of them, enough for the printed digits. [1]"""
 
 
 @dataclass(frozen=True)
 class Spread:
-    """Means of the levels in draws of the measurements.
+    """Means of the levels in each bootstrap draw.
 
     Attributes
     ----------
@@ -26,7 +26,7 @@ class Spread:
     times : ndarray of shape (n_draws, n_levels)
         Mean response time. [s]
     by_class : ndarray of shape (n_draws, n_levels, n_classes)
-        Mean response time of each class, NaN if none ended. [s]
+        Mean response time of each class; NaN if no transaction ended. [s]
     used : ndarray of shape (n_draws, n_levels, n_stations)
         Utilization, in [0, 1]. [ratio]
     """
@@ -54,9 +54,9 @@ class Spread:
 
 
 def spread(of: Measured, count: int = DRAWS, seed: int = SEED) -> Spread:
-    """Draw the runs of each level, and blocks of neighbours within each run, as replicates of a network do.
+    """Draw the runs of each level and blocks of intervals of each run, as for the replicates of a network.
 
-    At a level with one run, its difference to another run is not in the intervals.
+    If a level has a single run, the interval does not include the variation between runs.
     """
     stream = np.random.default_rng(seed)
     levels = [of.drawn(stream).levels() for _ in range(count)]

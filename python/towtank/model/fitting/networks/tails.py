@@ -1,4 +1,4 @@
-"""Comparison of the percentiles of a network with measured ones, and their corrections."""
+"""Comparison of the computed percentiles of a network with measured ones, and the resulting corrections."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from towtank.model.stations import stations_of
 
 Json = dict[str, Any]
 FAR_FROM_ONE = 1.5
-"""A measured percentile that is so many times the one worked out, or as many times less, is doubted. [ratio]"""
+"""Largest ratio of measured to computed percentile, or the inverse, without a doubt. [ratio]"""
 
 
 def corrections(configuration: Configuration, of: Measured, solved: Solved) -> dict[str, Json]:
-    """Return measured over computed percentiles, if they were measured, by the name in the model.
+    """Return the ratios of measured to computed percentiles, by class or transaction name in the model.
 
     Returns
     -------
     dict of str to dict
-        The entry of the class is for all transactions together. `ratio`, the geometric mean over the levels with equal
-        weights; `low` and `high`, the least and the largest ratio that the measured intervals of any level allow;
-        `by_level`.
-        These are of the 95th percentile; `others` has the three numbers of each other percentile that was measured.
+        The entry of the class covers all transactions. `ratio` is the geometric mean over the levels with equal
+        weights; `low` and `high` are the smallest and largest ratio within the measured intervals of any level;
+        `by_level` lists the levels. These refer to the 95th percentile; `others` has the three numbers for each other
+        measured percentile.
 
     Notes
     -----
-    The network gives means; the forms of response times are gamma distributions with the variances of the stations.
-    The ratio contains the behaviour of the system beyond that (service times that vary more, pauses, retries).
+    The network computes means; response times are assumed to follow gamma distributions with the variances of the
+    stations. The ratio covers effects that the network lacks (more variable service times, pauses, retries).
     """
     found: dict[str, Json] = {}
     for name, key in ((None, CLASS), *zip(of.classes, class_names(of), strict=True)):
@@ -51,7 +51,7 @@ def corrections(configuration: Configuration, of: Measured, solved: Solved) -> d
 def _measured(
     configuration: Configuration, of: Measured, name: str | None, metric: str
 ) -> list[tuple[float, Estimate]]:
-    """Return the measured percentile at each level, of all transactions together or of one of them. [s]"""
+    """Return the measured percentile at each level, of all transactions together or of one transaction. [s]"""
     points = {float(point["load"]): point for point in configuration.points}
     found = []
     for load in map(float, of.loads):
@@ -62,7 +62,7 @@ def _measured(
 
 
 def _ratios(levels: list[tuple[float, Estimate]], solved: Solved, key: str, share: float) -> Ratios:
-    """Return the ratio of measured to computed percentile by level; levels without a measured value are left out."""
+    """Return the ratio of measured to computed percentile at each level with a measured value."""
     rows = []
     for place, (load, measured) in enumerate(levels):
         model, answer = solved.models[place], solved.answers[place]
@@ -76,7 +76,7 @@ def _ratios(levels: list[tuple[float, Estimate]], solved: Solved, key: str, shar
 
 
 def doubts(found: dict[str, Json]) -> list[str]:
-    """Return a doubt if the form of response times is far from the measured one."""
+    """Return a doubt if computed percentiles are far from the measured ones."""
     far = [
         f"{name} {tail['ratio']:.2g}"
         for name, tail in found.items()

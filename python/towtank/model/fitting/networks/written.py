@@ -1,4 +1,4 @@
-"""A network of measurements as a model file that `towtank model solve` reads and `towtank size` sizes."""
+"""Writes a fitted network as a model file for `towtank model solve` and `towtank size`."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ _DIGITS = 5
 
 
 def written_network(answer: NetworkAnswer, source: str, path: Path) -> Json:
-    """Write the network of an answer as a model file.
+    """Write the network of a fit as a model file.
 
     Raises
     ------
     ModelError
-        If the answer has no network, or it is rejected.
+        If the answer has no network, or the network is rejected.
     """
     put_text(path, network_text(answer, source))
     return {"file": str(path)}
 
 
 def network_text(answer: NetworkAnswer, source: str) -> str:
-    """Return the model file, with a comment on the origin of its numbers; raises as `written_network` does."""
+    """Render the model file, with a comment on the origin of its numbers; raises as `written_network` does."""
     network, fitted = answer.network, answer.document
     if network is None:
         raise ModelError(f"no network was fitted: {fitted['refused']}")
@@ -119,9 +119,9 @@ def _fitted(network: Network, fitted: Json, source: str, limit: MeasuredLimit) -
 
 
 def draws(network: Network) -> list[tuple[str, Floats]]:
-    """Return the demand of the mean transaction at every station in each replicate, over that of the network.
+    """Return each station's demand of the mean transaction in each replicate, relative to the network's. [ratio]
 
-    Demands drift as they may up to full use of the station (`drifting`).
+    The demands drift up to full utilization of the station (`drifting`).
     """
     of, mean = network.measured, typical(network.measured)
     best = network.parameters.held_up(of.stations, mean.others) @ mean.shares
