@@ -47,7 +47,7 @@ class Condition:
 
 @dataclass(frozen=True)
 class Solved:
-    """Solutions of several networks, a number in each row.
+    """Solutions of several networks, each in a row.
 
     Attributes
     ----------

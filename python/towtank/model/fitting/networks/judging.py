@@ -47,7 +47,7 @@ class Tested:
     places : range
         Indices of the held-out levels.
     solved : Solved
-        Solutions at all levels, a number in each row.
+        Solutions at all levels, each in a row.
     drawn : list of Solved
         Solutions at each held-out level, with one row for each replicate.
     """
