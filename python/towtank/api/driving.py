@@ -1,4 +1,4 @@
-"""The load of one target that already runs."""
+"""Loads one running target."""
 
 from __future__ import annotations
 

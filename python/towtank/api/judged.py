@@ -1,4 +1,4 @@
-"""Questions of a study and their answers: objectives, claims, configurations compared."""
+"""Questions of a study and their answers: objectives, claims, comparisons of configurations."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def objective_of(source: Source, found: Json) -> Objective:
 
 
 def _seen(source: Source, objective: Json, unit: str) -> Quantity | None:
-    """Return the value that an objective was judged by, with the interval of the point where it was seen."""
+    """Return the value that decided an objective, with the interval at the load where it was measured."""
     from towtank.analysis.objective_scopes import is_scoped  # noqa: PLC0415 - imports the analysis
     from towtank.analysis.objectives import estimate_at  # noqa: PLC0415
 

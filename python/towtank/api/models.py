@@ -271,7 +271,7 @@ def simulate(
 
 
 def _document(model: Model) -> Document:
-    """Read a model file, or a mapping as if it were written in one."""
+    """Read a model file, or treat a mapping as the content of one."""
     from towtank import yamlfile  # noqa: PLC0415 - imports ruamel
 
     if isinstance(model, Mapping):
@@ -280,7 +280,7 @@ def _document(model: Model) -> Document:
 
 
 def _plain(value: Any) -> Any:
-    """Return what JSON does not know, such as a number of NumPy or a read-only mapping, as plain data."""
+    """Return a value that JSON does not support (a NumPy number, a read-only mapping) as plain data."""
     return dict(value) if isinstance(value, Mapping) else value.item() if hasattr(value, "item") else str(value)
 
 
@@ -298,7 +298,7 @@ def _figure(document: Json, name: str, unit: str) -> Quantity | None:
 
 
 def _figures(document: Json, name: str, unit: str, prefix: str | None = None) -> Quantities:
-    """Return figures by class or by percentile; their intervals stand under `NAME.KEY`, or under the key alone."""
+    """Return figures by class or percentile. Their intervals are under `NAME.KEY`, or under the key alone."""
     known, before = document.get("confidence_interval") or {}, f"{name}." if prefix is None else prefix
     return MappingProxyType(
         {

@@ -1,4 +1,4 @@
-"""The results of a study: what was measured, what it means, and what follows from it."""
+"""Results of a study: measured values, verdicts, models and predictions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hardware that carries a load within its objectives."""
+"""Sizing: the cheapest hardware that carries a load within its objectives."""
 
 from __future__ import annotations
 
@@ -293,5 +293,5 @@ def _shares(value: ByName | None) -> object:
 
 
 def _share(value: Amount | None) -> str | None:
-    """Return a ratio as a file has it: 0.2 as `20 %`."""
+    """Return a ratio as written in a file: 0.2 as `20 %`."""
     return f"{100 * value:.12g} %" if isinstance(value, int | float) else value

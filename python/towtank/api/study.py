@@ -1,4 +1,4 @@
-"""A study from its first run to its results."""
+"""Runs a study and returns its results."""
 
 from __future__ import annotations
 

@@ -15,9 +15,7 @@ DURATION, RAMP = "10 s", "0 s"
 
 @dataclass(frozen=True)
 class DriveOptions:
-    """Options of `towtank drive` for load and target, under their names on the command line; None for an omitted
-    option.
-    """
+    """Load and target of `towtank drive`, under the names of its options; None for an omitted option."""
 
     target: str
     users: int | None = None

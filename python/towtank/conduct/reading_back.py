@@ -1,5 +1,4 @@
-"""Read-back after the load: reads the documents that the server confirmed as stored, and compares them with the
-originals.
+"""Read-back after the load: reads the items that were confirmed as stored, and compares them with the originals.
 
 Servers that events ended are started again first. A failed read is repeated, because a server that has just restarted,
 or a load balancer that has not yet noticed the restart, is no loss of data.

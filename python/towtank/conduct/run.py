@@ -428,7 +428,7 @@ class _Watch:
         self.holding = held
 
     def _ask(self, drain: float) -> None:
-        """Stop the engine early: without all services, or after the user's request, further load measures nothing
+        """Stop the engine early: after a death of a service or a request of the user, further load measures nothing
         useful.
         """
         self.asked = True
