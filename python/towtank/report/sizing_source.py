@@ -1,4 +1,4 @@
-"""The sizing that a report shows: one that was kept with the results, or the answer to the study's own question."""
+"""Sizing in a report: a sizing that was kept with the results, or else the answer to the study's own question."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Json = Mapping[str, Any]
 
 
 def sizing_of(folder: Path, manifest: Json) -> Json | None:
-    """Return the sizing of a results folder; None if none was kept and the study asks for none.
+    """Return the sizing of a results folder; None without a kept sizing and without a question in the study.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def sizing_of(folder: Path, manifest: Json) -> Json | None:
 
 
 def _answered(folder: Path, file: Json) -> Json:
-    """Answer the question of the study from its results; paths in it are relative to its original folder."""
+    """Answer the sizing question of the study from its results; its paths are relative to the original folder."""
     from towtank.size.basis import load_basis  # noqa: PLC0415 - heavy, and few studies ask
     from towtank.size.reading import read_sizing  # noqa: PLC0415
     from towtank.size.sizing import size  # noqa: PLC0415
