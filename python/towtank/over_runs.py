@@ -77,7 +77,7 @@ def alike(message: str, other: str) -> bool:
 
 
 def merged(messages: Sequence[str]) -> str:
-    """Merge equal messages of several runs into one, with a range in place of each number that differs.
+    """Merge messages that differ only in numbers, with a range in place of each number that differs.
 
     Parameters
     ----------

@@ -191,9 +191,7 @@ def table(
 
 
 def _by_run(point: Mapping[str, Any]) -> str:
-    """Render the range of the 95th percentiles of a point's runs, if they differ by a factor of two or more; else
-    empty.
-    """
+    """Render the range of the runs' 95th percentiles if they differ by a factor of two or more; empty otherwise."""
     ends = dig(point, "of_runs", "response_time_s", "p95")
     return over_runs.words(ends, ends[1], people.seconds) if ends and ends[1] >= FAR * ends[0] else ""
 

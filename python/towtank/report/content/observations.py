@@ -123,9 +123,7 @@ def _comparisons(results: Results) -> list[Block]:
 
 
 def quantity_name(metric: str) -> str:
-    """Return the name of a quantity in words: `response_time_s.p95 of x` as `95th percentile of the response time of
-    x`.
-    """
+    """Return a quantity in words: `response_time_s.p95 of x` as `95th percentile of the response time of x`."""
     statistics = {
         "mean": "mean",
         "p50": "median",
