@@ -15,8 +15,7 @@ from towtank.units import format_duration
 
 _MANY_NINES = 0.9995
 _SAME = 1e-9
-"""Relative width below which an interval is a rounding error, because the result does not depend on the demands.
-[ratio]
+"""Relative width below which the interval of a result is a rounding error: it does not depend on the demands. [ratio]
 """
 
 

@@ -103,8 +103,8 @@ class GcCounts:
             self.committed = _bytes(change[5], change[6])
 
     def _heap(self, text: str) -> None:
-        """Add a line of Z's heap table: the allocation during a collection, which the heap sizes do not include, or the
-        capacity.
+        """Add a line of Z's heap table: the capacity, or the allocation during a collection, which heap sizes do not
+        include.
         """
         if found := _WHILE_COLLECTING.match(text):
             self.allocated += _bytes(found[1], found[2])
