@@ -103,9 +103,7 @@ class GcCounts:
             self.committed = _bytes(change[5], change[6])
 
     def _heap(self, text: str) -> None:
-        """Add a line of Z's heap table: the capacity, or the allocation during a collection, which heap sizes do not
-        include.
-        """
+        """Add a line of Z's heap table: the capacity, or the allocation during a collection."""
         if found := _WHILE_COLLECTING.match(text):
             self.allocated += _bytes(found[1], found[2])
         elif found := _CAPACITY.match(text):

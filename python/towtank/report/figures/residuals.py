@@ -50,9 +50,7 @@ class Misfit:
 
     @property
     def is_beyond(self) -> bool | None:
-        """True if the curve is more than two standard errors from the measured throughput; None without a standard
-        error.
-        """
+        """True if the curve is more than two standard errors from the measured value; None without a standard error."""
         return None if self.error is None else abs(self.fitted - self.measured) > FAR * self.error
 
     @property

@@ -121,9 +121,7 @@ class Host(Protocol):
         """Return its capabilities."""
 
     def lacks(self) -> list[str]:
-        """Return the missing needs of the host on this machine or of this user, one sentence each; empty if it can
-        start.
-        """
+        """Return what the host lacks on this machine or for this user, one sentence each; empty if it can start."""
 
     def prepare(self, room: HostSettings) -> None:
         """Create the host, or connect to it. After a failure, `tear_down` removes the parts that exist."""

@@ -43,8 +43,9 @@ class RemoteHostProbe:
         self._command = self._machine.start([*command, "--until-stdin-closes", *groups], self._stream, {})
 
     def clock(self) -> dict[str, int]:
-        """Read the clock several times, and return the reading with the shortest exchange, half of which bounds its
-        error.
+        """Read the clock several times, and return the reading of the shortest exchange.
+
+        Half of that exchange bounds the error.
         """
         return min((self._exchange() for _ in range(_EXCHANGES)), key=lambda clock: clock["uncertainty_ns"])
 
