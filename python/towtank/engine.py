@@ -81,9 +81,6 @@ class EngineProcess:
     The engine ends when its standard input closes. This process holds the only other end, so the engine never outlives
     it.
 
-    It watches its standard input, of which this process holds the only other end, so that it never outlives this
-    process.
-
     Parameters
     ----------
     plan : Path

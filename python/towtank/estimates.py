@@ -107,9 +107,6 @@ def says_nothing(value: float, low: float, high: float) -> bool:
     Texts show such an interval as not known; documents keep the numbers. Intervals of differences, which may contain
     zero at any width, and unbounded intervals are shown as they are.
 
-    Texts call such an interval not known; the numbers stay in the documents. A difference, whose interval may hold
-    zero whatever its width, and an interval that is unbounded are shown as they are.
-
     Examples
     --------
     >>> says_nothing(30.0, 0.0, 248_814_480.0), says_nothing(30.0, 2.0, 300.0), says_nothing(0.5, -10.0, 12.0)

@@ -21,8 +21,6 @@ class StopRequest:
 
     Signal handlers are installed when the block is entered, and the previous ones are restored at its end.
 
-    Nothing but entering it takes signals; the handlers before come back at its end.
-
     Attributes
     ----------
     on_second : callable or None

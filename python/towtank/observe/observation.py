@@ -50,8 +50,6 @@ class Observation:
 
     Failures of the observed system raise no exception; `failures` returns the missing observations.
 
-    Failures of the observed system raise nothing here: `failures` reports missing observations.
-
     Parameters
     ----------
     run : RunFolder

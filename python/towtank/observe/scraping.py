@@ -103,8 +103,6 @@ class ScrapingThread:
 
     An instant is skipped if an earlier scrape has not ended.
 
-    An instant that passes while a service delays the thread is left out.
-
     Parameters
     ----------
     scrapers : list of Scraper

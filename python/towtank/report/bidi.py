@@ -5,11 +5,6 @@ to the other side of the name, and a name with a control character (U+202E) reve
 letters or control characters are therefore isolated: in HTML by an element, in attributes and figures by the Unicode
 characters FSI and PDI [1]_.
 
-Names come from studies and systems. Without isolation, digits and signs behind a name of Hebrew or Arabic letters move
-to its other side, and a name with a control character (U+202E) turns all that follows around. Words with such letters
-or controls are isolated wherever they stand: by an element in HTML, by the characters FSI and PDI of Unicode [1]_ in
-attributes and figures.
-
 References
 ----------
 .. [1] M. Davis et al., Unicode Standard Annex 9, "Unicode Bidirectional Algorithm", sections 2.4 and 3.1.2.
@@ -102,8 +97,7 @@ def _is_of_name(letter: str) -> bool:
 
 
 def _balanced(word: str) -> str:
-    """Return a word whose own isolates all end inside it; an open one would consume the end of the isolate around it.
-    """
+    """Return a word whose own isolates all end inside it; an open one would consume the end of the isolate around it."""
     kept, depth = [], 0
     for letter in word:
         depth += (letter in _INITIATORS) - (letter == _PDI)

@@ -260,9 +260,6 @@ def model_of(path: Path, hashes: Sequence[FileHash]) -> Json:
     The kept model, `model.json`, is used if the same code made it from files with the same hashes. A model with a
     failed part is not kept, and neither is any model in a read-only folder.
 
-    The kept model, `model.json`, is used if the same code made it from files with the same hashes. A model of which a
-    part failed is not used again; in a folder that cannot be written none is kept.
-
     Parameters
     ----------
     path : Path

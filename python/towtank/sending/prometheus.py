@@ -70,9 +70,6 @@ class PrometheusEncoder:
     Every series has the labels of the stage. A counter begins with a zero at the start of its first second, so that
     `increase` counts that second as well; all series of a stage end when the next stage begins.
 
-    Every series has the labels of the stage. A counter begins with a zero at the start of its first second, so that
-    nothing is missing from `increase`; all series of a stage are ended when the next one begins.
-
     Parameters
     ----------
     source : Source

@@ -26,9 +26,6 @@ class Namespaces:
     They exist as long as a process is in them. The process that holds them ends with the conductor: it waits for the
     end of a pipe that no other process holds.
 
-    They live as long as a process is in them. The process that holds them ends with the conductor: it waits for the end
-    of a pipe that no other process holds.
-
     Parameters
     ----------
     kinds : tuple of str
