@@ -179,7 +179,7 @@ def put_text(path: Path, text: str) -> None:
 
 
 def other_kind(path: Path) -> str | None:
-    """Name the kind of a path that is not a regular file: `a folder`, `a device`...; None if it is regular or missing."""
+    """Name the kind of a path that is not a regular file: `a folder`, `a device`...; None if regular or missing."""
     try:
         mode = path.stat().st_mode
     except (OSError, ValueError):

@@ -164,7 +164,7 @@ class Shown:
 
 
 def _notebook_line() -> Callable[[str], object] | None:
-    """Return a function that replaces the previous text in the output of a notebook cell; None outside of a notebook."""
+    """Return a function that replaces the previous text in a notebook cell's output; None outside of a notebook."""
     if "ipykernel" not in sys.modules:
         return None
     display: Any = sys.modules["IPython"].display

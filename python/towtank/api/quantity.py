@@ -198,7 +198,7 @@ def estimate(document: Mapping[str, Any] | None, unit: str, about: str = "") -> 
 
 
 def interval_of(ends: Any) -> Interval | None:
-    """Return an interval from a pair or from `{low, high}`; a missing end is unbounded, and two missing ends give None."""
+    """Return an interval from a pair or from `{low, high}`; a missing end is unbounded, two missing ends give None."""
     if isinstance(ends, Mapping):
         ends = (ends.get("low"), ends.get("high"))
     if not ends or (ends[0] is None and ends[1] is None):

@@ -50,7 +50,7 @@ def _throughput(rate: float | None, known: Estimate) -> str:
 
 
 def _times(document: dict[str, Any]) -> Table:
-    """Render response times: three digits, or the digits that the interval supports, with its ends in the rows below."""
+    """Render response times: three digits, or the digits that the interval supports, with its ends in further rows."""
     table = Table("time, ms", *_PERCENTILES)
     for title in ("response", "exchange"):
         times, known = document.get(f"{title}_time_ms") or {}, document["estimates"][f"{title}_time_s"]

@@ -85,7 +85,7 @@ def prepare_plan(
 
 
 def _places(addresses: list[str], allowed: list[str]) -> list[list[str]]:
-    """Return the addresses to connect to for each given address: a Unix socket, or every IP address of its host name."""
+    """Return the addresses to connect to, for each given one: a Unix socket, or every IP address of its host name."""
     return [_place(each, allowed) for each in addresses]
 
 
@@ -185,7 +185,7 @@ def _options(addresses: list[str], connections: ConnectionOptions) -> dict[str, 
 
 
 def _named(address: str) -> dict[str, Any]:
-    """Return the Host header of an address with a host name; the header is the same for all IP addresses of the name."""
+    """Return the Host header of an address with a host name; it is the same for all IP addresses of that name."""
     if address.startswith(UNIX) or drivers.speaks([address]) != "http":
         return {}
     authority = address.removeprefix("http://").partition("/")[0].rpartition("@")[2]
@@ -227,7 +227,7 @@ def _refuse_request_options(exchange: Exchange, load: Load) -> None:
 
 
 def _by_target(workload: Workload, addresses: list[str]) -> dict[str, list[str]]:
-    """Group addresses by the name of their target; an address without a name belongs to the workload's default target."""
+    """Group addresses by the name of their target; an address without a name is for the workload's default target."""
     only = workload.file.defaults.target or "target"
     found: dict[str, list[str]] = {}
     for text in addresses:

@@ -128,7 +128,7 @@ class Events:
             self._failed(title, event, str(error) or type(error).__name__)
 
     def _origin_ns(self) -> int:
-        """Return the start of the load on this machine's clock, which load threads record in their first second. [ns]"""
+        """Return the start of the load on this machine's clock; load threads record it in their first second. [ns]"""
         follower = Follower(self.run.engine)
         for _ in range(40):
             follower.read()

@@ -156,7 +156,7 @@ def _hash(path: Path, text: str) -> str:
 
 
 def data_files(study: Study) -> list[dict[str, str]]:
-    """Return the hashes of files and folders that a study refers to but does not copy, each with the key that names it."""
+    """Return the hashes of files and folders that a study names but does not copy, each with the key that names it."""
     return [
         {"path": str(named.path), "key": named.key, "sha256": content_hash(named.path)}
         for named in study.named_files()

@@ -81,7 +81,7 @@ class SearchSteering(StageSteering):
                 self._relieve(self.under_way, recorded)
 
     def keep_from_s(self) -> float:
-        """Return the time from which intervals are still needed: the start of the plateau that is not judged yet. [s]"""
+        """Return the time from which intervals are still needed: the start of the plateau to judge next. [s]"""
         return self.follower.recorded_until - 2.0 if self._steady is None else self._steady.start_s
 
     def _next(self, stage: int) -> None:

@@ -97,7 +97,7 @@ def _is_of_name(letter: str) -> bool:
 
 
 def _balanced(word: str) -> str:
-    """Return a word whose own isolates all end inside it; an open one would consume the end of the isolate around it."""
+    """Return a word whose own isolates all end inside it; an open one would end the isolate around it."""
     kept, depth = [], 0
     for letter in word:
         depth += (letter in _INITIATORS) - (letter == _PDI)

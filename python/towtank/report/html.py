@@ -96,7 +96,7 @@ def tied(cell: str) -> str:
 
 
 def style(cell: str, column: Column, number: int) -> Markup:
-    """Return the class of a cell: numbers beyond the numbered columns, and short names, which must not wrap at dashes."""
+    """Return the class of a cell: numbers beyond the numbered columns, and short names, which must not wrap."""
     if column.numeric:
         return Markup(' class="number"' if number > _NUMBERED_COLUMNS else "")
     return Markup(' class="name"' if len(cell) <= _NAME_LETTERS and " " not in cell else "")

@@ -42,7 +42,7 @@ def at_load(objective: Mapping[str, Any]) -> str:
 
 
 def held(objective: Mapping[str, Any]) -> str:
-    """Render the highest load at which a missed objective holds, as `holds up to 48 users`; empty if its load is fixed."""
+    """Render the highest load at which a missed objective holds, `holds up to 48 users`; empty if its load is fixed."""
     if objective.get("met") is not False or at_load(objective) or "holds_up_to" not in objective:
         return ""
     load = objective["holds_up_to"]

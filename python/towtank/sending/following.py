@@ -28,7 +28,7 @@ class Follower:
         self._read_until: dict[Path, int] = {}
 
     def new(self) -> Iterator[tuple[Path, dict[str, Any]]]:
-        """Yield new, complete documents, each with its file. Damaged lines are skipped here; the analysis reports them."""
+        """Yield new, complete documents, each with its file. Damaged lines are skipped; the analysis reports them."""
         for path in sorted(self._folder.glob(self._pattern)):
             for line in self._lines(path):
                 document = lines.decode(line)

@@ -1,4 +1,4 @@
-"""Limits of the conclusions: every doubt with the measured value, its threshold, the reason why it matters and advice."""
+"""Limits of the conclusions: every doubt with the measured value, its threshold, its importance and advice."""
 
 from __future__ import annotations
 

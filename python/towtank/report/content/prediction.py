@@ -110,7 +110,7 @@ def _band(band: Json | None, show: Callable[[Any], str], show_estimate: Callable
 
 
 def verdict(band: Json | None, measured: people.Estimate | None) -> str:
-    """Return whether a measurement is `inside`, `above` or `below` the band of a prediction; a dash if one is missing."""
+    """Return if a measurement is `inside`, `above` or `below` the band of a prediction; a dash if one is missing."""
     value = None if measured is None else measured.get("value")
     if band is None or measured is None or value is None:
         return people.ABSENT

@@ -250,7 +250,7 @@ def _transactions(results: Results) -> list[Block]:
 
 
 def _was_done(transaction: Json) -> bool:
-    """Return True if any such transaction ended in the steady stage; log-ins, for example, may all have ended before."""
+    """Return True if any such transaction ended in the steady stage; log-ins, for example, may end before."""
     return bool(dig(transaction, "throughput_per_s", "value") or transaction.get("errors_share"))
 
 

@@ -54,7 +54,7 @@ class Numbers:
 
 
 def compute(results: Results) -> Numbers:
-    """Collect throughput, response times, knees, and the first objective about the response time of all transactions."""
+    """Collect throughput, response times, knees, and the first objective about the response time over all loads."""
     objective = next(filter(_is_drawn, results.study.get("objectives") or ()), None)
     statistic = "mean" if objective is None else _statistic(objective)
     rates = throughput.compute(results)
@@ -67,7 +67,7 @@ def _statistic(objective: Json) -> str:
 
 
 def _is_drawn(objective: Json) -> bool:
-    """Return True if an objective is drawn as a line over all loads: about all transactions, and not for one load only."""
+    """Return True if an objective is drawn over all loads: about all transactions, and not for one load only."""
     scoped = any(objective.get(key) is not None for key in ("transaction", "phase", "every_s", "users", "rate"))
     value = objective.get("value")
     return _statistic(objective) in _STATISTICS and not scoped and isinstance(value, (int, float)) and value > 0

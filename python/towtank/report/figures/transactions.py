@@ -103,7 +103,7 @@ def compute(results: Results) -> Numbers:
 
 
 def common_loads(results: Results) -> list[float]:
-    """Return the lowest and the highest load that are valid or suspect in all configurations, or else in any of them."""
+    """Return the lowest and the highest load that are valid or suspect in all configurations, or else in any."""
     of_each = [loads for configuration in results.configurations if (loads := _loads(configuration))]
     if not of_each:
         return []

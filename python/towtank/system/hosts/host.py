@@ -159,7 +159,7 @@ class Host(Protocol):
         """
 
     def write(self, path: Path | str, text: str, group: str | None = None) -> None:
-        """Write a small file that only its owner, and processes of a group, can read; a link at the path is replaced."""
+        """Write a small file that only its owner, and processes of a group, can read; a link is replaced."""
 
     def read(self, path: Path | str) -> str | None:
         """Read a small file; return None if it cannot be read."""

@@ -210,7 +210,7 @@ class RemoteHost:
             self._said(["chmod", "710", "--", str(path)])
 
     def write(self, path: Path | str, text: str, group: str | None = None) -> None:
-        """Write a small file that only its owner, and processes of a group, can read; a link at the path is replaced."""
+        """Write a small file that only its owner, and processes of a group, can read; a link is replaced."""
         self._said(["rm", "-f", "--", str(path)])
         self._reached().write(str(path), text.encode())
         if group is not None:

@@ -164,7 +164,7 @@ class Site:
         (self.folder / "hosts").write_text("\n".join(lines) + "\n")
 
     def _connect_generator(self) -> None:
-        """Connect this machine to the network: the generator uses the link, and the conductor reaches all hosts by it."""
+        """Connect this machine to the network: generator and conductor reach all hosts by this link."""
         if self.link == "macvlan":
             self.share_card(os.getpid(), self.prefix, self.own_address, self._network.mtu)
             return

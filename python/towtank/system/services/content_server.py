@@ -134,7 +134,7 @@ class ContentServer(NodesService):
         return "sqlite" if self._part.settings.database == "sqlite" else "postgresql"
 
     def _run(self, place: Place, command: str, *options: str) -> None:
-        """Run a program of the content server on all CPUs and without the host's limits, since no load is measured yet."""
+        """Run one of its programs on all CPUs and without the limits of its host, since no load is measured yet."""
         program = [*self._program(), command, *_where(self._data), *options]
         cpus = sorted({*(place.cpus or []), *os.sched_getaffinity(0)})
         spec = ProcessSpec(f"{self.name}-{command}", program, self._addresses_of_others())

@@ -48,7 +48,7 @@ def folder_name(part: int) -> str:
 
 
 def server_text(settings: GlusterfsServerSettings, folder: str, address: str, port: int, secret: str) -> str:
-    """Return the translator stack of a server: folders, locks, an optional cache, threads, the network with its logins."""
+    """Return the translator stack of a server: folders, locks, an optional cache, threads, the network with logins."""
     texts, tops = [], []
     for part in range(PARTS):
         name = folder_name(part)

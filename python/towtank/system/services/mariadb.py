@@ -102,7 +102,7 @@ class Mariadb(PrivateDatabase):
         return "\n".join([*lines, "skip-ssl", "default-character-set=utf8mb4"]) + "\n"
 
     def _first_statements(self) -> str:
-        """Return the statements, one per line, that the server runs before it listens; repeating them changes nothing."""
+        """Return the statements, one per line, that the server runs before it listens; all are idempotent."""
         part = self._part
         who, own = f"`{part.user}`@`%`", part.database.replace("_", r"\_")
         return (

@@ -201,7 +201,7 @@ class PrivateGateway(PrivateServer):
 
     @property
     def members(self) -> dict[str, str]:
-        """Address of each member by name: `content`, or `content-1` and `content-2` for a service with two addresses."""
+        """Address of each member by name: `content`, or `content-1` and `content-2` for two addresses of a service."""
         found = {}
         for service in self._members:
             addresses = service.addresses()
