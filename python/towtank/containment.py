@@ -36,7 +36,7 @@ class Failed:
     fault_file : str or None
         File with the traceback; None for a known error, and if no file could be written.
     internal : bool
-        Whether it is a fault of Towtank; False for a known error, such as wrong input.
+        True for an error in Towtank; False for a known error, such as wrong input.
     error : Exception or None
         The error.
     """

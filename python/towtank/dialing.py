@@ -124,12 +124,12 @@ def connect_first(numbers: Sequence[str], port: int, limit_s: float) -> tuple[so
     Returns
     -------
     socket.socket, str
-        The connection, which waits as usual, and its address.
+        The connection, in blocking mode, and its address.
 
     Raises
     ------
     UnreachedError
-        If none takes it.
+        If no address accepts the connection.
     """
     attempts = _Attempts(numbers, port)
     try:

@@ -95,9 +95,9 @@ class TowtankError(Exception):
     Parameters
     ----------
     message : str
-        What went wrong, for the user, without a trailing stop on multi-line messages; secrets are taken out.
+        Description of the error for the user, without a trailing stop on multi-line messages; secrets are removed.
     hint : str, optional
-        What to do about it.
+        Advice to the user.
 
     Attributes
     ----------

@@ -21,9 +21,9 @@ def faults_of(call: str, names: Mapping[str, str] | None = None) -> Iterator[Non
     Parameters
     ----------
     call : str
-        What the caller called, as `towtank.drive`.
+        Name of the called function, as `towtank.drive`.
     names : mapping of str to str, optional
-        Arguments by option, where they are not called alike.
+        Arguments by option, if their names differ.
     """
     try:
         yield

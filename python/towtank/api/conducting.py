@@ -27,7 +27,7 @@ class Conducting:
     Parameters
     ----------
     work : callable
-        Does the work, with a display and the wish to stop.
+        Does the work; receives a display and the request to stop.
     report : callable
         Called in the thread of the caller with each step.
     """
@@ -57,7 +57,7 @@ class Conducting:
         KeyboardInterrupt
             If the caller was interrupted; by then the work has ended, unless it was interrupted three times.
         Exception
-            What the work or the callback raised.
+            The exception of the work or of the callback.
         """
         interrupt: KeyboardInterrupt | None = None
         self._thread.start()
@@ -95,7 +95,7 @@ def conducted(work: Work[T], progress: Callback | bool | None) -> T:
     Parameters
     ----------
     work : callable
-        Does the work, with a display and the wish to stop.
+        Does the work; receives a display and the request to stop.
     progress : callable or bool, optional
         Called with each step; True shows the steps on the terminal or in the notebook.
     """

@@ -11,7 +11,7 @@ _SHOWN_ROWS = 20
 
 @dataclass(frozen=True, repr=False)
 class Frame:
-    """A table: columns of equal length, each of numbers or of text, with None for what was not measured.
+    """A table: columns of equal length, each of numbers or of text, with None for missing values.
 
     It has the Arrow PyCapsule interface, so that `polars.DataFrame(frame)`, `pyarrow.table(frame)` and
     `duckdb.from_arrow(frame)` take it. `pandas.DataFrame(frame.to_dict())` needs no Arrow.

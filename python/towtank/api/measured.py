@@ -82,9 +82,9 @@ class Doubt:
     level : str
         `note`, `suspect` or `invalid`.
     message : str
-        What was seen, and its limit.
+        Measured value, and its limit.
     why, hint : str
-        Why it matters, and what to do about it.
+        Reason why the doubt matters, and advice.
     """
 
     kind: str

@@ -57,11 +57,11 @@ class StationFigures:
     utilization : Quantity or None
         Busy share of all its servers, in [0, 1]. [ratio]
     queue_length : Quantity or None
-        Jobs here, those in service included. [1]
+        Jobs at the station, including those in service. [1]
     throughput_per_s : Quantity or None
         Visits completed per second. [1/s]
     residence_time_s : mapping of str to Quantity
-        Time that a transaction spends here in all its visits, by class. [s]
+        Time of a transaction at the station in all its visits, by class. [s]
     utilization_by_class : mapping of str to Quantity
         In [0, 1]. [ratio]
     """
@@ -95,7 +95,7 @@ class PoolFigures:
 
 @dataclass(frozen=True, repr=False)
 class Solution:
-    """The figures of a network, solved or simulated.
+    """Results of a network, solved or simulated.
 
     A simulated figure has the interval of the simulation. A figure of a model that was fitted to measurements has, when
     it is solved, the interval of the fit. Any other figure has none.

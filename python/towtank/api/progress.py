@@ -25,7 +25,7 @@ class Progress:
     text : str
         The step in words.
     run : str
-        Title of the run that goes on; empty between runs.
+        Title of the current run; empty between runs.
     elapsed_s, planned_s : float
         Time of the load so far, and as planned. [s]
     stage : str

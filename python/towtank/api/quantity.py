@@ -45,7 +45,7 @@ class Interval(NamedTuple):
     Attributes
     ----------
     low, high : float
-        Its ends; infinite where it has no bound on this side.
+        Ends; infinite if the interval has no bound on that side.
     """
 
     low: float

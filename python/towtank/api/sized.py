@@ -39,7 +39,7 @@ class SizedTier:
 
 @dataclass(frozen=True)
 class SizedObjective:
-    """An objective with the value that some hardware gives.
+    """An objective, with its value on some hardware.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class Scenario:
 
 @dataclass(frozen=True)
 class Cheaper:
-    """Hardware that is one step cheaper than the answer, and why it is not the answer.
+    """Hardware one step cheaper than the answer, and the reasons against it.
 
     Attributes
     ----------
@@ -122,7 +122,7 @@ class WhatIf:
 
 @dataclass(frozen=True)
 class Due:
-    """Until when some hardware is enough, as the load grows.
+    """Date until which some hardware suffices while the load grows.
 
     Attributes
     ----------

@@ -155,12 +155,12 @@ def require_reachable(ways: Sequence[str]) -> list[str]:
     Returns
     -------
     list of str
-        The same, the one that took the connection first.
+        The same addresses, beginning with the one that accepted the connection.
 
     Raises
     ------
     TargetError
-        If nothing takes connections there.
+        If no address accepts a connection.
     """
     if ways[0].startswith(UNIX):
         if refusal := refuses_unix(ways[0], CONNECT_LIMIT_S):

@@ -61,7 +61,7 @@ def prepare_plan(
     StudyError
         If target or addresses are wrong, or not allowed.
     TargetError
-        If nothing takes connections there.
+        If a target accepts no connection.
     """
     connections = connections or ConnectionOptions()
     connections.check(load.load_threads)

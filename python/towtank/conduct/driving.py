@@ -74,7 +74,7 @@ def drive_target(
     StudyError
         With every fault of the options.
     TargetError
-        If nothing takes connections there.
+        If a target accepts no connection.
     EngineError
         If the engine ended abnormally, or the disk has no room.
     """

@@ -116,7 +116,7 @@ def require_ports(plan: dict[str, Any]) -> None:
 
     Notes
     -----
-    With several targets it depends on what users do; the engine works that out before it begins.
+    With several targets the number depends on the workload; the engine checks it before the load begins.
     """
     users = plan["load"]["users_at_most"] if plan["load"]["kind"] == "closed" else 0
     own = plan.get("connections", {}).get("mode", "per_user") == "per_user"

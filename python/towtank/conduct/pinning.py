@@ -48,7 +48,7 @@ def share_out(available: set[int] | None = None) -> Pinning:
 
 
 def pinning_of(asked: PinnedCpus | Literal["auto", "off"]) -> Pinning:
-    """Return the pinning that a study asks for.
+    """Return the pinning of a study.
 
     Raises
     ------

@@ -55,7 +55,7 @@ def open_results(
     Raises
     ------
     StudyError
-        If there are results already, or, resuming, none or those of another design.
+        If the folder has results, or, if resuming, has none or results of another design.
     """
     design = redacted([spec.document() for spec in specs], study.workload.secret_parameters)
     if resume:

@@ -29,7 +29,7 @@ class StudyRequest:
     preset : str or None
         Preset of the study.
     repetitions, seed : int or None
-        Values in place of those of the file; None keeps them.
+        Values that replace those of the file; None keeps them.
     changes : tuple of str
         `path=value`, as given with `--set`.
     allowed : tuple of str
@@ -152,9 +152,9 @@ def recorded_request(
     named : str or None
         Study given on the command line; must be None, as the results name their study.
     allowed : tuple of str
-        Hosts that may be loaded: given again, as the results may be somebody else's.
+        Hosts that may be loaded; not taken from the results, which may be another user's.
     trusted : bool
-        Whether files outside of the study's folder may be sent: given again as well.
+        Whether files outside of the study's folder may be sent; not taken from the results either.
 
     Raises
     ------

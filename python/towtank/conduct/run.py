@@ -73,7 +73,7 @@ class RunTask:
     run : RunFolder
         Folder of the record.
     title : str
-        Name of the run for people.
+        Name of the run in messages.
     system : callable
         Makes the system, not yet started, from the run's log folder.
     plan : callable
@@ -144,7 +144,7 @@ def conduct_run(task: RunTask, stop: StopRequest, display: Display) -> RunOutcom
     Raises
     ------
     StudyError
-        If the files turn out not to fit what the system offers.
+        If the study's files do not fit the running system.
     """
     run, outcome = task.run, RunOutcome()
     run.update(status="running", started_wall_ns=time.time_ns(), pinning=task.pinning.document())
@@ -252,7 +252,7 @@ def drive_engine(
     run : RunFolder
         Folder of the record.
     title : str
-        Name of the run for people.
+        Name of the run in messages.
     plan : dict
         The plan.
     ended : callable

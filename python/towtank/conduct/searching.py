@@ -29,7 +29,7 @@ class SearchSteering(StageSteering):
     run, stages, send, note, at_least_s
         As `StageSteering` takes them.
     load : FindLimit
-        Search that the study asks for.
+        Search of the study.
     objectives : list of dict
         Objectives of the study.
     """

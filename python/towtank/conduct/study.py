@@ -48,7 +48,7 @@ class StudyOutcome:
     messages : list of str
         Messages for people about failures.
     parts : Parts
-        Parts of the summary and the report, with the failed ones.
+        Parts of the summary and the report, including failed ones.
     """
 
     results: Path
@@ -66,7 +66,7 @@ def held(results: ResultsFolder) -> Iterator[None]:
     Raises
     ------
     StudyError
-        If another one holds it.
+        If another process has locked it.
     """
     with (results.path / _LOCK).open("w") as lock:
         try:

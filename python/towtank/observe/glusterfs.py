@@ -105,7 +105,7 @@ class GlusterfsScraper:
     mount : Path
         Mount point, as this process sees it.
     clients : list of str
-        Translators that count what goes to servers, `SERVER-PART`.
+        Translators that count calls to servers, `SERVER-PART`.
     """
 
     source = "glusterfs"

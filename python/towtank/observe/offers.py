@@ -45,7 +45,7 @@ class Offer:
     note : str
         Consequence of the value.
     install : str or None
-        Command that brings what is missing.
+        Command that installs the missing part.
     """
 
     name: str

@@ -27,8 +27,8 @@ def parse(page: str) -> dict[str, float]:
     Returns
     -------
     dict of str to float
-        In the order of the page. What is not finite is left out, and so are the `_created` series, which hold the
-        time when another series began.
+        In the order of the page. Values that are not finite are left out, and so are the `_created` series, which hold
+        the time when another series began.
 
     Raises
     ------

@@ -22,9 +22,9 @@ def write_report(results: ResultsFolder | Path, path: Path | None = None) -> Pat
     Parameters
     ----------
     results : ResultsFolder or Path
-        The results folder, whole or cut short.
+        The results folder, complete or interrupted.
     path : Path, optional
-        Where to write; `report.html` in the results folder by default.
+        File to write; `report.html` in the results folder by default.
 
     Returns
     -------

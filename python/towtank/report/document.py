@@ -126,7 +126,7 @@ class Table:
     footnotes : tuple of str
         Notes below the table.
     is_detail : bool
-        Whether a writer may fold it: what it shows in detail is summed up elsewhere.
+        Whether a writer may fold it, since it details a summary elsewhere.
     """
 
     caption: str
@@ -146,9 +146,9 @@ class Figure:
     name : str
         Identifier within the document: lower case letters, digits and dashes.
     title : str
-        What is shown, of what.
+        Title of the figure.
     description : str
-        The picture in words, for who cannot see it.
+        Description of the picture in words, for readers who cannot see it.
     note : str
         How to read symbols and intervals; stands below the picture.
     spec : dict or None
@@ -216,11 +216,11 @@ class Document:
     title, subtitle : str
         Heads of the first page.
     answer : str
-        What was found, in one sentence.
+        The answer in one sentence.
     question : str
-        What was asked.
+        The question of the study.
     verdict : str
-        How far the measurement can be trusted.
+        Verdict on the measurement.
     parts : tuple of str
         Answers to the parts of the question, a sentence or more for each.
     made_with : str

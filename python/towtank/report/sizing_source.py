@@ -20,7 +20,7 @@ def sizing_of(folder: Path, manifest: Json) -> Json | None:
     Parameters
     ----------
     folder : Path
-        The results folder. `sizing.json` is what `towtank size --keep` wrote; it goes before the study's own.
+        The results folder. Its `sizing.json`, written by `towtank size --keep`, has precedence over the study's own.
     manifest : dict
         `study.json`.
     """

@@ -110,9 +110,9 @@ class Results:
     summary : dict
         `study-summary.json`.
     runs : tuple of RunResult
-        Every run of the design, in its order, missing ones included.
+        Every run of the design, in its order, including missing ones.
     hashes : tuple of FileHash
-        What was recorded, so that a copy can be checked.
+        Hashes of the recorded files, with which a copy can be checked.
     model : dict
         The capacity model (`model.json`).
     sizing : dict or None
@@ -173,7 +173,7 @@ class Results:
 
     @property
     def measured(self) -> list[RunResult]:
-        """The runs that have a summary."""
+        """Runs with a summary."""
         return [run for run in self.runs if run.summary]
 
     def run(self, run_id: str) -> RunResult | None:
@@ -181,16 +181,16 @@ class Results:
         return next((run for run in self.runs if run.run_id == run_id), None)
 
     def in_state(self, *states: str) -> list[RunResult]:
-        """The runs with one of these verdicts."""
+        """Return the runs with one of these verdicts."""
         return [run for run in self.runs if run.verdict in states]
 
     @property
     def missing(self) -> list[RunResult]:
-        """The runs of the design of which nothing could be judged."""
+        """Runs of the design without a verdict."""
         return self.in_state("none")
 
     def label(self, run: RunResult) -> str:
-        """Label of the configuration of a run."""
+        """Return the label of a run's configuration."""
         for configuration in self.configurations:
             if all(
                 run.factors.get(str(name)) == str(level) for name, level in (configuration.get("key") or {}).items()
@@ -202,12 +202,12 @@ class Results:
 
 
 def label_of(configuration: Json) -> str:
-    """Label of a configuration; `all runs` if load is the only factor."""
+    """Return the label of a configuration; `all runs` if load is the only factor."""
     return str(configuration.get("label") or "all runs")
 
 
 def load(path: Path) -> Results:
-    """Read a results folder, making its summaries, its model and its sizing anew.
+    """Read a results folder, and make outdated summaries, the capacity model and the sizing.
 
     Parameters
     ----------
@@ -232,7 +232,7 @@ def load(path: Path) -> Results:
 
 
 def measured(path: Path) -> Results:
-    """Read what was measured: summaries, claims and a prediction, without hashes, model and sizing.
+    """Read summaries, claims and the prediction of a results folder, without hashes, model and sizing.
 
     Raises
     ------
@@ -265,7 +265,7 @@ def model_of(path: Path, hashes: Sequence[FileHash]) -> Json:
     path : Path
         The results folder.
     hashes : sequence of FileHash
-        Of all recorded files; without any, nothing is known of the kept model.
+        Hashes of all recorded files; without them, the kept model is not used.
     """
     made_from = _made_from(hashes) if hashes else None
     kept = _json(path / MODEL_FILE)

@@ -32,7 +32,7 @@ def print_outcome(console: Console, study_summary: Mapping[str, Any], report_pat
     Parameters
     ----------
     console : Console
-        Where to print.
+        Console to print to.
     study_summary : dict
         `study-summary.json`.
     report_path : Path or None

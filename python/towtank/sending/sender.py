@@ -39,11 +39,11 @@ class Sent:
     Attributes
     ----------
     requests, points : int
-        Requests that the receiver took, and the points in them.
+        Requests that the receiver accepted, and the points in them.
     refused_points : int
-        Points that it refused for good.
+        Points that the receiver rejected permanently.
     dropped_points : int
-        Points that did not get through in time.
+        Points that were not delivered in time.
     retries : int
         Attempts beyond the first.
     last_error : str or None

@@ -29,13 +29,13 @@ class Answer:
     Attributes
     ----------
     taken : bool
-        Whether the receiver took it.
+        Whether the receiver accepted the request.
     rejected : int
-        Data points that it took no part of although it took the request.
+        Data points that the receiver rejected although it accepted the request.
     again : bool
         Whether it may be repeated.
     after_s : float or None
-        When, by the receiver's own word. [s]
+        Delay before the next attempt, as requested by the receiver. [s]
     message : str
         Reason of a failure; empty without one.
     """

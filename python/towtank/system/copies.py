@@ -81,7 +81,7 @@ def copy_faults(tree: yamlfile.Node, system: SystemFile) -> list[Fault]:
     Parameters
     ----------
     tree : Node
-        The system file without what is wrong in form.
+        The system file without its malformed parts.
     system : SystemFile
         The system as written, without copies.
     """
@@ -131,7 +131,7 @@ def with_copies(system: SystemFile) -> SystemFile:
     Returns
     -------
     SystemFile
-        The same where no host has copies.
+        The same system if no host has copies.
     """
     if all(copies_of(system, name) is None for name in system.hosts):
         return system

@@ -72,7 +72,7 @@ def run_quietly(command: list[str]) -> int:
     Raises
     ------
     TargetError
-        If it takes too long. It is asked to end and waited for: killed, dpkg leaves packages half installed.
+        If it takes too long. It is terminated and awaited, since a killed dpkg leaves packages half installed.
     """
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     process = subprocess.Popen(

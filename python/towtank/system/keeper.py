@@ -133,7 +133,7 @@ def take_down(root: Path | None = None, *, only: str | None = None) -> list[str]
         _end(seen.get("keeper"), signal.SIGTERM, _DOWN_WITHIN_S)
         _end(seen.get("keeper"), signal.SIGKILL, _KILLED_WITHIN_S)
         for process in seen.get("processes", {}).values():
-            # Its guard saw the keeper end and is ending the tree; TERM repeats the request, KILL ends a stuck guard.
+            # The guard ends the tree since the keeper has ended; TERM repeats the request, KILL ends a stuck guard.
             _end(process, signal.SIGTERM, _GUARD_WITHIN_S)
             _end(process, signal.SIGKILL, _KILLED_WITHIN_S)
         state.remove()

@@ -28,9 +28,9 @@ def link_faults(tree: yamlfile.Node, system: SystemFile, known: list[str]) -> li
     Parameters
     ----------
     tree : Node
-        The system file without what is wrong in form.
+        The system file without its malformed parts.
     system : SystemFile
-        The valid part of it.
+        The valid part of the system file.
     known : list of str
         Names of all hosts of the file, those with faults included.
     """

@@ -55,7 +55,7 @@ def listening_root(host: str, port: int, proc: Path = Path("/proc")) -> int | No
 
 
 def servers_behind(root: int, proc: Path = Path("/proc")) -> set[int]:
-    """Return the processes of this machine that a server has TCP connections to, and those behind them.
+    """Return the processes of this machine to which a server has TCP connections, directly or through others.
 
     Parameters
     ----------

@@ -33,13 +33,13 @@ class HeldPorts:
     Raises
     ------
     TargetError
-        If no such ports are free.
+        If no range of this length is free.
 
     Notes
     -----
     A held port is bound with SO_REUSEADDR and does not listen: a server with that option, which all servers have that
     start again on the port of their last connections, can listen on it; a socket without it cannot be bound to it.
-    The row begins at a random port: two processes that ask at the same moment seldom try the same row.
+    The range begins at a random port, so that two processes rarely try the same range at the same time.
     """
 
     def __init__(self, host: str, count: int) -> None:

@@ -104,7 +104,7 @@ class Process(Protocol):
         Raises
         ------
         TargetError
-            If nothing of it runs.
+            If no process of the tree runs.
         """
 
     def limits(self) -> dict[str, int | None]:

@@ -25,7 +25,7 @@ class Place:
     data : Path
         Folder that is kept between runs and reused, for example a population.
     scratch : Path
-        Folder of this time only; removed when the system goes down.
+        Folder of this run, removed when the system goes down.
     logs : Path
         Folder for logs.
     cpus : list of int or None

@@ -134,9 +134,9 @@ def gateway_faults(tree: yamlfile.Node, services: Mapping[str, Service], known: 
     Parameters
     ----------
     tree : Node
-        The system file without what is wrong in form.
+        The system file without its malformed parts.
     services : mapping of str to Service
-        The services of right form.
+        The well-formed services.
     known : list of str
         Names of all services of the file, those with faults included.
     """

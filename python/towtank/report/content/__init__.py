@@ -62,7 +62,7 @@ SECTIONS: tuple[Builder, ...] = (
     claims.build,
     limits.build,
     verdicts.build,
-    # What explains it.
+    # Explanation of the results.
     question.build,
     workload.build,
     events.build,

@@ -15,9 +15,9 @@ def extremes(items: list[T], value: Callable[[T], float | None]) -> list[T]:
     Parameters
     ----------
     items : list
-        What could be shown.
+        Candidates for the table.
     value : callable
-        By what they are ordered; None counts as nothing.
+        Returns the value to sort by; None counts as 0.
     """
     if len(items) <= SHOWN_AT_MOST:
         return items

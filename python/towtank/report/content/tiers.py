@@ -31,13 +31,13 @@ class Tier:
     cpus : list of int
         CPUs it is pinned to.
     places : dict
-        Hosts it was on, each with the runs in which it was; none of them for one that no run had.
+        Hosts of the tier, each with the runs in which it was there; no runs for a tier without records.
     parts : list of str
         Parts that are measured on their own.
     asks : list of str
         Tiers that it sends requests to.
     node_of : str
-        The service that it is a further node of.
+        Service of which the tier is a further node.
     """
 
     kind: str = ""
@@ -204,7 +204,7 @@ def times(numbers: Iterable[int]) -> str:
 
 
 def generator_places(results: Results) -> dict[str, list[RunResult]]:
-    """Hosts that the load generator was on, each with its runs; the empty name stands for outside of all hosts."""
+    """Return the hosts of the load generator, each with its runs; the empty name means outside of all hosts."""
     written = Written(results)
     found: dict[str, list[RunResult]] = {}
     for run in results.runs:
@@ -214,7 +214,7 @@ def generator_places(results: Results) -> dict[str, list[RunResult]]:
 
 
 def is_this_machine(results: Results, host: str) -> bool:
-    """Return whether a host of the study is this machine itself, with all other programs on it."""
+    """Return True if a host of the study is this machine itself, with all its other programs."""
     written = Written(results)
     descriptions = [*named(dig(results.study, "system", "hosts"))]
     descriptions += [pair for run in results.runs for pair in named(run.manifest.get("hosts"))]
@@ -226,7 +226,7 @@ def is_this_machine(results: Results, host: str) -> bool:
 
 
 def links(results: Results) -> list[str]:
-    """Kinds of links that joined hosts, in the order of the runs."""
+    """Return the kinds of links between hosts, in the order of the runs."""
     pairs = [
         str(host["link"])
         for run in results.runs
@@ -239,12 +239,12 @@ def links(results: Results) -> list[str]:
 
 
 def most(places: Mapping[str, list[RunResult]]) -> str:
-    """The place with the most runs; of equal ones the first."""
+    """Return the host with the most runs; of equal hosts the first."""
     return max(places, key=lambda place: len(places[place]), default="")
 
 
 def when(places: Mapping[str, list[RunResult]], place: str) -> str:
-    """Return the levels of the first factor that distinguish the runs of one place; else `some runs`."""
+    """Return the levels of the first factor that distinguish the runs on one host; else `some runs`."""
     others = [run for other, runs in places.items() if other != place for run in runs]
     for factor in places[place][0].factors if places[place] else ():
         here = list(dict.fromkeys(run.factors.get(factor, "") for run in places[place]))
@@ -254,7 +254,7 @@ def when(places: Mapping[str, list[RunResult]], place: str) -> str:
 
 
 def named(services: Any) -> list[tuple[str, Json]]:
-    """Services or hosts as pairs, whether they are written as a mapping or as a list with names."""
+    """Return services or hosts as pairs of name and content, from a mapping or from a list with names."""
     if isinstance(services, Mapping):
         return [(str(name), service if isinstance(service, Mapping) else {}) for name, service in services.items()]
     return [

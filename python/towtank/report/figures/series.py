@@ -32,7 +32,7 @@ class Point:
     state : str
         `valid`, `suspect` or `invalid`.
     runs : tuple of str
-        The runs it is made of.
+        Runs behind the estimate.
     """
 
     configuration: str
@@ -97,7 +97,7 @@ def collect(
     Parameters
     ----------
     results : Results
-        What was measured.
+        Results of the study.
     of_point : callable
         Picks the estimate out of a point of the study summary.
     of_run : callable, optional
@@ -129,7 +129,7 @@ def single_runs(results: Results, of_run: Callable[[Json], Any]) -> list[Point]:
     Parameters
     ----------
     results : Results
-        What was measured.
+        Results of the study.
     of_run : callable
         Picks the estimate out of a run's summary.
     """

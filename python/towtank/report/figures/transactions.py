@@ -120,7 +120,7 @@ def _loads(configuration: Json) -> set[float]:
 
 
 def draw(numbers: Numbers) -> dict[str, Any]:
-    """Draw one panel for each load, transactions as rows, configurations side by side in a row."""
+    """Draw one panel for each load, with transactions as rows that contain all configurations."""
     if len(numbers.configurations) > panel.CROWDED:
         return _matrix(numbers)
     several = len(numbers.loads) > 1
@@ -191,7 +191,7 @@ def _panel(numbers: Numbers, load: float, *, width: int, names: bool) -> dict[st
 
 
 def _value_axis(numbers: Numbers, factor: float, unit: str) -> dict[str, Any]:
-    """Axis of the times at all loads: from zero, or by powers of ten; with room for the numbers behind the longest."""
+    """Return the time axis for all loads, linear from zero or logarithmic, with room for numbers after the bars."""
     title = f"mean response time [{unit}]"
     shortest, longest = (end * factor for end in numbers.ends)
     x: dict[str, Any] = {"field": "value", "type": "quantitative", "title": title}
@@ -225,7 +225,7 @@ def _layers(numbers: Numbers, factor: float, unit: str, *, names: bool) -> list[
     place = {"x": _value_axis(numbers, factor, unit), "y": y, "yOffset": offset}
     layers = [_marks(numbers, place, unit), _whiskers(place)]
     cut = [_cut(place)] if numbers.logarithmic else []
-    # A short whisker would look like a mark in the point; behind it, only what sticks out is seen.
+    # Whiskers are drawn behind points, since a short one would look like a mark inside the point.
     return [*(reversed(layers) if numbers.logarithmic else layers), *cut, _numbers(place)]
 
 
@@ -240,7 +240,7 @@ def _marks(numbers: Numbers, place: dict[str, Any], unit: str) -> dict[str, Any]
         else None
     )
     mark: dict[str, Any] = {"type": "bar", "strokeWidth": 1.2}
-    if numbers.logarithmic:  # a bar on a logarithmic scale has no foot to stand on
+    if numbers.logarithmic:  # a logarithmic scale has no zero for bars to start from
         mark = {"type": "point", "shape": "circle", "size": 55, "strokeWidth": 1.5}
     colour = {
         "field": "configuration",
@@ -263,7 +263,7 @@ def _marks(numbers: Numbers, place: dict[str, Any], unit: str) -> dict[str, Any]
 
 
 def _whiskers(place: dict[str, Any]) -> dict[str, Any]:
-    """Intervals; one that reaches to zero, which a logarithmic axis has not, is drawn from the foot of the axis."""
+    """Return intervals; an end below the axis, as zero on a logarithmic axis, is drawn at its lower end."""
     foot = place["x"]["scale"]["domain"][0]
     return {
         "transform": [
@@ -276,7 +276,7 @@ def _whiskers(place: dict[str, Any]) -> dict[str, Any]:
 
 
 def _cut(place: dict[str, Any]) -> dict[str, Any]:
-    """Arrows at the foot of the axis, at intervals that reach beyond it."""
+    """Return arrows at the lower end of the axis, for intervals that extend below it."""
     foot = place["x"]["scale"]["domain"][0]
     return {
         "transform": [{"filter": f"datum.low !== null && datum.low < {foot}"}, {"calculate": f"{foot}", "as": "start"}],

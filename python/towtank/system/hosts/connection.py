@@ -43,7 +43,7 @@ class Login:
     user : str or None
         User there.
     key, known_hosts : Path or None
-        Files; those of the user where None.
+        Files; None for those of the user.
     password : str or None
         Never shown.
     """
@@ -138,7 +138,7 @@ class Connection:
         environment : mapping, optional
             Variables.
         hold_input : bool, default False
-            Whether its standard input ends only when it has taken too long, as a guard wants it.
+            Whether its standard input stays open until the time limit, as a guard requires.
 
         Raises
         ------

@@ -22,9 +22,9 @@ class Capabilities:
     Attributes
     ----------
     starts : bool
-        Whether services can be started on it; else they run already.
+        Whether services can be started on it; otherwise they already run.
     shares_files : bool
-        Whether the conductor sees its files, by `outside`.
+        Whether its files are visible to the conductor, by `outside`.
     sizes : frozenset of str
         Keys of a host's part of the system file that take effect.
     """
@@ -57,7 +57,7 @@ class HostSettings:
     Attributes
     ----------
     folder : Path
-        Folder of this time only; the hosts keep what is theirs below it.
+        Folder of this run, below which the hosts keep their files.
     kept : tuple of Path
         Folders of the conductor that every host must see under the same path.
     check : callable

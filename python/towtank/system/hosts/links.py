@@ -38,7 +38,7 @@ def disciplines(device: str, link: Link, *, netem: bool) -> list[str]:
     link : Link
         Properties of the link.
     netem : bool
-        Whether the kernel delays and loses packets; else something else does, and only the rate is set.
+        Whether the kernel delays and loses packets; otherwise a relay does, and only the rate is set.
     """
     lines = []
     root = "root handle 1:"

@@ -29,7 +29,7 @@ def options(settings: JvmSettings, host: Host, log: Path) -> list[str]:
     ----------
     settings : JvmSettings
     host : Host
-        Where it runs. Its limit on CPU time comes into force when everything has started, too late for a JVM that
+        Host of the JVM. Its CPU limit applies only after everything has started, too late for a JVM that
         chooses its threads when it starts; so it gets the number as an option.
     log : Path
         File of the collector's log.
