@@ -53,7 +53,7 @@ def _version_of(path: Path) -> float:
 
 
 def has_restrict(version: str) -> bool:
-    """Return True if the psql of a version supports `\restrict`.
+    r"""Return True if the psql of a version supports `\restrict`.
 
     Examples
     --------
