@@ -24,7 +24,7 @@ Json = dict[str, Any]
 
 
 ANY_LOAD = "any load"
-# A bottleneck whose idle time does not show in a percentage with one decimal.
+# Utilization above which a percentage with one decimal shows no idle time.
 _FULLY = 0.9995
 
 

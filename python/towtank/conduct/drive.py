@@ -302,7 +302,7 @@ def conduct_drive(
     *,
     live_sending: LiveSending | None = None,
 ) -> RunOutcome:
-    """Run the engine with a plan and send its results meanwhile; the run folder has the records.
+    """Run the engine with a plan, and send its results during the run; the run folder contains the records.
 
     Raises
     ------

@@ -50,7 +50,7 @@ def versions() -> dict[str, str]:
 def open_results(
     study: Study, specs: list[RunSpec], folder: Path, *, resume: bool, command: dict[str, Any]
 ) -> ResultsFolder:
-    """Make the results folder with its manifest and the files of the study, or open the folder to resume.
+    """Create the results folder with its manifest and the files of the study, or open the folder of a resumed study.
 
     Raises
     ------

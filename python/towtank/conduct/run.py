@@ -222,7 +222,7 @@ def _with_system(task: RunTask, outcome: RunOutcome, stop: StopRequest, display:
 def _events(
     task: RunTask, plan: dict[str, Any], system: System, observation: Observing, display: Display
 ) -> Events | None:
-    """Make the object that carries out the events of the run; None if it has no events."""
+    """Return the object that carries out the events of the run; None if the run has no events."""
     if not task.events:
         return None
     stages = list(plan["load"]["stages"])

@@ -150,7 +150,7 @@ class Figure:
     description : str
         Description of the picture in words, for readers who cannot see it.
     note : str
-        How to read symbols and intervals; stands below the picture.
+        Explanation of symbols and intervals, shown below the picture.
     spec : dict or None
         Vega-Lite specification.
     svg : str or None

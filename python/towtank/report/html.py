@@ -26,7 +26,7 @@ from towtank.report import bidi, theme
 from towtank.report.content.not_made import not_made
 from towtank.report.document import Block, Column, Document, Figure, Section, Table
 
-# What the page calls of the bundled libraries.
+# Names of the bundled libraries that the page uses.
 _NAMES = "window.vegaEmbed = vegaEmbed;"
 _TEMPLATES = files("towtank.report") / "templates"
 # Blank between a number and its unit at the end of a cell.

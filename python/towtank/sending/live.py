@@ -80,7 +80,7 @@ class Report:
 def sending(
     run: RunFolder, source: Source, receivers: Sequence[Receiver], note: Callable[[str], None]
 ) -> Iterator[Report]:
-    """Send what engine and probe write to all receivers, until the block ends.
+    """Send the records of engine and probe to all receivers until the block ends.
 
     Parameters
     ----------

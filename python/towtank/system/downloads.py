@@ -25,7 +25,7 @@ from towtank.errors import TargetError
 from towtank.system.process import Note, no_note
 
 ADDRESS_VARIABLE = "TOWTANK_MAVEN_REPOSITORY"
-# Places of the jar of Maven whose super POM names the default repository, in Debian and others.
+# Paths of the Maven jar whose super POM contains the default repository, in Debian and other distributions.
 _MAVEN_JARS = ("/usr/share/java/maven3-model-builder.jar", "/usr/share/maven/lib/maven-model-builder.jar")
 _SUPER_POM = "org/apache/maven/model/pom-4.0.0.xml"
 # Names of the default repository in the `mirrorOf` of Maven's settings.

@@ -19,7 +19,7 @@ _OPTIONS = {
     "changes": "--set",
     "allowed": "--i-may-load",
 }
-# Options without a value, likewise.
+# Options without a value, by their key in a recorded request.
 _SWITCHES = {"trusted": "--trust"}
 
 

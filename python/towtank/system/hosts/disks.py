@@ -59,7 +59,7 @@ class MountedDisk:
 
     @property
     def numbers(self) -> list[str]:
-        """Numbers of the devices, as control groups and `/proc/diskstats` have them."""
+        """Numbers of the devices, as in control groups and `/proc/diskstats`."""
         found = [Path(device).stat().st_rdev for device in self.devices]
         return [f"{os.major(number)}:{os.minor(number)}" for number in found]
 

@@ -23,7 +23,7 @@ from towtank.system.hosts.links import disciplines, set_checksums, set_offloads
 from towtank.system.hosts.namespaces import Namespaces, within_network
 from towtank.system.identity import note_identity
 
-# The range of RFC 2544 for benchmarks, which no network uses.
+# Range that RFC 2544 reserves for benchmarks, so that no real network uses it.
 _RANGE = ipaddress.ip_network("198.18.0.0/15")
 _OWN, _FIRST = 1, 10
 HOSTS_AT_MOST = 240
