@@ -1,4 +1,4 @@
-"""Everything that ships: studies with their workloads and systems, kinds of services, observers, drivers, machines."""
+"""Catalogue of all parts that ship: studies, workloads, systems, kinds of services, observers, drivers, machines."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ DRIVERS = {
 
 
 def catalogue() -> dict[str, list[dict[str, str]]]:
-    """Return everything that ships, by section; each entry has at least `name` and `summary`."""
+    """Return all shipped parts by section; each entry has at least `name` and `summary`."""
     files = shipped()
     return {
         "studies": [_entry(file, name) for name, file in files.items()],
@@ -72,7 +72,7 @@ def _machine(machine: Machine) -> str:
 
 
 def _beside(studies: dict[str, Path], key: str) -> list[dict[str, str]]:
-    """Return entries for the files that the studies name, each once."""
+    """Return entries for the distinct files that the studies name under a key."""
     named = {(study.parent / str(_read(study).get(key, ""))).resolve(): None for study in studies.values()}
     return [_entry(file) for file in named if file.is_file()]
 
@@ -87,7 +87,7 @@ def _entry(file: Path, name: str | None = None) -> dict[str, str]:
 
 
 def _read(file: Path) -> dict[str, Any]:
-    """Read the content of a file; a faulty file is listed without a title, so that the others are listed too."""
+    """Read the content of a file; a faulty file yields an empty title, so that the other files are still listed."""
     try:
         data = yamlfile.load(file).data
     except StudyError:

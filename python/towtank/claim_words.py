@@ -1,4 +1,4 @@
-"""Claims as text: the measured value, and the sentence that answers a claim, in terminal, report, JSON and exports."""
+"""Texts of claims in terminal, report, JSON and exports: the measured value, and the sentence that answers a claim."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def number_text(value: float, unit: str) -> str:
 
 
 def sentence(claim: Claim) -> str:
-    """Answer a claim: verdict, claim, what was expected, what was found, doubts, and what to do.
+    """Answer a claim in sentences: verdict, claim, expected and measured value, doubts, and next step.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def sentence(claim: Claim) -> str:
 
 
 def answer(claim: Claim) -> str:
-    """Answer a claim whose expectation and value stand beside: verdict, reason, doubts, and what to do."""
+    """Answer a claim next to its expectation and value, which are not repeated: verdict, reason, doubts, next step."""
     return " ".join(map(_stop, (_head(claim) + _because(claim), *_notes(claim))))
 
 

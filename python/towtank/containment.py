@@ -1,8 +1,8 @@
-"""Contains the fault of one part of an answer, so that the other parts are still made.
+"""Containment of faults: if one part of an answer fails, the other parts are still made.
 
 A command opens the boundary with `contained`. Inside it, `attempt` makes one part: a summary, a fit, a figure, a
-section. If a part raises, its traceback is written to a file, and the caller gets a `Failed` to show in place of the
-part. Outside a boundary `attempt` is a plain call that raises, so a library call never hides a fault.
+section. If a part raises, its traceback is written to a file, and the caller gets a `Failed` to show in its place.
+Outside of a boundary, `attempt` lets the exception pass, so that library calls never hide a fault.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Failed:
     fault_file : str or None
         File with the traceback; None for a known error, and if no file could be written.
     internal : bool
-        Whether it is a fault of Towtank; False for a known error, such as wrong input.
+        True for an error in Towtank; False for a known error, such as wrong input.
     error : Exception or None
         The error.
     """
@@ -74,11 +74,11 @@ class Parts:
 
     @property
     def faults(self) -> list[Failed]:
-        """The parts that failed by a fault of Towtank."""
+        """Parts that failed because of an error in Towtank."""
         return [each for each in self.failed if each.internal]
 
     def status(self, otherwise: ExitStatus) -> ExitStatus:
-        """Return the exit status: 1 if a part failed by a fault of Towtank."""
+        """Return 1 if a part failed because of an error in Towtank, else the given exit status."""
         return ExitStatus.INTERNAL if self.faults else otherwise
 
     def documents(self) -> list[dict[str, Any]]:
@@ -91,7 +91,7 @@ _OPEN: ContextVar[Parts | None] = ContextVar("contained parts", default=None)
 
 @contextmanager
 def contained() -> Iterator[Parts]:
-    """Open the boundary; within an open one, join it."""
+    """Open a boundary, or join the one that is open."""
     known = _OPEN.get()
     if known is not None:
         yield known
@@ -103,7 +103,7 @@ def contained() -> Iterator[Parts]:
     except Stopped:
         raise
     except TowtankError as error:
-        # The whole answer is refused; a failed part may be the reason.
+        # The error refuses the whole answer; a failed part may be the reason.
         error.failed_parts = tuple(each.sentence for each in parts.faults)
         raise
     finally:
@@ -141,7 +141,7 @@ def attempt(part: str, make: Callable[P, T], *arguments: P.args, **keywords: P.k
         raise
     except TowtankError as error:
         failed = _failed(parts, part, error, internal=isinstance(error, EngineError))
-    except Exception as error:  # the boundary: a fault in one part costs this part only
+    except Exception as error:  # the boundary: a fault in one part must not affect the others
         failed = _failed(parts, part, error, internal=True)
     if all((each.part, each.what) != (failed.part, failed.what) for each in parts.failed):
         parts.failed.append(failed)
@@ -160,7 +160,7 @@ def attempt_or(part: str, otherwise: T, make: Callable[P, T], *arguments: P.args
 
 
 def attempt_unknown(part: str, make: Callable[P, T], *arguments: P.args, **keywords: P.kwargs) -> T | Failed:
-    """Make one part as `attempt` does, but raise known errors, which end the whole answer."""
+    """Make one part as `attempt` does, but raise known errors, which refuse the whole answer."""
     made = attempt(part, make, *arguments, **keywords)
     if isinstance(made, Failed) and not made.internal and made.error is not None:
         raise made.error

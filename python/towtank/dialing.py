@@ -1,4 +1,4 @@
-"""Connect to a name at the first of its addresses that takes the connection, and describe what failed in sentences."""
+"""Connects to the first address of a host name that accepts the connection, and describes failures in sentences."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ NEXT_STEPS = {
 }
 
 _SPELLING = "is it spelled right? `getent hosts NAME` shows what this machine finds"
-# Facts and next steps by error of a name's resolution (RFC 3493, section 6.1).
+# Facts and next steps by error of name resolution (RFC 3493, section 6.1).
 NAME_ERRORS = {
     socket.EAI_NONAME: ("the name is not known", _SPELLING),
     socket.EAI_NODATA: ("the name has no address", _SPELLING),
@@ -58,7 +58,7 @@ NAME_ERRORS = {
     socket.EAI_SYSTEM: ("this machine failed to look it up", "is /etc/resolv.conf readable?"),
 }
 
-# Next steps by code of a certificate's verification in OpenSSL (X509_V_ERR_...).
+# Next steps by error code of certificate verification in OpenSSL (X509_V_ERR_...).
 CERTIFICATE_ERRORS = {
     9: ("the certificate is not valid yet", "set the clocks of both machines"),
     10: ("the certificate has expired", "renew it"),
@@ -72,7 +72,7 @@ CERTIFICATE_ERRORS = {
 
 
 class UnreachedError(OSError):
-    """No address of a name took a connection.
+    """No address of a host name accepted a connection.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ class UnreachedError(OSError):
 
 
 def _together(facts: list[tuple[str, str]]) -> str:
-    """Name the addresses that were tried, and the fact about each; the fact alone if there is one address."""
+    """Describe the failure of each tried address; without the address if only one was tried."""
     if len(facts) == 1:
         return facts[0][1]
     if len({text for _, text in facts}) == 1:
@@ -109,8 +109,9 @@ def addresses_of(host: str, port: int) -> list[str]:
 
 
 def connect_first(numbers: Sequence[str], port: int, limit_s: float) -> tuple[socket.socket, str]:
-    """Connect to the first address that takes the connection (RFC 8305): the next one is tried after a failure, and
-    beside those that have not answered after 250 ms.
+    """Connect to the first address that accepts the connection (RFC 8305).
+
+    The next address is tried after a failure, or after 250 ms in parallel with the pending attempts.
 
     Parameters
     ----------
@@ -123,12 +124,12 @@ def connect_first(numbers: Sequence[str], port: int, limit_s: float) -> tuple[so
     Returns
     -------
     socket.socket, str
-        The connection, which waits as usual, and its address.
+        The connection, in blocking mode, and its address.
 
     Raises
     ------
     UnreachedError
-        If none takes it.
+        If no address accepts the connection.
     """
     attempts = _Attempts(numbers, port)
     try:
@@ -138,7 +139,7 @@ def connect_first(numbers: Sequence[str], port: int, limit_s: float) -> tuple[so
 
 
 class _Attempts:
-    """Connections that are being made."""
+    """Pending connection attempts."""
 
     def __init__(self, numbers: Sequence[str], port: int) -> None:
         self._waiting = deque(dict.fromkeys(numbers))
@@ -201,17 +202,17 @@ class _Attempts:
 
 
 def fact(error: BaseException) -> str:
-    """Describe a failure of a name, a connection, TLS or HTTP, without names of a library."""
+    """Describe a failure of name resolution, connection, TLS or HTTP without names of libraries."""
     return _described(error)[0]
 
 
 def next_step(error: BaseException) -> str:
-    """Return what to do about a failure that `fact` describes."""
+    """Return the next step after a failure that `fact` describes."""
     return _described(error)[1]
 
 
 def _described(error: BaseException) -> tuple[str, str]:
-    """Return the fact and the next step."""
+    """Return fact and next step for an error."""
     if isinstance(error, socket.gaierror):
         return NAME_ERRORS.get(error.errno or 0, ("this machine failed to look the name up", _SPELLING))
     if isinstance(error, ssl.SSLCertVerificationError):
@@ -228,7 +229,7 @@ def _described(error: BaseException) -> tuple[str, str]:
 
 
 _LOG = "see the log of the server for the reason"
-# Facts and next steps by class, the most special first.
+# Facts and next steps by class of error, subclasses before their base classes.
 _KINDS: tuple[tuple[type[BaseException], tuple[str, str]], ...] = (
     (UnicodeError, ("the name is not valid: a part is empty or longer than 63 letters", _SPELLING)),
     (ssl.SSLError, ("the TLS handshake failed", "does the port speak TLS, with a version that this machine accepts?")),

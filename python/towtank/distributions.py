@@ -1,7 +1,6 @@
-"""Quantiles and tails of the usual distributions, from the special functions behind them.
+"""Quantiles and tails of common distributions, computed from special functions.
 
-The import of `scipy.stats` takes half a second of CPU, more than most commands need for their work. Every command that
-reads a run computes intervals, and these few functions are all that it needs of it.
+This avoids `scipy.stats`, whose import takes half a second of CPU time, more than most commands need for their work.
 """
 
 from __future__ import annotations
@@ -101,7 +100,7 @@ def binomial_quantile(share: float, trials: int, probability: float) -> int:
     >>> binomial_quantile(0.5, 10, 0.3)
     3
     """
-    # The inverse of the continuous extension is off by less than one, and not defined below the first step.
+    # The inverse of the continuous extension is off by less than one, and undefined below the first step.
     start = scipy.special.bdtrik(share, trials, probability)
     count = min(trials, max(0, math.ceil(start))) if math.isfinite(start) else 0
     while count > 0 and 1 - binomial_tail(count - 1, trials, probability) >= share:

@@ -33,11 +33,12 @@ def binary() -> Path:
     raise EngineError("towtank-engine is not installed", hint="run `make setup` in the checkout")
 
 
-# Soft limit of open files of started processes, within the hard limit: the largest value that systemd gives. Some
-# servers keep a table row for each file that they might open, so an unlimited value would cost memory.
+# Soft limit of open files of started processes, within the hard limit: the largest value that systemd sets. Some
+# servers allocate a table row for each file that they might open, so an unlimited value would cost memory.
 OPEN_FILES = 524_288
-# A login's soft limit of 1,024 is meant for programs that use `select`; a server under load needs more. A given number
-# is set within the hard limit; without one the limit is only raised. If the shell may not change it, it stays.
+# The usual soft limit of 1,024 is meant for programs that use `select`; a server under load needs more. An explicit
+# number is set within the hard limit; without one the limit is only ever raised. If the shell may not change the limit,
+# it stays.
 _RAISE = f"""
 hard=$(ulimit -Hn); soft=$(ulimit -Sn); most=${{0:-{OPEN_FILES}}}
 [ "$hard" = unlimited ] || [ "$hard" -ge "$most" ] || most=$hard
@@ -75,10 +76,10 @@ def guarded(
 
 
 class EngineProcess:
-    """The engine at work on one plan.
+    """Engine process that carries out one plan.
 
-    It watches its standard input, of which this process holds the only other end, so that it never outlives this
-    process.
+    The engine ends when its standard input closes. This process holds the only other end, so the engine never outlives
+    it.
 
     Parameters
     ----------
@@ -113,8 +114,8 @@ class EngineProcess:
                 stdout=subprocess.PIPE,
                 stderr=stream,
                 start_new_session=True,  # Ctrl-C on the terminal is the conductor's business alone
-                # Python ignores SIGXFSZ, and so must the engine: it reports a file size limit as an error and does not
-                # die.
+                # Python ignores SIGXFSZ, and the engine must ignore it too, to report a file size limit as an error
+                # instead of dying.
                 restore_signals=False,
             )
         assert self._process.stdout is not None
@@ -135,7 +136,7 @@ class EngineProcess:
         """Return the live frames that came since the last call, after waiting at most `wait_s` for one."""
         select.select([self._output], [], [], wait_s)
         chunk = self._output.read()
-        if chunk == b"":  # its end is closed: wait for the process instead of spinning
+        if chunk == b"":  # the engine has closed its end: wait for the process instead of spinning
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(wait_s)
         whole, newline, rest = (self._rest + (chunk or b"")).rpartition(b"\n")
@@ -147,7 +148,7 @@ class EngineProcess:
         return [frame for frame in frames if isinstance(frame, dict)]
 
     def send(self, command: dict[str, Any]) -> None:
-        """Send a command; its answer is among the frames. A command to an engine that has ended is dropped.
+        """Send a command; the reply is among the frames. A command to an engine that has ended is dropped.
 
         Parameters
         ----------
@@ -160,18 +161,20 @@ class EngineProcess:
             self._process.stdin.flush()
 
     def stop(self) -> None:
-        """Ask it to finish: ramp down now, write everything. A second call: end after writing its present records."""
+        """Ask the engine to ramp down and write all results; a second call makes it end after writing its current
+        records.
+        """
         if self.status() is None:
             self._process.terminate()
 
     def kill(self) -> None:
-        """End it without asking."""
+        """Kill the engine."""
         if self.status() is None:
             self._process.kill()
         self._process.wait()
 
     def close(self) -> None:
-        """End it if it still runs, and close its pipes."""
+        """Kill the engine if it still runs, and close its pipes."""
         self.kill()
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:

@@ -22,7 +22,7 @@ from pathlib import Path
 from towtank.files import UNUSABLE
 from towtank.secrets import redacted_text
 
-# Longest word that a message repeats, and longest message: a wrong value may be of any length. [characters]
+# Longest word and longest message: a message may repeat a wrong value of any length. [characters]
 _RUN_AT_MOST = 400
 _MESSAGE_AT_MOST = 4000
 _LONG_RUN = re.compile(rf"(\S{{{_RUN_AT_MOST}}})\S+")
@@ -40,7 +40,7 @@ def without_runs(text: str) -> str:
 
 
 def shortened(text: str) -> str:
-    """Bound the length of a message about a value of any length."""
+    """Shorten a message that may repeat a value of any length."""
     text = without_runs(text)
     return text if len(text) <= _MESSAGE_AT_MOST else f"{text[:_MESSAGE_AT_MOST]}... ({len(text)} letters)"
 
@@ -60,7 +60,7 @@ class ExitStatus(IntEnum):
 
 @dataclass(frozen=True, order=True)
 class Fault:
-    """One thing that is wrong in a file, at its place.
+    """One fault in a file, with its position.
 
     Attributes
     ----------
@@ -95,9 +95,9 @@ class TowtankError(Exception):
     Parameters
     ----------
     message : str
-        What went wrong, for the user, without a trailing stop on multi-line messages; secrets are taken out.
+        Description of the error for the user, without a trailing stop on multi-line messages; secrets are removed.
     hint : str, optional
-        What to do about it.
+        Advice to the user.
 
     Attributes
     ----------
@@ -118,7 +118,7 @@ class TowtankError(Exception):
 
 
 class StudyError(TowtankError):
-    """A file or a command line is wrong; carries every fault found, sorted by place."""
+    """A file or a command line is wrong; contains all faults, sorted by position."""
 
     exit_status = ExitStatus.INPUT
 
@@ -139,11 +139,11 @@ class TargetError(TowtankError):
 
 
 class EngineError(TowtankError):
-    """The engine or the probe ended in a way it must not."""
+    """The engine or the probe ended abnormally."""
 
 
 class MeasurementError(TowtankError):
-    """A measurement cannot carry the answer; the results are kept."""
+    """A measurement cannot support the answer; the results are kept."""
 
     exit_status = ExitStatus.INVALID_MEASUREMENT
 
@@ -157,7 +157,7 @@ class ModelError(TowtankError):
 class ReportError(TowtankError):
     """A report or another file could not be written.
 
-    The exit status is that of a wrong input if the place takes no file, whatever is written.
+    The exit status is that of wrong input if the path accepts no file at all.
     """
 
     @classmethod

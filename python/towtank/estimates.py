@@ -12,22 +12,22 @@ import math
 from collections.abc import Sequence
 
 _TWO_DIGITS = 355
-"""Leading three digits of an error below which it is given with two digits, else with one: rule of [1]_."""
+"""Leading three digits of an error below which the error keeps two digits, else one: rule of [1]_."""
 WIDE = 10.0
-"""Width of an interval over its value from which on it says nothing of a quantity above zero. [1]"""
+"""Ratio of interval width to value above which the interval of a positive quantity is shown as not known. [1]"""
 NOT_KNOWN = "not known"
-"""Text in place of such an interval."""
+"""Text in place of an interval that is wider than `WIDE` allows."""
 FEW_DIGITS = 3
-"""Digits of a value whose error is not known. [1]"""
+"""Significant digits of a value without a known error. [1]"""
 _MOST_PLACES = 12
-# Below this share of a value the width of an interval is the rounding of sums.
+# Interval width, as share of the value, below which the width is a rounding error of sums.
 _NOISE = 1e-14
-# Above this share, and with more places of a per cent than these, an interval shows only nines.
+# Above this share, and beyond this number of decimal places of a percentage, an interval shows only nines.
 _ALMOST_ALL = 0.999
 _NINES_AT_MOST = 4
-# From this value on `.4g` writes a power of ten.
+# Smallest value that `.4g` writes as a power of ten.
 _FOUR_DIGITS = 9999.5
-# Units of durations: below, factor to seconds, name.
+# Units of durations: upper bound, factor to seconds, name.
 _DURATIONS = ((1e-6, 1e-9, "ns"), (1e-3, 1e-6, "µs"), (1.0, 1e-3, "ms"), (120.0, 1.0, "s"), (3600.0, 60.0, "min"))
 
 
@@ -102,10 +102,10 @@ def places_of(value: float, low: float, high: float) -> int | None:
 
 
 def says_nothing(value: float, low: float, high: float) -> bool:
-    """Return True if the interval of a quantity above zero is wider than ten times its value.
+    """Return True if the interval of a positive quantity is wider than ten times its value.
 
-    Texts call such an interval not known; the numbers stay in the documents. A difference, whose interval may hold
-    zero whatever its width, and an interval that is unbounded are shown as they are.
+    Texts show such an interval as not known; documents keep the numbers. Intervals of differences, which may contain
+    zero at any width, and unbounded intervals are shown as they are.
 
     Examples
     --------
@@ -128,7 +128,7 @@ def interval_texts(value: float, low: float, high: float) -> tuple[str, str, str
 
 
 def rounded_text(value: float, places: int | None) -> str:
-    """Write a number with the places of `places_of`; with four significant digits if they are not known.
+    """Write a number with the decimal places of `places_of`, or with four significant digits without them.
 
     Examples
     --------
@@ -175,7 +175,7 @@ def duration_unit(seconds: float) -> tuple[float, str]:
 
 
 def duration_estimate(value: float, low: float, high: float) -> str:
-    """Write an estimated duration; the unit is that of the value.
+    """Write an estimated duration in the unit that suits its value.
 
     Examples
     --------
@@ -187,7 +187,7 @@ def duration_estimate(value: float, low: float, high: float) -> str:
 
 
 def durations_like(others: Sequence[float], value: float, low: float, high: float) -> tuple[list[str], str]:
-    """Write other durations with the digits of an estimated one, and name their unit.
+    """Write other durations with the digits of an estimated duration, and return them with their unit.
 
     Examples
     --------
@@ -216,7 +216,7 @@ def in_words(value: float, low: float, high: float, unit: str = "") -> str:
 
 
 def duration_in_words(value: float, low: float, high: float) -> str:
-    """Write an estimated duration for running text; the unit is that of the value.
+    """Write an estimated duration for running text, in the unit that suits its value.
 
     Examples
     --------
@@ -228,7 +228,7 @@ def duration_in_words(value: float, low: float, high: float) -> str:
 
 
 def error_estimate(predicted: float, band: Sequence[float | None] | None, measured: float) -> str:
-    """Write by how much a prediction is off, in per cent, with the digits that its band supports.
+    """Write the relative error of a prediction in per cent, with the digits that its band supports.
 
     Parameters
     ----------
@@ -266,7 +266,7 @@ def relative_error(value: float, interval: Sequence[float | None] | None) -> str
 
 
 def rate_estimate(value: float, low: float, high: float) -> str:
-    """Write an estimated rate; slow ones per minute or per hour.
+    """Write an estimated rate; low rates are per minute or per hour.
 
     Examples
     --------
@@ -278,7 +278,7 @@ def rate_estimate(value: float, low: float, high: float) -> str:
 
 
 def share_estimate(value: float, low: float, high: float) -> str:
-    """Write an estimated ratio in per cent; above 99.9 % without an interval that only adds nines.
+    """Write an estimated ratio in per cent; above 99.9 %, an interval that only adds nines is omitted.
 
     Examples
     --------
@@ -288,14 +288,14 @@ def share_estimate(value: float, low: float, high: float) -> str:
     'above 99.9 %'
     """
     places = places_of(100 * value, 100 * low, 100 * high)
-    below_all = 1 - value > _NOISE / 2  # a share that is all but for rounding is 100 %
+    below_all = 1 - value > _NOISE / 2  # a share that differs from 1 by rounding only is 100 %
     if low > _ALMOST_ALL and high <= 1 and below_all and (places is None or places > _NINES_AT_MOST):
         return "above 99.9 %"
     return number_estimate(100 * value, 100 * low, 100 * high, "%")
 
 
 def rounded_to(value: float, error: float) -> float:
-    """Round a value to the last digit that an error supports; unchanged where the error is not known or none.
+    """Round a value to the last digit that an error supports; unchanged if the error is zero or not known.
 
     Examples
     --------
@@ -319,7 +319,7 @@ def significant(value: float, digits: int) -> float:
 
 
 def few_digits(value: float, digits: int = FEW_DIGITS) -> str:
-    """Write a number with few digits, and a large one without a power of ten.
+    """Write a number with few significant digits, without a power of ten.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Parts of the models of all files: the strict base model and fields for quantities with units."""
+"""Base of the models of all files: the strict base model, and fields for quantities with units."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from towtank import units
 
-# A value may come from a parameter of the workload; it is put in place before the models see the file.
+# Reference to a parameter of the workload, which is replaced by its value before the models check the file.
 PARAMETER = r"\$\{\s*parameters\.[A-Za-z][\w-]*\s*\}"
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,79}")
@@ -31,13 +31,13 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,79}")
 class FileModel(BaseModel):
     """A part of a file: unknown keys are faults, values are not converted silently, nothing changes later."""
 
-    # A command reads few of the many forms: each is built when it is first used.
+    # `defer_build`: a command uses few of the many models, so each model is built at its first use.
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, serialize_by_alias=True, defer_build=True)
 
     @model_validator(mode="wrap")
     @classmethod
     def _name_known_keys(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
-        """Add the known keys to the error for every unknown key, which pydantic itself does not do."""
+        """Add the known keys to the error of every unknown key, since pydantic does not list them."""
         try:
             return handler(data)
         except ValidationError as error:
@@ -50,7 +50,7 @@ class FileModel(BaseModel):
 
 
 def _detail(problem: Any, known: list[str]) -> InitErrorDetails:
-    """Return a problem in the form that pydantic requires, an unknown key of this very model with the known ones."""
+    """Return a problem in the form that pydantic requires; add the known keys if the key is unknown in this model."""
     kind, context = problem["type"], problem.get("ctx", {})
     if kind == "extra_forbidden" and len(problem["loc"]) == 1:
         kind, context = "unknown_key", {"known": known}
@@ -94,7 +94,7 @@ def _positive(value: float) -> float:
 
 
 def _text(value: object) -> object:
-    """Turn the numbers and switches that YAML makes of bare words back into text."""
+    """Turn numbers and booleans back into text: YAML converts unquoted words into them."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float):
@@ -103,7 +103,7 @@ def _text(value: object) -> object:
 
 
 def _writer(exact: Callable[[Any], str]) -> PlainSerializer:
-    """Write quantities into JSON with their unit, so that a model can be read back from it."""
+    """Serialize quantities with their unit, so that a model can be read back from its JSON."""
     return PlainSerializer(exact, return_type=str, when_used="json-unless-none")
 
 

@@ -1,4 +1,4 @@
-"""Checks a user's file of any kind, which its `schema` key names."""
+"""Checks a user's file of any kind; the `schema` key of the file names the kind."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SCHEMAS = (
     "towtank/study/1", "towtank/workload/1", "towtank/system/1", "towtank/browser-script/1", "towtank/model/1",
     "towtank/machine/1", "towtank/sizing/1", "towtank/rule-file/1", "towtank/sheet/1",
 )  # fmt: skip
-"""Values of the key `schema`; the models of each kind are imported only where a file of the kind is checked."""
+"""Values of the key `schema`; the models of a kind are imported only when a file of that kind is checked."""
 
 
 @dataclass
@@ -39,7 +39,7 @@ class FileReport:
 
 
 def check_file(path: Path | str) -> FileReport:
-    """Check a file of any kind; a study together with its workload and its system."""
+    """Check a file of any kind; a study is checked together with its workload and its system."""
     report = FileReport(str(path))
     try:
         document = yamlfile.load(path)
@@ -122,14 +122,14 @@ _CHECKS: dict[str, Callable[[Document], list[Fault]]] = {
 
 
 def _schema_fault(document: Document) -> Fault | None:
-    """Return the fault of the key that names the kind of the file; None if it is correct."""
+    """Return the fault of the `schema` key; None if the key is correct."""
     root = document.root
     allowed = ", ".join(SCHEMAS)
     if not isinstance(root.value, dict):
         return document.fault((), f"must be a mapping of keys to values, got {shown(root.plain())} instead")
     schema = root.child("schema")
     if schema is None and root.child("stations") is not None and root.child("classes") is not None:
-        return None  # a model file may do without: no other file has these keys
+        return None  # `schema` is optional in a model file, since no other file has these two keys
     if schema is None:
         return document.fault((), f"must have the key 'schema' with one of {allowed}, got none")
     if schema.value not in SCHEMAS:

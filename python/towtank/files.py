@@ -1,4 +1,4 @@
-"""Replaces regular files atomically: after a crash a file has either its old or its whole new content."""
+"""Atomic replacement of regular files: after a crash, a file has either its old or its complete new content."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ _KINDS = (
 UNUSABLE = (
     errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENAMETOOLONG, errno.ELOOP,
 )  # fmt: skip
-"""Error numbers of a place that accepts no file at all; a full disk is not among them."""
+"""Error numbers of a path that accepts no file at all; a full disk is not included."""
 
 
 class NotAFileError(OSError):
-    """The path of a file names something else, such as a device, which must not be replaced."""
+    """A path names something other than a regular file, such as a device, which must not be replaced."""
 
 
 def is_regular_file(path: Path) -> bool:
-    """Return True if a path is an existing regular file; False, too, if no file can have such a name."""
+    """Return True if a path is an existing regular file; False also if no file can have this name."""
     try:
         return path.is_file()
     except (OSError, ValueError):  # a name that is too long, or with a zero byte
@@ -39,9 +39,9 @@ def is_regular_file(path: Path) -> bool:
 
 
 def engine_path(path: Path) -> str:
-    """Return a path as the engine opens it, which takes names as UTF-8 whatever the locale.
+    """Return a path as text for the engine, which reads file names as UTF-8 in any locale.
 
-    Python reads the bytes of a name in the encoding of the locale: in Latin-1 `ä` of UTF-8 comes as two characters.
+    Python decodes the bytes of a name in the encoding of the locale: in Latin-1 a UTF-8 `ä` becomes two characters.
     """
     return os.fsencode(path).decode("utf-8", "surrogateescape")
 
@@ -69,7 +69,7 @@ def put(path: Path, write: Callable[[Path], object]) -> None:
     """
     place = path.resolve() if path.is_symlink() else path
     _refuse_other_kinds(path, place)
-    # The random name keeps other users from placing a link or a pipe there.
+    # The random name prevents that other users put a link or a pipe at the path.
     temporary = place.with_name(f".towtank-{secrets.token_hex(8)}.tmp")
     try:
         make_folder(place.parent)
@@ -87,9 +87,9 @@ def put(path: Path, write: Callable[[Path], object]) -> None:
 
 
 def _sync_folder(path: Path) -> None:
-    """Force the names in a folder to disk, if its file system can do that and it may be read.
+    """Write the names in a folder to disk, if its file system supports this and the folder is readable.
 
-    Without it a loss of power may leave the old file.
+    Without this step, a power failure may leave the old file.
     """
     with suppress(OSError):
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -100,7 +100,7 @@ def _sync_folder(path: Path) -> None:
 
 
 def why_no_file(path: Path) -> str | None:
-    """Return the reason why a place accepts no new file; None if it does. Creates a file there and removes it.
+    """Return the reason why a path accepts no new file; None if it does. Creates and removes a temporary file.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def make_folder(path: Path, mode: int = 0o777) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.mkdir(mode=mode)
     except FileExistsError as error:
-        if not path.is_dir():  # the system's message would name the wrong cause
+        if not path.is_dir():  # the system's own message would name the wrong cause
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path)) from error
     except FileNotFoundError as error:
         raise PermissionError(errno.EACCES, "its file system takes no new folder", str(path)) from error
@@ -152,7 +152,7 @@ def _open_new(path: Path) -> int:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         return os.open(path, flags, 0o666)
-    except FileNotFoundError as error:  # the answer of `/proc`
+    except FileNotFoundError as error:  # `/proc` reports this error
         raise PermissionError(errno.EACCES, "its file system takes no new file", str(path)) from error
 
 
@@ -179,7 +179,7 @@ def put_text(path: Path, text: str) -> None:
 
 
 def other_kind(path: Path) -> str | None:
-    """Name the kind of a path that is not a regular file: `a folder`, `a device`...; None if it is one, or missing."""
+    """Name the kind of a path that is not a regular file: `a folder`, `a device`...; None if regular or missing."""
     try:
         mode = path.stat().st_mode
     except (OSError, ValueError):

@@ -1,6 +1,6 @@
-"""Commands that install missing Python packages into the environment of Towtank.
+"""Commands that install missing third-party Python packages into the environment of Towtank.
 
-They name third-party packages only; a checkout installs all of them.
+A checkout installs all packages.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The level of a load with its kind, read from any document that names one."""
+"""Kind and level of a load, read from any document that contains a load."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 Kind = Literal["users", "rate"]
 KINDS: tuple[Kind, ...] = ("users", "rate")
-"""Names of the factors that are the load, and of the keys that hold its level."""
+"""Names of the factors that set the load, which are also the keys of its level."""
 
 
 @dataclass(frozen=True)
@@ -54,11 +54,11 @@ class Load:
 
     @property
     def is_open(self) -> bool:
-        """True if arrivals do not wait for answers."""
+        """True if arrivals do not wait for answers (open load)."""
         return self.kind == "rate"
 
     def __str__(self) -> str:
-        """Write the load for people: `1,500 users`, `0.5 /s`."""
+        """Write the load as text: `1,500 users`, `0.5 /s`."""
         return f"{self.level:,.10g} {'/s' if self.is_open else 'users'}"
 
 

@@ -1,7 +1,7 @@
-"""The mark of a run on all processes that are started for it, so that strays can be found and named.
+"""Mark of a run in the environment of all its processes, so that leftover processes can be found.
 
-The mark stands in the environment of the processes, not in that of this one, which may be the process of somebody who
-uses Towtank as a library.
+The environment of this process itself is not changed, because it may belong to a program that uses Towtank as a
+library.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _marks: list[str] = []
 
 @contextmanager
 def marked(path: Path) -> Iterator[None]:
-    """Mark all processes that are started within this context as those of the run with this folder."""
+    """Mark all processes that are started inside this context as processes of the run with this folder."""
     _marks.append(str(path))
     try:
         yield

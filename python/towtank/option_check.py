@@ -1,4 +1,4 @@
-"""Checks values that a user gave, and collects all faults, so that they are reported at once."""
+"""Checks of option values, which collect all faults to report them together."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class OptionCheck:
         return path, value
 
     def pairs(self, option: str, texts: list[str] | None) -> dict[str, str]:
-        """Split every PATH=VALUE of an option that may be repeated; the last value of a path counts."""
+        """Split every PATH=VALUE of a repeatable option; of equal paths the last value counts."""
         return dict(self.pair(option, text) for text in texts or ())
 
     def duration(self, option: str, text: str) -> float:
@@ -65,13 +65,13 @@ class OptionCheck:
         return value
 
     def at_least_one(self, option: str, value: int | None) -> int | None:
-        """Check a count, if given."""
+        """Check that an optional count is at least 1."""
         if value is not None and value < 1:
             self.fault(option, f"must be at least 1, got {value} instead")
         return value
 
     def rate(self, rate: float | None, users: int | None) -> float | None:
-        """Check an arrival rate, which excludes users. [1/s]"""
+        """Check an arrival rate, which cannot be combined with users. [1/s]"""
         if rate is not None and users is not None:
             self.fault("--rate", "must not be given together with --users: a load is either open or closed")
         if rate is not None and not 0 < rate < float("inf"):
@@ -79,7 +79,7 @@ class OptionCheck:
         return rate
 
     def trace(self, file: str | None, others: Mapping[str, object]) -> Curve | None:
-        """Read a trace that the rate follows, which excludes other options for amount and length."""
+        """Read a trace of the arrival rate, which cannot be combined with other options for amount and length."""
         from towtank.study.model import Trace  # noqa: PLC0415
         from towtank.study.traces import read_trace  # noqa: PLC0415
 
@@ -93,7 +93,7 @@ class OptionCheck:
         return curve
 
     def bound(self, option: str, value: int | None, default: int, least: int, *, is_open: bool) -> int:
-        """Check a bound of open load."""
+        """Check a bound that only an open load has."""
         if value is not None and not is_open:
             self.fault(option, "must be given with --rate or --trace only: a closed load has as many as its users")
         if value is not None and not least <= value <= _BOUND_AT_MOST:
@@ -101,7 +101,7 @@ class OptionCheck:
         return default if value is None else value
 
     def new_file(self, option: str, path: Path | None, *, force: bool) -> None:
-        """Check a file that the command will write: its folder must accept files, and it must be new or replaceable."""
+        """Check an output file: its folder must accept files, and the file must be new unless `force` is set."""
         from towtank.files import why_no_file  # noqa: PLC0415
 
         if path is None:
@@ -116,7 +116,7 @@ class OptionCheck:
             self.fault(option, f"must be a file that can be written, got {str(path)!r}: {reason}")
 
     def target(self, option: str, path: Path | None) -> None:
-        """Check a file that the command will write: its path must name a regular file or a new one that can be made."""
+        """Check an output file: its path must name a regular file or a new file that can be created."""
         from towtank.files import other_kind, why_no_file  # noqa: PLC0415
 
         if path is None:
@@ -148,7 +148,7 @@ class OptionCheck:
         return method
 
     def cpus(self, pin: str | None) -> tuple[int, ...]:
-        """Read numbers of CPUs, each of which this process may use."""
+        """Read CPU numbers; this process must be allowed to use each of them."""
         import os  # noqa: PLC0415
 
         if pin is None:

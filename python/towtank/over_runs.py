@@ -1,4 +1,4 @@
-"""A number that differs between runs, as the range of all of them: `38 to 87 %`."""
+"""A number that differs between runs, written as the range over all runs: `38 to 87 %`."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _joined(low: str, high: str) -> str:
 
 
 def alike(message: str, other: str) -> bool:
-    """Return True if two messages differ in their numbers only; a digit of a name is no number.
+    """Return True if two messages differ only in their numbers; digits that are part of a name do not count.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def alike(message: str, other: str) -> bool:
 
 
 def merged(messages: Sequence[str]) -> str:
-    """Return a message of several runs, with a range in place of each number that differs.
+    """Merge messages that differ only in numbers, with a range in place of each number that differs.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def merged(messages: Sequence[str]) -> str:
 
 
 def _hull(texts: Sequence[str]) -> str:
-    """The range of numbers of one place, each a number or a range."""
+    """Return the range over the texts of one position, each a number or a range."""
     if len(set(texts)) == 1:
         return texts[0]
     numbers = sorted((number for text in texts for number in _with_units(text)), key=_value)
@@ -108,7 +108,7 @@ def _hull(texts: Sequence[str]) -> str:
 
 
 def _with_units(text: str) -> list[str]:
-    """The numbers of `5 to 10 ms`, each with the unit."""
+    """Return the numbers of `5 to 10 ms`, each with the unit."""
     numbers = _PART.findall(text)
     unit = numbers[-1].partition(" ")[2]
     return [number if " " in number or not unit else f"{number} {unit}" for number in numbers]

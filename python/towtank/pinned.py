@@ -1,4 +1,4 @@
-"""An HTTP connection to the address to which a host's name was checked to resolve, even if the name changes later."""
+"""HTTP connection to an IP address that was resolved and checked before the request."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from towtank.dialing import connect_first
 
 
 class PinnedConnection(http.client.HTTPConnection):
-    """A connection to an address that was found before; host and certificate are those of the URL.
+    """Connection to an address that was resolved before; Host header and certificate check use the URL.
 
     Parameters
     ----------
@@ -28,10 +28,10 @@ class PinnedConnection(http.client.HTTPConnection):
         self._context = ssl.create_default_context() if url.scheme == "https" else None
         super().__init__(str(url.hostname), url.port or (443 if self._context else 80), timeout=timeout_s)
         self._addresses, self._limit_s = tuple(addresses), timeout_s
-        self.default_port = 443 if self._context else 80  # left out of the header Host
+        self.default_port = 443 if self._context else 80  # port that `http.client` omits from the Host header
 
     def connect(self) -> None:
-        """Connect to the first address that takes the connection."""
+        """Connect to the first address that accepts the connection."""
         plain, _ = connect_first(self._addresses, self.port, self._limit_s)
         plain.settimeout(self._limit_s)
         plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

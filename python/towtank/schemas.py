@@ -1,6 +1,6 @@
-"""JSON Schemas of the files that people write, and the tables of their keys for the reference.
+"""JSON Schemas of all files that users write, and the tables of their keys for the reference.
 
-Both are generated from the models, so that they cannot differ from what is accepted.
+Both are generated from the models that check the files, so they always agree with the checks.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ _FACTS = re.compile(r"(<!-- facts -->\n).*?(<!-- end facts -->)", re.DOTALL)
 
 
 class _Schema(GenerateJsonSchema):
-    """Writes defaults of quantities with their unit, as people would write them."""
+    """Generates schemas in which defaults of quantities have a unit, as in files."""
 
     def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
-        """Write the default as its field is written into files."""
+        """Write the default in the form in which files contain it."""
         written = super().default_schema(schema)
         writer = _writer_of(schema["schema"])
         if writer is not None and schema.get("default") is not None:
@@ -61,7 +61,7 @@ class _Schema(GenerateJsonSchema):
 
 
 def _writer_of(schema: Any) -> Any:
-    """Find the function that writes a quantity, below the checks around it."""
+    """Return the function that writes a quantity, which may be nested inside checks."""
     while isinstance(schema, dict):
         serialization = schema.get("serialization", {})
         if serialization.get("type") == "function-plain":
@@ -84,7 +84,7 @@ def json_schema(kind: str) -> dict[str, Any]:
 
 
 def _add_services(schema: dict[str, Any]) -> None:
-    """Add the kinds of services, which are known by registration only, to the schema of system files, by name."""
+    """Add the registered kinds of services to the schema of system files, sorted by name."""
     kinds = dict(sorted(SERVICE_KINDS.items()))
     definitions = schema.setdefault("$defs", {})
     for model in kinds.values():
@@ -115,7 +115,7 @@ def _text(document: dict[str, Any]) -> str:
 
 
 def with_tables(text: str, tabled: Container[str] = ()) -> str:
-    """Fill the generated blocks of a page: tables of keys, the remaining forms of a kind of file, facts for rules.
+    """Fill the generated blocks of a page: tables of keys, remaining models of a kind of file, facts for rules.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ def with_tables(text: str, tabled: Container[str] = ()) -> str:
 
 
 def forms(schema: dict[str, Any], tabled: Container[str]) -> str:
-    """Render tables of the models of a kind of file that no page has yet, under the words that other tables use."""
+    """Render tables of the models that no page has a table of, under the words that other tables use for them."""
     parts = {
         name: part for name, part in schema.get("$defs", {}).items() if name not in tabled and "properties" in part
     }

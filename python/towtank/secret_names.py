@@ -1,4 +1,4 @@
-"""Decides by the name of a key, a header or a parameter whether it holds a secret."""
+"""Decides by the name of a key, header or parameter whether its value is a secret."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ WORDS = (
     r"account_?keys?|subscription_?keys?|(?:auth|signing|signature|encryption|master|shared|license)_?keys?|"
     r"auth|authorization|credentials?|cookies?|session_?id|jsessionid|phpsessid|signature|sig|jwt|bearer|otp"
 )
-# Words that also name a secret behind other letters: `dbpass`, `csrftoken`.
+# Words that name a secret also at the end of a longer word: `dbpass`, `csrftoken`.
 _GLUED = r"(?!(?:by|com|encom|sur|tres|over|under)pass$)[a-z]*(?:pass|password|passwd|pwd|secret|token)"
 _SECRET = re.compile(rf"(?:^|[^a-z])x?(?:{WORDS}|pw|pin|cvc|cvv|{_GLUED})$")
-# Keys and codes that either grant access or only order and number things.
+# Keys and codes that may grant access, or may only order or number things.
 _DOUBTFUL = re.compile(r"(?:^|[^a-z])(?:sid|codes?|[a-z]+_keys?)$")
 _HARMLESS_TAILS = re.compile(
     r"(?:^|_)(?:"
@@ -21,7 +21,7 @@ _HARMLESS_TAILS = re.compile(
     r"(?:area|city|colou?r|country|currency|error|exit|http|lang|language|post|postal|product|reason|region|"
     r"response|result|return|state|status|zip)_?codes?)$"
 )
-# Names of a query that select, sort or limit results.
+# Names of query parameters that select, sort or limit results.
 _HARMLESS = re.compile(
     r"page|pages|size|sort|order|direction|dir|by|limit|offset|q|m|r|x|y|z|id|ids|count|max|min|top|skip|start|"
     r"end|from|to|lang|language|locale|format|type|types|kind|view|mode|category|section|tab|tag|tags|action|"
@@ -30,7 +30,7 @@ _HARMLESS = re.compile(
     r"cache|synchronous|columns|device|tenant"
 )
 
-# Headers and forms join words in several ways: `X-Api-Key`, `apiKey`, `user[password]`.
+# Headers and form fields join words in several ways: `X-Api-Key`, `apiKey`, `user[password]`.
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _SEPARATORS = re.compile(r"[^a-z0-9]+")
 

@@ -30,15 +30,15 @@ _STEP = re.compile(r"[\s/]")
 PRIVATE_MODE = 0o600
 PRIVATE_FOLDER_MODE = 0o700
 
-# Login of an address; a password that is not encoded may contain any character but these.
-# A match begins at the first letter of a word only; otherwise the time would grow with the square of its length.
+# Login of an address. A password that is not percent-encoded may contain any character but these. A match can only
+# begin at the first letter of a word; otherwise the time would grow with the square of the length.
 _LOGIN = re.compile(
     r"(?P<scheme>(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]*://)(?P<login>[^\s/?#\"'<>@]*(?:@[^\s/?#\"'<>@]+)*)@"
 )
 _BARE_LOGIN = re.compile(r"(?<![\w:/.@%+~-])[\w.%+~-]+:[^\s/@:\"'<>,]+@(?=[\w\[])")
-# Queries and fragments: `#access_token=...`.
+# Values in queries and in fragments such as `#access_token=...`.
 _QUERY_VALUE = re.compile(r"(?P<key>[?&;#](?P<name>[^\s=&;?#\"'<>]+)=)(?P<value>(?:\$\{[^{}]*\}|[^\s&;#\"'<>])+)")
-# Token behind the name of the scheme in a header or a message, unless the text is prose.
+# Token after the name of its scheme, in a header or a message; prose is not matched.
 _BEARER = re.compile(
     r"(?P<scheme>\bBearer\s+|\bauthorization[\"']?\s*[:=]\s*[\"']?(?:bearer|basic|token|digest)\s+)"
     r"(?!\$\{|(?:auth\w*|scheme|tokens?)\b)[^\s,;\"'<>]+",
@@ -73,7 +73,10 @@ def redacted_text(text: str) -> str:
 
 
 def _hidden_login(found: re.Match[str]) -> str:
-    """Hide a login; the user of a database alone is no secret, but in HTTP a single word often is a token."""
+    """Hide a login.
+
+    In a database address, a user without password is no secret; in HTTP, a single word is often a token.
+    """
     is_user = ":" not in found["login"] and not found["scheme"].lower().startswith("http")
     return found[0] if is_user else f"{found['scheme']}{HIDDEN}@"
 
@@ -135,7 +138,7 @@ def _redacted_value(key: str, value: Any, parameters: Collection[str]) -> Any:
 
 
 def _hidden(value: Any, parameters: Collection[str]) -> Any:
-    """Hide the value of a secret's name; in a mapping only texts, since its numbers may be counts."""
+    """Hide the value under a secret name; in a mapping hide only texts, because its numbers may be counts."""
     if isinstance(value, Mapping):
         return {
             key: HIDDEN

@@ -1,4 +1,4 @@
-"""Checks the tree of a file against a model: all faults at once, each at its place, in Towtank's own words."""
+"""Checks the tree of a file against a model, and reports all faults with their positions in Towtank's own words."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from towtank.yamlfile import Node, Path_, did_you_mean, fault_at, find
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
-# Each round removes at least one level of wrong values; no file has more levels than this.
+# Upper bound of the rounds. Each round removes at least one level of wrong values, and no file has more levels.
 ROUNDS_AT_MOST = 20
 
 
@@ -41,7 +41,7 @@ def validate_tree(root: Node, model: type[ModelT]) -> Checked[ModelT]:
     """Check a tree against a model, and continue after faults.
 
     Wrong parts are removed and the rest is checked again, so that checks of meaning can run on the correct parts and
-    all faults are reported at once.
+    all faults are reported together.
     """
     rest = root.copy()
     if not isinstance(root.value, dict):
@@ -62,7 +62,7 @@ def validate_tree(root: Node, model: type[ModelT]) -> Checked[ModelT]:
 
 
 def _wrong_node(root: Node, problem: Any, path: Path_) -> Node:
-    """Return the node that a problem is about: of a missing key, the mapping that lacks it."""
+    """Return the node that a problem concerns; for a missing key, the mapping without it."""
     return find(root, path[:-1] if problem["type"] == "missing" else path)[0]
 
 
@@ -90,7 +90,7 @@ _MUST_BE = {
     "none_required": "must be nothing",
     "string_too_short": "must not be empty",
 }
-# The key of the bound in pydantic's problem, and the wording of the message.
+# Key of the bound in pydantic's problem, and wording of the message.
 _BOUNDS = {
     "greater_than": ("gt", "must be above {}"),
     "greater_than_equal": ("ge", "must be at least {}"),
@@ -131,7 +131,7 @@ def message_of(problem: Any) -> str:
 
 
 def _unknown_key(root: Node, problem: Any, path: Path_) -> Fault:
-    """Name the key, the known one that looks most like it, and all that are known."""
+    """Report an unknown key with the most similar known key and all known keys."""
     key, known = str(path[-1]), problem.get("ctx", {}).get("known", [])
     near = did_you_mean(key, known)
     allowed = f"one of the keys {', '.join(known)}" if known else "a key that is known here"

@@ -1,8 +1,8 @@
-"""Quantities with units as people write them in files: durations, sizes, rates and shares.
+"""Quantities with units as written in files: durations, sizes, rates and shares.
 
-A quantity is a number, a blank (may be left out) and a unit: `150 ms`, `1.5 h`, `8 GiB`, `5 /h`, `70 %`. Values come
-out in SI base units: seconds, bytes, one per second, a ratio. The number is taken as an exact decimal fraction, so
-that `0.1 s` and `100 ms` are the same float.
+A quantity is a number, an optional blank and a unit: `150 ms`, `1.5 h`, `8 GiB`, `5 /h`, `70 %`. Values are returned in
+SI base units: seconds, bytes, one per second, a ratio. The number is read as an exact decimal fraction, so that `0.1 s`
+and `100 ms` give the same float.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 from decimal import Decimal
 from fractions import Fraction
 
-# Digits and exponent are bounded, so that no number in a file can cost memory or overflow a float.
+# Digits and exponent are bounded, so that no number in a file can use much memory or overflow a float.
 _QUANTITY = re.compile(r"\s*(-?\d{1,18}(?:\.\d{1,24})?(?:[eE][+-]?\d{1,2})?)\s*([^\s\d].*?)?\s*")
 
 SIZE_AT_MOST = 2**63 - 1
@@ -52,7 +52,7 @@ SHARE_UNITS: dict[str, Fraction] = {"%": Fraction(1, 100)}
 
 
 def _quantity(value: object, units: dict[str, Fraction], must_be: str) -> Fraction:
-    """Read one quantity; `must_be` opens the message of whatever is wrong."""
+    """Read one quantity; `must_be` begins every error message."""
     allowed = f"{must_be} in {', '.join(units)}" if len(units) > 1 else f"{must_be} in {next(iter(units))}"
     if not isinstance(value, str):
         unit = ", with its unit" if isinstance(value, int | float) and not isinstance(value, bool) else ""
@@ -72,7 +72,7 @@ def _quantity(value: object, units: dict[str, Fraction], must_be: str) -> Fracti
 
 
 def shown(value: object) -> str:
-    """Render a value as it stands in the file, shortened."""
+    """Render a value as written in the file, shortened."""
     if value is None:
         return "nothing"
     if isinstance(value, bool):
@@ -169,7 +169,7 @@ def rate(value: object) -> float:
 
 
 def data_rate(value: object) -> float:
-    """Read how many bytes pass in a second.
+    """Read a data rate.
 
     Parameters
     ----------
@@ -224,7 +224,7 @@ def share(value: object) -> float:
 
 
 def _number(value: float) -> str:
-    """Write a number with four significant digits and no needless zeros or exponent."""
+    """Write a number with four significant digits, without trailing zeros or an exponent."""
     text = f"{value:.4g}"
     return text if "e" not in text else f"{float(text):.0f}"
 
@@ -247,7 +247,7 @@ def format_duration(seconds: float) -> str:
     if seconds == 0:
         return "0 s"
     for below, factor, unit in steps:
-        # Half a unit of the fourth digit below the edge rounds up to it and belongs to the next unit.
+        # A value less than half a unit of the fourth digit below the bound rounds up to it, so it gets the next unit.
         if seconds < below * 0.99995:
             return f"{_number(seconds / factor)} {unit}"
     return f"{_number(seconds / 3600)} h"
@@ -268,7 +268,7 @@ def format_size(size_bytes: float) -> str:
 
 
 def format_rate(per_second: float) -> str:
-    """Write a rate for people; slow ones per minute or per hour.
+    """Write a rate as text; low rates are per minute or per hour.
 
     Examples
     --------
@@ -310,7 +310,7 @@ def exact_size(size_bytes: int) -> str:
     pretty = format_size(size_bytes)
     try:
         return pretty if size(pretty) == size_bytes else f"{size_bytes} B"
-    except ValueError:  # four digits of a large unit need not be whole bytes
+    except ValueError:  # four digits of a large unit may not be a whole number of bytes
         return f"{size_bytes} B"
 
 

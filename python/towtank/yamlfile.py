@@ -1,7 +1,7 @@
-"""YAML files with a place for every key and value.
+"""YAML files with a position for every key and value.
 
-YAML 1.2, core schema: `yes`, `on` and `017` are text, text, 17. The file is read as events, never as objects of the
-YAML library, so that nesting, aliases and size are bounded before anything is built.
+The files follow the core schema of YAML 1.2, in which `yes` and `on` are text, and `017` is 17. The parser's events are
+read directly, so that nesting, aliases and size are checked before any object is built.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from ruamel.yaml.events import (
 
 from towtank.errors import Fault, StudyError
 
-# A study with its workload has some hundred values; the bounds leave room for generated files and none for bombs.
+# A study with its workload has some hundred values; the bounds allow generated files and exclude YAML bombs.
 BYTES_AT_MOST = 10_000_000
 VALUES_AT_MOST = 200_000
 DEPTH_AT_MOST = 50
@@ -49,7 +49,7 @@ _WORDS: dict[str, Any] = {
 
 @dataclass
 class Node:
-    """A value of a file with its place, both from 1.
+    """A value of a file with its line and column, both from 1.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ class Node:
         return self.value
 
     def copy(self) -> Node:
-        """Copy the tree, so that it may be changed."""
+        """Return a copy of the tree that may be changed."""
         value = self.value
         if isinstance(value, dict):
             value = {key: child.copy() for key, child in value.items()}
@@ -105,7 +105,7 @@ class Node:
 
 @dataclass
 class Document:
-    """A file as read: its tree of values, its text."""
+    """A file as read: its tree of values and its text."""
 
     name: str
     path: Path
@@ -122,14 +122,14 @@ class Document:
         return find(self.root, path)[0]
 
     def fault(self, path: Path_, message: str, *, key: bool = False) -> Fault:
-        """Make a fault at a value, or at its key."""
+        """Return a fault at the position of a value, or of its key."""
         return fault_at(self.root, path, message, key=key)
 
 
 def find(root: Node, path: Path_) -> tuple[Node, Node | None]:
-    """Find the deepest existing node on a path, and its parent.
+    """Return the deepest existing node on a path, and its parent.
 
-    Parts of the path that lead nowhere are passed over: pydantic puts names of union branches into its paths.
+    Parts of the path without a node are skipped, because pydantic adds names of union branches to its paths.
     """
     node, parent = root, None
     for part in path:
@@ -140,19 +140,19 @@ def find(root: Node, path: Path_) -> tuple[Node, Node | None]:
 
 
 def fault_at(root: Node, path: Path_, message: str, *, key: bool = False) -> Fault:
-    """Make a fault at the value on a path, or at the key it stands under."""
+    """Return a fault at the position of the value on a path, or of its key."""
     node, parent = find(root, path)
     line, column = node.line, node.column
     key = key or path[-1:] == ("[key]",)
     if key and parent is not None and isinstance(parent.value, dict):
-        # An override is stored under the last part of its path, so the key is looked up by what it leads to.
+        # An override is stored under the last part of its path, so the key is found by its value.
         name = next(name for name, child in parent.value.items() if child is node)
         line, column = parent.keys.get(name, (line, column))
     return Fault(node.file, line, column, where(node.path), message)
 
 
 def put(root: Node, path: Path_, value: Node, place: tuple[int, int]) -> None:
-    """Set the value at a path of keys, making mappings on the way; the places of the new keys are that of the value."""
+    """Set the value at a path of keys, creating missing mappings; new keys get the given position."""
     node = root
     for part in path[:-1]:
         child = node.child(part)
@@ -164,7 +164,7 @@ def put(root: Node, path: Path_, value: Node, place: tuple[int, int]) -> None:
 
 
 def parse_value(text: str, name: str) -> Node:
-    """Read one value written on the command line; all of it has the place of the command line."""
+    """Read one value from the command line; its nodes have line and column 0."""
     builder = _Builder(name)
     root = builder.build(text)
     if builder.faults:
@@ -175,7 +175,7 @@ def parse_value(text: str, name: str) -> Node:
 
 
 def where(path: Path_) -> str:
-    """Write a path for people: `groups.editors.once[2]`."""
+    """Write a path as text: `groups.editors.once[2]`."""
     text = ""
     for part in path:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
@@ -209,7 +209,7 @@ def read(text: str, name: str) -> Document:
 
 
 def _read_text(path: Path, name: str) -> str:
-    """Read the text of a file, or say in one sentence why not."""
+    """Read the text of a file, or raise an error that states the reason in one sentence."""
     try:
         if path.is_dir():
             raise StudyError.at(name, "must be a file, got a folder instead")
@@ -245,7 +245,7 @@ def decoded(raw: bytes, name: str | Path) -> str:
 
 
 class _Builder:
-    """Builds nodes from the events of a YAML parser, within bounds."""
+    """Builds nodes from the events of a YAML parser, within the bounds on size, nesting and aliases."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -266,7 +266,7 @@ class _Builder:
         return root
 
     def _events(self, text: str) -> Iterator[Event]:
-        """Parse; an error of the parser becomes one fault at its place."""
+        """Parse the text; an error of the parser becomes one fault at its position."""
         yaml = YAML(typ="safe", pure=True)
         try:
             yield from yaml.parse(text)
@@ -297,7 +297,7 @@ class _Builder:
             return self._alias(event, path, depth)
         anchor = event.anchor if isinstance(event, NodeEvent) else None
         if anchor is not None:
-            self.anchors[anchor] = None  # in the making: an alias to it from inside would be endless
+            self.anchors[anchor] = None  # incomplete: detects an endless alias inside its own value
         if isinstance(event, ScalarEvent):
             node = self._make(event, self._scalar(event), path)
         elif isinstance(event, SequenceStartEvent):
@@ -337,7 +337,7 @@ class _Builder:
         return self._expand(event, target, path, depth)
 
     def _expand(self, event: Event, target: Node, path: Path_, depth: int) -> Node:
-        """Copy an anchored value; every copied value counts, and its depth, so that a bomb meets the bounds."""
+        """Copy an anchored value. Each copy counts towards the bounds, so that a YAML bomb is refused."""
         if depth > DEPTH_AT_MOST:
             raise self._error(event, f"must be nested at most {DEPTH_AT_MOST} deep with aliases written out")
         node = self._make(event, target.value, path)
@@ -351,7 +351,7 @@ class _Builder:
         return node
 
     def _text(self, event: ScalarEvent) -> str:
-        """Return the text of a scalar; a lone surrogate, which no file can hold, is a fault."""
+        """Return the text of a scalar; report a lone surrogate, which UTF-8 cannot encode, as a fault."""
         text: str = event.value
         found = _SURROGATE.search(text)
         if found is not None:
@@ -361,7 +361,7 @@ class _Builder:
         return _SURROGATE.sub("?", text)
 
     def _scalar(self, event: ScalarEvent) -> Any:
-        """Resolve a scalar as the core schema of YAML 1.2 does."""
+        """Convert a scalar by the core schema of YAML 1.2."""
         tag, text = str(event.tag or ""), self._text(event)
         if tag in {"!", "tag:yaml.org,2002:str"}:
             return text
@@ -387,10 +387,11 @@ def _place_of_bad_character(error: Exception, text: str) -> tuple[int, int]:
 
 
 def merge(base: Node, over: Node) -> Node:
-    """Lay one tree over another: mappings are merged key by key, null takes a key away, everything else is replaced.
+    """Merge a tree over another: mappings are merged by key, null removes a key, and any other value replaces the old
+    one.
 
-    As JSON Merge Patch has it (RFC 7396), but for a null where there is nothing to take away: it stays, so that whoever
-    checks the tree says what must be there.
+    This is JSON Merge Patch (RFC 7396) with one exception: a null without a key to remove is kept, so that the later
+    check reports the missing value.
     """
     if not (isinstance(base.value, dict) and isinstance(over.value, dict)):
         return over.copy()
@@ -406,6 +407,6 @@ def merge(base: Node, over: Node) -> Node:
 
 
 def did_you_mean(word: object, known: Iterator[str] | list[str]) -> str:
-    """Render `, did you mean 'x'?` for the known word most like this one; empty if none is similar."""
+    """Render `, did you mean 'x'?` with the most similar known word; empty if no word is similar."""
     near = difflib.get_close_matches(str(word), list(known), n=1, cutoff=0.6)
     return f", did you mean {near[0]!r}?" if near else ""

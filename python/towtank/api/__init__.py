@@ -1,4 +1,4 @@
-"""The Python API: the names of the package `towtank`, one module for each kind of result.
+"""Python API: the names of the package `towtank`, one module for each kind of result.
 
-It is as thin as the command line: it calls the same functions, and makes typed results of their documents.
+The API is as thin as the command line: it calls the same functions, and converts their documents into typed results.
 """

@@ -1,4 +1,4 @@
-"""Faults of a call: the rooms name options of the command line, a caller from Python gave arguments."""
+"""Faults of a call from Python: replaces the names of command-line options by the names of the caller's arguments."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _OPTION = re.compile(r"--([a-z][a-z0-9-]*)")
 
 @contextmanager
 def faults_of(call: str, names: Mapping[str, str] | None = None) -> Iterator[None]:
-    """Name the call and its arguments in faults that are not about a file.
+    """Name the called function and its arguments in faults that do not concern a file.
 
     Parameters
     ----------
     call : str
-        What the caller called, as `towtank.drive`.
+        Name of the called function, as `towtank.drive`.
     names : mapping of str to str, optional
-        Arguments by option, where they are not called alike.
+        Arguments by option, if their names differ.
     """
     try:
         yield
@@ -53,7 +53,9 @@ def refuse(call: str, argument: str, message: str) -> StudyError:
 
 
 def texts(value: object, unit: str = "") -> list[str] | None:
-    """Return the texts of an option that may be repeated: of a mapping `NAME=VALUE`, of a sequence each, or one."""
+    """Return the values of a repeatable option as text: `NAME=VALUE` of a mapping, the items of a sequence, or one
+    value.
+    """
     if value is None:
         return None
     if isinstance(value, Mapping):
@@ -66,12 +68,12 @@ def texts(value: object, unit: str = "") -> list[str] | None:
 
 
 def changes_of(changes: Mapping[str, object] | None) -> dict[str, str]:
-    """Return values by dotted path as they are written in a file."""
+    """Return values by dotted path, written as in a file."""
     return {path: value if isinstance(value, str) else json.dumps(value) for path, value in (changes or {}).items()}
 
 
 def text(value: object, unit: str = "") -> str:
-    """Return a value as it is written in a file; a number is in the base unit."""
+    """Return a value as written in a file; a number is in the base unit."""
     if isinstance(value, list | tuple):
         return ",".join(map(str, value))
     if isinstance(value, bool) or not isinstance(value, int | float):

@@ -1,8 +1,8 @@
-"""Conducts a run in a thread of its own, so that the thread of the caller stays as it is.
+"""Conducts a run in a separate thread, so that the thread of the caller keeps its CPU affinity.
 
-The conductor keeps itself on the CPUs of the generator, and a CPU affinity belongs to a thread. Steps reach the
-callback in the thread of the caller. An interrupt there asks the run to stop: once to finish early and keep what was
-recorded, twice without waiting for answers on their way, three times without waiting for anything.
+The conducting thread pins itself to the CPUs of the generator. Progress steps are passed to the callback in the thread
+of the caller. The first interrupt of the caller ends the run early and keeps the record; the second one does not wait
+for pending answers; the third one does not wait for anything.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _ASKS_BEFORE_LEAVING = 2
 
 
 class Conducting:
-    """Work under way in its thread.
+    """Work that runs in its own thread.
 
     Parameters
     ----------
     work : callable
-        Does the work, with a display and the wish to stop.
+        Does the work; receives a display and the request to stop.
     report : callable
         Called in the thread of the caller with each step.
     """
@@ -57,7 +57,7 @@ class Conducting:
         KeyboardInterrupt
             If the caller was interrupted; by then the work has ended, unless it was interrupted three times.
         Exception
-            What the work or the callback raised.
+            The exception of the work or of the callback.
         """
         interrupt: KeyboardInterrupt | None = None
         self._thread.start()
@@ -79,7 +79,7 @@ class Conducting:
         return self._made
 
     def _follow(self) -> None:
-        """Report steps until the work has ended; a callback that raises is not called again, and ends the work."""
+        """Report steps until the work has ended; a callback that raises ends the work and is not called again."""
         while (step := self._steps.get()) is not None:
             try:
                 if self._report is not None:
@@ -95,11 +95,12 @@ def conducted(work: Work[T], progress: Callback | bool | None) -> T:
     Parameters
     ----------
     work : callable
-        Does the work, with a display and the wish to stop.
+        Does the work; receives a display and the request to stop.
     progress : callable or bool, optional
         Called with each step; True shows the steps on the terminal or in the notebook.
     """
-    # Threads of libraries that are made in a thread keep its CPUs: these are made here, with those of the caller.
+    # Threads that libraries start inherit the CPUs of their creator. Importing here makes them inherit those of the
+    # caller.
     import towtank.analysis  # noqa: F401, PLC0415
 
     shown = Shown() if progress is True else None

@@ -1,4 +1,4 @@
-"""The load of one target that already runs."""
+"""Loads one running target."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Drive:
     Attributes
     ----------
     notes : tuple of str
-        What the run had to say beyond the measurement.
+        Messages of the run besides the measurement.
     """
 
     _document: Json = field(repr=False)
@@ -41,7 +41,7 @@ class Drive:
 
     @property
     def target(self) -> str:
-        """The target as it was named, without secrets."""
+        """The target as given, without secrets."""
         return str(self._document["target"])
 
     @property
@@ -80,7 +80,7 @@ class Drive:
 
     @property
     def requests(self) -> int:
-        """Requests that ended in the window, well or not. [1]"""
+        """Requests that ended in the window, including failed ones. [1]"""
         return int(self._document["requests"])
 
     @property
@@ -107,7 +107,7 @@ class Drive:
 
     @property
     def throughput_per_s(self) -> Quantity | None:
-        """Requests that ended well. [1/s]"""
+        """Successful requests. [1/s]"""
         value, known = self._document["throughput_per_s"], self._document["estimates"]["throughput_per_s"]
         if value is None:
             return None
@@ -240,9 +240,9 @@ def drive(
     allowed: Sequence[str] = (),
     progress: Callback | bool | None = None,
 ) -> Drive:
-    """Load one URL, or the targets of one workload file, which run already.
+    """Load running targets: one URL, or the targets of one workload file.
 
-    The calling process stays as it is, and an interrupt ends the load, as of `towtank.run`.
+    The calling process is not changed, and an interrupt ends the load, as described for `towtank.run`.
 
     Parameters
     ----------
@@ -300,14 +300,14 @@ def drive(
     Returns
     -------
     Drive
-        Also of an invalid measurement: look at `valid`.
+        Also if the measurement is invalid; check `valid`.
 
     Raises
     ------
     StudyError
         With every fault of the arguments.
     TargetError
-        If nothing takes connections there.
+        If a target accepts no connection.
     EngineError
         If the engine ended abnormally, or the disk is full.
     KeyboardInterrupt

@@ -36,11 +36,11 @@ class Prediction:
     load : float
         Users [1], or arrival rate [1/s].
     range : str
-        `measured`, `between` or `beyond` what was measured.
+        Position among the measured loads: `measured`, `between` or `beyond`.
     throughput_per_s : Quantity or None
         With the 95 % band of the curve. [1/s]
     response_time_s : Quantity or None
-        Mean, likewise; None if it does not follow from the model. [s]
+        Mean response time with its 95 % band; None if the model does not give it. [s]
     refused : str
         Reason why no prediction exists; empty if one does.
     """
@@ -93,7 +93,7 @@ class Fit:
 
     @property
     def parameters(self) -> Mapping[str, Quantity]:
-        """Parameters of the curve and what follows from them, with 95 % intervals. Times in [s], rates in [1/s]"""
+        """Parameters of the curve and derived quantities, with 95 % intervals. Times in [s], rates in [1/s]"""
         document = self._answer.document
         known = document.get("confidence_interval") or {}
         return MappingProxyType(

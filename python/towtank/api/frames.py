@@ -1,4 +1,4 @@
-"""Tables of results that data frame libraries take without a copy of their own reader."""
+"""Tables of results, which data frame libraries read without a copy."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _SHOWN_ROWS = 20
 
 @dataclass(frozen=True, repr=False)
 class Frame:
-    """A table: columns of equal length, each of numbers or of text, with None for what was not measured.
+    """A table: columns of equal length, each of numbers or of text, with None for missing values.
 
     It has the Arrow PyCapsule interface, so that `polars.DataFrame(frame)`, `pyarrow.table(frame)` and
     `duckdb.from_arrow(frame)` take it. `pandas.DataFrame(frame.to_dict())` needs no Arrow.
@@ -46,7 +46,7 @@ class Frame:
         return len(self._values[0]) if self._values else 0
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        """Give the rows, each as a dictionary by column."""
+        """Yield the rows, each as a dictionary by column."""
         for row in zip(*self._values, strict=True):
             yield dict(zip(self.columns, row, strict=True))
 
@@ -58,10 +58,10 @@ class Frame:
         return {name: list(values) for name, values in zip(self.columns, self._values, strict=True)}
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """Give the table as an Arrow stream: numbers as 64-bit floats or integers, the rest as text."""
+        """Return the table as an Arrow stream: numbers as 64-bit floats or integers, everything else as text."""
         import duckdb  # noqa: PLC0415 - heavy, and only needed to hand the table on
 
-        # The connection must outlive the stream, which holds the relation and so the connection.
+        # The connection must live as long as the stream. The stream holds the relation, which holds the connection.
         connection = duckdb.connect(config={"threads": 1})
         connection.register("frame", {name: _array(self[name]) for name in self.columns})
         casts = ", ".join(f"{_quoted(name)}::{_kind(self[name])} AS {_quoted(name)}" for name in self.columns)
@@ -84,7 +84,7 @@ def _no_column(frame: Frame, column: str) -> tuple[Any, ...]:
 
 
 def _plain(value: Any) -> Any:
-    """Return plain numbers, which every library knows."""
+    """Return a value as a plain number, text or None, which every library understands."""
     if isinstance(value, bool) or value is None or isinstance(value, str):
         return value
     if isinstance(value, int):

@@ -1,4 +1,4 @@
-"""Questions of a study and their answers: objectives, claims, configurations compared."""
+"""Questions of a study and their answers: objectives, claims, comparisons of configurations."""
 
 from __future__ import annotations
 
@@ -69,9 +69,9 @@ class Comparison:
     ratio : Quantity or None
         Value at `other` over value at `base`, with its interval. [1]
     differs : bool or None
-        Whether the interval over repeated runs excludes 1; None if one of both has a single run.
+        Whether the interval over repeated runs excludes 1; None if either level has a single run.
     assumed_differs : bool or None
-        The same for single runs, with the assumed difference from run to run; None for repeated runs.
+        Likewise for single runs, with an assumed difference from run to run; None for repeated runs.
     """
 
     metric: str
@@ -97,13 +97,13 @@ class Claim:
     measured : Quantity or None
         The value that decides it, in the unit of the claim.
     holds : str
-        What it must be.
+        Condition that the measured value must meet.
     why : str
         Why it is refuted or undecided, or cannot be tested.
     do : str
-        What would decide it; empty if it is decided.
+        Step that would decide the claim; empty if it is decided.
     doubts : tuple of str
-        What the verdict leans on beside runs that count fully.
+        Evidence behind the verdict other than fully valid runs.
     """
 
     says: str
@@ -136,7 +136,7 @@ def objective_of(source: Source, found: Json) -> Objective:
 
 
 def _seen(source: Source, objective: Json, unit: str) -> Quantity | None:
-    """Return the value that an objective was judged by, with the interval of the point where it was seen."""
+    """Return the value that decided an objective, with the interval at the load where it was measured."""
     from towtank.analysis.objective_scopes import is_scoped  # noqa: PLC0415 - imports the analysis
     from towtank.analysis.objectives import estimate_at  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""Records of what was measured: response times, doubts, verdicts, transactions, tiers."""
+"""Typed results of a measurement: response times, doubts, verdicts, transactions, tiers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Times:
 
     @classmethod
     def of(cls, document: Mapping[str, Any] | None, about: str = "", suffix: str = "") -> Times:
-        """Read the times of a summary; `suffix` is that of its keys, as `_s`."""
+        """Read response times from a summary; `suffix` ends the names of its keys, as `_s`."""
         found = document or {}
         times = {
             name: estimate(found.get(f"{key}{suffix}"), SECONDS, f"{key} of the response time{about}")
@@ -82,9 +82,9 @@ class Doubt:
     level : str
         `note`, `suspect` or `invalid`.
     message : str
-        What was seen, and its limit.
+        Measured value, and its limit.
     why, hint : str
-        Why it matters, and what to do about it.
+        Reason why the doubt matters, and advice.
     """
 
     kind: str

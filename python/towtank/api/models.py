@@ -57,11 +57,11 @@ class StationFigures:
     utilization : Quantity or None
         Busy share of all its servers, in [0, 1]. [ratio]
     queue_length : Quantity or None
-        Jobs here, those in service included. [1]
+        Jobs at the station, including those in service. [1]
     throughput_per_s : Quantity or None
         Visits completed per second. [1/s]
     residence_time_s : mapping of str to Quantity
-        Time that a transaction spends here in all its visits, by class. [s]
+        Time of a transaction at the station in all its visits, by class. [s]
     utilization_by_class : mapping of str to Quantity
         In [0, 1]. [ratio]
     """
@@ -95,7 +95,7 @@ class PoolFigures:
 
 @dataclass(frozen=True, repr=False)
 class Solution:
-    """The figures of a network, solved or simulated.
+    """Results of a network, solved or simulated.
 
     A simulated figure has the interval of the simulation. A figure of a model that was fitted to measurements has, when
     it is solved, the interval of the fit. Any other figure has none.
@@ -271,7 +271,7 @@ def simulate(
 
 
 def _document(model: Model) -> Document:
-    """Read a model file, or a mapping as if it were written in one."""
+    """Read a model file, or treat a mapping as the content of one."""
     from towtank import yamlfile  # noqa: PLC0415 - imports ruamel
 
     if isinstance(model, Mapping):
@@ -280,7 +280,7 @@ def _document(model: Model) -> Document:
 
 
 def _plain(value: Any) -> Any:
-    """Return what JSON does not know, such as a number of NumPy or a read-only mapping, as plain data."""
+    """Return a value that JSON does not support (a NumPy number, a read-only mapping) as plain data."""
     return dict(value) if isinstance(value, Mapping) else value.item() if hasattr(value, "item") else str(value)
 
 
@@ -298,7 +298,7 @@ def _figure(document: Json, name: str, unit: str) -> Quantity | None:
 
 
 def _figures(document: Json, name: str, unit: str, prefix: str | None = None) -> Quantities:
-    """Return figures by class or by percentile; their intervals stand under `NAME.KEY`, or under the key alone."""
+    """Return figures by class or percentile. Their intervals are under `NAME.KEY`, or under the key alone."""
     known, before = document.get("confidence_interval") or {}, f"{name}." if prefix is None else prefix
     return MappingProxyType(
         {

@@ -1,4 +1,4 @@
-"""HTML for notebooks: a heading, a verdict, tables and pictures, each on its own and without scripts."""
+"""HTML for notebooks: headings, verdicts, tables and pictures, without scripts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def heading(text: str) -> str:
 
 
 def verdict(level: str, texts: Iterable[str]) -> str:
-    """Render a verdict with its reasons; the level is written out, so that nothing depends on its colour."""
+    """Render a verdict with its reasons; the level is written as text, so that colour is not needed to read it."""
     items = "".join(f"<li>{escape(text)}</li>" for text in texts)
     colour = _COLOURS.get(level, "#6b6b6b")
     reasons = f'<ul style="margin:0.3em 0">{items}</ul>' if items else ""
@@ -36,7 +36,7 @@ def verdict(level: str, texts: Iterable[str]) -> str:
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], note: str = "") -> str:
-    """Render a table; numbers stand to the right, and a dash stands for what was not measured."""
+    """Render a table; numbers are right-aligned, and a dash stands for a value that was not measured."""
     head = "".join(f"<th>{escape(name)}</th>" for name in columns)
     body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
     below = f"<p>{escape(note)}</p>" if note else ""
@@ -53,9 +53,10 @@ def _cell(value: Any) -> str:
 
 
 def picture(figure: Figure | None) -> str:
-    """Render a figure of the report as an image with its description; empty without a picture.
+    """Render a figure of the report as an image with its description; empty without a figure.
 
-    Images do not share the names in their drawings, unlike drawings that stand in the same page.
+    Separate images keep the identifiers of their drawings apart, which would clash if the drawings were part of one
+    page.
     """
     if figure is None:
         return ""

@@ -1,7 +1,7 @@
-"""A plugin of pytest: the fixture `towtank`, and messages that say what was measured.
+"""Plugin of pytest: the fixture `towtank`, and messages that report the measurement behind a failed assertion.
 
-A measurement that is not valid, or could not be made, is an error of the test and not a failure: nothing is known of
-the system that it was to judge.
+An invalid or failed measurement is an error of the test, not a failure, because it says nothing about the system under
+test.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ class _Measured(Protocol):
 
 
 class Measuring:
-    """The package `towtank` in a test: what it measures is valid, or the test ends with an error."""
+    """The package `towtank` in a test: an invalid measurement ends the test with an error."""
 
     def __getattr__(self, name: str) -> Any:
-        """Give every other public name of the package."""
+        """Return any other public name of the package."""
         import towtank  # noqa: PLC0415 - the fixture has its name
 
         return getattr(towtank, name)
@@ -77,7 +77,7 @@ def _require_valid(what: str, found: _Measured) -> None:
 
 @pytest.fixture(name=FIXTURE, scope="session")
 def towtank_fixture() -> Measuring:
-    """Give the functions of the package `towtank`: `towtank.drive`, `towtank.run`, `towtank.open` and the others."""
+    """Return the functions of the package `towtank`: `towtank.drive`, `towtank.run`, `towtank.open` and the others."""
     return Measuring()
 
 
@@ -85,7 +85,7 @@ def towtank_fixture() -> Measuring:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Report a measurement that could not be made as an error of a phase of its own."""
+    """Report a failed measurement as an error, in a phase of its own."""
     report = yield
     uses = FIXTURE in getattr(item, "fixturenames", ())
     if uses and call.when == "call" and call.excinfo is not None and call.excinfo.errisinstance(TowtankError):
@@ -96,12 +96,12 @@ def pytest_runtest_makereport(
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_report_teststatus(report: pytest.TestReport | pytest.CollectReport) -> tuple[str, str, str] | None:
-    """Count such a measurement among the errors."""
+    """Count a failed measurement among the errors."""
     return ("error", "E", "ERROR") if report.when == _PHASE and report.failed else None
 
 
 def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str] | None:
-    """Say of a comparison that failed what was measured, how sure it is, and how good the measurement was."""
+    """Explain a failed comparison by the measured value, its interval, and the verdict on the measurement."""
     if not isinstance(left, Quantity) or op not in _COMPARISONS:
         return None
     lines = [f"{left} {op} {right!r}", f"objective: {_COMPARISONS[op]} {_shown(left, right)}", f"measured: {left}"]

@@ -1,4 +1,4 @@
-"""Progress of a run: what a callback is given, and where it is shown if the caller asks for that."""
+"""Progress of a run: the steps that a callback receives, and their display."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Progress:
     text : str
         The step in words.
     run : str
-        Title of the run that goes on; empty between runs.
+        Title of the current run; empty between runs.
     elapsed_s, planned_s : float
         Time of the load so far, and as planned. [s]
     stage : str
@@ -64,14 +64,14 @@ Callback = Callable[[Progress], object]
 
 
 class Reporting:
-    """A display that hands each step to a function."""
+    """Display that passes each step to a function."""
 
     def __init__(self, report: Callback) -> None:
         self._report = report
         self._run, self._planned_s = "", 0.0
 
     def note(self, text: str) -> None:
-        """Report what is being done."""
+        """Report the current work as a note."""
         self._report(Progress("note", text, self._run))
 
     def run_starts(self, title: str, duration_s: float, at_least_s: float | None = None) -> None:
@@ -120,7 +120,7 @@ class Reporting:
 
 
 class Shown:
-    """A callback that shows progress where the caller is: one line that changes in a notebook, a bar on a terminal."""
+    """Callback that displays progress: a line that is replaced in a notebook, a bar on a terminal."""
 
     def __init__(self) -> None:
         self._line = _notebook_line()
@@ -157,14 +157,14 @@ class Shown:
             )
 
     def close(self) -> None:
-        """Leave the terminal as it was."""
+        """Restore the terminal."""
         if self._open and self._display is not None:
             self._display.__exit__(None, None, None)
             self._open = False
 
 
 def _notebook_line() -> Callable[[str], object] | None:
-    """Return a function that shows a text in place of the one before, in the output of a notebook's cell."""
+    """Return a function that replaces the previous text in a notebook cell's output; None outside of a notebook."""
     if "ipykernel" not in sys.modules:
         return None
     display: Any = sys.modules["IPython"].display

@@ -1,4 +1,4 @@
-"""A number with its unit and its confidence interval, which computes like any other float."""
+"""A float with a unit and a confidence interval."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Interval(NamedTuple):
     Attributes
     ----------
     low, high : float
-        Its ends; infinite where it has no bound on this side.
+        Ends; infinite if the interval has no bound on that side.
     """
 
     low: float
@@ -99,7 +99,7 @@ class Quantity(float):
         about: str = "",
         confidence: float = CONFIDENCE,
     ) -> Quantity:
-        """Make the number; its attributes cannot be set afterwards."""
+        """Create the number; its attributes cannot be changed afterwards."""
         made = super().__new__(cls, value)
         for name, content in (("unit", unit), ("interval", interval), ("about", about), ("confidence", confidence)):
             object.__setattr__(made, name, content)
@@ -189,7 +189,7 @@ def number(value: Any, unit: str = COUNT, about: str = "") -> Quantity | None:
 
 
 def estimate(document: Mapping[str, Any] | None, unit: str, about: str = "") -> Quantity | None:
-    """Return an estimate of a document: `value` with `low`, `high` and `confidence`; None if there is no value."""
+    """Read an estimate: `value` with `low`, `high` and `confidence`; None without a value."""
     if not document or document.get("value") is None:
         return None
     ends = interval_of((document.get("low"), document.get("high")))
@@ -198,7 +198,7 @@ def estimate(document: Mapping[str, Any] | None, unit: str, about: str = "") -> 
 
 
 def interval_of(ends: Any) -> Interval | None:
-    """Return an interval from a pair or from `{low, high}`; an unknown end has no bound, two unknown ends are None."""
+    """Return an interval from a pair or from `{low, high}`; a missing end is unbounded, two missing ends give None."""
     if isinstance(ends, Mapping):
         ends = (ends.get("low"), ends.get("high"))
     if not ends or (ends[0] is None and ends[1] is None):

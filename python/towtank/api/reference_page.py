@@ -1,4 +1,4 @@
-"""The part of the page of the Python API that lists every public name, made from the docstrings."""
+"""List of all public names on the page of the Python API, generated from the docstrings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _UNSHOWN = ("Examples", "Notes", "References")
 
 
 def with_names(page: str) -> str:
-    """Return a page with the list of names after its mark made anew."""
+    """Return a page with a regenerated list of names after its mark."""
     head = page.partition(MARK)[0]
     return f"{head}{MARK}\n" + "\n".join(_sections())
 
@@ -35,7 +35,7 @@ def _sections() -> Iterator[str]:
 
 
 def _members(kind: type) -> Iterator[str]:
-    """Describe the properties in a list, then the methods."""
+    """List the properties, then describe each method."""
     members = [(name, value) for name, value in vars(kind).items() if not name.startswith("_")]
     rows = [f"- `{name}`: {_joined(inspect.getdoc(value))}" for name, value in members if isinstance(value, property)]
     if rows:
@@ -54,13 +54,13 @@ def _entry(name: str, of: Any, level: str) -> Iterator[str]:
     yield f"{text}\n"
     for title, content in sections:
         if title == "Parameters" and isinstance(of, type):
-            continue  # results are made by functions
+            continue  # users never construct results, so their parameters are not listed
         yield f"{title}:\n"
         yield "\n".join([*_list(content), ""])
 
 
 def _signature(function: Any) -> str:
-    """Return the parameters with their defaults, without types: these are in the list."""
+    """Return the parameters with their defaults, without types, which the list below contains."""
     signature = inspect.signature(function)
     parameters = [
         each.replace(annotation=inspect.Parameter.empty)
@@ -71,7 +71,7 @@ def _signature(function: Any) -> str:
 
 
 def _parts(docstring: str) -> tuple[str, list[tuple[str, str]]]:
-    """Take a docstring apart: the text before the first section, and the sections that are shown."""
+    """Split a docstring into the text before its first section, and the sections to show."""
     text, *rest = _SECTION.split(docstring)
     pairs = zip(rest[::2], rest[1::2], strict=True)
     paragraphs = "\n\n".join(_joined(part) for part in text.strip().split("\n\n"))
@@ -79,7 +79,7 @@ def _parts(docstring: str) -> tuple[str, list[tuple[str, str]]]:
 
 
 def _list(content: str) -> Iterator[str]:
-    """Give the entries of a section as a list: a line that is not indented begins one."""
+    """Render the entries of a section as a list; a line without indentation begins an entry."""
     entries: list[list[str]] = []
     for line in content.strip("\n").splitlines():
         if line and not line.startswith(" "):

@@ -1,4 +1,4 @@
-"""The results of a study: what was measured, what it means, and what follows from it."""
+"""Results of a study: measured values, verdicts, models and predictions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Results:
     folder : Path
         The results folder; everything here can be made again from it.
     messages : tuple of str
-        Parts of the results that could not be made, and what `towtank.run` had to say beyond the results.
+        Messages about parts of the results that could not be made, and further messages of `towtank.run`.
     """
 
     folder: Path
@@ -229,13 +229,13 @@ def open_results(folder: Path | str) -> Results:
     Parameters
     ----------
     folder : Path or str
-        What `towtank.run` or `towtank run` wrote, whole or cut short. Summaries are made again if an older version made
-        them; a folder that may only be read stays as it is.
+        Folder that `towtank.run` or `towtank run` wrote, complete or interrupted. Summaries are made again if an older
+        version made them; a folder that may only be read stays as it is.
 
     Returns
     -------
     Results
-        A part that cannot be made of what was recorded is left out, and named in `messages`.
+        A part that cannot be made from the records is left out, and listed in `messages`.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Parts of the answer to a sizing: hardware, what it does in each scenario, changes to it, and until when it lasts."""
+"""Parts of a sizing answer: hardware, its behaviour in each scenario, changes, and dates until which it suffices."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class SizedTier:
 
 @dataclass(frozen=True)
 class SizedObjective:
-    """An objective with the value that some hardware gives.
+    """An objective, with its value on some hardware.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class Scenario:
 
 @dataclass(frozen=True)
 class Cheaper:
-    """Hardware that is one step cheaper than the answer, and why it is not the answer.
+    """Hardware one step cheaper than the answer, and the reasons against it.
 
     Attributes
     ----------
@@ -122,7 +122,7 @@ class WhatIf:
 
 @dataclass(frozen=True)
 class Due:
-    """Until when some hardware is enough, as the load grows.
+    """Date until which some hardware suffices while the load grows.
 
     Attributes
     ----------
@@ -166,7 +166,7 @@ def scenario_of(found: Json) -> Scenario:
 
 
 def cheaper_of(found: Json) -> Cheaper:
-    """Read a neighbour of the answer."""
+    """Read a cheaper alternative to the answer."""
     return Cheaper(str(found["configuration"]), tuple(map(str, found["why_not"])))
 
 
@@ -183,7 +183,7 @@ def what_if_of(found: Json) -> WhatIf:
 
 
 def due_of(found: Json) -> Due:
-    """Read until when some hardware is enough."""
+    """Read the date until which some hardware suffices."""
     day = found.get("missed_from")
     return Due(
         str(found["what"]),
@@ -222,7 +222,7 @@ def _shares(values: Json, intervals: Json | None) -> Mapping[str, Quantity]:
 
 
 def quantity_of(document: Json, value: str, interval: str, unit: str) -> Quantity | None:
-    """Read a value that stands beside its interval."""
+    """Read a value whose interval is under a key of its own."""
     found = document.get(value)
     ends = interval_of(document.get(interval))
     return None if found is None else Quantity(float(found), unit, ends, value.replace("_", " "))

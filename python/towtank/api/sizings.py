@@ -1,4 +1,4 @@
-"""Hardware that carries a load within its objectives."""
+"""Sizing: the cheapest hardware that carries a load within its objectives."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Sizing:
 
     @property
     def probability(self) -> Quantity | None:
-        """Probability that all objectives hold, in [0, 1]; None if the model does not say how sure it is. [ratio]"""
+        """Probability that all objectives hold, in [0, 1]; None if the model has no uncertainty. [ratio]"""
         return quantity_of(self._answer, "probability", "probability_interval", RATIO)
 
     @property
@@ -88,7 +88,7 @@ class Sizing:
 
     @property
     def cheaper(self) -> tuple[Cheaper, ...]:
-        """Hardware with one tier one step cheaper, and why it is not the answer."""
+        """Hardware with one tier one step cheaper, and the reasons against it."""
         return tuple(map(cheaper_of, self._document["neighbours"]))
 
     @property
@@ -98,12 +98,12 @@ class Sizing:
 
     @property
     def dates(self) -> tuple[Due, ...]:
-        """Until when hardware is enough; empty without growth."""
+        """Dates until which hardware suffices; empty without growth."""
         return tuple(map(due_of, self._document["dates"]))
 
     @property
     def rests_on(self) -> tuple[str, ...]:
-        """Parts that the answer rests on, and whether each was measured, given or assumed."""
+        """Inputs of the answer, each with its origin: measured, given or assumed."""
         return tuple(
             f"{each['part']}, {each['origin']}: {each['text']}" for each in self._document["trust"]["rests_on"]
         )
@@ -121,7 +121,7 @@ class Sizing:
 
     @property
     def steps(self) -> tuple[str, ...]:
-        """The arithmetic, step by step, one line each."""
+        """Steps of the calculation, one line each."""
         from towtank.size.interval import estimate_text  # noqa: PLC0415 - imports numpy
 
         return tuple(
@@ -199,13 +199,13 @@ def size_model(
     source : Path or str
         A model file, or a results folder.
     file : Path or str, optional
-        A sizing file (`docs/reference/size.md`); the other arguments go before it.
+        A sizing file (`docs/reference/size.md`); the other arguments override it.
     users, rate, think : number, str, or mapping of str to these, optional
         Load to carry: users [1], arrivals [1/s], think time [s]; a mapping is by class.
     mix : mapping of str to number or str, optional
         Share of each class in the load, as `0.7` or `"70 %"`. [ratio]
     objective : str or sequence of str, optional
-        What must hold, as `"p95 < 500 ms"`.
+        Objective, as `"p95 < 500 ms"`.
     utilization : number, str, or mapping of str to these, optional
         Highest utilization, of all stations or by station, as `0.7` or `"70 %"`. [ratio]
     peak : float, optional
@@ -234,7 +234,7 @@ def size_model(
     servers : int, optional
         Of results: servers of the bottleneck. [1]
     model : str, default "auto"
-        Of results: `network` of resources, `curve`, or `auto` for the one that says more.
+        Of results: `network` of resources, `curve`, or `auto` for the one that explains more.
     exhaustive : bool, default False
         Try every candidate.
     simulation : bool, default True
@@ -293,5 +293,5 @@ def _shares(value: ByName | None) -> object:
 
 
 def _share(value: Amount | None) -> str | None:
-    """Return a ratio as a file has it: 0.2 as `20 %`."""
+    """Return a ratio as written in a file: 0.2 as `20 %`."""
     return f"{100 * value:.12g} %" if isinstance(value, int | float) else value

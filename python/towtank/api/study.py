@@ -1,4 +1,4 @@
-"""A study from its first run to its results."""
+"""Runs a study and returns its results."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def run(
     Returns
     -------
     Results
-        Also of an invalid measurement: look at `valid`. Its `messages` say what went wrong beyond that.
+        Also if the measurement is invalid; check `valid`. Further problems are listed in `messages`.
 
     Raises
     ------

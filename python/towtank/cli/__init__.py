@@ -1,4 +1,4 @@
-"""The command line: one file per command, thin: parse, call, print."""
+"""Command line: one file per command, which only parses options, calls a function and prints the result."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def main(arguments: list[str] | None = None) -> int:
         Arguments after the name of the program; those of this process by default.
     """
     arguments = sys.argv[1:] if arguments is None else arguments
-    if arguments == ["--version"]:  # answered before anything heavy is imported
+    if arguments == ["--version"]:  # `--version` needs none of the heavy imports below
         print(f"towtank {__version__}")
         return 0
     from towtank.cli.app import run  # noqa: PLC0415
@@ -29,7 +29,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _written(status: int, lost: OSError | None) -> int:
-    """Return the exit status: a command has failed if it could not write its answer."""
+    """Return the exit status; a command that could not write its output has failed."""
     if lost is None:
         return status
     with suppress(OSError, UnicodeError):

@@ -1,4 +1,4 @@
-"""`towtank advise`: rules of thumb over a measured system and its configuration."""
+"""`towtank advise`: compares a measured system and its configuration with rules of thumb."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def command(
 
 
 def _sorted_sources(sources: list[Path]) -> tuple[list[Path], list[Path]]:
-    """Split the sources into results folders, at most one, and sheets."""
+    """Split the sources into results folders and sheets; refuse more than one results folder."""
     from towtank.cli.options import COMMAND_LINE  # noqa: PLC0415
 
     folders = [path for path in sources if path.is_dir()]
@@ -62,7 +62,7 @@ def _sorted_sources(sources: list[Path]) -> tuple[list[Path], list[Path]]:
 
 
 def _rules_beside(folders: list[Path], sheets: list[Path]) -> list[Path]:
-    """Return the folders `rules` next to the study of the results, and next to sheets."""
+    """Return the existing folders `rules` next to the study of the results and next to the sheets."""
     from towtank.size.rules import rules_beside  # noqa: PLC0415
     from towtank.size.rules.measured import study_file  # noqa: PLC0415
 

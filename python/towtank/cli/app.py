@@ -1,4 +1,4 @@
-"""The Typer application: registers the commands, turns errors into messages and exit statuses."""
+"""The Typer application: registers the commands, and converts errors into messages and exit statuses."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ import typer
 
 from towtank.errors import ExitStatus, TowtankError
 
-# Each names a module of this package with a function `command`; the order is that of `towtank --help`.
+# Modules of this package with a function `command`, in the order of `towtank --help`.
 COMMANDS = (
     "run", "drive", "import", "report", "export", "rate", "size", "advise", "rules", "list", "doctor", "validate",
 )  # fmt: skip
-# Each names a module of this package with a Typer application `group`.
+# Modules of this package with a Typer application `group`.
 GROUPS = ("record", "system", "model")
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _FOLDERS = "name a folder that can be written: --out for results, TOWTANK_STATE for its state, TMPDIR for the rest"
 
-# Typer may bring a Click of its own, so errors of a command line are recognised by the base of Typer's exceptions.
+# Some versions of Typer contain their own Click, so errors of a command line are recognised by a base of Typer's
+# exceptions.
 _UsageFault: Any = next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
 
 
@@ -63,7 +64,7 @@ def _version_option(
 
 
 def run(arguments: list[str]) -> int:
-    """Run one command; never raises, never shows a traceback for bad input."""
+    """Run one command. Faults in the input become messages and exit statuses, not tracebacks."""
     try:
         status = application(arguments)(arguments, standalone_mode=False)
     except _UsageFault as error:
@@ -78,13 +79,13 @@ def run(arguments: list[str]) -> int:
         return ExitStatus.INTERNAL if error.failed_parts else error.exit_status
     except OSError as error:
         return _no_access(error) or _internal_fault()
-    except Exception:  # the border: whatever else happens is a fault of ours
+    except Exception:  # the boundary: any other exception is a fault of Towtank
         return _internal_fault()
     return int(status or ExitStatus.DONE)
 
 
 def _no_access(error: OSError) -> int | None:
-    """Print the folder that cannot be used and the cause; None if the error is a fault of Towtank."""
+    """Print the folder that is not usable, and the cause; return None if the error is a fault of Towtank."""
     from towtank.files import UNUSABLE, NotAFileError  # noqa: PLC0415
 
     place = f"{error.filename}: " if error.filename is not None else ""
@@ -99,7 +100,7 @@ def _no_access(error: OSError) -> int | None:
         print(f"{place}cannot be written: {error.strerror}", file=sys.stderr)
         print(f"\nhint: {_FOLDERS}", file=sys.stderr)
         return ExitStatus.INPUT
-    if error.errno == errno.ENOENT and error.filename is None:  # from `tempfile`, which found no writable folder
+    if error.errno == errno.ENOENT and error.filename is None:  # `tempfile` raises this if it finds no writable folder
         print(f"{error.strerror}\n\nhint: name a folder that can be written with TMPDIR", file=sys.stderr)
         return ExitStatus.INPUT
     return None

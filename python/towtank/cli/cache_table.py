@@ -56,7 +56,7 @@ def _method(document: Json) -> str:
 
 
 def _curve(document: Json) -> list[RenderableType]:
-    """Render the curve at sizes that double, at those asked for, and at the last one."""
+    """Render the curve at doubling sizes, at the requested sizes, and at the largest size."""
     asked = {
         key: {limit[key] for limit in document["limits"] if limit[key] is not None} for key in ("entries", "bytes")
     }

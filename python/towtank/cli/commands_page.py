@@ -1,4 +1,4 @@
-"""The page of the reference that lists all commands with their arguments and options, made from the commands."""
+"""Reference page of all commands with their arguments and options, generated from the commands."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _root() -> Any:
 
 
 def _commands(command: Any, name: str) -> Iterator[tuple[str, Any]]:
-    """Yield each command that runs something, with its full name."""
+    """Yield each command without subcommands, with its full name."""
     below = getattr(command, "commands", None)
     if below is None:
         yield name, command
@@ -73,7 +73,7 @@ def _row(name: str, parameter: Any) -> str:
 
 
 def _form(parameter: Any) -> str:
-    """Return the form of a value; empty for a switch."""
+    """Return the form of a parameter's value; empty for a switch."""
     if getattr(parameter, "is_flag", False):
         return ""
     kind = parameter.type_descriptor.annotation

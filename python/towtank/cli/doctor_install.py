@@ -1,4 +1,4 @@
-"""`towtank doctor SYSTEM|STUDY [--install]`: the servers that it needs, and their installation."""
+"""`towtank doctor SYSTEM|STUDY [--install]`: needs of a system or study, and their installation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SCHEMA = "towtank/needs/1"
 
 
 def print_needs(text: str | None, *, json: bool, install: bool) -> int:
-    """Print what a system or a study needs of this machine, and install what is missing if asked to.
+    """Print the needs of a system or a study on this machine, and install the missing ones on request.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""`towtank drive`: load one URL, or one workload file, against something that already runs."""
+"""`towtank drive`: loads one running target, given by a URL or a workload file."""
 
 from __future__ import annotations
 

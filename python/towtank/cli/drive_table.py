@@ -12,7 +12,7 @@ from towtank.analysis.statistics.estimates import Estimate, estimate_of
 from towtank.estimates import few_digits, interval_texts, number_estimate
 
 _HEADS = {Level.INVALID: "not valid", Level.SUSPECT: "suspect", Level.NOTE: "note"}
-# Failures that the engine counts with a response time: an answer arrived, or the wait for it was cut.
+# Failures for which the engine records a response time: an answer arrived, or the wait for it timed out.
 _WITH_RESPONSE_TIME = ("timeout", "status_4xx", "status_5xx", "status_other", "check", "extract", "refused")
 _PERCENTILES = ("mean", "p50", "p90", "p95", "p99", "p99.9", "max")
 
@@ -50,7 +50,7 @@ def _throughput(rate: float | None, known: Estimate) -> str:
 
 
 def _times(document: dict[str, Any]) -> Table:
-    """Render times with three digits; those with an interval with the digits it supports, and its ends below them."""
+    """Render response times: three digits, or the digits that the interval supports, with its ends in further rows."""
     table = Table("time, ms", *_PERCENTILES)
     for title in ("response", "exchange"):
         times, known = document.get(f"{title}_time_ms") or {}, document["estimates"][f"{title}_time_s"]
@@ -74,7 +74,7 @@ def _number(value: float | None) -> str:
 
 
 def _statuses(document: dict[str, Any]) -> list[str]:
-    """Render the answers by status code; nothing if no answer by HTTP came."""
+    """Render the answers by status code; empty without HTTP answers."""
     counts = document.get("status_codes", {})
     if counts is None:
         return ["status codes: not recorded"]
@@ -97,7 +97,7 @@ def _errors(document: dict[str, Any]) -> list[str]:
 
 
 def _connections(document: dict[str, Any]) -> list[str]:
-    """Render connection times and waits of requests for a connection; nothing if there were none."""
+    """Render connection times and waits of requests for a connection; empty if neither was recorded."""
     found = document.get("connections") or {}
     parts = []
     for title, times in (("connect", found.get("connect_time_s")), ("TLS handshake", found.get("tls_time_s"))):

@@ -1,4 +1,4 @@
-"""The calibrated envelope of this machine for people."""
+"""Renders the calibrated envelope of this machine as text."""
 
 from __future__ import annotations
 

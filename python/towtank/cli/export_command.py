@@ -1,4 +1,4 @@
-"""`towtank export`: results in the forms that other tools read."""
+"""`towtank export`: writes results in the formats of other tools."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def _export(form: Format, material: Material, out: str | None, options: Options,
 
 
 def _only(files: list[File], options: Options, form: Format) -> File:
-    """Return the only file, which goes to standard output; delivered files do not go there."""
+    """Return the single file to write to standard output; refuse several files, and formats that are also sent."""
     if len(files) > 1:
         message = f"must name a folder: there are {len(files)} files to write, got '-' instead"
         raise StudyError.at(COMMAND_LINE, message, where="--out")

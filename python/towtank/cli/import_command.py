@@ -1,4 +1,4 @@
-"""`towtank import`: a workload from another tool's recording, script, description or log."""
+"""`towtank import`: creates a workload from another tool's recording, script, description or log."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from towtank.errors import ExitStatus, StudyError
 if TYPE_CHECKING:
     from towtank.workload.importers.writing import Imported
 
-# Places of one note printed on the terminal; the JSON document has more.
+# Number of places per note on the terminal; the JSON document contains all of them.
 _PLACES_SHOWN = 10
 
 

@@ -1,4 +1,4 @@
-"""`towtank list`: everything that ships, one line each."""
+"""`towtank list`: prints all shipped parts, one per line."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typer
 
 from towtank.errors import ExitStatus
 
-# Sections whose entries are files: no command takes their names.
+# Sections whose entries are files, because commands do not accept their names.
 _FILES = ("workloads", "systems")
 
 
@@ -35,7 +35,7 @@ def command(
 
 
 def _usable(section: str, entry: dict[str, str]) -> str:
-    """Return the argument of commands for an entry: a name, or the path of a workload or system, which have no name."""
+    """Return the argument for an entry on a command line: its name, or for a workload or system its path."""
     if section not in _FILES:
         return entry["name"]
     path = Path(entry["file"])

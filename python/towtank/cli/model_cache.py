@@ -1,4 +1,4 @@
-"""`towtank model cache`: miss ratios of caches, from a trace or a law of popularity."""
+"""`towtank model cache`: miss ratios of caches, from a trace or a popularity law."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def _count(check: OptionCheck, option: str, value: int | None, least: int) -> in
 
 
 def _rate(check: OptionCheck, text: str | None) -> float | None:
-    """Read a share as 1 % or as 0.01, above 0."""
+    """Read a share above zero, written as `1 %` or `0.01`."""
     from towtank import units  # noqa: PLC0415
 
     if text is None:
@@ -178,7 +178,7 @@ def _rate(check: OptionCheck, text: str | None) -> float | None:
 
 
 def _law(check: OptionCheck, text: str, request: CacheRequest) -> tuple[int, float]:
-    """Read Zipf's law, and check the other options against it."""
+    """Read the parameters of Zipf's law, and refuse options that need a trace."""
     others = {"--bytes": request.bytes, "--metadata": request.metadata_bytes, "--shards": request.rate}
     for option, value in {**others, "--samples": request.samples, "--warm-up": request.warm_up}.items():
         if value:

@@ -1,4 +1,4 @@
-"""`towtank model demands`: service demands from a results folder."""
+"""`towtank model demands`: estimates service demands from a results folder."""
 
 from __future__ import annotations
 

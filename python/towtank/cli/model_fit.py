@@ -1,4 +1,4 @@
-"""`towtank model fit`: a curve of capacity from measured points."""
+"""`towtank model fit`: fits a capacity curve to measured points."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def _network(
 
 
 def _one_only(answers: Sequence[Answer | NetworkAnswer]) -> None:
-    """Refuse a model file of several configurations."""
+    """Refuse a model file for several configurations."""
     if len(answers) > 1:
         labels = "; ".join(str(answer.document["label"]) for answer in answers)
         message = f"must be given for one configuration, choose it with --configuration, got {labels}"

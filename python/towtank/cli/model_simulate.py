@@ -1,4 +1,4 @@
-"""`towtank model simulate`: discrete-event simulation of queueing networks from files."""
+"""`towtank model simulate`: simulates queueing networks from model files."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def command(
 def _simulate(
     file: str, change: list[str], compare: str | None, compare_set: list[str] | None, settings: SimulationSettings
 ) -> dict[str, Any]:
-    """Simulate the models that the options name."""
+    """Simulate the model and, if requested, its alternative."""
     from towtank.cli.options import OptionCheck  # noqa: PLC0415
     from towtank.model.variants import simulate_variants  # noqa: PLC0415
 

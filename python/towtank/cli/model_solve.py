@@ -1,4 +1,4 @@
-"""`towtank model solve`: queueing networks from files."""
+"""`towtank model solve`: solves queueing networks from model files."""
 
 from __future__ import annotations
 
@@ -62,6 +62,6 @@ def command(
 
 
 def _entry(point: Point) -> dict[str, Any]:
-    """Return one point of a sweep: its changes, and the answer or the faults."""
+    """Return the result of one point: its changes, and the answer or the faults."""
     faults = [{"where": fault.where, "message": fault.message} for fault in point.faults]
     return {"changes": point.changes, **(point.answer or {"faults": faults})}

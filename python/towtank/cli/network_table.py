@@ -16,7 +16,7 @@ Json = dict[str, Any]
 
 
 def network_lines(document: Json) -> list[RenderableType]:
-    """Render the verdict, stations, transactions, levels, held-out level, predictions and the bottleneck."""
+    """Render verdict, stations, transactions, levels, held-out level, predictions and bottleneck."""
     label = document["label"]
     left_out = [f"  left out, {run['run']}: {run['why']}" for run in document["excluded"]]
     if document["refused"] is not None:
@@ -56,7 +56,7 @@ def _stations(document: Json) -> Table:
 
 def _background(estimate: Json) -> str:
     value, low, high = (estimate[key] for key in ("value", "low", "high"))
-    # A resource without background work has none in any replicate.
+    # A resource without background work has a zero-width interval, since no replicate has any.
     return few_digits(value) if low is None or high is None or low == high else number_estimate(value, low, high)
 
 
@@ -129,7 +129,7 @@ def _held_out(held: Json) -> Table:
 
 
 def _held_out_classes(held: Json) -> Table:
-    """Render the response times by transaction at the highest level held out."""
+    """Render response times by transaction at the highest held-out level."""
     row = held["points"][-1]
     table = Table(f"at {row['load']:g} users", "ended", "R measured", "R predicted", "error")
     for name, job_class in row["classes"].items():

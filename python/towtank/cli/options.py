@@ -1,4 +1,4 @@
-"""Options that several commands have."""
+"""Options that several commands share."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MaySend = Annotated[list[str] | None, typer.Option(help="Receiver outside of loo
 
 
 def receivers(send: list[str] | None, allowed: list[str] | None, headers: list[str] | None) -> tuple[Receiver, ...]:
-    """Return the receivers of results during a run."""
+    """Return the receivers to which results are sent during a run."""
     if not send and not headers:
         return ()
     from towtank.sending.receiver import receivers as found  # noqa: PLC0415

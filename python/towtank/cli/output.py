@@ -1,4 +1,4 @@
-"""Output of commands: one JSON document, or text; progress always on standard error."""
+"""Output of commands: one JSON document or text on standard output, progress on standard error."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def print_json(document: dict[str, Any]) -> None:
-    """Print the one JSON document of a command on standard output."""
+    """Print the JSON document of a command on standard output."""
     json.dump(document, sys.stdout, indent=1, ensure_ascii=not is_unicode(sys.stdout))
     sys.stdout.write("\n")
 
@@ -37,7 +37,7 @@ def console(*, quiet: bool = False) -> Console:
 
 
 def printer() -> Printer:
-    """Return the console for the answer itself, on standard output."""
+    """Return the console for results, on standard output."""
     return Printer(highlight=False, soft_wrap=True)
 
 

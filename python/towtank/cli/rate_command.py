@@ -1,4 +1,4 @@
-"""`towtank rate`: this machine in capacity units."""
+"""`towtank rate`: rates this machine in capacity units."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def command(
     compared = against_document(rated, other) if other is not None else None
     document = rating_document(rated, compared)
     name = name or machine_name(rated.facts)
-    # The rating took minutes, so it is printed before any other step can fail.
+    # The rating took minutes, so the result is printed before any later step can fail.
     if json:
         print_json(document)
     else:
@@ -67,7 +67,7 @@ def _check_name(check: OptionCheck, name: str | None) -> None:
 
 
 def _other(check: OptionCheck, against: str | None) -> Machine | None:
-    """Return the machine to compare with: the only machine of a file, or a machine of the catalogue."""
+    """Return the machine to compare with: the single machine of a file, or a machine of the catalogue."""
     from towtank.size.machines import catalogue, load_machines  # noqa: PLC0415
     from towtank.yamlfile import did_you_mean  # noqa: PLC0415
 
@@ -102,14 +102,14 @@ def _rate(folder: Path, *, quick: bool, quiet: bool) -> Rated:
 
 @contextmanager
 def _progress(*, quiet: bool) -> Iterator[Callable[[dict[str, Any], int], None]]:
-    """Show a bar on standard error."""
+    """Show a progress bar on standard error; yield the function that updates the bar."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn  # noqa: PLC0415
 
     from towtank.cli.output import console  # noqa: PLC0415
 
     columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
     screen = console(quiet=quiet)
-    # Elsewhere than on a terminal a bar is but a blank line.
+    # Outside of a terminal, a bar would be a blank line.
     with Progress(*columns, console=screen, transient=True, disable=quiet or not screen.is_terminal) as bar:
         task = bar.add_task("rating", total=None)
 
@@ -121,7 +121,7 @@ def _progress(*, quiet: bool) -> Iterator[Callable[[dict[str, Any], int], None]]
 
 
 def _write(out: Path, rated: Rated, name: str) -> None:
-    """Write the file as a whole or not at all."""
+    """Write the machine file atomically."""
     from towtank.errors import ReportError  # noqa: PLC0415
     from towtank.files import put_text  # noqa: PLC0415
     from towtank.size.rating_document import machine_text  # noqa: PLC0415

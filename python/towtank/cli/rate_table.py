@@ -20,7 +20,7 @@ _TITLES = {
 
 
 def rate_lines(document: Json) -> list[RenderableType]:
-    """Render the ratings, areas, kernels, comparison, doubts."""
+    """Render ratings, areas, kernels, comparison and doubts."""
     machine = document["machine"]
     cpus = document["cpus"]
     named = " · ".join(str(machine[key]) for key in ("name", "cpu_model", "kernel", "file_system") if key in machine)
@@ -44,7 +44,7 @@ def _ratings(document: Json) -> Table:
     for scale, rating in document["ratings"].items():
         whole = rating["whole"]
         shown, low, high = interval_texts(whole["value"], whole["low"], whole["high"])
-        # A disk is shared: the rate of one thread on it is no rating of a CPU.
+        # The rate of one thread on a disk is no rating of a CPU, since all CPUs share the disk.
         per_cpu = _value(rating["per_cpu"]) if scale == "towtank" else ""
         table.add_row(
             _TITLES[scale],

@@ -1,4 +1,4 @@
-"""`towtank record proxy|browser`: a session of a browser or another client becomes a workload."""
+"""`towtank record proxy|browser`: creates a workload from a session of a browser or another client."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ group = typer.Typer(
     help="Record a session into a workload: by a proxy, or in a headless browser.", no_args_is_help=True
 )
 
-# A browser sends the same headers with every request: one place of each note is enough on the terminal.
+# A browser sends the same headers with every request, so one place per note is sufficient on the terminal.
 _PLACES_SHOWN = 1
 _Out = Annotated[Path | None, typer.Option(help="Workload file to write; on standard output if left out.")]
 _Force = Annotated[bool, typer.Option("--force", help="Write over files that are there.")]
@@ -96,7 +96,7 @@ def proxy(
         def started() -> None:
             end = "Ctrl-C ends it" if for_s is None else f"it ends after {for_}"
             say(f"recording: set {relay.where} as the HTTP and HTTPS proxy; {end}")
-            if password:  # nobody else has it
+            if password:  # the password cannot be found out in any other way
                 _note(f"it lets in user {USER} with password {relay.password}")
             if authority is not None:
                 until = f"{authority.certificate.not_valid_after_utc:%Y-%m-%d}"
@@ -160,7 +160,7 @@ def _actions(urls: list[str], script: Path | None) -> list[Action]:
 
 
 def _address(check: OptionCheck, text: str, *, anywhere: bool) -> tuple[str, int]:
-    """Read host and port to listen at: of this machine only, unless the user wants otherwise."""
+    """Read the address to listen on, which must belong to this machine only, unless the user allows others."""
     import ipaddress  # noqa: PLC0415
 
     from towtank.record.proxy import is_loopback  # noqa: PLC0415

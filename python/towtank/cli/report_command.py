@@ -1,4 +1,4 @@
-"""`towtank report`: write the report of a results folder."""
+"""`towtank report`: writes the report of a results folder."""
 
 from __future__ import annotations
 

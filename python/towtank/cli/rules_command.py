@@ -1,4 +1,4 @@
-"""`towtank rules`: rules of thumb, with their texts and their answers for numbers."""
+"""`towtank rules`: lists rules of thumb, and computes their answers for given numbers."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def command(
 
 
 def _named(known: Rules, name: str, files: list[Path] | None) -> Rule:
-    """Return the rule of a name; refuse an unknown name with the most similar one."""
+    """Return the rule with a name; for an unknown name suggest the most similar one."""
     from towtank.cli.options import COMMAND_LINE  # noqa: PLC0415
     from towtank.errors import StudyError  # noqa: PLC0415
     from towtank.size.rules import load_rules  # noqa: PLC0415

@@ -10,7 +10,7 @@ from towtank.size.rules.file import RuleExample
 
 
 def listed(topics: Mapping[str, list[Rule]]) -> Iterator[str]:
-    """Render the rules by topic, a line for each."""
+    """Render the rules by topic, one line per rule."""
     width = max(len(rule.name) for rules in topics.values() for rule in rules)
     for topic, rules in topics.items():
         yield f"\n{topic.replace('_', ' ')}"
@@ -20,7 +20,7 @@ def listed(topics: Mapping[str, list[Rule]]) -> Iterator[str]:
 
 
 def shown(rule: Rule) -> Iterator[str]:
-    """Render one rule with all that belongs to it."""
+    """Render one rule with all its properties."""
     entry = rule.entry
     yield f"{rule.name}: {entry.title}"
     yield f"  {entry.kind}, topic {rule.topic.replace('_', ' ')}"
@@ -66,7 +66,7 @@ def _example(rule: Rule, example: RuleExample) -> str:
 
 
 def worked_out(rule: Rule, answer: Answer) -> Iterator[str]:
-    """Render the arithmetic of one answer, step by step."""
+    """Render the calculation of one answer, step by step."""
     yield f"{rule.name}: {rule.entry.title}"
     for line in answer.lines:
         yield f"  {line.name} = {line.formula}" if line.name != "follows" else f"  follows: {line.formula}"

@@ -1,4 +1,4 @@
-"""Values of rules from the command line: `--set name=value`, every fault at once."""
+"""Values of rules from the command line, `--set name=value`; all faults are reported together."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from towtank.yamlfile import did_you_mean
 
 
 def answer_for(rule: Rule, settings: list[str]) -> Answer:
-    """Work a rule out for values as they were typed.
+    """Compute the answer of a rule for values as typed.
 
     Raises
     ------

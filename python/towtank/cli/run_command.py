@@ -1,4 +1,4 @@
-"""`towtank run`: run a study from its first run to its report."""
+"""`towtank run`: runs a study and writes its report."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 QUICK = "quick"
-"""Name of the preset that studies which ship have for a first look."""
+"""Name of the preset for a first look, which all shipped studies have."""
 
 
 def command(

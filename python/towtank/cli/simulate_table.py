@@ -1,4 +1,4 @@
-"""Renders the tables of `towtank model simulate`: each figure with its interval and the digits that it supports."""
+"""Renders the tables of `towtank model simulate`, with intervals and the digits that these support."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Estimated = Callable[[float, float, float], str]
 
 
 def _with_interval(figures: dict[str, Any], name: str, value: float | None, form: Estimated) -> str:
-    """Render a figure with its interval; `-` if the replications give no interval, as their error is too large."""
+    """Render a result with its interval; `-` if the error is too large for the replications to give an interval."""
     low, high = figures["confidence_interval"].get(name, (None, None))
     return "-" if value is None or low is None or high is None else form(value, low, high)
 
@@ -95,7 +95,7 @@ def _pools(answer: dict[str, Any]) -> Table:
 
 
 def comparison_table(comparison: dict[str, Any]) -> Table:
-    """Render the figures of the first model and of the alternative, with the differences of pairs."""
+    """Render the results of the model and of the alternative, with the paired differences."""
     table = Table("figure", "first", "alternative", "difference [interval]", "differs")
     for name, figure in comparison["figures"].items():
         if figure["difference"] is None:

@@ -1,4 +1,4 @@
-"""`towtank size`: hardware that carries a load within its objectives."""
+"""`towtank size`: finds hardware that carries a load within its objectives."""
 
 from __future__ import annotations
 

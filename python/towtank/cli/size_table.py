@@ -24,12 +24,12 @@ Json = dict[str, Any]
 
 
 ANY_LOAD = "any load"
-# A bottleneck whose idle time does not show in a percentage with one decimal.
+# Utilization above which a percentage with one decimal shows no idle time.
 _FULLY = 0.9995
 
 
 def size_parts(document: Json, *, explain: bool) -> Iterator[RenderableType]:
-    """Render the answer, the reasons against cheaper candidates, the next bottlenecks, and the trust in the answer."""
+    """Render the answer, reasons against cheaper candidates, next bottlenecks, and the evidence for the answer."""
     yield _question(document)
     answer = document["answer"]
     if answer is None:
@@ -130,7 +130,7 @@ def response(row: Json) -> str:
 
 
 def busiest(row: Json) -> str:
-    """Render the busiest station and its utilization with its interval."""
+    """Render the busiest station with its utilization and interval."""
     return f"{row['station']} {share_text(row['utilization'] or 0.0, interval_of(row.get('interval')))}"
 
 
@@ -190,7 +190,7 @@ def _sentences(document: Json) -> Iterator[str]:
 
 
 def _carries(answer: Json) -> str:
-    """Render the load that the answer carries and its headroom; or that nothing limits it."""
+    """Render the load that the answer carries and its headroom, or that nothing limits the load."""
     if answer["load_at_limit"] is None:
         return str(answer["no_limit"])
     spare = interval_of(answer.get("headroom_interval"))
@@ -199,13 +199,13 @@ def _carries(answer: Json) -> str:
 
 
 def limited_by(answer: Json) -> str:
-    """Name the limit of the load. It is never a throughput objective, since throughput rises with the load."""
+    """Describe the limit of the load. Throughput is never the limit, since it rises with the load."""
     asked = any(objective["objective"].startswith("throughput") for objective in answer["objectives"])
     return "a time or a utilization" if asked else "something"
 
 
 def _alone(answer: Json) -> str:
-    """Render the share of the draws whose misses the headroom does not count."""
+    """Render the share of draws that miss a throughput objective only, which the headroom does not include."""
     missed = answer.get("throughput_missed")
     known = interval_of(answer.get("throughput_missed_interval"))
     return "" if missed is None else f"; a throughput alone is missed in {share_text(missed, known)} of the draws"
@@ -274,7 +274,7 @@ def _what_if(document: Json) -> Table:
 
 
 def _hardware(row: Json) -> str:
-    """Name the hardware of a what-if question; documents of earlier versions do not name it."""
+    """Render the hardware of a what-if question; documents of earlier versions lack its name."""
     return f"{row['hardware']}: {row['configuration']}" if "hardware" in row else str(row["configuration"])
 
 
@@ -290,7 +290,7 @@ def carried(row: Json) -> str:
 
 
 def rests_text(rest: Json) -> str:
-    """Render an input that the answer depends on."""
+    """Render an input on which the answer depends."""
     counted = ", counted in the probability" if rest["counted"] else ""
     return f"{rest['part']}: {rest['origin']}{counted}: {rest['text']}"
 
@@ -310,7 +310,7 @@ def _dates(document: Json) -> Table:
 
 
 def limit_text(row: Json) -> str:
-    """Render the load that a row of the table of dates carries."""
+    """Render the load limit in a row of the table of dates."""
     if row["limit"] is None:
         return ANY_LOAD
     known = interval_of(row.get("limit_interval"))
@@ -320,12 +320,12 @@ def limit_text(row: Json) -> str:
 
 
 def never(row: Json) -> str:
-    """Render the reason why a row of the table of dates has no day."""
+    """Render the reason why a row of the table of dates has no date."""
     return "nothing to miss" if row["limit"] is None else "not within 20 years"
 
 
 def expected(row: Json) -> str:
-    """Render the day on which a limit is expected to be passed, with the days between which it is with 95 %."""
+    """Render the expected date of passing a limit, with its 95 % interval."""
     day, known = row["expected_on"] or never(row), row.get("expected_interval")
     if known is None or (known["low"] == known["high"]):
         return str(day)
@@ -333,7 +333,7 @@ def expected(row: Json) -> str:
 
 
 def _steps(document: Json) -> Iterator[str]:
-    """Yield one line for each step: a table of so many columns is hard to read on a terminal."""
+    """Yield the steps as lines, since a table with so many columns is hard to read on a terminal."""
     yield "step by step:"
     for step in document["steps"]:
         yield f"  {step['step']}: {step['formula']} = {step_value(step)}"

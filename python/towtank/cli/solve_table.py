@@ -1,4 +1,4 @@
-"""Renders the answers of `towtank model solve` as tables; those of a fitted model with the intervals of its fit."""
+"""Renders the answers of `towtank model solve` as tables; with intervals if the model was fitted."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from towtank.units import format_duration
 
 _MANY_NINES = 0.9995
 _SAME = 1e-9
-"""Relative width below which an interval is a rounding error: the demands do not change the figure. [ratio]"""
+"""Relative width below which the interval of a result is a rounding error: it does not depend on the demands. [ratio]
+"""
 
 
 def solve_table(answer: dict[str, Any]) -> list[RenderableType]:
@@ -28,7 +29,7 @@ def solve_table(answer: dict[str, Any]) -> list[RenderableType]:
 
 
 def _rests_on(answer: dict[str, Any]) -> list[str]:
-    """Render the origin of the intervals of a fitted model."""
+    """Render where the intervals of a fitted model come from."""
     if "fitted" not in answer:
         return []
     count = answer["fitted"]["draws"]
@@ -47,9 +48,9 @@ def _shown(
     plain: Callable[[float], str],
     estimated: Callable[[float, float, float], str],
 ) -> str:
-    """Render a figure: with its interval if the model was fitted and its error is known, with few digits if it is not.
+    """Render a result: with its interval for a fitted model, or with few digits if that interval is unknown.
 
-    `residence_time_s.web` is the figure of a class.
+    The key `residence_time_s.web` selects the value of a class.
     """
     outer, _, inner = key.partition(".")
     value = part[outer][inner] if inner else part[outer]

@@ -1,4 +1,4 @@
-"""`towtank system up|status|down`: a system under test without a study."""
+"""`towtank system up|status|down`: starts and stops a system under test without a study."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def down(
 
 
 def _lines(state: dict[str, Any]) -> list[str]:
-    """Render a state for people: the system, its processes, its addresses, its logs."""
+    """Render the state of a system: its name, processes, addresses and logs."""
     from towtank.secrets import redacted_text  # noqa: PLC0415
 
     lines = [f"{state['name']}: {state.get('status', 'unknown')}"]

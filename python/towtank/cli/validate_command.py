@@ -1,4 +1,4 @@
-"""`towtank validate`: check files without doing anything."""
+"""`towtank validate`: checks files."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def command(
 
 
 def _path_of(name: str) -> str:
-    """Return the path of a file, or of a study that ships."""
+    """Return the path of a file, or the path of a shipped study with this name."""
     from pathlib import Path  # noqa: PLC0415
 
     from towtank.study import find_shipped  # noqa: PLC0415

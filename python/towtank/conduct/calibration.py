@@ -1,8 +1,8 @@
-"""The envelope of this machine as a generator: the null server, one load thread, and the clock.
+"""Calibration of this machine as a load generator: the null server, one load thread, and the clock.
 
-One load thread first does as much as it can, which gives the rate per core; then an open Poisson load at shares of
-that rate gives the error of the start, request by request. The null server is the engine's own, so that what is
-measured is the generator, the kernel and the timers, and no system under test.
+First, one load thread sends requests as fast as it can, which gives the request rate per core. Then an open Poisson
+load at shares of that rate gives the start lag of each request. The server is the engine's own null server, so the
+measurement covers the generator, the kernel and the timers, but no system under test.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from towtank.results.folder import RunFolder
 SHARES = (0.25, 0.50, 0.75)
 """Shares of the rate per core at which the start lag is measured."""
 TIMER_RATE = 100.0
-"""So few requests that each start waits for the timer alone. [1/s]"""
+"""Request rate of the timer test, so low that the start of a request waits for nothing but the timer. [1/s]"""
 USERS = 64
-"""Connections of the load without think time: enough that the server always has work."""
+"""Connections of the load without think time: enough to keep the null server busy."""
 BUSY = 0.95
-"""A load thread busy for more of its time was itself what limited the rate."""
+"""Utilization of the load thread above which the thread itself limited the rate."""
 QUIET_LOAD = 0.5
-"""Load average over a minute above which a machine is not quiet enough to be calibrated."""
+"""Load average over one minute above which other programs disturb a calibration."""
 _SERVERS_AT_MOST = 4
 _WAIT_S = 0.5
 _LOST_S = 60.0
@@ -43,7 +43,7 @@ _LOST_S = 60.0
 
 @dataclass(frozen=True)
 class Point:
-    """Figures of the steady stage of one load.
+    """Results of the steady stage of one load.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ Measure = Callable[[Load], Point]
 def calibrate(
     measure: Measure, *, host: dict[str, Any], pinning: Pinning, seconds: float = 5.0, note: Callable[[str], None]
 ) -> dict[str, Any]:
-    """Measure the envelope.
+    """Measure the envelope of the load generator: its request rate per core, and its start lag by rate.
 
     Parameters
     ----------
@@ -194,7 +194,7 @@ def _drive(run: RunFolder, within_s: float) -> None:
 
 
 def read_point(run: RunFolder) -> Point:
-    """Read the figures of the steady stage from the engine's record."""
+    """Read the results of the steady stage from the engine's record."""
     from towtank.analysis.measurement import Measurement  # noqa: PLC0415 - numpy: only if something was measured
     from towtank.results import segments  # noqa: PLC0415
 
@@ -216,7 +216,7 @@ def read_point(run: RunFolder) -> Point:
 
 
 def calibrate_here(note: Callable[[str], None]) -> dict[str, Any]:
-    """Calibrate this machine; takes about 35 s. It does not keep the result."""
+    """Calibrate this machine and return the envelope without storing it; takes about 35 s."""
     from towtank.observe.host import host_facts  # noqa: PLC0415
 
     pinning = share_out()

@@ -47,7 +47,7 @@ class ConnectionOptions:
     streams: int | None = None
 
     def check(self, threads: int) -> None:
-        """Refuse combinations of options that contradict each other.
+        """Refuse options that contradict each other.
 
         Raises
         ------
@@ -78,7 +78,7 @@ class ConnectionOptions:
 
     @property
     def http_part(self) -> dict[str, Any]:
-        """The plan's `http` of every target; empty for the default version."""
+        """`http` of every target in the plan; empty for the default version."""
         return {"http": "2"} if self.http2 else {}
 
     @property

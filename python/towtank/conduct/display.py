@@ -19,7 +19,10 @@ class Display(Protocol):
         """Show a message about the present step."""
 
     def run_starts(self, title: str, duration_s: float, at_least_s: float | None = None) -> None:
-        """Show that the load of a run begins; it takes `duration_s`, or a time from `at_least_s` up to that. [s]"""
+        """Show that the load of a run begins.
+
+        The load takes `duration_s`, or between `at_least_s` and `duration_s`. [s]
+        """
 
     def frame(self, frame: dict[str, Any]) -> None:
         """Show one live frame of the engine."""
@@ -35,7 +38,7 @@ class Display(Protocol):
 
 
 def describe_length(duration_s: float, at_least_s: float | None) -> str:
-    """Describe the length of a load, or that of a search, which depends on the limit."""
+    """Describe the length of a load; the length of a search depends on the limit."""
     if at_least_s is None:
         return f"{duration_s:.0f} s"
     return f"about {at_least_s:.0f} to {duration_s:.0f} s, by where the limit is"
@@ -134,7 +137,7 @@ class Bar(Silent):
         self._progress.console.print(text, markup=False, soft_wrap=True)
 
     def run_starts(self, title: str, duration_s: float, at_least_s: float | None = None) -> None:
-        """Begin a bar; a length that is not planned stands above it."""
+        """Begin a bar; if the length of the load depends on the measurement, print the range above the bar."""
         if at_least_s is not None:
             self.note(f"{title}: {describe_length(duration_s, at_least_s)}")
         self._task = self._progress.add_task(title, total=duration_s, state="")

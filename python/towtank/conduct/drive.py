@@ -1,4 +1,4 @@
-"""Load one target that already runs, without a study: one request for ever, or a workload."""
+"""Loads one running target without a study, with one repeated request or with a workload."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ from towtank.system.reach import refuses_unix, split_address
 from towtank.units import format_size
 
 TRANSACTION = "request"
-# Most users of an open load, and most arrivals that may wait for a user; the engine's plan requires bounds.
+# Default bounds of an open load: users, and arrivals that may wait for a user. The engine's plan requires both.
 USERS_AT_MOST = 10_000
 BACKLOG_AT_MOST = 1_000_000
 CONNECT_LIMIT_S = 5.0
 _SAMPLES_EVERY_S = 0.5
-"""Distance of samples: a window without a ramp before it has one at its start then. [s]"""
+"""Interval between samples of this machine, short enough for a sample at the start of a window without a ramp. [s]"""
 RECORD_BYTES, RECORD_BYTES_PER_S = 48 * 1024, 2048
 """Smallest size of the record of a load: summary and logs, and the rate of each load thread. A single repeated request
 takes twice that rate. [byte], [byte/s]"""
@@ -72,7 +72,7 @@ class Exchange:
 
 @dataclass(frozen=True)
 class Load:
-    """Load of a drive: amount, form and length.
+    """Load of a drive: its amount, its arrivals and its length.
 
     Attributes
     ----------
@@ -111,7 +111,7 @@ class Load:
 
     @property
     def mean_rate(self) -> float | None:
-        """Arrival rate of an open load; of one that follows a curve its mean. [1/s]"""
+        """Arrival rate of an open load; the mean rate if the rate follows a curve. [1/s]"""
         return self.rate if self.curve is None else self.curve.mean_rate
 
     @property
@@ -145,7 +145,7 @@ def split_url(url: str) -> SplitResult:
 
 
 def require_reachable(ways: Sequence[str]) -> list[str]:
-    """Connect once, without a request, so that a wrong port is reported before the run.
+    """Open and close one connection, so that a wrong port is reported before the run.
 
     Parameters
     ----------
@@ -155,12 +155,12 @@ def require_reachable(ways: Sequence[str]) -> list[str]:
     Returns
     -------
     list of str
-        The same, the one that took the connection first.
+        The same addresses, beginning with the one that accepted the connection.
 
     Raises
     ------
     TargetError
-        If nothing takes connections there.
+        If no address accepts a connection.
     """
     if ways[0].startswith(UNIX):
         if refusal := refuses_unix(ways[0], CONNECT_LIMIT_S):
@@ -204,7 +204,7 @@ def load_part(load: Load) -> dict[str, Any]:
 
 
 def frame_part(run: RunFolder, load: Load) -> dict[str, Any]:
-    """Return the part of a plan that does not depend on what users do."""
+    """Return the part of a plan that does not depend on the actions of users."""
     return {
         "schema": "towtank/plan/1",
         "run": run.run_id,
@@ -302,7 +302,7 @@ def conduct_drive(
     *,
     live_sending: LiveSending | None = None,
 ) -> RunOutcome:
-    """Run the engine with a plan and send its results meanwhile; the run folder has the records.
+    """Run the engine with a plan, and send its results during the run; the run folder contains the records.
 
     Raises
     ------
@@ -331,7 +331,7 @@ def conduct_drive(
 
 @contextmanager
 def _watched(run: RunFolder, plan: dict[str, Any]) -> Iterator[Callable[[int], None] | None]:
-    """Watch this machine while a target on it is loaded, because other programs then take CPUs from both.
+    """Observe this machine if a target runs on it, since other programs then take CPU time from target and generator.
 
     Yields
     ------
@@ -360,7 +360,7 @@ def require_space(folder: Path, plan: dict[str, Any]) -> None:
     """
     found = os.statvfs(folder)
     needed = RECORD_BYTES + RECORD_BYTES_PER_S * planned_s(plan) * int(plan["threads"])
-    # A file system that reports no size has no limit.
+    # A file system without a limit reports zero blocks.
     if found.f_blocks and found.f_bavail * found.f_frsize < needed:
         free = format_size(found.f_bavail * found.f_frsize)
         raise EngineError(

@@ -1,4 +1,4 @@
-"""Options of a drive as users write them, and their checks."""
+"""Options of a drive as users give them, and their checks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DURATION, RAMP = "10 s", "0 s"
 
 @dataclass(frozen=True)
 class DriveOptions:
-    """The options of `towtank drive` about the load and its target, by their names; None for an option left out."""
+    """Load and target of `towtank drive`, under the names of its options; None for an omitted option."""
 
     target: str
     users: int | None = None

@@ -39,7 +39,7 @@ def prepare_plan(
     *,
     connections: ConnectionOptions | None = None,
 ) -> dict[str, Any]:
-    """Check the target, reach it once, and make the plan.
+    """Check the target, connect to it once, and build the plan.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def prepare_plan(
     StudyError
         If target or addresses are wrong, or not allowed.
     TargetError
-        If nothing takes connections there.
+        If a target accepts no connection.
     """
     connections = connections or ConnectionOptions()
     connections.check(load.load_threads)
@@ -85,7 +85,7 @@ def prepare_plan(
 
 
 def _places(addresses: list[str], allowed: list[str]) -> list[list[str]]:
-    """Return for each address those to connect to: the path of a Unix socket, or every numeric address of its name."""
+    """Return the addresses to connect to, for each given one: a Unix socket, or every IP address of its host name."""
     return [_place(each, allowed) for each in addresses]
 
 
@@ -105,7 +105,7 @@ def _place(address: str, allowed: list[str]) -> list[str]:
 
 
 def _numeric(address: str, allowed: list[str]) -> list[str]:
-    """Resolve an address once to all of its numbers, so that a name cannot resolve differently during the run."""
+    """Resolve the host name of an address once to all of its IP addresses, which stay the same for the whole run."""
     host, port = host_and_port(address)
     return [numeric(number, port) for number in check_targets([address], allowed)[host]]
 
@@ -142,7 +142,7 @@ def _workload_plan(
 
 
 def _reached(target: dict[str, Any], ways: list[list[str]]) -> dict[str, Any]:
-    """Return a target of the plan with the addresses that take connections, and those to fall back to."""
+    """Return a target of the plan with the addresses that accept connections, and their alternatives."""
     if not target["addresses"]:
         return target
     speaks_http = target["scheme"] != "driver"
@@ -170,7 +170,10 @@ def _parameters(changes: tuple[str, ...], known: list[str]) -> dict[str, Any]:
 
 
 def _options(addresses: list[str], connections: ConnectionOptions) -> dict[str, Any]:
-    """Return the plan's further keys of a target. With TLS they keep the host name, which certificates name."""
+    """Return further keys of a target in the plan.
+
+    With TLS these include the host name, which the certificate contains.
+    """
     secure = [address for address in addresses if address.startswith("https://")]
     if not secure:
         return {**_named(addresses[0]), **connections.http_part}
@@ -182,7 +185,7 @@ def _options(addresses: list[str], connections: ConnectionOptions) -> dict[str, 
 
 
 def _named(address: str) -> dict[str, Any]:
-    """Return the Host header of a name, which does not depend on which of its addresses takes the connection."""
+    """Return the Host header of an address with a host name; it is the same for all IP addresses of that name."""
     if address.startswith(UNIX) or drivers.speaks([address]) != "http":
         return {}
     authority = address.removeprefix("http://").partition("/")[0].rpartition("@")[2]
@@ -190,7 +193,7 @@ def _named(address: str) -> dict[str, Any]:
 
 
 def _login(addresses: list[str]) -> dict[str, Any]:
-    """Return the login in the addresses of an HTTP target; the plan has the logins of other drivers elsewhere."""
+    """Return the login in the addresses of an HTTP target; logins of other drivers are elsewhere in the plan."""
     if any(drivers.speaks([address]) != "http" for address in addresses):
         return {}
     try:
@@ -201,14 +204,14 @@ def _login(addresses: list[str]) -> dict[str, Any]:
 
 
 def _refuse_logins(addresses: tuple[str, ...]) -> None:
-    """Refuse a login in `--connect-to`; the login of the requests belongs to the URL."""
+    """Refuse a login in `--connect-to`; logins are given in the URL."""
     if any("@" in address for address in addresses if not address.startswith(UNIX)):
         message = "must have no login: give it in the URL, and it is sent with every request"
         raise StudyError.at(COMMAND_LINE, message, where="--connect-to")
 
 
 def _refuse_request_options(exchange: Exchange, load: Load) -> None:
-    """Refuse options of the single request together with a workload, which states these things itself."""
+    """Refuse options of a single request together with a workload file, which defines its own requests."""
     plain = Exchange(exchange.url)
     given = {
         "--method": exchange.method != plain.method,
@@ -224,12 +227,12 @@ def _refuse_request_options(exchange: Exchange, load: Load) -> None:
 
 
 def _by_target(workload: Workload, addresses: list[str]) -> dict[str, list[str]]:
-    """Group addresses by name of target; an address without a name belongs to the workload's default target."""
+    """Group addresses by the name of their target; an address without a name is for the workload's default target."""
     only = workload.file.defaults.target or "target"
     found: dict[str, list[str]] = {}
     for text in addresses:
         name, equals, address = text.partition("=")
-        # An address may have a = of its own, behind its scheme.
+        # An `=` after `://` is part of the address.
         named = bool(equals) and "://" not in name
         found.setdefault(name if named else only, []).append(address if named else text)
     if not found:

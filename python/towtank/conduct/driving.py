@@ -1,4 +1,4 @@
-"""One drive from its options to its document: makes the run folder, loads the target, analyses the record."""
+"""One drive from its options to its result: creates the run folder, loads the target, analyses the record."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def drive_target(
     StudyError
         With every fault of the options.
     TargetError
-        If nothing takes connections there.
+        If a target accepts no connection.
     EngineError
         If the engine ended abnormally, or the disk has no room.
     """
@@ -90,13 +90,13 @@ def drive_target(
 
 
 def _sent(run: RunFolder) -> dict[str, Any]:
-    """Return the counts of what receivers accepted during the run; empty if nothing was sent."""
+    """Return the number of items that each receiver accepted during the run; empty if nothing was sent."""
     return next(({"sent": event["receivers"]} for event in run.events() if event.get("k") == "sent"), {})
 
 
 @contextmanager
 def _run_folder(out: Path | None, load: Load, stop: StopRequest) -> Iterator[RunFolder]:
-    """Make the run folder: kept if the user names one and the load began, else removed at the end."""
+    """Create the run folder. It is kept if the user named it and the load began, and removed at the end otherwise."""
     _refuse_results(out)
     if out is not None:
         require_own(out)
@@ -108,7 +108,7 @@ def _run_folder(out: Path | None, load: Load, stop: StopRequest) -> Iterator[Run
         run = RunFolder.create(path, manifest(load))
         yield run
     except (StudyError, OSError):
-        # Nothing was recorded. An empty run folder would make the next attempt fail.
+        # Nothing was recorded, and the empty run folder would make the next attempt fail.
         if made and not any((path / "engine").glob("*")):
             remove()
         raise
@@ -118,7 +118,7 @@ def _run_folder(out: Path | None, load: Load, stop: StopRequest) -> Iterator[Run
 
 
 def _refuse_results(out: Path | None) -> None:
-    """Refuse an output folder that already holds a run or a study."""
+    """Refuse an output folder that contains a run or a study."""
     if out is not None and out.exists() and not out.is_dir():
         raise StudyError.at(COMMAND_LINE, f"must be a folder, got the file {str(out)!r} instead", where="--out")
     if out is not None and any((out / name).exists() for name in (RUN_MANIFEST, STUDY_MANIFEST)):

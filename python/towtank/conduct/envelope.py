@@ -1,4 +1,4 @@
-"""Calibrated envelope of this machine as a generator, stored by the host's fingerprint."""
+"""Envelope of this machine as a load generator, stored under the fingerprint of the host."""
 
 from __future__ import annotations
 
@@ -16,21 +16,22 @@ if TYPE_CHECKING:
 
 SCHEMA = "towtank/envelope/1"
 _FOLDER = "envelopes"
-# Limits of the engine, see `crates/load/src/run/files.rs`: open files of a load thread that are not connections, and
+# Limits of the engine, from `crates/load/src/run/files.rs`: open files of a load thread besides its connections, and
 # number of load threads.
 _SPARE_FILES, _THREADS_AT_MOST = 64, 1024
 _PORTS = Path("/proc/sys/net/ipv4/ip_local_port_range")
 
 
 def state_folder() -> Path:
-    """Return the folder with facts about this machine, of the present user.
+    """Return the folder in which Towtank stores facts about this machine for the present user.
 
-    `$TOWTANK_STATE`, else `towtank` below `$XDG_STATE_HOME`, else below `~/.local/state` (XDG base directories).
+    This is `$TOWTANK_STATE`, else `towtank` below `$XDG_STATE_HOME`, else below `~/.local/state` (XDG base
+    directories).
     """
     if chosen := os.environ.get("TOWTANK_STATE"):
         return Path(chosen).absolute()
     base = os.environ.get("XDG_STATE_HOME", "")
-    # The specification has relative paths ignored.
+    # The XDG specification requires that relative paths are ignored.
     return (Path(base) if base.startswith("/") else _home() / ".local" / "state") / "towtank"
 
 
@@ -43,12 +44,12 @@ def _home() -> Path:
 
 
 def envelope_path(fingerprint: str) -> Path:
-    """Return the file of the envelope of a host."""
+    """Return the path of the envelope file of a host."""
     return state_folder() / _FOLDER / f"{fingerprint}.json"
 
 
 def save_envelope(envelope: dict[str, Any]) -> Path:
-    """Store an envelope in place of the previous one, and return its file."""
+    """Store an envelope, replacing the previous one, and return the path of its file."""
     path = envelope_path(str(envelope["fingerprint"]))
     path.parent.mkdir(parents=True, exist_ok=True)
     write_json(path, envelope)
@@ -66,7 +67,7 @@ def load_envelope(fingerprint: str) -> dict[str, Any] | None:
 
 
 def generator_facts(plan: dict[str, Any], place: GeneratorPlace | None = None) -> dict[str, Any]:
-    """Return the manifest's facts about the generator's machine, so that the run can be scored on any machine later.
+    """Return facts about the generator's machine for the manifest, so that the run can be judged on any machine later.
 
     Parameters
     ----------
@@ -96,7 +97,7 @@ def generator_facts(plan: dict[str, Any], place: GeneratorPlace | None = None) -
 
 
 def connections_by_ports(plan: dict[str, Any]) -> int | None:
-    """Return the most connections to the plan's addresses that ports allow; None if no limit is known. [1]"""
+    """Return the largest number of connections to the plan's addresses that local ports allow; None if unknown. [1]"""
     addresses = {address for target in plan.get("targets", []) for address in target.get("addresses", [])}
     sources = plan.get("connections", {}).get("sources") or [""]
     ports = _ports()
@@ -106,7 +107,7 @@ def connections_by_ports(plan: dict[str, Any]) -> int | None:
 
 
 def require_ports(plan: dict[str, Any]) -> None:
-    """Refuse users with connections of their own that no port is left for.
+    """Refuse more users with connections of their own than local ports allow.
 
     Raises
     ------
@@ -115,7 +116,7 @@ def require_ports(plan: dict[str, Any]) -> None:
 
     Notes
     -----
-    With several targets it depends on what users do; the engine works that out before it begins.
+    With several targets the number depends on the workload; the engine checks it before the load begins.
     """
     users = plan["load"]["users_at_most"] if plan["load"]["kind"] == "closed" else 0
     own = plan.get("connections", {}).get("mode", "per_user") == "per_user"
@@ -147,9 +148,9 @@ def require_open_files(plan: dict[str, Any]) -> None:
 
 
 def beyond_open_files(plan: dict[str, Any]) -> str | None:
-    """Describe the users of a plan that the hard limit of open files does not allow; None if it allows all.
+    """Describe by how much a plan exceeds the hard limit of open files; None if all its users fit.
 
-    Of the plan `load`, `connections`, `targets` and `threads` are used.
+    Reads `load`, `connections`, `targets` and `threads` of the plan.
     """
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard == resource.RLIM_INFINITY or plan.get("connections", {}).get("mode", "per_user") != "per_user":
@@ -157,7 +158,7 @@ def beyond_open_files(plan: dict[str, Any]) -> str | None:
     users, targets = plan["load"]["users_at_most"], max(1, len(plan["targets"]))
     tried = range(plan["threads"], _THREADS_AT_MOST + 1)
     if not tried:
-        return None  # the engine refuses so many threads, and names the option
+        return None  # the engine itself refuses too many threads, and names the option
     most = max(threads * (hard - _SPARE_FILES - threads) for threads in tried)
     if users * targets <= most:
         return None

@@ -1,7 +1,7 @@
-"""Events of a study, carried out during the load: each in a thread of its own, each recorded when it happens.
+"""Events of a study during the load: each event runs in a thread of its own and is recorded when it happens.
 
-No event may delay the watch over engine and services. An event that lasts is undone at the end of the load at the
-latest, also if the run ends early.
+Threads keep events from delaying the checks of engine and services. An event with a duration is undone at the end of
+the load at the latest, also if the run ends early.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ from towtank.study.events import Event
 from towtank.system.hosts.group import Hosts
 
 _NANOSECONDS = 1_000_000_000
-# After the load an event may take as long as a service to start; an event that takes longer ends with the system.
+# After the load, an event may take as long as a service takes to start. The shutdown of the system ends longer events.
 _END_WITHIN_S = 90.0
 
 
 class EventTarget(Protocol):
-    """System that is up, on which events act."""
+    """A running system on which events act."""
 
     @property
     def hosts(self) -> Hosts:
         """Hosts of the system."""
 
     def processes_of(self, name: str) -> list[str]:
-        """Return the names of the processes that a name stands for."""
+        """Return the names of the processes of a service or process name."""
 
     def signal(self, name: str, what: str) -> None:
         """Kill a process, suspend it, or let it continue."""
 
     def stop(self, name: str) -> None:
-        """Stop a process in order."""
+        """End a process in the regular way."""
 
     def start(self, name: str) -> dict[str, int]:
         """Start a process again; return process ids by name."""
@@ -77,7 +77,8 @@ class Events:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def stage(self, name: str, start_s: float) -> None:
-        """Start the clocks of the events of a stage; the first stage also starts those that count from its beginning.
+        """Schedule the events of a stage that begins; with the first stage also the events that count from the start of
+        the load.
 
         Parameters
         ----------
@@ -96,7 +97,7 @@ class Events:
                 self._set_clock(title, event, (0.0 if wanted is None else start_s) + event.at.after_s)
 
     def _set_clock(self, title: str, event: Event, at_s: float) -> None:
-        # A daemon thread: an event that never ends, as on a disk that hangs, does not delay the end of the command.
+        # A daemon thread, so that an event that never ends (a disk that hangs) does not delay the end of the command.
         work = threading.Thread(
             target=self._happen, args=(title, event, at_s), name=f"towtank-event-{title}", daemon=True
         )
@@ -104,7 +105,7 @@ class Events:
         work.start()
 
     def finish(self) -> None:
-        """End the events that last, and wait for those under way."""
+        """Undo events that are still in effect, and wait for events that are being carried out."""
         self._over.set()
         deadline = time.monotonic() + _END_WITHIN_S
         for title, thread in self._threads.items():
@@ -123,7 +124,7 @@ class Events:
                 return
             self.note(f"  event {title}: {event.do} {event.on}")
             self._do(title, event)
-        except Exception as error:  # the thread ends here: every fault of an event is reported
+        except Exception as error:  # every failure of an event is reported, and ends only this thread
             self._failed(title, event, str(error) or type(error).__name__)
 
     def _origin_ns(self) -> int:
@@ -163,7 +164,7 @@ class Events:
 
     def _going_on(self, service: str) -> Callable[[], None]:
         def go_on() -> None:
-            # The watch over the services reports a server that died meanwhile.
+            # The checks of the services report a server that died during the event.
             with suppress(TowtankError):
                 self.system.signal(service, "go on")
 
@@ -174,7 +175,7 @@ class Events:
             self.watch(name, pid)
 
     def _last(self, title: str, event: Event, begin: Callable[[], Any], end: Callable[[], None]) -> None:
-        """Begin an event that lasts, and end it after its time."""
+        """Begin an event with a duration, and undo it after that time."""
         self._tell("event_begins", title, event)
         try:
             begin()

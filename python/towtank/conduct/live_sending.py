@@ -1,4 +1,4 @@
-"""Results sent to receivers during a run, and the names under which they are sent."""
+"""Sends results to receivers during a run, under the names of study, run and levels."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LiveSending:
-    """Receivers, and the names under which the run is sent to them; without receivers nothing is sent.
+    """Receivers of a run's results, and the names under which results are sent; without receivers nothing is sent.
 
     Attributes
     ----------
@@ -33,7 +33,7 @@ class LiveSending:
 
     @contextmanager
     def open(self, run: RunFolder, display: Display, notes: list[str]) -> Iterator[None]:
-        """Send until the block ends; add messages for the user to `notes`."""
+        """Send results until the block ends; append messages for the user to `notes`."""
         if not self.receivers:
             yield
             return

@@ -1,4 +1,4 @@
-"""Records the lengths of a run's logs over time, under load."""
+"""Records the length of a run's logs over time during the load."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 LOOKS_AT_MOST = 256
-"""Records kept of each log; beyond it every second record is dropped, and the interval between records doubled."""
+"""Largest number of records per log; above it, every second record is dropped and the interval is doubled."""
 _EVERY_S = 1.0
 
 
 class LogGrowth:
-    """Records the lengths of all logs in a folder, at most once a second.
+    """Records the lengths of all logs in a folder, at most once per second.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class LogGrowth:
             self._note()
 
     def at_end(self) -> dict[str, int]:
-        """Record for the last time; return the length of each log. [byte]"""
+        """Make the last record, and return the length of each log. [byte]"""
         self._note()
         return dict(self._last)
 

@@ -26,7 +26,7 @@ _ERRORS = "errors > 50 %"
 
 
 def with_limit(study: Study, folder: Path, display: Display, stop: StopRequest, *, resume: bool) -> Study:
-    """Find the limit by a pilot run, for a study whose load levels are shares of it.
+    """Find the limit by a pilot run, for a study whose load levels are shares of the limit.
 
     A study without such levels is returned unchanged. A resumed study keeps the recorded limit.
 
@@ -73,7 +73,7 @@ def _measure(study: Study, folder: Path, display: Display, stop: StopRequest) ->
 
 
 def pilot_task(task: RunTask, run: RunFolder, pilot: Pilot, display: Display) -> RunTask:
-    """Return the task of a pilot run, which ends beyond the limit and reads nothing back."""
+    """Return the task of a pilot run, which ends above the limit and has no read-back."""
 
     def make(plan: dict[str, Any], send: Any) -> Any:
         from towtank.conduct.searching import PilotSteering  # noqa: PLC0415 - the analysis takes a second to load
@@ -85,8 +85,8 @@ def pilot_task(task: RunTask, run: RunFolder, pilot: Pilot, display: Display) ->
 
 
 def pilot_load(pilot: Pilot) -> FindLimit:
-    """Return the load of a pilot run, as a search without objectives."""
-    # The times are valid already and are plain seconds, so they skip the parser of texts with units.
+    """Return the load of a pilot run: a search without objectives."""
+    # The times are already valid numbers of seconds; `model_construct` skips the parser of texts with units.
     stages = Stages.model_construct(ramp_up=pilot.ramp_up, settle=pilot.settle, steady=pilot.steady, ramp_down=0.0)
     return FindLimit(
         kind="find-limit",
@@ -100,7 +100,7 @@ def pilot_load(pilot: Pilot) -> FindLimit:
 
 
 def pilot_spec(study: Study) -> RunSpec:
-    """Return the pilot run: the first level of every other factor, under an increasing load."""
+    """Return the pilot run: increasing load, with the first level of every other factor."""
     factors = {name: levels for name, levels in study.study.factors.items() if name not in LOAD_FACTORS}
     changed = {"load": pilot_load(study.pilot), "factors": factors, "events": {}, "predict": None}
     pilot = replace(study, study=study.study.model_copy(update=changed))

@@ -1,4 +1,4 @@
-"""CPUs of the system under test, and CPUs of the generator with probe and conductor."""
+"""Assignment of CPUs to the system under test, and to the generator with probe and conductor."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Pinning:
-    """CPUs by role; both empty if nothing is pinned, and then `note` states the reason."""
+    """CPUs of system and generator. Without pinning both are empty, and `note` states the reason."""
 
     system: tuple[int, ...] = ()
     generator: tuple[int, ...] = ()
@@ -34,7 +34,7 @@ class Pinning:
 
 
 def share_out(available: set[int] | None = None) -> Pinning:
-    """Give the last CPU to the generator and all others to the system; nothing is pinned on a single CPU.
+    """Assign the last CPU to the generator and all others to the system; with a single CPU nothing is pinned.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def share_out(available: set[int] | None = None) -> Pinning:
 
 
 def pinning_of(asked: PinnedCpus | Literal["auto", "off"]) -> Pinning:
-    """Return the pinning that a study asks for.
+    """Return the pinning of a study.
 
     Raises
     ------
@@ -69,7 +69,7 @@ def pinning_of(asked: PinnedCpus | Literal["auto", "off"]) -> Pinning:
 
 @contextmanager
 def on_generator(pinning: Pinning) -> Iterator[None]:
-    """Keep this process (and the probe it starts) on the generator's CPUs for a while."""
+    """Keep this process, and the probe that it starts, on the generator's CPUs inside the block."""
     before = os.sched_getaffinity(0)
     if pinning.pinned:
         os.sched_setaffinity(0, pinning.generator)

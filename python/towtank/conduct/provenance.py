@@ -1,4 +1,4 @@
-"""Provenance of a result, with which it can be understood and repeated: files, hashes, versions, host, design."""
+"""Provenance of a result: the files, hashes, versions, host facts and design that are needed to repeat it."""
 
 from __future__ import annotations
 
@@ -43,19 +43,19 @@ def _versions() -> tuple[tuple[str, str], ...]:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of the programs that make or count the load."""
+    """Return the versions of the programs that generate load or evaluate results."""
     return dict(_versions())
 
 
 def open_results(
     study: Study, specs: list[RunSpec], folder: Path, *, resume: bool, command: dict[str, Any]
 ) -> ResultsFolder:
-    """Make the results folder with its manifest and the files of the study, or open the folder to resume.
+    """Create the results folder with its manifest and the files of the study, or open the folder of a resumed study.
 
     Raises
     ------
     StudyError
-        If there are results already, or, resuming, none or those of another design.
+        If the folder has results, or, if resuming, has none or results of another design.
     """
     design = redacted([spec.document() for spec in specs], study.workload.secret_parameters)
     if resume:
@@ -91,7 +91,7 @@ def _keep_secrets(command: dict[str, Any], parameters: Collection[str], folder: 
 
 
 def require_own(folder: Path) -> None:
-    """Refuse a folder that another user owns or that everybody may write, since results hold secrets."""
+    """Refuse a folder that another user owns or that all users may write to, since results contain secrets."""
     if not folder.is_dir():
         return
     found = folder.stat()
@@ -104,7 +104,7 @@ def require_own(folder: Path) -> None:
 
 
 def require_no_results(folder: Path) -> None:
-    """Refuse a folder that already holds results."""
+    """Refuse a folder that contains results."""
     require_own(folder)
     if (folder / STUDY_MANIFEST).exists():
         message = f"must be a folder without results; to go on with these, `towtank run --resume {folder}`"
@@ -121,9 +121,9 @@ def require_same_design(results: ResultsFolder, design: list[dict[str, Any]]) ->
 
 
 def keep_files(study: Study, folder: Path) -> list[dict[str, str]]:
-    """Copy the files of a study into its results as they were read, and report their hashes.
+    """Copy the files of a study into its results folder, and return their roles, names and hashes.
 
-    A resumed study needs them unchanged, with their logins, so only their owner can read them.
+    The copies are unchanged, with their logins, since a resumed study needs them; only their owner can read them.
     """
     documents = {
         "study": study.path,
@@ -137,7 +137,7 @@ def keep_files(study: Study, folder: Path) -> list[dict[str, str]]:
     kept = []
     names = [path.name for path in documents.values()]
     for role, path in documents.items():
-        # Files of two folders may have the same name.
+        # Files from two folders may have the same name.
         name = path.name if names.count(path.name) == 1 else f"{role}-{path.name}"
         copy, text = folder / FILES / name, study.files[str(path)]
         make_private_folder(copy.parent)
@@ -148,7 +148,7 @@ def keep_files(study: Study, folder: Path) -> list[dict[str, str]]:
 
 
 def _hash(path: Path, text: str) -> str:
-    """Return the hash of a file with this text, which is read without a byte order mark."""
+    """Return the hash of a file that has this text after removal of a byte order mark."""
     with suppress(OSError, UnicodeError):
         if path.read_bytes().decode("utf-8-sig") == text:
             return sha256(path)
@@ -156,7 +156,7 @@ def _hash(path: Path, text: str) -> str:
 
 
 def data_files(study: Study) -> list[dict[str, str]]:
-    """Report the hashes of files and folders that a study names but does not keep, each with the key that names it."""
+    """Return the hashes of files and folders that a study names but does not copy, each with the key that names it."""
     return [
         {"path": str(named.path), "key": named.key, "sha256": content_hash(named.path)}
         for named in study.named_files()
@@ -165,7 +165,7 @@ def data_files(study: Study) -> list[dict[str, str]]:
 
 
 def content_hash(path: Path) -> str:
-    """Return the hash of a file, or of all files in a folder with their names; links to files are followed."""
+    """Return the hash of a file, or of the names and contents of all files in a folder; links to files are followed."""
     if not path.is_dir():
         return sha256(path)
     found = hashlib.sha256()

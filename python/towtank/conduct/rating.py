@@ -1,4 +1,4 @@
-"""Runs the kernels that rate this machine."""
+"""Runs the kernels of `towtank rate` on this machine."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from towtank.errors import EngineError, StudyError
 from towtank.observe.host import host_facts
 from towtank.size.rating import Measurement
 
-# The file that the disk kernels share, the databases, and room to spare. [byte]
+# Free space that the kernels need: the file of the disk kernels, the databases, and a reserve. [byte]
 ROOM_BYTES = 512 * 1024 * 1024
 Json = dict[str, Any]
 
@@ -41,13 +41,13 @@ class RatingLength:
     turn_s: float
 
 
-# Twenty kernels, each on one CPU and on all: 40 turns in each round.
+# There are 20 kernels. Each runs on one CPU and on all, so a round has 40 turns.
 QUICK = RatingLength(rounds=3, turn_s=0.12)
 FULL = RatingLength(rounds=6, turn_s=0.6)
 
 
 def measure(folder: Path, length: RatingLength, progress: Callable[[Json, int], None] | None = None) -> Measurement:
-    """Let the kernels take their turns in a folder, and leave it as it was.
+    """Run the kernels in turns in a folder, and remove their files afterwards.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def _parsed(text: str) -> Json:
 
 
 def _check(folder: Path) -> None:
-    """Refuse a folder in which files cannot be made, or that has no room for them."""
+    """Refuse a folder that is not writable or has too little free space."""
     if not folder.is_dir():
         raise StudyError.at(str(folder), "must be a folder that exists", where="--folder")
     if not os.access(folder, os.W_OK | os.X_OK):
@@ -113,14 +113,14 @@ def _own_folder(folder: Path) -> Iterator[Path]:
 
 @contextmanager
 def _engine(folder: Path, length: RatingLength) -> Iterator[IO[str]]:
-    """Run an engine and yield its lines of output; it does not outlive this block."""
+    """Run the engine and yield its lines of output; the engine ends with the block."""
     arguments = ["--folder", str(folder), "--rounds", str(length.rounds), "--turn", str(length.turn_s)]
     process = subprocess.Popen(
         [str(binary()), "rate", *arguments, "--until-stdin-closes"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        start_new_session=True,  # Ctrl-C is for us to take: the folder must be removed after the engine has ended
+        start_new_session=True,  # this process handles Ctrl-C: it must remove the folder after the engine has ended
     )
     assert process.stdout is not None and process.stdin is not None
     try:
@@ -153,7 +153,7 @@ def file_system(folder: Path, mounts: Path = Path("/proc/self/mountinfo")) -> st
             if len(fields) < 5 or not kind:
                 continue
             point = Path(re.sub(r"\\(\d{3})", lambda code: chr(int(code[1], 8)), fields[4]))
-            # Of equally long mount points the last counts: a later mount hides an earlier one.
+            # If two mount points are equally long, the later mount hides the earlier one.
             if place.is_relative_to(point) and (found is None or len(str(point)) >= found[0]):
                 found = (len(str(point)), kind[0])
     return found[1] if found else None

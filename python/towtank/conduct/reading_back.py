@@ -1,7 +1,7 @@
-"""Read-back after the load: reads everything that was confirmed to users as stored, and compares it with the original.
+"""Read-back after the load: reads the items that were confirmed as stored, and compares them with the originals.
 
-Servers that events ended are started again first. A read that fails is repeated: a server that has just restarted, or
-a load balancer that has not noticed it, is no loss.
+Servers that events ended are started again first. A failed read is repeated, because a server that has just restarted,
+or a load balancer that has not yet noticed the restart, is no loss of data.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ SCHEMA = "towtank/stored/1"
 _ROUNDS = 4
 _BETWEEN_ROUNDS_S = 3.0
 _LOOK_EVERY_S = 0.25
-# Time for late answers after the last request. [s]
+# Time for pending answers after the last request. [s]
 _MARGIN_S = 60.0
-# Things that are lost or different are named up to this number; the notes of the engine have all of them.
+# Largest number of lost or different documents that the result lists; the engine's notes contain all of them.
 NAMED_AT_MOST = 1000
 _NANOSECONDS = 1e9
 
@@ -68,7 +68,7 @@ class ReadBack:
 def read_back(
     asked: ReadBack, run: RunFolder, system: System, endpoints: Endpoints, *, stop: StopRequest, display: Display
 ) -> None:
-    """Read back everything and write `stored.json`, which also records what went wrong."""
+    """Read back the stored documents and write `stored.json`, which also records the reason of a failed read-back."""
     run.event("read_back_begins")
     reader = _Reader(asked, run, endpoints, stop, display)
     ledger = stored.read_ledger(run.engine)
@@ -82,7 +82,7 @@ def read_back(
 
 
 def _heal(run: RunFolder, system: System) -> str | None:
-    """Start again what events have ended; return the reason if that fails."""
+    """Start services again that events ended; return the reason if a service does not start."""
     if died := system.ended():
         return f"{died[0].tier} {died[0].text}"
     for name in system.taken_down():
@@ -95,7 +95,7 @@ def _heal(run: RunFolder, system: System) -> str | None:
 
 
 class _Reader:
-    """Reads kind by kind, in rounds."""
+    """Reads the stored items kind by kind, in rounds of attempts."""
 
     def __init__(
         self, asked: ReadBack, run: RunFolder, endpoints: Endpoints, stop: StopRequest, display: Display
@@ -108,7 +108,7 @@ class _Reader:
         self.deadline = time.monotonic() + asked.at_most_s
 
     def all(self, ledger: Ledger) -> str | None:
-        """Read all kinds; return the reason if some things were not read."""
+        """Read all kinds; return the reason if some items were not read."""
         for kind in self.asked.kinds:
             things = self._chosen(kind, ledger.of(kind))
             if not things or self.stop.requested:
@@ -123,7 +123,7 @@ class _Reader:
         return None if time.monotonic() < self.deadline else f"it took longer than {self.asked.at_most_s:g} s"
 
     def _chosen(self, kind: str, things: dict[str, Thing]) -> dict[str, Thing]:
-        """Return all things of a kind, or a sample of them."""
+        """Return all items of a kind, or a random sample of them."""
         if self.asked.sample is None or len(things) <= self.asked.sample:
             chosen = things
         else:
@@ -139,14 +139,14 @@ class _Reader:
         for number in range(1, _ROUNDS + 1):
             reads.update(self._round(kind, number, left))
             fates.update({key: stored.fate(things[key], reads.get(key), absent) for key in left})
-            # A thing that is missing may return with a server that is still recovering: only a thing found is settled.
+            # A missing item may reappear while a server recovers, so only items that were found are final.
             left = [key for key in left if fates[key] not in (stored.FOUND, stored.DIFFERENT, GONE)]
             if not left or self.stop.requested or time.monotonic() + _BETWEEN_ROUNDS_S > self.deadline:
                 return
             time.sleep(_BETWEEN_ROUNDS_S)
 
     def _round(self, kind: str, number: int, keys: list[str]) -> dict[str, dict[str, Any]]:
-        """Read some things once."""
+        """Read some items once."""
         folder = self.run.read_back / f"{kind}-{number}"
         folder.mkdir(parents=True, exist_ok=True)
         with (folder / "keys.csv").open("w", encoding="utf-8", newline="") as stream:
@@ -162,13 +162,13 @@ class _Reader:
         return {str(note["key"]): note for note in stored.notes(engine, Damage()) if note.get("k") == "read"}
 
     def _engine(self, folder: Path) -> EngineProcess:
-        """Return an engine in the place that the load came from: the system may be reachable from there only."""
+        """Return an engine on the generator's host, since the system may be reachable from there only."""
         entry = self.endpoints.generator.entry()
         environment = {**marking.environment(), **entry.environment}
         return EngineProcess(folder / "plan.json", folder / "engine.log", enter=entry.command, environment=environment)
 
     def _drive(self, process: EngineProcess, folder: Path, keys: set[str]) -> int | None:
-        """Let the engine read until it has tried all keys; return its exit status."""
+        """Wait until the engine has tried all keys, or stop it at the deadline; return its exit status."""
         late = self.deadline + _MARGIN_S
         following = _Following(folder, keys)
         asked = False
@@ -236,14 +236,14 @@ class _Reader:
 
 @dataclass
 class _Following:
-    """Keys that were not read yet, from the notes while they are written."""
+    """Keys that the engine has not read yet, from its notes while they are written."""
 
     folder: Path
     left: set[str]
     _offsets: dict[Path, int] = field(default_factory=dict)
 
     def is_through(self) -> bool:
-        """Read the new notes; True if every key was read."""
+        """Read the new notes; return True if every key was read."""
         for path in self.folder.glob(stored.NOTES):
             with path.open("rb") as stream:
                 stream.seek(self._offsets.get(path, 0))

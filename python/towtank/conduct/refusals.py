@@ -1,4 +1,4 @@
-"""Reports faults that the engine found in a plan under the name of the option that caused them."""
+"""Translates faults that the engine found in a plan into faults of the command-line options."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from towtank.errors import Fault, StudyError
 
 _LINE = re.compile(r"^\S*plan\.json: (?P<place>[\w.\[\]]+): (?P<message>.*)$")
 _OF_WORKLOAD = re.compile(r"(transactions|groups|targets|pools|variables|lists|steps|pages)\b")
-# The first pattern that matches a place counts.
+# The first pattern that matches a place decides.
 _OPTIONS = (
     (r"load\..*rate", "--rate"),
     (r"load\.users_at_most", "--users-at-most"),
@@ -33,7 +33,7 @@ _OPTIONS = (
 
 
 def refuse_options(log: Path, *, of_workload: bool) -> None:
-    """Raise the faults that the engine found in the plan of a `drive`, each with its option.
+    """Raise the faults that the engine found in the plan of a drive, each under the option that caused it.
 
     Parameters
     ----------
@@ -58,5 +58,5 @@ def refuse_options(log: Path, *, of_workload: bool) -> None:
 
 
 def option_of(place: str) -> str:
-    """Return the option that sets a place in the plan; the place itself if no option does."""
+    """Return the option that sets a place in the plan; the place itself if no option sets it."""
     return next((option for pattern, option in _OPTIONS if re.fullmatch(rf"(?:{pattern})(?:[.\[].*)?", place)), place)

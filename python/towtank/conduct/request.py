@@ -1,4 +1,4 @@
-"""Request for a study: the study with its changes, kept in the results so that they can be resumed."""
+"""Request for a study: the study and its changes, stored with the results so that the study can be resumed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ COMMAND_LINE = "<command line>"
 
 @dataclass(frozen=True)
 class StudyRequest:
-    """A study as the user asked for it.
+    """Study with the options of the user's request.
 
     Attributes
     ----------
@@ -29,7 +29,7 @@ class StudyRequest:
     preset : str or None
         Preset of the study.
     repetitions, seed : int or None
-        Values in place of those of the file; None keeps them.
+        Values that replace those of the file; None keeps them.
     changes : tuple of str
         `path=value`, as given with `--set`.
     allowed : tuple of str
@@ -47,7 +47,7 @@ class StudyRequest:
     trusted: bool = False
 
     def load(self) -> Study:
-        """Read the study with all changes, and make sure that its system may be loaded.
+        """Read the study with all changes, and check that its system may be loaded.
 
         Raises
         ------
@@ -56,7 +56,7 @@ class StudyRequest:
         TargetError
             If this machine lacks what a host of any run needs.
         """
-        # Reading YAML needs no start-up time.
+        # Imported here, since reading YAML is not needed at start-up.
         from towtank.study import load_study, study_path  # noqa: PLC0415
         from towtank.study.named_files import refuse_outside  # noqa: PLC0415
 
@@ -85,14 +85,14 @@ class StudyRequest:
         return changes
 
     def _check_targets(self, study: Study) -> dict[str, list[str]]:
-        """Check every address that the system of any run names; return the IP addresses by host."""
+        """Check every address that the system of any run refers to; return the IP addresses by host name."""
         from towtank.workload.targets import check_targets  # noqa: PLC0415
 
         addresses = [address for spec in study.design() for address in spec.system.addresses]
         return check_targets(dict.fromkeys(addresses), self.allowed)
 
     def _check_hosts(self, study: Study) -> None:
-        """Refuse the study if this machine lacks a need of the hosts of any run, before the first run."""
+        """Refuse the study before the first run if this machine lacks a requirement of the hosts of any run."""
         from towtank.system.hosts.group import build_hosts  # noqa: PLC0415
 
         lines = [line for spec in study.design() for line in build_hosts(spec.system, study.system_folder).lacks()]
@@ -116,7 +116,7 @@ class StudyRequest:
 def _check_open_files(study: Study) -> None:
     """Refuse more users with connections of their own than the hard limit of open files allows, before the first run.
 
-    Levels that a pilot run has yet to find are left to the engine.
+    The engine checks levels that depend on a pilot run.
     """
     from towtank.workload.target_choice import targets_of  # noqa: PLC0415
 
@@ -152,9 +152,9 @@ def recorded_request(
     named : str or None
         Study given on the command line; must be None, as the results name their study.
     allowed : tuple of str
-        Hosts that may be loaded: given again, as the results may be somebody else's.
+        Hosts that may be loaded; not taken from the results, which may be another user's.
     trusted : bool
-        Whether files outside of the study's folder may be sent: given again as well.
+        Whether files outside of the study's folder may be sent; not taken from the results either.
 
     Raises
     ------
@@ -182,7 +182,7 @@ def recorded_request(
 
 
 def _study_file(results: ResultsFolder, manifest: dict[str, Any]) -> Path:
-    """Return the original study file if no file of the study has changed since; else its copy.
+    """Return the original study file if all files of the study are unchanged; otherwise its copy.
 
     Raises
     ------
@@ -208,7 +208,7 @@ def _has_changed(file: dict[str, str]) -> bool:
 
 
 def new_folder(name: str) -> Path:
-    """Name a results folder after study and time, with a number if that folder exists."""
+    """Return a new results folder named after study and time, with a number if that folder exists."""
     stem = Path("results") / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}"
     folder, number = stem, 1
     while folder.exists():

@@ -1,7 +1,7 @@
-"""One run from start to stop: starts the system, watches it, drives the load, stops the system; records everything.
+"""One run: starts the system, observes it, runs the load, stops the system, and records everything.
 
-A run never raises for a failure of the system under test or the engine, or for a stop by the user: `run.json` records
-these as `status` and `reason`, and the record is kept.
+A failure of the system under test or of the engine, and a stop by the user, raise no exception: `run.json` records them
+as `status` and `reason`, and the record is kept.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ ENGINE_LOG = "engine.log"
 ENGINE_DISK_FULL = 74
 # Longest wait for live frames between two checks of the services. [s]
 _LOOK_EVERY_S = 0.25
-# Interval between checks for suspended services, each of which reads some files per service. A service suspended for
-# less than this cannot be distinguished from a slow one. [s]
+# Interval between checks for suspended services; a check reads some files per service. A service suspended for a
+# shorter time cannot be distinguished from a slow one. [s]
 _HELD_EVERY_S = 1.0
-# Time beyond its stages and its drain after which an engine counts as hanging. [s]
+# Time after stages and drain at which an engine counts as hanging. [s]
 _MARGIN_S = 30.0
 # Longest time for which a stopped run waits for answers. [s]
 STOPPING_S = 5.0
@@ -52,13 +52,13 @@ _DEFAULT_DRAIN_S = 30.0
 
 
 class Observing(Protocol):
-    """An observation under way."""
+    """A running observation."""
 
     def failures(self) -> list[str]:
-        """Return sentences about what could not be observed."""
+        """Return sentences about metrics that could not be observed."""
 
     def add_group(self, name: str, pid: int) -> None:
-        """Watch a tree of processes from now on."""
+        """Observe a tree of processes from now on."""
 
 
 Steer = Callable[[dict[str, Any], Callable[[dict[str, Any]], None]], "Steering"]
@@ -73,7 +73,7 @@ class RunTask:
     run : RunFolder
         Folder of the record.
     title : str
-        Name of the run for people.
+        Name of the run in messages.
     system : callable
         Makes the system, not yet started, from the run's log folder.
     plan : callable
@@ -134,17 +134,17 @@ class RunOutcome:
     notes: list[str] = field(default_factory=list)
 
     def fail(self, reason: str) -> None:
-        """Mark as failed; the first reason stands."""
+        """Mark the run as failed; the reason of the first failure is kept."""
         self.status, self.reason = "failed", self.reason or reason
 
 
 def conduct_run(task: RunTask, stop: StopRequest, display: Display) -> RunOutcome:
-    """Do one run; its folder records the outcome that is returned.
+    """Do one run, and record the returned outcome in its folder.
 
     Raises
     ------
     StudyError
-        If the files turn out not to fit what the system offers.
+        If the study's files do not fit the running system.
     """
     run, outcome = task.run, RunOutcome()
     run.update(status="running", started_wall_ns=time.time_ns(), pinning=task.pinning.document())
@@ -155,7 +155,7 @@ def conduct_run(task: RunTask, stop: StopRequest, display: Display) -> RunOutcom
             outcome.fail(str(error))
         except Stopped:
             outcome.status = "stopped"
-        except StudyError as error:  # a fault of the input, found late: every other run would find it too
+        except StudyError as error:  # a fault of the input that was found late and that would fail every other run, too
             outcome.fail(str(error))
             _close(run, outcome)
             raise
@@ -196,7 +196,7 @@ def _with_system(task: RunTask, outcome: RunOutcome, stop: StopRequest, display:
         with task.observe(run, endpoints) as observation, task.live_sending.open(run, display, outcome.notes):
             run.event("observation_started")
             watch_targets(run, plan, endpoints.groups.values(), observation.add_group)
-            # The generator is watched too: a CPU limit that holds it up must be known.
+            # The generator is observed as well, so that a CPU limit which slows it down is detected.
             watched = GENERATOR_GROUP not in endpoints.groups
             drive_engine(
                 run,
@@ -222,7 +222,7 @@ def _with_system(task: RunTask, outcome: RunOutcome, stop: StopRequest, display:
 def _events(
     task: RunTask, plan: dict[str, Any], system: System, observation: Observing, display: Display
 ) -> Events | None:
-    """Make the object that carries out the events of the run; None if it has no events."""
+    """Return the object that carries out the events of the run; None if the run has no events."""
     if not task.events:
         return None
     stages = list(plan["load"]["stages"])
@@ -245,14 +245,14 @@ def drive_engine(
     events: Events | None = None,
     place: GeneratorPlace | None = None,
 ) -> None:
-    """Let the engine carry out the plan in the run folder, and watch the engine and the services.
+    """Run the engine with the plan of the run folder, and watch the engine and the services.
 
     Parameters
     ----------
     run : RunFolder
         Folder of the record.
     title : str
-        Name of the run for people.
+        Name of the run in messages.
     plan : dict
         The plan.
     ended : callable
@@ -306,7 +306,7 @@ def drive_engine(
 
 
 def _judge(run: RunFolder, status: int | None, outcome: RunOutcome, stop: StopRequest) -> None:
-    """Set how the run ended, from the engine's exit status and the services that died."""
+    """Set status and reason of the run from the engine's exit status and the services that died."""
     if status == ENGINE_DISK_FULL:
         outcome.disk_full = True
     for tier, text in outcome.died.items():
@@ -382,14 +382,14 @@ class _Watch:
                 self.run.event("engine_asked_to_stop", why="answers take too long", drain_s=0.0)
                 self.engine.stop()
             if time.monotonic() > self.deadline:
-                # The death of a service explains more, and is reported below.
+                # The death of a service is the better explanation, and is reported below.
                 if not self.outcome.died:
                     self.outcome.fail("the engine did not end in time and was killed")
                 self.engine.kill()
         self._frames(0.0)
 
     def _allow(self, planned: float) -> None:
-        """Let the engine take as long as its stages need."""
+        """Extend the deadline to the time that the engine's stages need."""
         self.deadline = self.begun + planned + self.drain + _MARGIN_S
 
     def _frames(self, wait_s: float) -> None:
@@ -428,7 +428,9 @@ class _Watch:
         self.holding = held
 
     def _ask(self, drain: float) -> None:
-        """Stop early: with a service gone or the user waiting, more load measures nothing."""
+        """Stop the engine early: after a death of a service or a request of the user, further load measures nothing
+        useful.
+        """
         self.asked = True
         why = "a service died" if self.outcome.died else "the user asked"
         if self.stop.requested:

@@ -1,4 +1,4 @@
-"""Length of a search for the limit before it begins: it depends on where the limit is."""
+"""Length of a search for the limit, estimated before it begins; it depends on the position of the limit."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from towtank.study.search import amount
 from towtank.study.search_stages import DECIDE, plateau_stages
 from towtank.study.until import Until, longest_s
 
-# Levels at which a limit is assumed; each costs a search of up to 200 plateaus on paper. [1]
+# Number of levels at which the limit is assumed; each needs a simulated search of up to 200 plateaus. [1]
 _TRIED_AT_MOST = 8
 
 
 def search_range_s(load: FindLimit) -> tuple[float, float]:
-    """Return the shortest and the longest time of a search, over all places where the limit can be. [s]
+    """Return the shortest and the longest time of a search, over all possible positions of the limit. [s]
 
-    Each level passes below the limit and fails from it on. A level that passes and fails in turn and the time in which
-    a backlog is worked off make a search longer.
+    Assumes that levels below the limit pass and all others fail. Levels that pass and fail alternately, and the time to
+    work off a backlog, make a real search longer.
     """
     from towtank.analysis.limits.search import PLATEAUS_AT_MOST, ladder, plan_of  # noqa: PLC0415 - takes a second
 
     rungs = list(islice(ladder(plan_of(load.document())), PLATEAUS_AT_MOST))
-    # The first brackets need most halvings, the last ones most levels: of a long ladder these are enough.
+    # The first brackets need the most halvings, the last ones the most levels, so these levels give both extremes.
     tried = rungs if len(rungs) <= _TRIED_AT_MOST else [*rungs[: _TRIED_AT_MOST - 2], *rungs[-2:]]
     visited = [_levels(load, limit) for limit in [*tried, float("inf")]]
     lengths = [(_length(load, levels, longest=False), _length(load, levels, longest=True)) for levels in visited]
@@ -30,7 +30,7 @@ def search_range_s(load: FindLimit) -> tuple[float, float]:
 
 
 def _levels(load: FindLimit, limit: float) -> list[float]:
-    """Return the levels of a search, in their order, if each fails from the limit on."""
+    """Return the levels of a search in their order, if all levels from the limit upward fail."""
     from towtank.analysis.limits.search import Failure, Outcome, decide, plan_of  # noqa: PLC0415 - takes a second
 
     plan, outcomes = plan_of(load.document()), [Outcome(amount(load.start), None)]
@@ -41,7 +41,7 @@ def _levels(load: FindLimit, limit: float) -> list[float]:
 
 
 def _length(load: FindLimit, levels: list[float], *, longest: bool) -> float:
-    """Return the time of plateaus at these levels, whose stages are as long or as short as can be. [s]"""
+    """Return the total time of plateaus at these levels, with stages as long or as short as possible. [s]"""
     total, before = 0.0, 0.0
     for number, level in enumerate(levels):
         stages = plateau_stages(load, number, before, level)
@@ -54,5 +54,5 @@ def _length(load: FindLimit, levels: list[float], *, longest: bool) -> float:
 
 
 def _shortest_s(length: Until | float) -> float:
-    """Return the shortest time that a stage lasts. [s]"""
+    """Return the shortest time of a stage. [s]"""
     return length if isinstance(length, int | float) else float(getattr(length, "at_least", 0.0))

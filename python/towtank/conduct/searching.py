@@ -1,4 +1,4 @@
-"""Searching for the limit while the load runs: every plateau is judged at its end, and the next one appended."""
+"""Search for the limit during the load: judges each plateau at its end, and appends the next one."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from towtank.study.search_stages import DECIDE, RELIEVE, RELIEVE_SHARE, last_sta
 
 
 class SearchSteering(StageSteering):
-    """Ends settle stages on evidence, and finds the limit.
+    """Ends settle stages when their data suffice, and searches for the limit.
 
     Parameters
     ----------
     run, stages, send, note, at_least_s
         As `StageSteering` takes them.
     load : FindLimit
-        Search that the study asks for.
+        Search of the study.
     objectives : list of dict
         Objectives of the study.
     """
@@ -55,7 +55,7 @@ class SearchSteering(StageSteering):
         self._told: set[int] = set()
 
     def frame(self, frame: dict[str, Any]) -> None:
-        """Follow the stages, and the engine's answers to appended ones."""
+        """Follow the stages, and the engine's replies to appended stages."""
         if frame.get("k") == "appended" and self._asked is not None:
             stage, stages = self._asked
             self._asked = None
@@ -70,7 +70,7 @@ class SearchSteering(StageSteering):
             self._steady = self.under_way
 
     def look(self) -> None:
-        """Judge the plateau that has ended; end the relief once the backlog is gone."""
+        """Judge the plateau that has ended; end the relief stage when the backlog is gone."""
         super().look()
         if self.under_way is not None and not self.is_over and self._asked is None:
             name = self.under_way.name.partition(" ")[0]
@@ -81,7 +81,7 @@ class SearchSteering(StageSteering):
                 self._relieve(self.under_way, recorded)
 
     def keep_from_s(self) -> float:
-        """Return the time from which intervals are still needed: the plateau under way, until it is judged. [s]"""
+        """Return the time from which intervals are still needed: the start of the plateau to judge next. [s]"""
         return self.follower.recorded_until - 2.0 if self._steady is None else self._steady.start_s
 
     def _next(self, stage: int) -> None:
@@ -121,14 +121,16 @@ class SearchSteering(StageSteering):
             self._next(stage)
 
     def _backlog(self, plateau: Plateau, level: float) -> bool:
-        """Return True if a rate may start with the backlog of a failed, higher or equal one.
+        """Return True if an arrival rate may start with the backlog of a failed plateau of equal or higher rate.
 
-        Users leave no backlog: when a user leaves, its pending request is cancelled.
+        A closed load leaves no backlog: when a user leaves, its pending request is cancelled.
         """
         return self.rules.is_open and level <= plateau.level and not plateau.passed
 
     def _relieve(self, stage: StageUnderWay, recorded_s: float) -> None:
-        """End the relief once no arrival waits, and no more is in flight than at the highest level that passed."""
+        """End the relief stage when no arrival waits and in-flight requests are down to those of the highest passed
+        level.
+        """
         last = {
             interval.worker: interval
             for interval in self.follower.intervals

@@ -1,4 +1,4 @@
-"""Effects of a study outside of its own folder; a run shows it first, unless the study ships with Towtank."""
+"""Effects of a study outside of its own folder, which are shown before a run unless the study ships with Towtank."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from towtank.study import Study
     from towtank.system.model import SystemFile
 
-# Names listed of one kind; a system may have hundreds of hosts.
+# Longest list of names of one kind; a system may have hundreds of hosts.
 _NAMES_AT_MOST = 8
 
 
 def side_effects(study: Study) -> list[str]:
-    """List the programs that a study starts and their packages, and all it loads, mounts and reads outside its folder.
+    """Describe all effects of a study outside its folder: programs, hosts, loaded addresses, mounts and files.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def _programs(systems: Iterable[SystemFile]) -> Iterator[str]:
 
 
 def _hosts(systems: Iterable[SystemFile]) -> Iterator[str]:
-    """Describe hosts that it makes, machines that it logs in to, and file systems that it mounts."""
+    """Describe hosts that the study creates, machines that it logs in to, and file systems that it mounts."""
     made: dict[str, None] = {}
     mounted: dict[str, None] = {}
     for system in systems:
@@ -76,7 +76,7 @@ def _hosts(systems: Iterable[SystemFile]) -> Iterator[str]:
 
 
 def _addresses(study: Study, systems: Iterable[SystemFile]) -> Iterator[str]:
-    """Describe addresses of servers that already run, with their IP addresses."""
+    """Describe addresses of running servers, with their IP addresses."""
     places = dict.fromkeys(_place(study, address) for system in systems for address in system.addresses)
     if places:
         yield f"sends to {_names(places)}"
@@ -102,7 +102,7 @@ def _files(study: Study) -> Iterator[str]:
 
 
 def _packages(systems: Iterable[SystemFile]) -> Iterator[str]:
-    """Describe the packages of its servers; a run installs none."""
+    """Describe the packages of the study's servers; a run installs no packages."""
     from towtank.system.packages import packages_of  # noqa: PLC0415 - only for a study that does not ship
 
     names = dict.fromkeys(

@@ -1,7 +1,7 @@
-"""Steering a load while it runs: commands to the engine to end a stage and to append further stages.
+"""Steering of a load while it runs: commands to the engine that end a stage or append further stages.
 
-A steering reads the record of the load threads while it is written, and decides by the same functions that the
-analysis uses afterwards. Each decision is an event of the run.
+Steering reads the record of the load threads while they write it, and decides by the functions that the analysis uses
+afterwards. Each decision is recorded as an event of the run.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from towtank.results.following import Follower
 from towtank.results.segments import Interval
 from towtank.study.precise import SteadyUntil
 
-# As in the window of the analysis.
+# Shortest part of a second that counts, as in the window of the analysis. [s]
 _WHOLE_SECOND = 0.5
 
 Send = Callable[[dict[str, Any]], None]
@@ -30,22 +30,22 @@ class Steering(Protocol):
     """Steering that the conductor calls while the engine runs."""
 
     def frame(self, frame: dict[str, Any]) -> None:
-        """Take one live frame."""
+        """Process one live frame of the engine."""
 
     def look(self) -> None:
-        """Read the new part of the record, and send the engine its next command if a stage is decided."""
+        """Read the new part of the record; if a stage is decided, send the engine its next command."""
 
 
 @dataclass
 class StageSeconds:
-    """The seconds of one stage as they come in, threads together."""
+    """Data of one stage by second, summed over the load threads, while they are recorded."""
 
     stage: int
     users: float | None
     _sums: dict[float, list[float]] = field(default_factory=dict)
 
     def add(self, interval: Interval) -> None:
-        """Count an interval of one thread, if it is of this stage."""
+        """Add an interval of one thread if it belongs to this stage."""
         if interval.stage != self.stage:
             return
         sums = self._sums.setdefault(float(int((interval.start_s + interval.end_s) / 2)), [0.0] * 7)
@@ -59,7 +59,7 @@ class StageSeconds:
         sums[6] += interval.user_s - interval.think_sum_s
 
     def until(self, recorded_s: float) -> Seconds:
-        """Return the seconds that all threads have recorded, without those that the edge of the stage cuts."""
+        """Return the seconds that all threads have recorded, without seconds that the stage covers only in part."""
         whole = [
             sums for _, sums in sorted(self._sums.items()) if sums[0] <= recorded_s + 1e-6 and sums[1] >= _WHOLE_SECOND
         ]
@@ -70,7 +70,7 @@ class StageSeconds:
 
 @dataclass
 class StageUnderWay:
-    """Stage that the engine reports to be in."""
+    """Stage that the engine reports as current."""
 
     index: int
     name: str
@@ -80,7 +80,7 @@ class StageUnderWay:
 
 
 class StageSteering:
-    """Ends settle and steady stages on evidence.
+    """Ends settle and steady stages when their data suffice.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ class StageSteering:
             self._settling = (deciding, seconds, 0)
 
     def _deciding(self, stage: dict[str, Any]) -> Settling | Precision | None:
-        """Return the test that ends a stage; None if the stage ends after its time."""
+        """Return the test that ends a stage; None if the stage ends at its planned time."""
         if self.is_settle(stage):
             return Settling(self.at_least_s)
         if self.steady is not None and stage.get("until") == "command" and stage.get("phase") == "steady":
@@ -144,7 +144,7 @@ class StageSteering:
         return None
 
     def is_settle(self, stage: dict[str, Any]) -> bool:
-        """Return True if a stage is a settle stage that ends on evidence."""
+        """Return True if a stage is a settle stage that a test ends."""
         return stage.get("until") == "command" and str(stage.get("name", "")).startswith("settle")
 
     def look(self) -> None:
@@ -178,7 +178,7 @@ class StageSteering:
         self.send({"do": "next", "stage": stage.index})
 
     def _over(self) -> None:
-        """Record and show that a stage ended at its longest time, without evidence."""
+        """Record and show that a stage ended at its longest time before its test was satisfied."""
         if self._settling is None or self.under_way is None:
             return
         stage, deciding = self.under_way, self._settling[0]

@@ -17,9 +17,9 @@ _SHOW_CURSOR = "\x1b[?25h"
 
 
 class StopRequest:
-    """Request to stop: made by `ask`, or by Ctrl-C, SIGTERM and a closed terminal inside its `with` block.
+    """Request to stop, made by `ask`, or by Ctrl-C, SIGTERM and a closed terminal inside the `with` block.
 
-    Nothing but entering it takes signals; the handlers before come back at its end.
+    Signal handlers are installed when the block is entered, and the previous ones are restored at its end.
 
     Attributes
     ----------
@@ -54,17 +54,17 @@ class StopRequest:
 
     @property
     def requested(self) -> bool:
-        """True if the user asked to stop."""
+        """True if the user has requested a stop."""
         return self.count > 0
 
     def ask(self) -> None:
-        """Ask to stop; a second request also ends the wait for pending answers."""
+        """Request a stop; a second request also ends the wait for pending answers."""
         self.count += 1
         if self.count > 1 and self.on_second is not None:
             self.on_second()
 
     def check(self) -> None:
-        """Raise `Stopped` when the user asked to stop."""
+        """Raise `Stopped` if the user has requested a stop."""
         if self.requested:
             raise Stopped("stopped by the user")
 
@@ -73,7 +73,7 @@ class StopRequest:
         if self.count == 1:
             _say(f"stopping: {self.waits_for}; a second request leaves at once")
             return
-        # No clean-up here: guards, engine and probe end with our end of their standard input.
+        # No clean-up here: guards, engine and probe end when this process closes their standard input.
         if self.on_second is not None:
             self.on_second()
         if self.leaving is not None:

@@ -1,4 +1,4 @@
-"""One study from its first run to its last: every run of the design in its order, then summaries and the report."""
+"""One study: every run of the design in its order, then summaries and the report."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class StudyOutcome:
     messages : list of str
         Messages for people about failures.
     parts : Parts
-        Parts of the summary and the report, with the failed ones.
+        Parts of the summary and the report, including failed ones.
     """
 
     results: Path
@@ -61,12 +61,12 @@ class StudyOutcome:
 
 @contextmanager
 def held(results: ResultsFolder) -> Iterator[None]:
-    """Hold the results folder: two conductors in one folder would write over each other.
+    """Lock the results folder, since two processes that write to one folder would destroy each other's results.
 
     Raises
     ------
     StudyError
-        If another one holds it.
+        If another process has locked it.
     """
     with (results.path / _LOCK).open("w") as lock:
         try:
@@ -88,7 +88,7 @@ def run_study(
     receivers: tuple[Receiver, ...] = (),
     first_words: Sequence[str] = (),
 ) -> StudyOutcome:
-    """Do all runs of a study that are not done yet, then summarise and report.
+    """Do all runs of a study that are not complete, then summarise them and write the report.
 
     Parameters
     ----------
@@ -163,7 +163,7 @@ def _disk_full(folder: Path) -> EngineError:
 
 @dataclass
 class _Runs:
-    """The runs of a study, one after the other."""
+    """Does the runs of a study one after the other."""
 
     study: Study
     results: ResultsFolder
@@ -172,7 +172,7 @@ class _Runs:
     receivers: tuple[Receiver, ...] = ()
 
     def all(self, specs: list[RunSpec]) -> list[RunOutcome]:
-        """Do the runs that are missing; return how each ended."""
+        """Do the missing runs; return the outcome of each."""
         ended = []
         for number, spec in enumerate(specs, start=1):
             if self.stop.requested:
@@ -188,7 +188,7 @@ class _Runs:
         return ended
 
     def _predict(self) -> None:
-        """Make the prediction that the study asks for, once, from the runs that came first."""
+        """Write the prediction that the study declares, once, from the runs of its source configuration."""
         if self.study.study.predict is None:
             return
         from towtank.model.fitting.across import FILE, write_prediction  # noqa: PLC0415 - only if asked for
@@ -229,7 +229,7 @@ def is_done(results: ResultsFolder, run_id: str) -> bool:
 
 
 def set_aside(results: ResultsFolder, run_id: str) -> Path | None:
-    """Move the folder of an interrupted run to `RUN.interrupted-N`: it is kept, but no longer counts."""
+    """Move the folder of an interrupted run to `RUN.interrupted-N`, where it is kept but no longer counted."""
     path = results.run_path(run_id)
     if not path.exists():
         return None
@@ -249,7 +249,7 @@ def _summarise_run(run: RunFolder, results: ResultsFolder, display: Display) -> 
         summarize_run(run)
     except OSError:
         raise
-    except Exception as error:  # the border to the analysis: the recorded data stay, and can be summarised again
+    except Exception as error:  # the record is kept and can be summarised again, whatever fails in the analysis
         results.event("analysis_failed", run=run.run_id, error=f"{type(error).__name__}: {error}")
         display.note(f"{run.run_id} could not be summarised: {error}")
 
@@ -280,7 +280,7 @@ def exit_status(ended: list[RunOutcome], outcome: StudyOutcome, *, stopped: bool
 
 
 def _status_of_results(outcome: StudyOutcome) -> ExitStatus:
-    """Set the status and the messages of a study, if every part of its answer was made."""
+    """Return the exit status of a study whose summary and report were made; add its messages."""
     verdict = outcome.summary.get("verdict", {})
     if not outcome.summary or verdict.get("level") == "invalid":
         if outcome.summary and not outcome.messages:
@@ -309,7 +309,7 @@ def _missed(summary: dict[str, Any], objectives: list[dict[str, Any]]) -> str:
 
 
 def _gaps(verdict: dict[str, Any], objectives: list[dict[str, Any]], required: Mapping[str, int] | None = None) -> str:
-    """Count invalid and missing runs, objectives that are not judged and required claims that are not decided.
+    """Count invalid and missing runs, objectives without a verdict and required claims without a decision.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Targets of a load that run on this machine but were not started by Towtank: their processes are watched, too."""
+"""Targets on this machine that Towtank did not start: finds their processes, so that they are observed, too."""
 
 from __future__ import annotations
 
@@ -35,13 +35,14 @@ def watch_targets(
     for address in addresses_here(plan):
         pid = listening_root(*host_and_port(address))
         if pid is not None and is_below(here, [pid]):
-            pid = None  # a server in a process that started this one: its tree has the generator, too
-        # The processes of a system that Towtank started are watched, whether or not this user sees their sockets.
+            pid = None  # the target's process started this one, so its tree contains the generator
+        # The processes of a system that Towtank started are observed already, even if this user cannot see their
+        # sockets.
         if not (started if pid is None else is_below(pid, [*started, here])):
             found[address] = pid
     servers = {pid for pid in found.values() if pid is not None}
     behind = {pid for server in servers for pid in servers_behind(server) if not is_below(here, [pid])}
-    # Trees must not overlap: a process would count twice.
+    # Trees must not overlap, or a process would be counted twice.
     trees = {pid for pid in servers | behind if not is_below(pid, (servers | behind | set(started)) - {pid})}
     for number, pid in enumerate(sorted(trees), start=1):
         add_group(f"{TARGET_GROUP}-{number}", pid)
@@ -50,7 +51,7 @@ def watch_targets(
 
 
 def addresses_here(plan: dict[str, Any]) -> list[str]:
-    """Return the addresses of a plan's targets that belong to this machine, each once."""
+    """Return the distinct addresses of a plan's targets that belong to this machine."""
     found = []
     for address in dict.fromkeys(str(each) for target in plan.get("targets") or () for each in target["addresses"]):
         with suppress(ValueError):

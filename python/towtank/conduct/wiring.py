@@ -1,4 +1,4 @@
-"""Builds the parts of one run of a design: the system with its settings, the engine's plan, the observation."""
+"""Builds the parts of one run: the system with its settings, the engine's plan, the observation."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _read_back(spec: RunSpec, pinning: Pinning) -> ReadBack | None:
 
 
 def _steer(spec: RunSpec, run: RunFolder, display: Display) -> Steer | None:
-    """Return the maker of the steering, if a stage ends on evidence or the limit is searched for; else None."""
+    """Return a function that makes the steering, if a test ends a stage or the load is a search; otherwise None."""
     load = spec.study.study.load
     settle = settle_document(spec.study.study.settle)
     asked = spec.study.study.steady

@@ -40,7 +40,7 @@ SCRAPERS = {
     JettyScraper.source: JettyScraper,
     GcLogScraper.source: GcLogScraper,
 }
-"""Scrapers that ship, by their source."""
+"""Scrapers by the name of their source."""
 
 __all__ = [
     "SCRAPERS",

@@ -1,4 +1,4 @@
-"""Send one command to a service over a connection of its own, and read the whole answer."""
+"""Sends one command to a service over a separate connection, and reads the complete answer."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Metrics from a JVM's log of its garbage collector: pauses, heap after a collection, allocation.
+"""Metrics from the garbage collector's log of a JVM: pauses, heap after a collection, allocation.
 
-The log is that of unified logging (JEP 158, JEP 271), `-Xlog:gc*=info:file=...:timenanos,level,tags`, the same for all
-collectors of the JVM. It is read as it grows; the JVM itself receives no requests.
+The log has the format of unified logging (JEP 158, JEP 271), `-Xlog:gc*=info:file=...:timenanos,level,tags`, the same
+for all collectors. The scraper reads new lines and sends no requests to the JVM.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ _LINE = re.compile(r"\[(?P<time>\d+)ns\]\[\w+ *\]\[(?P<tags>[a-z,]+) *\] (?P<tex
 _COLLECTION = re.compile(r"GC\(\d+\) +(?P<text>.*)")
 _TOOK = re.compile(r"(?P<what>\D.*?) (?P<ms>\d{1,15}\.\d{1,15})ms$")
 _PAUSE = re.compile(r"Pause (?P<kind>[A-Za-z ]+?)(?: \(.*| \d.*)?$")
-# Most digits of a number: a JVM writes no longer ones, and Python refuses to parse thousands of digits.
+# Largest number of digits; a JVM never writes more, and Python refuses to parse thousands of digits.
 _SIZE = r"(\d{1,18})([BKMG])"
 _CHANGE = re.compile(rf" {_SIZE}(?:\(\d+%\))?->{_SIZE}(?:\({_SIZE}\)|\(\d+%\))?(?: |$)")
 _LIMIT = re.compile(rf"(?:Heap )?Max Capacity: {_SIZE}$")
 _CAPACITY = re.compile(rf"Capacity: +.*?{_SIZE} \(\d+%\) +{_SIZE} \(\d+%\) +{_SIZE} \(\d+%\) *$")
 _WHILE_COLLECTING = re.compile(rf"Allocated: .*{_SIZE} \(\d+%\) .*$")
 _UNITS = {"B": 1, "K": 2**10, "M": 2**20, "G": 2**30}
-# G1 logs the whole cycle beside its phases, which have other tags; Z logs only the phases.
+# G1 logs a concurrent cycle as a whole and by phases with other tags; Z logs only the phases.
 _CONCURRENT_TAGS = {"gc", "gc,phases"}
 
 
@@ -34,7 +34,7 @@ def _bytes(number: str, unit: str) -> int:
 
 @dataclass
 class GcCounts:
-    """Sums of the lines that were read.
+    """Sums over the lines read so far.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class GcCounts:
     allocated: int = 0
 
     def take(self, line: str) -> None:
-        """Add one line; ignore lines about other things."""
+        """Add one line; ignore lines without a count."""
         found = _LINE.match(line)
         if found is None:
             return
@@ -103,7 +103,7 @@ class GcCounts:
             self.committed = _bytes(change[5], change[6])
 
     def _heap(self, text: str) -> None:
-        """Add a line of Z's table with the allocation during a collection, which the sizes do not show."""
+        """Add a line of Z's heap table: the capacity, or the allocation during a collection."""
         if found := _WHILE_COLLECTING.match(text):
             self.allocated += _bytes(found[1], found[2])
         elif found := _CAPACITY.match(text):
@@ -135,7 +135,7 @@ class GcLogScraper:
         self._allocated = 0
 
     def scrape(self) -> dict[str, float]:
-        """Read the new lines; values that are not in the log yet are left out."""
+        """Read the new lines; values that the log does not contain yet are left out."""
         try:
             with self._path.open("rb") as file:
                 file.seek(self._offset)
@@ -150,7 +150,7 @@ class GcLogScraper:
 
     def _values(self) -> dict[str, float]:
         counts = self._counts
-        # The log rounds sizes to whole units: a difference can be negative by one unit.
+        # The log rounds sizes to whole units, so a difference can be negative by one unit.
         self._allocated = max(self._allocated, counts.allocated)
         values = {
             "jvm_gc_concurrent_seconds_total": counts.concurrent_s,

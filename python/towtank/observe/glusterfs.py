@@ -1,7 +1,7 @@
 """Metrics of a GlusterFS mount from files below `.meta`: calls to the mount, calls to servers, caches.
 
-A file of a mount can block a reader as long as the mount does not answer, and only the mount ends that wait. So another
-process reads; this one waits for its answer within the time limit of a scrape.
+Reading a file of a mount blocks until the mount answers, and cannot be interrupted. A separate process therefore reads
+the files, and this process waits for its output within the time limit of a scrape.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _TIMEOUT_S = 1.0
 _GRAPH = Path(".meta/graphs/active")
 _TOP, _CACHE, _ATTRIBUTES = "asked", "cache", "attributes"
 _END = b"\0end\n"
-# Reads all files for each line of its input, each below a line with its name, and ends with its input.
+# For each line of its input, this script prints all files, each after a line with its name; it ends with its input.
 _READER = r"""
 while read -r line; do
   head -v -c 16777216 -- "$@" 2>/dev/null
@@ -45,7 +45,7 @@ _NS = 1e9
 
 
 def parse_asked(text: str) -> dict[str, float]:
-    """Parse the counters of `io-stats` on top of a mount: bytes, and calls with their time, without calls never made.
+    """Parse the counters of `io-stats` at the top of a mount: bytes, and the calls of each kind with their time.
 
     Raises
     ------
@@ -63,7 +63,7 @@ def parse_asked(text: str) -> dict[str, float]:
 
 
 def parse_sent(server: str, texts: list[str]) -> dict[str, float]:
-    """Parse the counters of `io-stats` before each part of a server: calls that went there, and their time."""
+    """Parse the counters of `io-stats` before each part of a server: the calls to the server, and their time."""
     values: dict[str, float] = {}
     for text in texts:
         for call, count, seconds in _calls(text):
@@ -75,12 +75,12 @@ def parse_sent(server: str, texts: list[str]) -> dict[str, float]:
 
 
 def _calls(text: str) -> list[tuple[str, float, float]]:
-    """Return name, number and time [s] of each kind of call that was made; the file has nanoseconds."""
+    """Return name, number and time [s] of each kind of call with at least one call; the file has nanoseconds."""
     return [(call.lower(), float(count), float(ns) / _NS) for call, count, ns in _CALL.findall(text) if int(count)]
 
 
 def parse_private(text: str, fields: dict[str, str]) -> dict[str, float]:
-    """Parse some lines `name = number` of a `private` file."""
+    """Parse selected lines `name = number` of a `private` file."""
     numbers = _fields(text)
     return {name: numbers[key] for key, name in fields.items() if key in numbers}
 
@@ -105,7 +105,7 @@ class GlusterfsScraper:
     mount : Path
         Mount point, as this process sees it.
     clients : list of str
-        Translators that count what goes to servers, `SERVER-PART`.
+        Translators that count calls to servers, `SERVER-PART`.
     """
 
     source = "glusterfs"
@@ -116,7 +116,7 @@ class GlusterfsScraper:
         self._reader: subprocess.Popen[bytes] | None = None
 
     def scrape(self) -> dict[str, float]:
-        """Let the reader read all files once."""
+        """Read all files once through the reader process."""
         texts = self._read()
         values = parse_asked(texts.get(f"{_TOP}/private", ""))
         values |= parse_private(texts.get(f"{_CACHE}/private", ""), _CACHE_FIELDS)
@@ -179,7 +179,7 @@ class GlusterfsScraper:
             if pipe is not None:
                 with suppress(OSError):
                     pipe.close()
-        # The shell leads its process group and is not reaped yet, so no other process can have its id.
+        # The shell leads its process group and has not been reaped, so no other process group can have its id.
         with suppress(ProcessLookupError):
             os.killpg(reader.pid, signal.SIGKILL)
         with suppress(subprocess.TimeoutExpired):

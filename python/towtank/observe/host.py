@@ -1,4 +1,4 @@
-"""Facts about a host, which belong to every result, because results depend on the host."""
+"""Facts about a host, stored with every result, because results depend on the host."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from typing import Any
 from towtank import __version__
 
 _KIB = 1024
-# The kernel reserves a part of the memory that differs by some pages between starts.
+# Step for comparing memory sizes: the kernel reserves a part that differs by some pages between starts. [byte]
 _MEMORY_STEP_BYTES = 64 * 1024 * 1024
-# Facts that distinguish machines in comparisons of results; versions of programs are not among them.
+# Facts that identify comparable machines; versions of programs are not included.
 _FINGERPRINT = (
     "architecture",
     "kernel",
@@ -127,7 +127,7 @@ def cgroup_facts(root: Path = Path("/")) -> dict[str, Any]:
 
 
 def virtualisation(root: Path = Path("/")) -> str | None:
-    """Return the product name of a virtual machine, or a container, that this host runs in; None on bare metal."""
+    """Return the virtual machine product or the container in which this host runs; None on bare metal."""
     hints = []
     if "hypervisor" in (_text(root / "proc/cpuinfo") or "").split():
         product = _line(root / "sys/class/dmi/id/product_name")

@@ -1,6 +1,6 @@
-"""Metrics of Apache httpd from its status page: workers by state, requests, and the members of its balancers.
+"""Metrics of Apache httpd from its status page: workers by state, requests, balancer members.
 
-The page: https://httpd.apache.org/docs/2.4/mod/mod_status.html, machine-readable with `?auto`; the lines of balancers
+The page: https://httpd.apache.org/docs/2.4/mod/mod_status.html, machine-readable with `?auto`; lines about balancers
 require `ProxyStatus On`.
 """
 
@@ -14,7 +14,7 @@ from towtank.observe.page import Page
 from towtank.observe.scraper import ScrapeError, series
 from towtank.results.observe import MEMBER_REQUESTS
 
-# Line of the page: name of the series, and its factor to base units.
+# Line of the page: name of the series, and factor to base units.
 _LINES = {
     "Total Accesses": ("httpd_requests_total", 1.0),
     "Total kBytes": ("httpd_sent_bytes_total", 1024.0),
@@ -116,7 +116,7 @@ class HttpdScraper:
         self.service, self._page, self._members = service, Page(url), dict(members)
 
     def scrape(self) -> dict[str, float]:
-        """Get the page and read it."""
+        """Request the page and parse it."""
         return parse(self._page.get(), self._members)
 
     def close(self) -> None:

@@ -32,7 +32,7 @@ def parse(text: str) -> dict[str, float]:
         If the page has another format.
     """
     lines = [line.strip().partition(": ") for line in text.splitlines()]
-    # Sections have their own lines, with nothing after the colon.
+    # The head line of a section has nothing after the colon.
     fields = {name: value for name, _, value in lines if value}
     if "requestsActive" not in fields:
         raise ScrapeError(f"the statistics page must report requestsActive, got {text[:80]!r} instead")
@@ -67,7 +67,7 @@ class JettyScraper:
         self.service, self.kind, self._page = service, kind, Page(url)
 
     def scrape(self) -> dict[str, float]:
-        """Get the page and read it."""
+        """Request the page and parse it."""
         return parse(self._page.get())
 
     def close(self) -> None:

@@ -20,7 +20,7 @@ _TIMEOUT_S = 2
 _INSTALL_HINT = pip_install("PyMySQL")
 _MILLISECONDS = 1000.0
 
-# Variable: name of the series. Names in seconds stand for variables in milliseconds.
+# Variable: name of the series. Names in seconds belong to variables in milliseconds.
 _VARIABLES = {
     "Threads_connected": "mariadb_connections",
     "Threads_running": "mariadb_threads_running",
@@ -93,7 +93,7 @@ def _number(name: str, text: str) -> float:
 
 
 class MariadbScraper:
-    """Scrapes one server over one connection that is kept.
+    """Scrapes one server over a persistent connection.
 
     Parameters
     ----------

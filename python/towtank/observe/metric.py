@@ -1,4 +1,4 @@
-"""Descriptions of series, and tables of them."""
+"""Descriptions of metric series, and tables of them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Kind = Literal["counter", "gauge", "fact"]
 
 @dataclass(frozen=True)
 class Metric:
-    """One series.
+    """One metric series.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class Table:
 
 
 def gauge(name: str, unit: str, source: str, meaning: str) -> Metric:
-    """Describe a value of the moment."""
+    """Describe a value that can rise and fall."""
     return Metric(name, unit, "gauge", source, meaning)
 
 

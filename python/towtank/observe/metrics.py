@@ -1,6 +1,6 @@
-"""Every series that Towtank samples or scrapes: unit, kind, how it is read, what it costs.
+"""All series that Towtank samples or scrapes, with unit, kind, source and cost.
 
-`docs/reference/metrics.md` is made from these tables by `python -m towtank.observe.metrics_page`.
+`python -m towtank.observe.metrics_page` generates `docs/reference/metrics.md` from these tables.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ def parse(page: str) -> dict[str, float]:
 
 
 class MembersLog:
-    """Counts the lines of each member in a log, reading only new lines.
+    """Counts the requests of each member from new lines of a log.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ class NginxScraper:
         self._log = None if log is None else MembersLog(log, members)
 
     def scrape(self) -> dict[str, float]:
-        """Get the page and read the log."""
+        """Request the page, and read the new lines of the log."""
         values = parse(self._page.get())
         return values if self._log is None else {**values, **self._log.counts()}
 

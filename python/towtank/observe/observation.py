@@ -1,4 +1,4 @@
-"""The observation of one run: the probe, one thread for the services, everything written to disk as it arrives."""
+"""Observation of one run: the probe, one thread that scrapes the services, and streams that are written at once."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from towtank.results.observe import REMOTE_PROBE
 PROBE_STREAM = "probe.ndjson"
 PROBE_LOG = "probe.log"
 STOP_WITHIN_S = 5.0
-"""The probe ends within milliseconds of its input; after this time it is ended. [s]"""
+"""Time limit of the probe, which normally ends within milliseconds after its input closes. [s]"""
 _LOG_TAIL_BYTES = 2000
 
 
 class RemoteProbe(Protocol):
-    """A probe on another machine, whose stream is copied to this one.
+    """Probe on another machine whose stream is copied to this machine.
 
     Attributes
     ----------
@@ -36,19 +36,19 @@ class RemoteProbe(Protocol):
     host: str
 
     def start(self, stream: Path, log: Path, interval_s: float) -> None:
-        """Start it; its samples go to `stream` as they arrive, in its own clock."""
+        """Start the probe; its samples are appended to `stream` as they arrive, with times of its own clock."""
 
     def clock(self) -> dict[str, int]:
         """Return the offset of the machine's CLOCK_MONOTONIC to that of this machine: `offset_ns`, `uncertainty_ns`."""
 
     def stop(self) -> list[str]:
-        """End it; return its failures, one sentence each."""
+        """End the probe; return its failures, one sentence each."""
 
 
 class Observation:
-    """Samples host and groups, and scrapes services, from entry to exit.
+    """Samples host and groups, and scrapes services, inside the `with` block.
 
-    Failures of the observed system raise nothing here: `failures` reports missing observations.
+    Failures of the observed system raise no exception; `failures` returns the missing observations.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ class Observation:
         self._read_clocks()
 
     def _read_clocks(self) -> None:
-        """Compare the clocks of other machines with that of this machine, and record the result at once."""
+        """Compare the clocks of other machines with the clock of this machine, and record the offsets at once."""
         for probe in self._remote:
             try:
                 self._clocks.setdefault(probe.host, []).append(probe.clock())
@@ -135,7 +135,7 @@ class Observation:
                 self._stop_probe(self._probe)
 
     def add_group(self, name: str, pid: int) -> None:
-        """Observe a tree of processes that was started later, or again under a known name.
+        """Observe a tree of processes that was started later, or again under the same name.
 
         Parameters
         ----------
@@ -166,7 +166,7 @@ class Observation:
         command += ["--interval", str(self._interval_s), "--until-stdin-closes", *groups]
         command += ["--observer", str(os.getpid())]
         with (self._run.logs / PROBE_LOG).open("ab") as log:
-            # Its own session: Ctrl-C on the terminal must not end the probe before the run is finished.
+            # A separate session, so that Ctrl-C on the terminal does not end the probe before the run is finished.
             return subprocess.Popen(
                 command,
                 stdin=subprocess.PIPE,
@@ -201,7 +201,7 @@ class Observation:
             self._failures += self._judge(status)
 
     def _judge(self, status: int) -> list[str]:
-        """Return why the probe ended, with the end of its log."""
+        """Return the exit status of the probe in words, with the end of its log."""
         how = f"ended with status {status}" if status >= 0 else f"was ended by signal {-status}"
         log = self._run.logs / PROBE_LOG
         said = log.read_bytes()[-_LOG_TAIL_BYTES:].decode(errors="replace").strip() if log.exists() else ""

@@ -1,4 +1,4 @@
-"""Capabilities of this machine, point by point, with the commands that install missing ones."""
+"""Capabilities of this machine, with the commands that install missing ones."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from towtank.observe.host import host_facts
 Status = Literal["ok", "note", "missing"]
 
 ENOUGH_OPEN_FILES = 4096
-"""Open files for the levels of shipped studies: a virtual user has a connection, a service as many again."""
+"""Open files that the levels of shipped studies need: one per virtual user, and as many for the service. [1]"""
 ENOUGH_DISK_BYTES = 2 * 1024**3
 """Disk space for the default population, its database, and the results of some studies. [bytes]"""
 ENOUGH_BACKLOG = 1024
-"""Connections that may wait to be accepted; with fewer, some are refused when many users start at once."""
+"""Connections that may wait to be accepted; below this, connections are refused if many users start at once. [1]"""
 ENOUGH_PORTS = 10_000
 _VERSION_WITHIN_S = 10.0
-# Folders in which Debian keeps server programs of PostgreSQL and slapd, off the path.
+# Folders outside of the path in which Debian keeps server programs of PostgreSQL and slapd.
 _EXTRA_PLACES = ("/usr/sbin", "/usr/local/sbin")
 
 
 @dataclass(frozen=True)
 class Offer:
-    """One point of the report.
+    """One entry of the report.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class Offer:
     note : str
         Consequence of the value.
     install : str or None
-        Command that brings what is missing.
+        Command that installs the missing part.
     """
 
     name: str
@@ -55,7 +55,7 @@ class Offer:
     install: str | None = None
 
     def document(self) -> dict[str, Any]:
-        """Return the point as in the JSON document."""
+        """Return the entry as in the JSON document."""
         return asdict(self)
 
 

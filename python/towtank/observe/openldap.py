@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     import ldap3  # type: ignore[import-untyped]
 
 _BASE = "cn=Monitor"
-# Every connection has its own entry, too, which is not read.
+# Entries of single connections are not read.
 _FILTER = "(!(objectClass=monitorConnection))"
 _TIMEOUT_S = 1
 _INSTALL_HINT = pip_install("ldap3")
-# Entry: name of the series, and the attribute that holds it.
+# Entry: name of the series, and attribute with its value.
 _NUMBERS = {
     "cn=total,cn=connections,cn=monitor": ("openldap_connections_total", "monitorCounter"),
     "cn=current,cn=connections,cn=monitor": ("openldap_connections", "monitorCounter"),
@@ -67,7 +67,7 @@ def read(entries: Sequence[Entry]) -> dict[str, float]:
 
 
 def _number(name: str, attributes: Mapping[str, Sequence[Any]], attribute: str) -> dict[str, float]:
-    """Return the first value of an attribute, if it is a number."""
+    """Return the first value of an attribute under a series name; empty if it is not a number."""
     found = attributes.get(attribute) or ()
     with suppress(ValueError, TypeError, IndexError):
         return {name: float(found[0])}
@@ -75,7 +75,7 @@ def _number(name: str, attributes: Mapping[str, Sequence[Any]], attribute: str) 
 
 
 class OpenldapScraper:
-    """Searches the monitor database over one connection that is kept.
+    """Searches the monitor database over a persistent connection.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ class OpenldapScraper:
         self._connection: ldap3.Connection | None = None
 
     def scrape(self) -> dict[str, float]:
-        """Search once."""
+        """Search the monitor database once."""
         try:
             from ldap3.core.exceptions import LDAPExceptionError  # type: ignore[import-untyped]  # noqa: PLC0415
         except ImportError as error:

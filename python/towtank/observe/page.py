@@ -1,4 +1,4 @@
-"""Get a page over one HTTP connection that is kept."""
+"""Requests a page repeatedly over one persistent HTTP connection."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from towtank.observe.timely import TimelyStream
 from towtank.secrets import basic_authorization, redacted_text
 
 TIMEOUT_S = 1.0
-"""Time limit of the whole exchange: a page that takes longer would delay the grid. [s]"""
+"""Time limit of the whole exchange; a longer one would delay the next scrapes. [s]"""
 PAGE_AT_MOST_BYTES = 8 * 1024 * 1024
-"""A larger page is an error: reading it each second would itself be a load on the system."""
+"""Largest page; reading a larger page every second would itself load the system. [byte]"""
 
 
 class _TimelyAnswer(http.client.HTTPResponse):
-    """An answer whose head has a time limit, too."""
+    """HTTP response whose header must also arrive before a deadline."""
 
     def __init__(self, connection: socket.socket, *arguments: Any, deadline: float, **more: Any) -> None:
         super().__init__(connection, *arguments, **more)
@@ -52,7 +52,7 @@ class Page:
         self._connection = connection(parts.hostname, parts.port, timeout=TIMEOUT_S)
 
     def get(self) -> str:
-        """Get the page.
+        """Request the page.
 
         Raises
         ------
@@ -77,7 +77,7 @@ class Page:
         try:
             return self._exchange(deadline)
         except (ConnectionError, http.client.RemoteDisconnected):
-            # A server may close a kept connection at any time; only the failure of a new connection counts.
+            # A server may close an idle connection at any time, so only the failure of a new connection counts.
             if not kept:
                 raise
             self.close()
@@ -101,7 +101,7 @@ class Page:
                 raise ScrapeError(f"{self.url}: must be at most {PAGE_AT_MOST_BYTES} bytes, got more")
             if time.monotonic() > deadline:
                 raise ScrapeError(f"{self.url}: must come within {TIMEOUT_S} s, got {length} bytes in that time")
-        response.close()  # `read1` does not detect the end by itself; the connection stays open
+        response.close()  # `read1` does not detect the end of the body itself; the connection stays open
         if expected is not None and length < expected:
             raise ScrapeError(f"{self.url}: must be {expected} bytes as announced, got {length} instead")
         return b"".join(parts)

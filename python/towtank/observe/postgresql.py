@@ -15,14 +15,14 @@ from towtank.observe.scraper import ScrapeError, series
 if TYPE_CHECKING:
     import psycopg
 
-_CONNECT_TIMEOUT_S = 2  # the least that libpq takes
+_CONNECT_TIMEOUT_S = 2  # smallest value that libpq accepts
 _STATEMENT_TIMEOUT_MS = 1000
 _TOP_STATEMENTS = 20
 _QUERY_CHARACTERS = 160
 _MILLISECONDS = 1000.0
 _INSTALL_HINT = pip_install("psycopg[binary]")
 
-# Column: name of the series. Names in seconds stand for columns in milliseconds.
+# Column: name of the series. Names in seconds belong to columns in milliseconds.
 _DATABASE = {
     "numbackends": "pg_stat_database_connections",
     "xact_commit": "pg_stat_database_commits_total",
@@ -42,7 +42,7 @@ _DATABASE = {
     "blk_write_time": "pg_stat_database_block_write_seconds_total",
     "active_time": "pg_stat_database_active_seconds_total",
 }
-# Some columns moved: to pg_stat_checkpointer in 17, and to pg_stat_io in 17.
+# In version 17, some columns moved to pg_stat_checkpointer and pg_stat_io.
 _WRITER = {
     "buffers_clean": "pg_stat_bgwriter_buffers_written_total",
     "maxwritten_clean": "pg_stat_bgwriter_stopped_total",
@@ -95,7 +95,7 @@ _HAS_STATEMENTS = "SELECT count(*) AS count FROM pg_extension WHERE extname = 'p
 
 
 class PostgresqlScraper:
-    """Scrapes one database over one connection that is kept.
+    """Scrapes one database over a persistent connection.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ class PostgresqlScraper:
         return values
 
     def conclude(self) -> dict[str, Any]:
-        """Return the statements that took the most time since the first scrape, their plans, and advice on indexes."""
+        """Return the statements with the most time since the first scrape, with their plans and advice on indexes."""
         import psycopg  # noqa: PLC0415
 
         try:
@@ -179,7 +179,7 @@ class PostgresqlScraper:
         return values
 
     def _activity(self, connection: psycopg.Connection[dict[str, Any]]) -> dict[str, float]:
-        """Return connections by state and wait event; a combination that was seen once is reported as 0 afterwards."""
+        """Return connections by state and wait event; combinations seen earlier are reported as 0."""
         now = {
             series("pg_stat_activity_connections", state=row["state"], wait=row["wait"]): float(row["connections"])
             for row in connection.execute(_ACTIVITY.encode())
@@ -189,7 +189,7 @@ class PostgresqlScraper:
 
 
 def _can_read_statements(connection: psycopg.Connection[dict[str, Any]]) -> bool:
-    """Return True if the extension exists and its library is loaded: otherwise the view cannot be read."""
+    """Return True if the view of statements can be read: the extension exists and its library is loaded."""
     import psycopg  # noqa: PLC0415
 
     found = connection.execute(_HAS_STATEMENTS.encode()).fetchone()
@@ -203,7 +203,7 @@ def _can_read_statements(connection: psycopg.Connection[dict[str, Any]]) -> bool
 
 
 def _top_statements(connection: psycopg.Connection[dict[str, Any]]) -> dict[str, float]:
-    """Return the statements that have taken the most time since the start of the statistics."""
+    """Return the statements with the most time since the start of the statistics."""
     values: dict[str, float] = {}
     for row in connection.execute(_STATEMENTS.encode()):
         query = " ".join(str(row["query"]).split())[:_QUERY_CHARACTERS]

@@ -1,9 +1,9 @@
-"""The statements that took the most time, their plans, and advice on indexes.
+"""Statements with the most time, their plans, and advice on indexes.
 
-Statements come from `pg_stat_statements`, which stores them without the values of their parameters. So the plans are
-generic plans, as PostgreSQL makes them for prepared statements (`plan_cache_mode = force_generic_plan`); nothing is
-executed: `EXPLAIN` without `ANALYZE`. A generic plan cannot use a partial index whose condition depends on a parameter,
-so advice also requires that the table was scanned as a whole about as often as the statement was called.
+`pg_stat_statements` stores statements without the values of their parameters. The plans are therefore generic plans, as
+PostgreSQL makes them for prepared statements (`plan_cache_mode = force_generic_plan`). `EXPLAIN` without `ANALYZE`
+executes nothing. A generic plan cannot use a partial index whose condition depends on a parameter, so advice also
+requires that scans of the whole table were about as frequent as calls of the statement.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     Connection = psycopg.Connection[dict[str, Any]]
 
 STATEMENTS = 10
-"""Number of statements that are examined."""
+"""Largest number of statements that are examined. [1]"""
 MANY_ROWS = 1000
-"""Smallest table for advice: a smaller table is scanned as fast as its index. [rows]"""
+"""Smallest table for advice on an index; smaller tables are scanned as fast as their index. [rows]"""
 FEW_ROWS_SHARE = 0.1
-"""Largest share of rows that a condition may keep for advice on an index, in (0, 1)."""
+"""Largest share of rows that a condition may select for advice on an index, in (0, 1)."""
 _WITHIN_S = 5.0
 _QUERY_CHARACTERS = 400
 _LINE_CHARACTERS = 160
@@ -48,13 +48,16 @@ _TABLE = """
     FROM pg_class AS c LEFT JOIN pg_stat_user_tables AS s ON s.relid = c.oid WHERE c.oid = %s::regclass"""
 _SCANS = "SELECT relid::bigint AS number, seq_scan AS scans, seq_tup_read AS rows FROM pg_stat_user_tables"
 SCANS_PER_CALL = 0.5
-"""Reads of a whole table for each call of a statement, below which its generic plan is not what happened. Statistics
-come up to a second late, and the first calls may come before the first look; other statements add to it."""
+"""Scans of the whole table per call of a statement, below which its generic plan was not used. [1]
+
+The bound is below 1 because statistics arrive up to a second late and the first calls may precede the first reading;
+other statements add scans.
+"""
 
 
 @dataclass(frozen=True)
 class Scans:
-    """Number of scans of a whole table, and the rows that they read."""
+    """Number of scans of a whole table, and of rows read by these scans."""
 
     scans: int
     rows: int
@@ -62,7 +65,7 @@ class Scans:
 
 @dataclass(frozen=True)
 class Before:
-    """State at the first reading: statements and scans of whole tables by their ids."""
+    """State at the first reading: statements and full table scans by their ids."""
 
     statements: Mapping[int, Calls]
     scans: Mapping[int, Scans]
@@ -79,7 +82,7 @@ class Calls:
 
 
 def look(connection: Connection) -> Before:
-    """Return the current state."""
+    """Return the current state of the statistics."""
     return Before(calls(connection), _scans_by_table(connection))
 
 
@@ -141,14 +144,14 @@ def examine(connection: Connection, before: Before) -> dict[str, Any]:
 
 
 def _since(now: Mapping[int, Calls], before: Mapping[int, Calls]) -> dict[int, Calls]:
-    """Return the increases; statements about the catalogue are left out, as they are those of observers."""
+    """Return the increase of each statement; statements about the catalogue are left out, since observers send them."""
     fewer = [number for number, old in before.items() if number not in now or now[number].calls < old.calls]
-    if 2 * len(fewer) > len(before):  # a killed database loses its statistics, and starts again at zero
+    if 2 * len(fewer) > len(before):  # a killed database loses its statistics and counts from zero
         before = {}
     found = {}
     for number, statement in now.items():
         old = before.get(number)
-        # Fewer calls than before: the statement was dropped and counted from zero.
+        # Counts have decreased: the statement was dropped and counted again from zero.
         if old is None or statement.calls < old.calls or statement.seconds < old.seconds:
             old = Calls("", 0, 0.0, 0)
         added = Calls(
@@ -160,7 +163,7 @@ def _since(now: Mapping[int, Calls], before: Mapping[int, Calls]) -> dict[int, C
 
 
 def _plan(connection: Connection, query: str) -> tuple[dict[str, Any] | None, str]:
-    """Return the generic plan of a statement, or the reason for its absence."""
+    """Return the generic plan of a statement, or None and the reason."""
     import psycopg  # noqa: PLC0415 - an extra: needed only for the observation of PostgreSQL
 
     if not _EXPLAINED.match(query):
@@ -182,7 +185,7 @@ def _plan(connection: Connection, query: str) -> tuple[dict[str, Any] | None, st
 
 
 def lines(plan: Mapping[str, Any], depth: int = 0) -> Iterator[str]:
-    """Yield a plan in readable form: one line for each node, indented below the node that it feeds."""
+    """Yield a plan as text: one line per node, indented below its parent."""
     where = f" on {plan['Relation Name']}" if "Relation Name" in plan else ""
     by = f" using {plan['Index Name']}" if "Index Name" in plan else ""
     conditions = [f"{key.lower()}: {plan[key]}" for key in ("Index Cond", "Hash Cond", "Filter") if key in plan]
@@ -194,7 +197,7 @@ def lines(plan: Mapping[str, Any], depth: int = 0) -> Iterator[str]:
 
 
 def _scans(plan: Mapping[str, Any], processes: int = 1) -> Iterator[tuple[Mapping[str, Any], float]]:
-    """Yield scans of whole tables under a condition, with the rows that all processes together keep."""
+    """Yield full table scans with a condition, with the rows that all processes together select."""
     processes = int(plan.get("Workers Planned", processes - 1)) + 1
     if plan["Node Type"] == "Seq Scan" and "Filter" in plan:
         yield plan, float(plan["Plan Rows"]) * (processes if plan.get("Parallel Aware") else 1)
@@ -219,7 +222,7 @@ def _advice(
         known = [str(row["name"]) for row in connection.execute(_COLUMNS, [quoted])]
         columns = condition_columns(scan["Filter"], known)
         leading = {str(row["name"]) for row in connection.execute(_LEADING, [quoted])}
-        # If such an index exists, the planner preferred the scan of the whole table.
+        # If such an index exists, the planner has preferred the full table scan.
         if columns and not leading & set(columns):
             yield {
                 "table": name,
@@ -263,7 +266,7 @@ def condition_columns(condition: str, known: list[str]) -> list[str]:
     >>> condition_columns("((kind = $1) OR (created = $2))", known)
     []
     """
-    if re.search(r"\bOR\b", condition):  # one index does not serve both sides
+    if re.search(r"\bOR\b", condition):  # one index cannot serve both sides
         return []
     equal, ranged = [], []
     for name in known:

@@ -27,8 +27,8 @@ def parse(page: str) -> dict[str, float]:
     Returns
     -------
     dict of str to float
-        In the order of the page. What is not finite is left out, and so are the `_created` series, which hold the
-        time when another series began.
+        In the order of the page. Values that are not finite are left out, and so are the `_created` series, which hold
+        the time when another series began.
 
     Raises
     ------
@@ -58,7 +58,7 @@ def parse(page: str) -> dict[str, float]:
 
 
 class PrometheusScraper:
-    """Scrapes the page over one connection that is kept.
+    """Scrapes a page over a persistent connection.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class PrometheusScraper:
         self.url = self._page.url
 
     def scrape(self) -> dict[str, float]:
-        """Get the page and read it."""
+        """Request the page and parse it."""
         page = self._page.get()
         try:
             return parse(page)

@@ -11,7 +11,7 @@ from towtank.observe.scraper import ScrapeError, series
 from towtank.observe.timely import TimelyStream
 
 _TIMEOUT_S = 1.0
-# `INFO all` has some 10 kB; an error, one line. [byte]
+# `INFO all` returns some 10 kB; an error is one line. [byte]
 _LINE_AT_MOST, _ANSWER_AT_MOST = 4096, 8 * 1024 * 1024
 _FIELDS = {
     "connected_clients": "redis_clients",
@@ -89,7 +89,7 @@ class RedisConnection:
                 raise
 
     def ask(self, *words: str) -> str | None:
-        """Send one command; return None if the answer is null.
+        """Send one command and return the answer; None for a null answer.
 
         Raises
         ------
@@ -116,13 +116,13 @@ class RedisConnection:
         return None if length < 0 else self._stream.read(length + 2)[:-2].decode("utf-8", "replace")
 
     def close(self) -> None:
-        """Close it."""
+        """Close the connection."""
         self._stream.close()
         self._socket.close()
 
 
 def ask(address: str, *words: str, password: str | None = None) -> str | None:
-    """Send one command over a connection of its own, after a login if there is a password.
+    """Send one command over a new connection, after a login if a password is given.
 
     Raises
     ------
@@ -140,7 +140,7 @@ def ask(address: str, *words: str, password: str | None = None) -> str | None:
 
 
 class RedisScraper:
-    """Scrapes over one connection that is kept.
+    """Scrapes one server over a persistent connection.
 
     Parameters
     ----------

@@ -8,7 +8,7 @@ from towtank.errors import TargetError
 
 
 class ScrapeError(TargetError):
-    """A service did not return its metrics; recorded as a line, never shown as an error of a run."""
+    """A service did not return its metrics; recorded in the stream, and never an error of the run."""
 
 
 class Scraper(Protocol):
@@ -29,7 +29,7 @@ class Scraper(Protocol):
     source: str
 
     def scrape(self) -> dict[str, float]:
-        """Read once; connect first if there is no connection.
+        """Read all numbers once; connect first if necessary.
 
         Returns
         -------
@@ -50,7 +50,7 @@ class Scraper(Protocol):
 
 @runtime_checkable
 class Concluding(Protocol):
-    """A scraper with results about the whole run, read once when the load has ended."""
+    """A scraper that also returns results about the whole run, read once after the load."""
 
     def conclude(self) -> dict[str, Any]:
         """Return the results, as they are stored in the stream; within about five seconds.

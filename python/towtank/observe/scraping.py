@@ -13,11 +13,11 @@ from towtank.observe.stream import LineStream
 NANOSECONDS = 1_000_000_000
 SCHEMA = "towtank/service-metrics/1"
 STOP_WITHIN_S = 10.0
-"""Time limit for the end of the thread: a scrape takes a second or two; a thread that exceeds it is abandoned. [s]"""
+"""Time limit for the end of the thread, in which a scrape takes one or two seconds. [s]"""
 
 
 def next_instant(now_ns: int, interval_ns: int) -> int:
-    """Return the first multiple of the interval after `now_ns` on CLOCK_MONOTONIC: also the grid of the probe. [ns]
+    """Return the first multiple of the interval after `now_ns` on CLOCK_MONOTONIC, as the probe does. [ns]
 
     Examples
     --------
@@ -28,7 +28,7 @@ def next_instant(now_ns: int, interval_ns: int) -> int:
 
 
 class _Target:
-    """A scraper, its stream, and its counts."""
+    """One scraper with its stream and counts."""
 
     def __init__(self, scraper: Scraper, folder: Path) -> None:
         self.scraper = scraper
@@ -42,7 +42,7 @@ class _Target:
         self._stream.write({**header, "source": scraper.source})
 
     def scrape(self) -> None:
-        """Scrape once and record the answer, or the reason for its absence."""
+        """Scrape once and record the answer, or the reason why it is missing."""
         if self.broken:
             return
         line: dict[str, Any] = {"t_ns": time.monotonic_ns(), "wall_ns": time.time_ns()}
@@ -61,7 +61,7 @@ class _Target:
             self.broken = f"cannot be recorded: {error}"
 
     def conclude(self) -> None:
-        """Record the results of the scraper about the whole run, if it has any."""
+        """Record the scraper's results about the whole run, if it returns any."""
         if self.broken or not isinstance(self.scraper, Concluding):
             return
         line: dict[str, Any] = {"t_ns": time.monotonic_ns(), "wall_ns": time.time_ns()}
@@ -99,9 +99,9 @@ class _Target:
 
 
 class ScrapingThread:
-    """Scrapes all services, one after the other, at each instant of the grid.
+    """Scrapes all services one after the other, at each instant of the grid.
 
-    An instant that passes while a service delays the thread is left out.
+    An instant is skipped if an earlier scrape has not ended.
 
     Parameters
     ----------
@@ -120,12 +120,12 @@ class ScrapingThread:
         self._thread = threading.Thread(target=self._run, name="towtank-scraping", daemon=True)
 
     def start(self) -> None:
-        """Start; does nothing without scrapers."""
+        """Start the thread; do nothing without scrapers."""
         if self._targets:
             self._thread.start()
 
     def stop(self) -> None:
-        """End after one more scrape, with everything on disk."""
+        """Stop after one last scrape, and write all streams to disk."""
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join(STOP_WITHIN_S)
@@ -141,10 +141,10 @@ class ScrapingThread:
                     if not self._stop.is_set():
                         target.scrape()
         finally:
-            # The last scrape is off the grid, so that the whole measurement lies between samples.
+            # This scrape is outside of the grid, so that samples enclose the whole measurement.
             for target in self._targets:
                 target.scrape()
-            # Connections belong to the thread that opened them.
+            # Connections must be closed in the thread that opened them.
             for target in self._targets:
                 target.conclude()
                 target.close()

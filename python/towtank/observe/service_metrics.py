@@ -1,4 +1,4 @@
-"""Series of the servers of others: unit, kind, source, cost."""
+"""Series of third-party servers, with unit, kind, source and cost."""
 
 from __future__ import annotations
 

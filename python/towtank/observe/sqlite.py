@@ -1,8 +1,8 @@
-"""Metrics of a SQLite database from outside: the sizes of its files, its pages, its free pages.
+"""Metrics of a SQLite database: the sizes of its files, its pages, its free pages.
 
-SQLite has no statistics of its own that another process could read, so there are few numbers. All of them come from
-`stat` and from three pragmas over a connection that is opened read-only and holds no transaction in between: it
-neither delays writers nor keeps a checkpoint from finishing.
+SQLite has no statistics that another process could read, so there are few numbers. They come from `stat` and from three
+pragmas over a read-only connection without an open transaction, which neither delays writers nor prevents a checkpoint
+from finishing.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class SqliteScraper:
         self._connection = self._identity = None
 
     def _connect(self, identity: tuple[int, int]) -> sqlite3.Connection:
-        """Open the database, again if the file was replaced by another one."""
+        """Return the connection; open the database again if its file was replaced."""
         if self._connection is None or identity != self._identity:
             self.close()
             self._connection = sqlite3.connect(

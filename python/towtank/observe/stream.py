@@ -1,4 +1,4 @@
-"""A recorded stream of lines, each appended in one write."""
+"""Recorded stream of checksummed lines, each appended in one write."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ class LineStream:
         self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
 
     def write(self, document: dict[str, Any]) -> None:
-        """Append one document; a later kill does not lose it."""
+        """Append one document, which is kept even if the process is killed afterwards."""
         line = memoryview(lines.encode(document))
         while line:
             line = line[os.write(self._descriptor, line) :]
 
     def close(self) -> None:
-        """Force everything to disk and close."""
+        """Write all data to disk, and close the file."""
         try:
             os.fsync(self._descriptor)
         finally:

@@ -1,4 +1,4 @@
-"""Reading from a connection until a deadline: the timeout of a socket applies to each piece only."""
+"""Reading from a connection until a deadline, since the timeout of a socket applies to each read only."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""One document model: figures, tables, narrative; written as HTML.
+"""Reports: figures, tables and sentences in one document model, written as HTML.
 
-`source` reads a results folder, `content` says what a report says, `figures` draws, `html` writes.
+`source` reads a results folder, `content` builds the sections, `figures` draws, `html` writes the page.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ def write_report(results: ResultsFolder | Path, path: Path | None = None) -> Pat
     Parameters
     ----------
     results : ResultsFolder or Path
-        The results folder, whole or cut short.
+        The results folder, complete or interrupted.
     path : Path, optional
-        Where to write; `report.html` in the results folder by default.
+        File to write; `report.html` in the results folder by default.
 
     Returns
     -------
@@ -44,7 +44,7 @@ def write_report(results: ResultsFolder | Path, path: Path | None = None) -> Pat
 
 
 def write(results: Results, path: Path) -> Path:
-    """Write the report of results that were read already, in one atomic step."""
+    """Write the report of results that are already in memory, in one atomic step."""
     from towtank.report.content import build_document  # noqa: PLC0415 - jinja2 and Vega are heavy
     from towtank.report.html import render  # noqa: PLC0415
 

@@ -1,9 +1,9 @@
-"""Isolation of text that is read from right to left, so that what stands beside it keeps its order.
+"""Isolation of right-to-left text, so that the text around it keeps its order.
 
-Names come from studies and systems. Without isolation, digits and signs behind a name of Hebrew or Arabic letters move
-to its other side, and a name with a control character (U+202E) turns all that follows around. Words with such letters
-or controls are isolated wherever they stand: by an element in HTML, by the characters FSI and PDI of Unicode [1]_ in
-attributes and figures.
+Names come from studies and systems. Without isolation, digits and signs after a name in Hebrew or Arabic letters move
+to the other side of the name, and a name with a control character (U+202E) reverses the text after it. Words with such
+letters or control characters are therefore isolated: in HTML by an element, in attributes and figures by the Unicode
+characters FSI and PDI [1]_.
 
 References
 ----------
@@ -20,16 +20,16 @@ from markupsafe import Markup, escape
 _INITIATORS = "\u2066\u2067\u2068"
 _FSI, _PDI = "\u2068", "\u2069"
 _CONTROLS = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
-# Blocks of scripts that are written from right to left, with their presentation forms.
+# Unicode blocks of right-to-left scripts, with their presentation forms.
 _LETTERS = "\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff"
 _FOREIGN = re.compile(f"[{_CONTROLS}{_LETTERS}]")
 _TOKEN = re.compile(r"\S+")
-# Signs that may stand within a name. What stands behind it, such as a comma, belongs to the sentence.
+# Signs that may be part of a name; other signs after a name, such as a comma, belong to the sentence.
 _SIGNS = "_./\\@#+~=-"
 
 
 def marked(text: str) -> Markup:
-    """Return text for HTML, words from right to left in `bdi` elements.
+    """Return text for HTML, with right-to-left words in `bdi` elements.
 
     Examples
     --------
@@ -47,7 +47,7 @@ def marked(text: str) -> Markup:
 
 
 def plain(text: str) -> str:
-    """Return text for attributes and figures, words from right to left between FSI and PDI.
+    """Return text for attributes and figures, with right-to-left words between FSI and PDI.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def plain(text: str) -> str:
 
 
 def of_specification(part: Any) -> Any:
-    """Return a specification of a figure with all of its texts isolated, data and scales alike."""
+    """Return the specification of a figure with all its texts isolated, in data and scales."""
     if isinstance(part, str):
         return plain(part)
     if isinstance(part, dict):
@@ -73,7 +73,7 @@ def of_specification(part: Any) -> Any:
 
 
 def _words(text: str) -> list[tuple[int, int]]:
-    """Return where words with letters from right to left begin and end; neighbours are one stretch."""
+    """Return start and end of the words with right-to-left letters; adjacent words form one range."""
     found: list[tuple[int, int]] = []
     for token in _TOKEN.finditer(text):
         places = [letter.start() for letter in _FOREIGN.finditer(text, *token.span())]
@@ -97,7 +97,7 @@ def _is_of_name(letter: str) -> bool:
 
 
 def _balanced(word: str) -> str:
-    """Return a word whose own isolates end in it: one that stays open would take the end of that around it."""
+    """Return a word whose own isolates all end inside it; an open one would end the isolate around it."""
     kept, depth = [], 0
     for letter in word:
         depth += (letter in _INITIATORS) - (letter == _PDI)

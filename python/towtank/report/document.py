@@ -39,17 +39,17 @@ Text = tuple[Run, ...]
 
 
 def text(*parts: str | Run) -> Text:
-    """Join plain strings and styled runs to one text."""
+    """Join plain strings and styled runs into one text."""
     return tuple(part if isinstance(part, Run) else Run(part) for part in parts)
 
 
 def code(part: str) -> Run:
-    """Return text as it is typed or written in a file."""
+    """Return text in the style of code, for input and file content."""
     return Run(part, "code")
 
 
 def strong(part: str) -> Run:
-    """Return text that must be seen."""
+    """Return emphasized text."""
     return Run(part, "strong")
 
 
@@ -62,13 +62,13 @@ class Paragraph:
 
 
 def paragraph(*parts: str | Run) -> Paragraph:
-    """Make a paragraph of plain strings and styled runs."""
+    """Return a paragraph of plain strings and styled runs."""
     return Paragraph(text(*parts))
 
 
 @dataclass(frozen=True)
 class Callout:
-    """A statement that must not be overlooked.
+    """An important statement, shown in a box.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ class Callout:
 
 @dataclass(frozen=True)
 class Bullets:
-    """A list of texts, in an order that carries no meaning."""
+    """A list of texts in no particular order."""
 
     items: tuple[Text, ...]
     kind: str = field(default="bullets", init=False)
@@ -104,7 +104,7 @@ class Definitions:
 
 @dataclass(frozen=True)
 class Column:
-    """Head of a table column; `unit` is empty if every cell carries its own."""
+    """Head of a table column; `unit` is empty if every cell contains its unit."""
 
     title: str
     unit: str = ""
@@ -126,7 +126,7 @@ class Table:
     footnotes : tuple of str
         Notes below the table.
     is_detail : bool
-        Whether a writer may fold it: what it shows in detail is summed up elsewhere.
+        Whether a writer may fold it, since it details a summary elsewhere.
     """
 
     caption: str
@@ -139,18 +139,18 @@ class Table:
 
 @dataclass(frozen=True)
 class Figure:
-    """A picture of numbers, and the numbers.
+    """A figure, with a table of the numbers that it shows.
 
     Attributes
     ----------
     name : str
         Identifier within the document: lower case letters, digits and dashes.
     title : str
-        What is shown, of what.
+        Title of the figure.
     description : str
-        The picture in words, for who cannot see it.
+        Description of the picture in words, for readers who cannot see it.
     note : str
-        How to read symbols and intervals; stands below the picture.
+        Explanation of symbols and intervals, shown below the picture.
     spec : dict or None
         Vega-Lite specification.
     svg : str or None
@@ -174,7 +174,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Listing:
-    """Text as it is, line by line."""
+    """Preformatted text, line by line."""
 
     caption: str
     lines: tuple[str, ...]
@@ -216,11 +216,11 @@ class Document:
     title, subtitle : str
         Heads of the first page.
     answer : str
-        What was found, in one sentence.
+        The answer in one sentence.
     question : str
-        What was asked.
+        The question of the study.
     verdict : str
-        How far the measurement can be trusted.
+        Verdict on the measurement.
     parts : tuple of str
         Answers to the parts of the question, a sentence or more for each.
     made_with : str
@@ -243,12 +243,12 @@ class Document:
 
     @property
     def summary_text(self) -> str:
-        """Question, answer with its parts, and verdict, to be pasted elsewhere."""
+        """Question, answer, answers to its parts and verdict, as text to copy."""
         of_claims = "\n".join(f"{number}. {part}" for number, part in enumerate(self.parts, 1))
         verdict = f"{self.verdict}." if self.verdict else ""
         parts = (self.title, self.question, self.answer, of_claims, verdict, self.subtitle)
         return "\n\n".join(part for part in parts if part)
 
     def figures(self) -> list[Figure]:
-        """All figures, in the order they stand."""
+        """Return all figures in the order of the document."""
         return [block for section in self.sections for block in section.blocks if isinstance(block, Figure)]

@@ -1,8 +1,7 @@
-"""The drawing of a system: hosts as frames, tiers as boxes with their parts, the load generator, arrows of requests.
-A host with several copies is one frame with another one behind it.
+"""Drawing of a system as SVG: hosts as frames, tiers as boxes with their parts, the load generator, arrows of requests.
 
-An SVG of its own rather than a chart, laid out in rows: the generator on the left, then the tiers in
-the order of their distance from it. The writer of the drawing escapes every text.
+A host with several copies has a second frame behind it. Boxes are arranged in columns: the generator on the left, then
+the tiers by their distance from it. The writer of the SVG escapes every text.
 """
 
 from __future__ import annotations
@@ -19,8 +18,8 @@ _GAP_X = 76
 _GAP_Y = 34
 _PAD = 16
 _HEAD = 26
-_BEHIND = 6  # how far the frame behind another one stands out
-_LETTER = 6.6  # mean width of a letter at 12 px, for cutting what does not fit
+_BEHIND = 6  # offset of the second frame, which stands for further copies [px]
+_LETTER = 6.6  # mean width of a letter at 12 px, to shorten texts that do not fit [px]
 
 
 @dataclass(frozen=True)
@@ -95,7 +94,7 @@ def draw(boxes: list[Box], title: str, *, times: Mapping[str, str] | None = None
 
 
 def canvas(width: float, height: float, title: str, font_px: int) -> ElementTree.Element:
-    """Return a white drawing with its title and the font of all figures; sizes in pixels."""
+    """Return an empty white drawing with a title and the font of all figures; sizes in pixels."""
     svg = ElementTree.Element(
         "svg",
         {
@@ -115,7 +114,7 @@ def canvas(width: float, height: float, title: str, font_px: int) -> ElementTree
 
 
 def _columns(boxes: list[Box]) -> dict[str, int]:
-    """Return the distance of every box from the first along the arrows; boxes without requests come first."""
+    """Return the distance of every box from the first box along the arrows; boxes without incoming requests get 1."""
     column = {boxes[0].name: 0}
     asks = {box.name: box.asks for box in boxes}
     frontier = [boxes[0].name]
@@ -131,7 +130,7 @@ def _columns(boxes: list[Box]) -> dict[str, int]:
 def _place(boxes: list[Box]) -> list[_Placed]:
     columns = _columns(boxes)
     below: dict[tuple[int, str], float] = {}
-    # Boxes of another host start below all of this one, so that frames never cross.
+    # Boxes of another host start below all boxes of this host, so that frames never overlap.
     tops: dict[str, float] = {}
     floor = float(_PAD + _HEAD)
     placed: dict[str, _Placed] = {}
@@ -148,7 +147,7 @@ def _place(boxes: list[Box]) -> list[_Placed]:
 
 
 def _frame(svg: ElementTree.Element, host: str, members: list[_Placed], times: str) -> None:
-    """Draw the frame of a host, and a second one behind it for several copies."""
+    """Draw the frame of a host, with a second frame behind it if the host has several copies."""
     left, top = min(member.x for member in members) - _PAD, min(member.y for member in members) - _HEAD
     right = max(member.x for member in members) + _BOX_WIDTH + _PAD
     bottom = max(member.y + member.height for member in members) + _PAD
@@ -202,7 +201,7 @@ def _box(svg: ElementTree.Element, placed_box: _Placed, colour: str) -> None:
 
 
 def _arrow(svg: ElementTree.Element, start: _Placed, end: _Placed) -> None:
-    """An arrow from the right edge to the left edge, or, within a column, from the bottom to the top."""
+    """Draw an arrow from the right edge to the left edge of two boxes, or between bottom and top within a column."""
     if start.column == end.column:
         x = start.x + _BOX_WIDTH / 2
         down = end.y > start.y
@@ -228,6 +227,6 @@ def _arrow(svg: ElementTree.Element, start: _Placed, end: _Placed) -> None:
 def _text(svg: ElementTree.Element, x: float, y: float, words: str, *, width: float, style: dict[str, str]) -> None:
     room = max(1, int(width / _LETTER))
     shown = words if len(words) <= room else words[: room - 1] + "…"
-    # Control characters are not allowed in XML at all.
+    # XML does not allow control characters.
     shown = "".join(letter if letter.isprintable() else "�" for letter in shown)
     ElementTree.SubElement(svg, "text", {"x": f"{x:g}", "y": f"{y:g}", **style}).text = bidi.plain(shown)

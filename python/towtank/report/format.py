@@ -1,7 +1,7 @@
-"""Numbers for people: a unit, thousands separators, intervals in brackets.
+"""Numbers as text: a unit, thousands separators, intervals in brackets.
 
 An estimate has the digits that its interval supports, by the rule of `towtank.estimates`; any other number has three
-significant digits. Every function takes None for what was not recorded and then gives `ABSENT`, never a zero.
+significant digits. Every function returns `ABSENT` for None, which means not recorded, and never a zero.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ Estimate = Mapping[str, Any]
 
 
 def _finite(value: Any) -> float | None:
-    """Give the value as a float, or None if it is no finite number."""
+    """Return a value as a float, or None if it is not a finite number."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
         return None
     return float(value)
 
 
 def decimals(value: float, digits: int = _DIGITS) -> int:
-    """Decimal places that show `digits` significant digits of a value (0 for large values)."""
+    """Return the decimal places that show `digits` significant digits of a value (0 for large values)."""
     if value == 0:
         return 0
     rounded = float(f"{value:.{digits - 1}e}")  # 9.999 shows as 10.0, not as 10.00
@@ -70,12 +70,12 @@ def _fixed(value: float, places: int) -> str:
 
 
 def _signed(shown: str) -> str:
-    """A number with the sign of typography, and none if it shows as zero."""
+    """Return a formatted number with a typographic minus sign, without sign if it shows as zero."""
     return shown.replace("-", "−") if shown.strip("-0.,") else shown.lstrip("-")
 
 
 def plain(value: Any) -> str:
-    """Format a number that was chosen, not measured, as it was chosen: 30.0 as `30`, 0.25 as `0.25`."""
+    """Format a value that a user chose, with all its digits: 30.0 as `30`, 0.25 as `0.25`."""
     finite = _finite(value)
     return ABSENT if finite is None else f"{finite:,.10g}"
 
@@ -91,12 +91,12 @@ def _unit(value: float, units: tuple[tuple[float, float, str], ...]) -> tuple[fl
 
 
 def seconds_unit(largest: float) -> tuple[float, str]:
-    """Factor and unit in which times up to `largest` [s] read well."""
+    """Return factor and unit in which times up to `largest` [s] are easy to read."""
     return _unit(largest, _SECONDS)
 
 
 def bytes_unit(largest: float) -> tuple[float, str]:
-    """Factor and unit in which sizes up to `largest` [B] read well."""
+    """Return factor and unit in which sizes up to `largest` [B] are easy to read."""
     return _unit(largest, _BYTES)
 
 
@@ -135,7 +135,7 @@ def share(value: Any) -> str:
 
 
 def share_range(low: float, high: float) -> str:
-    """Format the ends of a share in percent, with the unit once: `38 to 87 %`."""
+    """Format the ends of a range of shares in percent, with one unit: `38 to 87 %`."""
     shown = share(low), share(high)
     return shown[0] if shown[0] == shown[1] else f"{shown[0].removesuffix(' %')} to {shown[1]}"
 
@@ -146,7 +146,7 @@ def signed_share(error: float) -> str:
 
 
 def error_of(predicted: float, band: Sequence[float | None] | None, measured: float) -> str:
-    """Format by how much a prediction is off, with the digits that its band supports: `−1 [−11, 10] %`."""
+    """Format the relative error of a prediction, with the digits that its band supports: `−1 [−11, 10] %`."""
     return _typeset(error_estimate(predicted, band, measured))
 
 
@@ -169,7 +169,7 @@ def quantity(value: Any, unit: str) -> str:
 
 
 def chosen(value: Any, unit: str) -> str:
-    """Format a limit that the user set: a number without unit as it was written, any other limit as a quantity."""
+    """Format a limit that the user set: a whole number without unit as written, any other limit as a quantity."""
     finite = _finite(value)
     return plain(finite) if finite is not None and not unit and finite.is_integer() else quantity(value, unit)
 
@@ -190,21 +190,21 @@ def _bracketed(
         shown = number(value * factor, 2)
         return f"{shown}{words}" if bare else f"{shown} [{NOT_KNOWN.replace(' ', _TIED)}]{words}"
     shown, *ends = (_signed(text) for text in interval_texts(value * factor, low * factor, high * factor))
-    # No line break inside the brackets, only before them.
+    # Break lines only before the brackets, not inside.
     return f"{shown}{words}" if bare else f"{shown} [{f',{_TIED}'.join(ends)}]{words}"
 
 
 def seconds_of(estimate: Estimate | None) -> str:
-    """Format the value of an estimated time, rounded by its interval, which stands elsewhere."""
+    """Format an estimated time, rounded by its interval, which is not shown."""
     return _bracketed(estimate, _SECONDS, "", bare=True)
 
 
 TICKS_CPUS = 0.02
-"""Error of a difference of CPU times without an interval: two ticks of 10 ms in each second. [1]"""
+"""Error of a difference of CPU times without an interval: two ticks of 10 ms per second. [1]"""
 
 
 def plain_of(estimate: Estimate | None, unit: str = "") -> str:
-    """Format the value of an estimate, rounded by its interval, which stands elsewhere."""
+    """Format an estimate, rounded by its interval, which is not shown."""
     return _bracketed(estimate, _PLAIN, unit, bare=True)
 
 
@@ -214,7 +214,7 @@ def seconds_estimate(estimate: Estimate | None) -> str:
 
 
 def seconds_like(others: Sequence[float | None], estimate: Estimate) -> str:
-    """Format other times with the digits that the interval of an estimate supports: `18 to 50 ms`."""
+    """Format other times with the digits of an estimated time: `18 to 50 ms`."""
     value, low, high = (_finite(estimate.get(key)) for key in ("value", "low", "high"))
     known = [other for other in others if other is not None]
     if value is None or low is None or high is None or len(known) < len(others):
@@ -229,15 +229,15 @@ def rate_estimate(estimate: Estimate | None) -> str:
 
 
 def plain_estimate(estimate: Estimate | None, unit: str = "") -> str:
-    """Format an estimate whose unit needs no choice: `0.81 [0.79, 0.83] CPUs`."""
+    """Format an estimate in a fixed unit: `0.81 [0.79, 0.83] CPUs`."""
     return _bracketed(estimate, _PLAIN, unit)
 
 
 def not_below_zero(estimate: Estimate | None) -> Estimate | None:
-    """Return an estimate of what cannot be negative: below zero by no more than its error it is zero.
+    """Return an estimate of a quantity that cannot be negative, with zero for a slightly negative value.
 
-    The host counts CPU time in ticks and groups count it exactly, so that a difference of both may be a little below
-    zero. A value that is below zero beyond its error is left as it is, since it shows a fault.
+    The host counts CPU time in ticks and groups count it exactly, so the difference of both may be slightly below zero.
+    A value that is below zero by more than its error is kept, since it shows a fault.
     """
     value = (estimate or {}).get("value")
     if estimate is None or not isinstance(value, int | float):
@@ -264,20 +264,20 @@ def moment(wall_ns: Any) -> str:
 
 
 def sentence(words: str) -> str:
-    """Make a sentence of a phrase: its first letter large, a stop at its end."""
+    """Turn a phrase into a sentence: with a capital letter and a full stop."""
     return f"{words[:1].upper()}{words[1:].rstrip('.')}."
 
 
 def listing(items: list[str]) -> str:
-    """Join words as a sentence does: `a, b and c`."""
+    """Join words in the form `a, b and c`."""
     return " and ".join(items) if len(items) < 3 else f"{', '.join(items[:-1])} and {items[-1]}"
 
 
 def not_attributed(machine: str) -> str:
-    """Name what a machine did for none of the tiers on it."""
+    """Return the name of a machine's load that belongs to none of its tiers."""
     return NOT_ATTRIBUTED if machine == THIS_MACHINE else f"{NOT_ATTRIBUTED} on {machine}"
 
 
 def plural(number_of: int, word: str) -> str:
-    """Count with its noun: `1 run`, `3 runs`."""
+    """Format a count with its noun: `1 run`, `3 runs`."""
     return f"{number_of:,} {word}" if number_of == 1 else f"{number_of:,} {word}s"

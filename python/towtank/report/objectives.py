@@ -9,12 +9,14 @@ from towtank.report import format as people
 from towtank.report.suspects import MARK
 
 _NAMED = 3
-"""Largest number of runs that are named one by one. [1]"""
+"""Largest number of runs that are listed by name. [1]"""
 _OUTCOMES = {True: "met", False: "missed", None: "not judged"}
 
 
 def outcome(objective: Mapping[str, Any]) -> str:
-    """Render an outcome: `met`, `missed`, or `not judged` with its reasons; with a mark if it leans on a suspect run.
+    """Render the outcome of an objective: `met`, `missed`, or `not judged` with reasons.
+
+    `met` and `missed` have a mark if they depend on a suspect run.
 
     Parameters
     ----------
@@ -32,7 +34,7 @@ def outcome(objective: Mapping[str, Any]) -> str:
 
 
 def at_load(objective: Mapping[str, Any]) -> str:
-    """Render the load that an objective names, as ` at 500 users`; empty if it holds for every load."""
+    """Render the load of an objective, as ` at 500 users`; empty if the objective applies to every load."""
     for name, unit in (("users", " users"), ("rate", " /s")):
         if objective.get(name) is not None:
             return f" at {people.plain(objective[name])}{unit}"
@@ -40,7 +42,7 @@ def at_load(objective: Mapping[str, Any]) -> str:
 
 
 def held(objective: Mapping[str, Any]) -> str:
-    """Render up to which load a missed objective holds, as `holds up to 48 users`; empty if it names its load."""
+    """Render the highest load at which a missed objective holds, `holds up to 48 users`; empty if its load is fixed."""
     if objective.get("met") is not False or at_load(objective) or "holds_up_to" not in objective:
         return ""
     load = objective["holds_up_to"]
@@ -49,7 +51,7 @@ def held(objective: Mapping[str, Any]) -> str:
 
 
 def alone(objective: Mapping[str, Any]) -> str:
-    """Render the runs that miss an objective by far which all requests together meet there: `450 ms in r002 alone`."""
+    """Render runs that miss an objective by far although all requests together meet it: `450 ms in r002 alone`."""
     unit, far = unit_of(objective.get("metric")), list(objective.get("far_misses") or ())
     named = [f"{people.quantity(miss.get('value'), unit)} in {miss.get('run')}" for miss in far[:_NAMED]]
     more = f" and {people.plural(len(far) - _NAMED, 'further run')}" if len(far) > _NAMED else ""
@@ -57,7 +59,7 @@ def alone(objective: Mapping[str, Any]) -> str:
 
 
 def seen(objective: Mapping[str, Any]) -> str:
-    """Render the worst value in the unit of the objective's quantity."""
+    """Render the worst value of an objective in the unit of its quantity."""
     return people.quantity(objective.get("seen"), unit_of(objective.get("metric")))
 
 

@@ -1,6 +1,6 @@
-"""Runs that a report draws over time: the choice of runs, and their recordings by time and size of the response.
+"""Runs that a report draws over time: their choice, and their recordings by time and response time.
 
-A summary has quantiles by second but no distribution, and errors but not by kind. Both are read from the recordings of
+A summary has quantiles but no distribution by second, and errors but not by kind. Both are read from the recordings of
 the few runs that are drawn.
 """
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from towtank.report.source import Results, RunResult
 
 ROWS_PER_DECADE = 8
-"""Rows of a heat map for a tenfold response time: each reaches 33 % above its lower edge. [1]"""
+"""Rows of a heat map per decade of response time; the upper edge of a row is 33 % above its lower edge. [1]"""
 COLUMNS_AT_MOST = 120
-"""Columns of a heat map; a longer run has columns of several seconds. [1]"""
+"""Largest number of columns of a heat map; in a longer run a column covers several seconds. [1]"""
 DOUBTED_AT_MOST = 4
-"""Runs with doubts that are drawn over time. [1]"""
+"""Largest number of runs with doubts that are drawn over time. [1]"""
 WITH_EVENTS_AT_MOST = 8
-"""Runs with events that are drawn over time. [1]"""
-# After the end of the load a second may be cut short; the rate over less than this is dominated by chance. [s]
+"""Largest number of runs with events that are drawn over time. [1]"""
+# The last second after the load may be shorter. A rate over less than this time depends mostly on chance. [s]
 _REMNANT_S = 0.5
 _GRAVEST = ("invalid", "suspect")
 _PREFERENCE = ("valid", "suspect", "invalid", "none")
@@ -39,7 +39,7 @@ _PREFERENCE = ("valid", "suspect", "invalid", "none")
 
 @dataclass(frozen=True)
 class Cell:
-    """Responses of one column and row of a heat map.
+    """Responses in one cell of a heat map.
 
     Attributes
     ----------
@@ -77,19 +77,19 @@ class Recorded:
 
 
 def has_timeline(run: RunResult) -> bool:
-    """Return whether a run left a timeline."""
+    """Return True if a run has a timeline."""
     timeline = run.summary.get("timeline")
     return isinstance(timeline, Mapping) and bool(timeline.get("t_s"))
 
 
 def choose(results: Results) -> RunResult | None:
-    """Choose the run to show: of the best verdict the highest load, of these the first."""
+    """Choose the run to draw: the highest load among the runs with the best verdict."""
     shown = [run for run in results.measured if has_timeline(run)]
     return min(shown, key=lambda run: (_PREFERENCE.index(run.verdict), -(run.load or 0.0), run.run_id), default=None)
 
 
 def doubted(results: Results) -> list[RunResult]:
-    """Return the runs with doubts that are drawn, the gravest first, without those that are drawn elsewhere."""
+    """Return runs with doubts, the gravest first, that no other figure draws."""
     chosen = choose(results)
     found = [
         run
@@ -100,7 +100,7 @@ def doubted(results: Results) -> list[RunResult]:
 
 
 def with_events(results: Results) -> list[RunResult]:
-    """Return a run for each set of events, that of the highest load, without the run that is drawn elsewhere."""
+    """Return for each set of events the run with the highest load, unless another figure draws it."""
     best: dict[tuple[str, ...], RunResult] = {}
     runs = [run for run in results.measured if run.summary.get("events")]
     for run in sorted(runs, key=lambda run: (-(run.load or 0.0), run.run_id)):
@@ -117,7 +117,7 @@ def drawn(results: Results) -> list[RunResult]:
 
 
 def recordings(folder: ResultsFolder, results: Results) -> dict[str, Recorded]:
-    """Read the recordings of the runs that are drawn, by run; those that cannot be read are left out."""
+    """Read the recordings of the drawn runs, by run; unreadable recordings are left out."""
     found = {}
     for run in drawn(results):
         path = folder.run_path(run.run_id) / "engine"
@@ -129,12 +129,12 @@ def recordings(folder: ResultsFolder, results: Results) -> dict[str, Recorded]:
 
 @lru_cache(maxsize=16)
 def _read(engine: Path, _digest: str) -> Recorded:
-    """Read the recordings in a folder; the digest of the inputs keeps the cache from older ones."""
+    """Read the recordings in a folder; the digest is part of the cache key, so that changed inputs are read again."""
     return recorded(Measurement(segments.read(engine)))
 
 
 def recorded(measurement: Measurement) -> Recorded:
-    """Arrange the recordings of a run by time."""
+    """Compute the heat map and the rates of errors of one run."""
     if not measurement.bins:
         return Recorded()
     every = measurement.transactions
@@ -147,7 +147,7 @@ def recorded(measurement: Measurement) -> Recorded:
 
 
 def _rates(measurement: Measurement, counts: Mapping[str, Floats]) -> dict[str, list[float | None]]:
-    """Rates of what occurred, the most frequent first. [1/s]"""
+    """Return the rates of all kinds that occurred, the most frequent first. [1/s]"""
     seen = sorted((name for name in counts if counts[name].any()), key=lambda name: (-counts[name].sum(), name))
     drain = next((number for number, stage in enumerate(measurement.stages) if stage.get("name") == DRAIN), None)
     is_remnant = (measurement.stage == drain) & (measurement.lengths < _REMNANT_S)
@@ -156,7 +156,7 @@ def _rates(measurement: Measurement, counts: Mapping[str, Floats]) -> dict[str, 
 
 
 def _cells(measurement: Measurement, column: Column) -> tuple[Cell, ...]:
-    """Count the responses by time and by size, on a logarithmic scale; empty cells are left out."""
+    """Count responses by time and by response time on a logarithmic scale; empty cells are left out."""
     origin, end = float(measurement.starts.min()), float(measurement.ends.max())
     width = max(1.0, math.ceil((end - origin) / COLUMNS_AT_MOST))
     places = np.floor((measurement.middles - origin) / width).astype(int)

@@ -1,4 +1,4 @@
-"""The sizing that a report shows: one that was kept with the results, or the answer to the study's own question."""
+"""Sizing in a report: a sizing that was kept with the results, or else the answer to the study's own question."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ Json = Mapping[str, Any]
 
 
 def sizing_of(folder: Path, manifest: Json) -> Json | None:
-    """Return the sizing of a results folder; None if none was kept and the study asks for none.
+    """Return the sizing of a results folder; None without a kept sizing and without a question in the study.
 
     Parameters
     ----------
     folder : Path
-        The results folder. `sizing.json` is what `towtank size --keep` wrote; it goes before the study's own.
+        The results folder. Its `sizing.json`, written by `towtank size --keep`, has precedence over the study's own.
     manifest : dict
         `study.json`.
     """
@@ -39,7 +39,7 @@ def sizing_of(folder: Path, manifest: Json) -> Json | None:
 
 
 def _answered(folder: Path, file: Json) -> Json:
-    """Answer the question of the study from its results; paths in it are relative to its original folder."""
+    """Answer the sizing question of the study from its results; its paths are relative to the original folder."""
     from towtank.size.basis import load_basis  # noqa: PLC0415 - heavy, and few studies ask
     from towtank.size.reading import read_sizing  # noqa: PLC0415
     from towtank.size.sizing import size  # noqa: PLC0415

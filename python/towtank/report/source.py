@@ -1,7 +1,7 @@
-"""Input of a report: manifests, summaries and hashes of a results folder, read once.
+"""Input of a report: manifests, summaries and hashes of a results folder.
 
-Summaries are made anew by the analysis, so that a report never shows numbers of an older state of the
-folder. What a killed study left out is found by comparing the design in the manifest with the runs on disk.
+The analysis makes the summaries again if they are outdated, so that a report never shows numbers of an older state of
+the folder. Runs that are missing after a kill are found by comparing the design in the manifest with the runs on disk.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Json = Mapping[str, Any]
 
 
 def dig(document: Any, *keys: str) -> Any:
-    """Follow keys into nested objects; None if one is missing."""
+    """Return the value under a path of keys; None if a key is missing."""
     for key in keys:
         if not isinstance(document, Mapping):
             return None
@@ -62,7 +62,7 @@ class RunResult:
 
     @property
     def configuration(self) -> str:
-        """Levels of all factors but the load, as people read them."""
+        """Levels of all factors except the load, as text."""
         return ", ".join(f"{name} {level}" for name, level in self.factors.items() if name not in KINDS)
 
     @property
@@ -90,7 +90,7 @@ class RunResult:
 
 @dataclass(frozen=True)
 class FileHash:
-    """SHA-256 of a file, or of the list of hashes of several."""
+    """SHA-256 of a file, or of the list of hashes of several files."""
 
     path: str
     sha256: str
@@ -99,7 +99,7 @@ class FileHash:
 
 @dataclass(frozen=True)
 class Results:
-    """All that a report shows.
+    """All data that a report shows.
 
     Attributes
     ----------
@@ -110,9 +110,9 @@ class Results:
     summary : dict
         `study-summary.json`.
     runs : tuple of RunResult
-        Every run of the design, in its order, missing ones included.
+        Every run of the design, in its order, including missing ones.
     hashes : tuple of FileHash
-        What was recorded, so that a copy can be checked.
+        Hashes of the recorded files, with which a copy can be checked.
     model : dict
         The capacity model (`model.json`).
     sizing : dict or None
@@ -157,7 +157,7 @@ class Results:
 
     @property
     def configurations(self) -> list[Json]:
-        """The combinations of all other factors, each with its points."""
+        """Combinations of the levels of all other factors, each with its points."""
         return [
             configuration
             for configuration in self.summary.get("configurations") or ()
@@ -173,7 +173,7 @@ class Results:
 
     @property
     def measured(self) -> list[RunResult]:
-        """The runs that have a summary."""
+        """Runs with a summary."""
         return [run for run in self.runs if run.summary]
 
     def run(self, run_id: str) -> RunResult | None:
@@ -181,16 +181,16 @@ class Results:
         return next((run for run in self.runs if run.run_id == run_id), None)
 
     def in_state(self, *states: str) -> list[RunResult]:
-        """The runs with one of these verdicts."""
+        """Return the runs with one of these verdicts."""
         return [run for run in self.runs if run.verdict in states]
 
     @property
     def missing(self) -> list[RunResult]:
-        """The runs of the design of which nothing could be judged."""
+        """Runs of the design without a verdict."""
         return self.in_state("none")
 
     def label(self, run: RunResult) -> str:
-        """Label of the configuration of a run."""
+        """Return the label of a run's configuration."""
         for configuration in self.configurations:
             if all(
                 run.factors.get(str(name)) == str(level) for name, level in (configuration.get("key") or {}).items()
@@ -202,12 +202,12 @@ class Results:
 
 
 def label_of(configuration: Json) -> str:
-    """Label of a configuration; `all runs` if load is the only factor."""
+    """Return the label of a configuration; `all runs` if load is the only factor."""
     return str(configuration.get("label") or "all runs")
 
 
 def load(path: Path) -> Results:
-    """Read a results folder, making its summaries, its model and its sizing anew.
+    """Read a results folder, and make outdated summaries, the capacity model and the sizing.
 
     Parameters
     ----------
@@ -232,7 +232,7 @@ def load(path: Path) -> Results:
 
 
 def measured(path: Path) -> Results:
-    """Read what was measured: summaries, claims and a prediction, without hashes, model and sizing.
+    """Read summaries, claims and the prediction of a results folder, without hashes, model and sizing.
 
     Raises
     ------
@@ -255,17 +255,17 @@ def measured(path: Path) -> Results:
 
 
 def model_of(path: Path, hashes: Sequence[FileHash]) -> Json:
-    """Return the capacity model of a results folder: the one kept there, or a new one, which is then kept.
+    """Return the capacity model of a results folder: the kept model, or a new one, which is then kept.
 
-    The kept model, `model.json`, is used if the same code made it from files with the same hashes. A model of which a
-    part failed is not used again; in a folder that cannot be written none is kept.
+    The kept model, `model.json`, is used if the same code made it from files with the same hashes. A model with a
+    failed part is not kept, and neither is any model in a read-only folder.
 
     Parameters
     ----------
     path : Path
         The results folder.
     hashes : sequence of FileHash
-        Of all recorded files; without any, nothing is known of the kept model.
+        Hashes of all recorded files; without them, the kept model is not used.
     """
     made_from = _made_from(hashes) if hashes else None
     kept = _json(path / MODEL_FILE)
@@ -284,14 +284,14 @@ def model_of(path: Path, hashes: Sequence[FileHash]) -> Json:
 
 
 def _made_from(hashes: Sequence[FileHash]) -> Json:
-    """Return the digests of the recorded files, and of the code and the engine that make a model from them."""
+    """Return the digests of the recorded files, and of the code and the engine that fit the model."""
     lines = "".join(f"{entry.sha256}  {entry.path}\n" for entry in hashes)
     return {"files": hashlib.sha256(lines.encode()).hexdigest(), "code": _code()}
 
 
 @cache
 def _code() -> str:
-    """Digest of the programs of this package and of the engine."""
+    """Return a digest of this package's programs and of the engine."""
     package = Path(__file__).parents[1]
     digest = hashlib.sha256()
     for program in [*sorted(package.rglob("*.py")), binary()]:
@@ -300,7 +300,7 @@ def _code() -> str:
 
 
 def open_folder(path: Path) -> ResultsFolder:
-    """Open a results folder; a folder of one run is refused with the way out."""
+    """Open a results folder; refuse the folder of a single run, and name the right one."""
     if (path / "run.json").is_file() and not (path / STUDY_MANIFEST).is_file():
         message = f"must be a results folder with a {STUDY_MANIFEST} in it, got the folder of one of its runs"
         raise StudyError([Fault(str(path), 0, 0, "", message)], hint="name the results folder, two levels up")
@@ -308,7 +308,7 @@ def open_folder(path: Path) -> ResultsFolder:
 
 
 def finite(document: Any) -> Any:
-    """Copy a document with None for NaN and infinity, which neither JSON nor a figure can hold."""
+    """Copy a document with None in place of NaN and infinity, which JSON and figures do not support."""
     if isinstance(document, Mapping):
         return {key: finite(value) for key, value in document.items()}
     if isinstance(document, (list, tuple)):
@@ -317,7 +317,7 @@ def finite(document: Any) -> Any:
 
 
 def _json(path: Path) -> dict[str, Any]:
-    """Read a JSON object that a kill may have kept from being written."""
+    """Read a JSON object; empty if the file is missing or incomplete, as after a kill."""
     try:
         return dict(finite(read_object(path)))
     except (ValueError, OSError, StudyError):
@@ -325,12 +325,12 @@ def _json(path: Path) -> dict[str, Any]:
 
 
 def runs_that_count(folder: ResultsFolder) -> list[RunFolder]:
-    """The runs on disk without those that a later try replaced (`RUN.interrupted-N`)."""
+    """Return the runs on disk, without interrupted runs that were repeated (`RUN.interrupted-N`)."""
     return [run for run in folder.runs() if ".interrupted" not in run.run_id]
 
 
 def _runs(folder: ResultsFolder, manifest: Json, summary: Json) -> Iterator[RunResult]:
-    """Every run of the design, then any run on disk that the design does not know."""
+    """Yield every run of the design, and any other run on disk."""
     on_disk = {run.run_id for run in runs_that_count(folder)}
     planned = {spec["run"]: spec for spec in _design(manifest, summary)}
     for run_id in sorted({*planned, *on_disk}):
@@ -340,7 +340,7 @@ def _runs(folder: ResultsFolder, manifest: Json, summary: Json) -> Iterator[RunR
 
 
 def _design(manifest: Json, summary: Json) -> list[Json]:
-    """Runs as designed, from the manifest, else as the analysis listed them."""
+    """Return the designed runs from the manifest, else those that the analysis listed."""
     study = manifest.get("study")
     for source in (
         manifest.get("design"),
@@ -358,7 +358,7 @@ def _is_planned(spec: object) -> bool:
 
 
 def _hashes(folder: ResultsFolder) -> list[FileHash]:
-    """Hashes of all that was recorded; what can be made again from it is left out."""
+    """Return the hashes of all recorded files; files that can be made again are left out."""
     return list(_each_hash(folder))
 
 

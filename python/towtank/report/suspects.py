@@ -1,6 +1,6 @@
-"""The mark of what leans on a suspect run."""
+"""Mark of values that depend on a suspect run."""
 
 MARK = "†"
-"""Stands behind the value."""
+"""Mark after the value."""
 NOTE = f"{MARK} Leans on a suspect run; see the limits of the conclusions."
-"""Stands below the table that has the mark."""
+"""Note below a table with the mark."""

@@ -1,4 +1,4 @@
-"""The outcome of a study on the terminal: verdict, table, headline, observations, and the path of the report."""
+"""Result of a study on the terminal: verdict, table, headline, observations, and the path of the report."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from towtank.terminal import fit_table, is_bounded, stacked, table_width
 _STYLES = {"valid": "green", "suspect": "yellow", "invalid": "red"}
 _OBSERVATIONS_AT_MOST = 3
 _WIDE = 100  # columns from which the table has room for wide gaps
-# Columns of labels that may not be folded away.
+# Width of a label below which it is not folded. [columns]
 _LABEL = 24
 
 
 def print_outcome(console: Console, study_summary: Mapping[str, Any], report_path: Path | None) -> None:
-    """Print what a study found.
+    """Print the result of a study.
 
     Parameters
     ----------
     console : Console
-        Where to print.
+        Console to print to.
     study_summary : dict
         `study-summary.json`.
     report_path : Path or None
@@ -68,7 +68,7 @@ def _print_claims(console: Console, study_summary: Mapping[str, Any]) -> None:
 
 
 def _print_table(console: Console, study_summary: Mapping[str, Any]) -> None:
-    """Print the whole table to a pipe or a file; on a terminal, with as many tiers and intervals as fit.
+    """Print the table of points, with as many tiers and intervals as a terminal has room for; complete if redirected.
 
     Numbers are never cut: a table that does not fit is printed as lines.
     """
@@ -80,7 +80,7 @@ def _print_table(console: Console, study_summary: Mapping[str, Any]) -> None:
         has_intervals = _least_width(console, table(study_summary, gap, shown)) <= console.width
     made = table(study_summary, gap, shown, has_intervals=has_intervals)
     fitting = fit_table(console, made)
-    if fitting is not made and is_bounded(console):  # lines have room for all of it
+    if fitting is not made and is_bounded(console):  # lines have room for all values
         shown, has_intervals, fitting = tiers, True, stacked(table(study_summary))
     console.print(Text(), fitting, Text(), sep="\n", soft_wrap=True)
     left = [] if has_intervals else ["intervals of mean and p95"]
@@ -91,7 +91,7 @@ def _print_table(console: Console, study_summary: Mapping[str, Any]) -> None:
 
 
 def _tiers_that_fit(console: Console, study_summary: Mapping[str, Any], gap: int) -> list[str]:
-    """The first tiers for which a table without intervals of times has room."""
+    """Return the tiers, from the first on, for which a table without intervals of times has room."""
     shown = tiers_of(study_summary)
     while shown and _least_width(console, table(study_summary, gap, shown, has_intervals=False)) > console.width:
         shown.pop()
@@ -99,13 +99,13 @@ def _tiers_that_fit(console: Console, study_summary: Mapping[str, Any], gap: int
 
 
 def _least_width(console: Console, made: Table) -> int:
-    """Width with labels folded, which are the only cells that may be."""
+    """Return the smallest width of a table, in which only labels are folded."""
     labels = max(len(str(cell)) for cell in made.columns[0].cells)
     return table_width(console, made) - max(0, labels - _LABEL)
 
 
 def verdict_line(study_summary: Mapping[str, Any]) -> Text:
-    """`verdict: valid (8 runs valid)`, with the first reasons below."""
+    """Render the verdict as `verdict: valid (8 runs valid)`, with the first reasons below."""
     verdict = study_summary.get("verdict") or {}
     level = str(verdict.get("level") or "invalid")
     counts = [
@@ -137,7 +137,7 @@ def _log_line(group: Mapping[str, Any]) -> str:
 
 
 def tiers_of(study_summary: Mapping[str, Any]) -> list[str]:
-    """Names of the tiers of all points."""
+    """Return the names of the tiers of all points."""
     points = [
         point
         for configuration in study_summary.get("configurations") or ()
@@ -147,7 +147,7 @@ def tiers_of(study_summary: Mapping[str, Any]) -> list[str]:
 
 
 def unattributed_of(study_summary: Mapping[str, Any]) -> list[str]:
-    """Names of the machines with tiers, each of which has CPU time that no tier explains."""
+    """Return the names of machines with CPU time that belongs to none of their tiers."""
     points = [
         point
         for configuration in study_summary.get("configurations") or ()
@@ -173,7 +173,7 @@ def table(
     made = Table(box=None, padding=(0, gap, 0, 0), pad_edge=False, header_style="bold")
     made.add_column(
         "configuration", overflow="fold"
-    )  # the only one that may wrap: numbers broken over lines cannot be read
+    )  # only this column may wrap, since numbers broken over lines cannot be read
     load = str(study_summary.get("load_factor") or "users")
     rests = unattributed_of(study_summary)
     cpus = (*(f"CPU {tier}" for tier in tiers), *(f"CPU {people.not_attributed(name)}" for name in rests))
@@ -191,7 +191,7 @@ def table(
 
 
 def _by_run(point: Mapping[str, Any]) -> str:
-    """95th percentiles of the single runs of a point if they differ by a factor of two or more; empty otherwise."""
+    """Render the range of the runs' 95th percentiles if they differ by a factor of two or more; empty otherwise."""
     ends = dig(point, "of_runs", "response_time_s", "p95")
     return over_runs.words(ends, ends[1], people.seconds) if ends and ends[1] >= FAR * ends[0] else ""
 
@@ -217,7 +217,7 @@ def _cells(
 
 
 def _verdict(point: Mapping[str, Any]) -> Text:
-    """The verdicts of the runs of a point, each once."""
+    """Render the distinct verdicts of a point's runs."""
     text = Text()
     for verdict in dict.fromkeys(str(verdict) for verdict in point.get("verdicts") or ()):
         text.append(", " if text else "")

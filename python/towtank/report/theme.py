@@ -1,7 +1,7 @@
-"""Appearance of all figures: palette, symbols, line styles, fonts, and the Vega configuration made of them.
+"""Appearance of all figures: palette, symbols, line styles, fonts, and the Vega configuration made from them.
 
-The colours are those of Okabe and Ito ("Color Universal Design", 2008), which stay apart under the common
-forms of colour blindness; each is paired with a symbol and a line style, so that nothing depends on colour
+The colours are those of Okabe and Ito ("Color Universal Design", 2008), which people with common forms of colour
+blindness can distinguish. Each colour has its own symbol and line style, so that no information depends on colour
 alone.
 """
 
@@ -19,35 +19,36 @@ SYMBOLS = ("circle", "square", "triangle-up", "diamond", "triangle-down", "trian
 DASHES = ((1, 0), (6, 3), (2, 2), (8, 3, 2, 3), (4, 2), (1, 3), (10, 4))
 
 EXACT = ",.12~r"
-"""Format of what a study sets and of times in a run, which are exact."""
+"""Format of settings of a study and of times in a run, which are exact."""
 MEASURED = f",.{FEW_DIGITS}~r"
-"""Format of measured values; their intervals stand in the tables."""
+"""Format of measured values; tables contain their intervals."""
 
-# A screen reader reads this much of a figure; the numbers are in the table below it. [letters]
+# Length of a figure's description that a screen reader reads; the table below the figure has the numbers. [letters]
 _DESCRIPTION_LETTERS = 300
 
 INK = "#222222"
 EVENT = "#D55E00"
 MUTED = "#6b6b6b"
 GRID = "#e4e4e4"
-# Drawings are laid out with the widths of Liberation Sans, which are those of Arial. The fonts that follow have them
-# too; the style sheet of the page fits another one to them, as "Report Sans".
+# Layouts use the letter widths of Liberation Sans, which equal those of Arial and of the further fonts here. The style
+# sheet of the page adapts one more font to them, as "Report Sans".
 FONT = "Arial, Helvetica, Liberation Sans, Arimo, Nimbus Sans, TeX Gyre Heros, FreeSans, Report Sans, sans-serif"
 
-# From few to many, light to dark in equal steps of lightness, so that grey paper and colour blindness keep the order.
+# Few to many, light to dark in equal steps of lightness, so that the order is visible on grey paper and without colour
+# vision.
 HEAT = ("#d6e4f2", "#8fb8de", "#4a86c0", "#1f4f8f", "#0b1f4d")
 
-# One colour per phase of load, light enough to carry lines; the steady stage is the one that counts.
+# One pale background colour per phase of the load; the steady stage is the measured one.
 PHASES = {"ramp_up": "#f3ead3", "settle": "#eeeeee", "steady": "#d8ecdf", "ramp_down": "#f3ead3"}
 
 
 def cycle(values: tuple[Any, ...], number: int) -> list[Any]:
-    """Return `number` entries, starting again at the end."""
+    """Return `number` entries; after the last value the first one follows."""
     return [values[index % len(values)] for index in range(number)]
 
 
 def config() -> dict[str, Any]:
-    """Vega-Lite configuration that all figures share."""
+    """Return the Vega-Lite configuration of all figures."""
     label = {"labelFont": FONT, "titleFont": FONT, "labelColor": INK, "titleColor": INK}
     return {
         "background": "white",
@@ -89,7 +90,7 @@ def config() -> dict[str, Any]:
 
 
 def short(description: str) -> str:
-    """Return the whole sentences of a description that stay below 300 letters, or a part of the first."""
+    """Return the first sentences of a description with at most 300 letters in all, or a part of the first sentence."""
     if len(description) <= _DESCRIPTION_LETTERS:
         return description
     cut = description[: _DESCRIPTION_LETTERS - 1]
@@ -98,5 +99,5 @@ def short(description: str) -> str:
 
 
 def specification(description: str, **parts: Any) -> dict[str, Any]:
-    """Complete a Vega-Lite specification with schema, description and shared configuration."""
+    """Return a complete Vega-Lite specification, with schema, description and shared configuration."""
     return {"$schema": SCHEMA, "description": short(description), "config": config(), **parts}

@@ -1,4 +1,4 @@
-"""Follow checksummed lines while they are written."""
+"""Reads files of checksummed lines while other processes write them."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 from towtank.results import lines
 
-# Most bytes of a file that are read at once; the rest is read the next time. [byte]
+# Most bytes that are read from a file at once; the next call reads the rest. [byte]
 _READ_AT_MOST = 8 << 20
 
 
 class Follower:
-    """Reads the lines that were added to the files of a folder since the last reading.
+    """Reads the lines that were added to the files of a folder since the last call.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ class Follower:
         self._read_until: dict[Path, int] = {}
 
     def new(self) -> Iterator[tuple[Path, dict[str, Any]]]:
-        """Yield documents that are complete and new, each with its file; damaged lines are left to the analysis."""
+        """Yield new, complete documents, each with its file. Damaged lines are skipped; the analysis reports them."""
         for path in sorted(self._folder.glob(self._pattern)):
             for line in self._lines(path):
                 document = lines.decode(line)
@@ -40,7 +40,7 @@ class Follower:
         with path.open("rb") as stream:
             stream.seek(start)
             whole, newline, _ = stream.read(_READ_AT_MOST).rpartition(b"\n")
-        if not newline:  # nothing new, or a line still being written
+        if not newline:  # nothing is new, or a line is still being written
             return []
         self._read_until[path] = start + len(whole) + 1
         return whole.split(b"\n")

@@ -1,4 +1,4 @@
-"""Combine the lines of load threads and probe into whole seconds."""
+"""Combines the lines of load threads and probe into whole seconds."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ from towtank.sending.update import TierSample, Update
 
 _SEGMENT = re.compile(r"worker-(\d+)\.")
 _SECOND_NS = 1e9
-# A thread that is later than this with its line does not delay the others; its line is sent separately. [s]
+# Longest wait for the line of a slow load thread; a later line is sent separately. [s]
 _LATE_S = 2.0
 
 _Key = tuple[int, int]
 _Totals = tuple[int, dict[str, float], float | None]
-"""Totals of one sample: its instant [ns], CPU time of each group [s], and of the host without that of observing [s]."""
+"""Totals of one sample: its time [ns], CPU time by group [s], and CPU time of the host without probe and conductor [s].
+"""
 
 
 class Gatherer:
@@ -42,7 +43,7 @@ class Gatherer:
         self._before: _Totals | None = None
 
     def update(self, *, last: bool = False) -> Update | None:
-        """Return the seconds that are complete; with `last` all of them. None before the first line of the engine."""
+        """Return the complete seconds, with `last` all seconds; None before the first line of the engine."""
         for path, document in self._segments.new():
             self._take(path, document)
         header = self._recording.header
@@ -62,7 +63,7 @@ class Gatherer:
             self._recorded_until[worker] = max(self._recorded_until.get(worker, 0.0), one.end_s)
 
     def _ready(self, *, last: bool) -> list[Second]:
-        """Return the seconds that every thread has reported, and those that were waited for long enough."""
+        """Return the seconds that every thread has reported, and older ones whose missing lines are overdue."""
         until = self._recorded_until
         complete = min(until.values(), default=0.0) if len(until) >= self._recording.workers else 0.0
         newest = max(until.values(), default=0.0)
@@ -77,7 +78,7 @@ class Gatherer:
         return found
 
     def _tiers(self, origin_ns: int) -> list[TierSample]:
-        """Return the CPUs used between the samples of the probe that lie within the load."""
+        """Return the CPUs used between consecutive samples of the probe during the load."""
         found = []
         for _, document in self._probe.new():
             at, groups = document.get("t_ns"), document.get("groups")
@@ -96,10 +97,10 @@ class Gatherer:
     def _between(self, earlier: _Totals, later: _Totals, origin_ns: int) -> TierSample:
         (before_ns, before, host_before), (at_ns, totals, host) = earlier, later
         start, end = (before_ns - origin_ns) / _SECOND_NS, (at_ns - origin_ns) / _SECOND_NS
-        # The counters of a restarted service begin at zero.
+        # The counters of a restarted service begin again at zero.
         used = {name: (total - before[name]) / (end - start) for name, total in totals.items() if name in before}
         known = {name: value for name, value in used.items() if value >= 0}
-        # With a new group, the difference would contain all the CPU time that the group ever used.
+        # The difference would contain all CPU time that a new group has used since its start.
         if host is not None and host_before is not None and known.keys() == before.keys() == totals.keys():
             known[NOT_ATTRIBUTED] = (host - host_before) / (end - start) - sum(known.values())
         stage = self._stage_at((start + end) / 2)

@@ -1,4 +1,4 @@
-"""Sending during one run: from its first line to its last, and its result."""
+"""Live sending of one run, from the first line of its record to the last."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ FORMS: dict[str, tuple[Callable[[Source, HistogramReader], Encoder], tuple[tuple
     "prometheus": (prometheus.PrometheusEncoder, prometheus.HEADERS),
     "otlp": (otlp.OtlpEncoder, otlp.HEADERS),
 }
-"""Encoder and headers of each form."""
-# Interval of readings: a second is sent half a second after its end at the latest. [s]
+"""Encoder and headers of each format."""
+# Interval between reads; a second is sent at most half a second after its end. [s]
 _LOOK_EVERY_S = 0.5
-# Time that the end of a run waits for the remaining points. [s]
+# Longest wait for unsent points at the end of a run. [s]
 _FINISH_WITHIN_S = 5.0
 
 
 class _Remembering(Reader):
-    """Decodes each histogram once for all forms; its cache is cleared between updates."""
+    """Decodes each histogram once for all formats; the cache is cleared between updates."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -56,7 +56,7 @@ class _Outlet:
 
 @dataclass
 class Report:
-    """Result of sending; filled when the run is over.
+    """Result of live sending, complete when the run has ended.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class Report:
 def sending(
     run: RunFolder, source: Source, receivers: Sequence[Receiver], note: Callable[[str], None]
 ) -> Iterator[Report]:
-    """Send what engine and probe write to all receivers, until the block ends.
+    """Send the records of engine and probe to all receivers until the block ends.
 
     Parameters
     ----------
@@ -127,13 +127,13 @@ class _Live:
         return _Outlet(receiver, make(source, self._histograms), sender)
 
     def start(self) -> None:
-        """Begin to follow and to send."""
+        """Start to follow the run and to send."""
         for outlet in self._outlets:
             outlet.sender.start()
         self._thread.start()
 
     def finish(self, report: Report) -> None:
-        """Send the rest, within a few seconds, and report the result."""
+        """Send the remaining points within a few seconds, and report the result."""
         self._stop.set()
         self._thread.join(_FINISH_WITHIN_S)
         until = time.monotonic() + _FINISH_WITHIN_S
@@ -156,7 +156,7 @@ class _Live:
             for outlet in self._outlets:
                 for body in outlet.encoder.finish():
                     outlet.sender.put(body)
-        except Exception as error:  # the border: an error here must not affect the run
+        except Exception as error:  # the boundary: an error in sending must not affect the run
             self._broken = f"{type(error).__name__}: {error}"
         self._cpu_s = time.thread_time()
 

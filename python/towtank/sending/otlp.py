@@ -52,7 +52,7 @@ class OtlpEncoder:
         return [Body(content, sum(map(len, points.values())))] if points else []
 
     def finish(self) -> list[Body]:
-        """Return nothing: each point belongs to its second, and needs no end."""
+        """Return nothing: every point is complete when it is sent."""
         return []
 
 

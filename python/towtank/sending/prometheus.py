@@ -1,4 +1,4 @@
-"""Prometheus remote write: counters that grow over a stage, classic histograms, and gauges of each second."""
+"""Prometheus remote write: counters that grow during a stage, classic histograms, and gauges of each second."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HEADERS = (
 BOUNDS_S = tuple(digit * 10.0**power for power in range(-4, 2) for digit in (1, 2, 5))
 """Upper edges of the buckets: 100 µs to 50 s, three to a decade. [s]"""
 QUANTILES = (0.5, 0.95, 0.99)
-# Interval of metadata, which receivers lose at a restart. [s]
+# Interval at which metadata are repeated, since receivers lose them at a restart. [s]
 _METADATA_EVERY = 60
 _EDGES = np.array(BOUNDS_S)
 
@@ -49,7 +49,7 @@ _Series = tuple[str, Labels]
 
 @dataclass(slots=True)
 class _Row:
-    """One series: its labels as they are sent, the time of its last sample, and the samples still to be sent."""
+    """One series: its encoded labels, the time of its last sample, and its unsent samples."""
 
     labels: bytes
     last_ms: int = -1
@@ -58,17 +58,17 @@ class _Row:
 
 @dataclass(slots=True)
 class _Counter:
-    """A number that grows over a stage."""
+    """A counter that grows during a stage."""
 
     row: _Row
     total: float = 0.0
 
 
 class PrometheusEncoder:
-    """Adds up the seconds, and encodes write requests.
+    """Adds up the seconds of a stage, and encodes write requests.
 
     Every series has the labels of the stage. A counter begins with a zero at the start of its first second, so that
-    nothing is missing from `increase`; all series of a stage are ended when the next one begins.
+    `increase` counts that second as well; all series of a stage end when the next stage begins.
 
     Parameters
     ----------
@@ -80,7 +80,8 @@ class PrometheusEncoder:
         self._histograms = histograms
         factors = {label_name(name): level for name, level in source.factors.items()}
         self._source = tuple({"study": source.study, "run": source.run, **factors}.items())
-        # By stage: counters, and series that have not ended. Looking up a series costs more than its sample.
+        # By stage: counters, and series that have not ended. They are kept because looking up a series costs more than
+        # a sample.
         self._counters: dict[Labels, dict[_Series, _Counter]] = {}
         self._open: dict[Labels, dict[_Series, _Row]] = {}
         self._rows: dict[_Series, _Row] = {}
@@ -99,7 +100,7 @@ class PrometheusEncoder:
         return self._body()
 
     def finish(self) -> list[Body]:
-        """End every series that is still open."""
+        """End all open series."""
         for stage in list(self._open):
             self._end(stage)
         return self._body()
@@ -175,7 +176,7 @@ class PrometheusEncoder:
         return row
 
     def _sample(self, row: _Row, value: float, at_ms: int) -> None:
-        """Add a sample; a late second gets a time after the last one, for past samples cannot be changed."""
+        """Add a sample; a late one is timed just after the last sample, since receivers refuse samples in the past."""
         row.last_ms = max(at_ms, row.last_ms + 1)
         self._add(row, remote_write.sample(value, row.last_ms))
 
@@ -206,7 +207,7 @@ class PrometheusEncoder:
 
 
 def label_name(factor: str) -> str:
-    """Return the name of the label of a factor, as in the export `openmetrics`.
+    """Return the label name of a factor, as in the export `openmetrics`.
 
     Examples
     --------
@@ -217,7 +218,7 @@ def label_name(factor: str) -> str:
 
 
 def counts_up_to(values: Decoded) -> list[int]:
-    """Return the number of values up to each of `BOUNDS_S`, by the middles of their buckets. [1]"""
+    """Return the number of values up to each of `BOUNDS_S`, by the middles of the histogram's buckets. [1]"""
     running = np.concatenate([[0], np.cumsum(values.counts)])
     return [int(count) for count in running[np.searchsorted(values.middles_s, _EDGES, side="right")]]
 

@@ -1,4 +1,4 @@
-"""Receivers named on the command line, `prometheus=URL` or `otlp=URL`: checked and resolved once."""
+"""Receivers from the command line, `prometheus=URL` or `otlp=URL`, checked and resolved once."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def _fault(option: str, must: str, got: str) -> Fault:
 
 
 def _url(form: str, address: str) -> SplitResult | None:
-    """Return the URL for requests; None if it is invalid."""
+    """Return the URL to which requests go; None if the address is invalid."""
     if form not in _EXAMPLES or not address.isascii() or not address.isprintable() or " " in address:
         return None
     try:

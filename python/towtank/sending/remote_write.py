@@ -1,4 +1,4 @@
-"""Messages of Prometheus remote write 1.0, encoded by hand: there are four, of a few fields each.
+"""Messages of Prometheus remote write 1.0, encoded directly: there are four, each with a few fields.
 
 References
 ----------
@@ -15,11 +15,11 @@ from functools import lru_cache
 COUNTER, GAUGE, HISTOGRAM = 1, 2, 3  # MetricMetadata.MetricType
 
 _LENGTH_DELIMITED = 2
-# The NaN that marks the end of a series in Prometheus; kept as bits, which a float might not preserve.
+# The NaN that marks the end of a series in Prometheus, as bytes, because a float may not preserve its bits.
 _STALE = struct.pack("<Q", 0x7FF0000000000002)
 
 
-@lru_cache(maxsize=1024)  # there are few lengths, and all samples of a second have one time
+@lru_cache(maxsize=1024)  # lengths have few values, and all samples of a second have the same time
 def varint(number: int) -> bytes:
     """Encode a number in base 128, the lowest seven bits first.
 
@@ -42,7 +42,7 @@ def _field(number: int, content: bytes) -> bytes:
 
 
 def labels(name: str, values: Mapping[str, str]) -> bytes:
-    """Encode the labels of a series, in the order of their names as the specification requires, without empty ones."""
+    """Encode the labels of a series without empty ones, sorted by name as the specification requires."""
     pairs = sorted({"__name__": name, **values}.items())
     return b"".join(_field(1, _field(1, key.encode()) + _field(2, text.encode())) for key, text in pairs if text)
 
@@ -62,7 +62,7 @@ def _sample(value: bytes, at_ms: int) -> bytes:
 
 
 def time_series(series_labels: bytes, samples: Iterable[bytes]) -> bytes:
-    """Encode one series, its samples in the order of time."""
+    """Encode one series with its samples in order of time."""
     return _field(1, series_labels + b"".join(samples))
 
 

@@ -1,4 +1,4 @@
-"""A bounded queue in front of a receiver, and the thread that empties it."""
+"""Bounded queue of requests to a receiver, and the thread that sends them."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from towtank.sending.transport import Answer
 from towtank.sending.update import Body
 
 QUEUE_AT_MOST = 120
-"""Bodies in the queue: two minutes of seconds; beyond them the oldest is dropped. [1]"""
+"""Longest queue: two minutes of one body per second; a new body then replaces the oldest. [1]"""
 AGE_AT_MOST_S = 120.0
-"""Age above which a body is dropped after a failure, rather than sent again. [s]"""
-_PAUSES_S = (0.5, 15.0)  # the first, and the longest: each is twice the previous one
+"""Age from which a failed body is dropped instead of sent again. [s]"""
+_PAUSES_S = (0.5, 15.0)  # first and longest pause; each pause is twice the previous one
 
 
 class Posting(Protocol):
-    """Transport of a body to a receiver."""
+    """Transport that posts bodies to a receiver."""
 
     def post(self, content: bytes) -> Answer:
         """Send one body."""
@@ -34,16 +34,16 @@ class Posting(Protocol):
 
 @dataclass
 class Sent:
-    """Counts of everything that was sent.
+    """Counts of requests and points of one receiver.
 
     Attributes
     ----------
     requests, points : int
-        Requests that the receiver took, and the points in them.
+        Requests that the receiver accepted, and the points in them.
     refused_points : int
-        Points that it refused for good.
+        Points that the receiver rejected permanently.
     dropped_points : int
-        Points that did not get through in time.
+        Points that were not delivered in time.
     retries : int
         Attempts beyond the first.
     last_error : str or None
@@ -58,12 +58,12 @@ class Sent:
 
     @property
     def lost_points(self) -> int:
-        """Points that the receiver does not have."""
+        """Points that did not arrive at the receiver."""
         return self.refused_points + self.dropped_points
 
 
 class Sender:
-    """Sends bodies in their order, in its own thread; `put` never waits.
+    """Sends bodies in order in its own thread; `put` never blocks.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ class Sender:
             self._change.notify()
 
     def finish(self, within_s: float) -> None:
-        """Send the remaining bodies, each once, within a time limit; drop the rest. [s]"""
+        """Send each remaining body once, within a time limit, and drop the others. [s]"""
         with self._change:
             self._closing = True
             self._change.notify()
@@ -155,7 +155,7 @@ class Sender:
         """Count an answer; return True if the body needs no further attempt."""
         if answer.message:
             self._complain(answer.message)
-        if self._in_hand == 0:  # counted as dropped already, as the time limit was over
+        if self._in_hand == 0:  # already counted as dropped, because the time limit was over
             return True
         if answer.taken:
             self.sent.requests += 1
@@ -166,7 +166,7 @@ class Sender:
             self.sent.refused_points += body.points
             return True
         if self._closing:
-            # A receiver that does not answer now will not answer the rest either.
+            # After a failed final attempt, the remaining bodies are dropped without trying.
             self.sent.dropped_points += body.points + sum(other.points for _, other in self._queue)
             self._queue.clear()
             return True

@@ -1,4 +1,4 @@
-"""One connection to a receiver, kept open, and the meaning of answers."""
+"""Persistent connection to a receiver, and interpretation of its answers."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ class Answer:
     Attributes
     ----------
     taken : bool
-        Whether the receiver took it.
+        Whether the receiver accepted the request.
     rejected : int
-        Data points that it took no part of although it took the request.
+        Data points that the receiver rejected although it accepted the request.
     again : bool
         Whether it may be repeated.
     after_s : float or None
-        When, by the receiver's own word. [s]
+        Delay before the next attempt, as requested by the receiver. [s]
     message : str
         Reason of a failure; empty without one.
     """
@@ -48,7 +48,7 @@ class Answer:
 
 
 class Transport:
-    """Posts bodies to a receiver, over one connection as long as it lasts.
+    """Posts bodies to a receiver over one persistent connection.
 
     Parameters
     ----------
@@ -64,12 +64,12 @@ class Transport:
         self._connection = PinnedConnection(url, receiver.addresses, _TIMEOUT_S)
 
     def post(self, content: bytes) -> Answer:
-        """Send one body; every failure is an answer."""
+        """Send one body; a failure is returned as an answer, never raised."""
         try:
             self._connection.request("POST", self._path, content, self._headers)
             response = self._connection.getresponse()
             text = response.read(_ANSWER_BYTES)
-            if not response.isclosed():  # longer than any valid answer
+            if not response.isclosed():  # the body is longer than any valid answer
                 self.close()
             return _judged(response.status, response.headers.get("Retry-After", "").strip(), text)
         except (OSError, http.client.HTTPException, ValueError) as error:
@@ -82,7 +82,7 @@ class Transport:
             self._connection.close()
 
     def abort(self) -> None:
-        """Abort the current exchange of another thread."""
+        """Abort the current exchange of another thread by closing the socket."""
         open_socket = self._connection.sock
         if open_socket is not None:
             with suppress(OSError):
@@ -118,5 +118,5 @@ def _document(text: bytes) -> Mapping[str, Any]:
 
 
 def _shown(text: Any) -> str:
-    """Return text of another program for a terminal: one line, cut short, without control characters."""
+    """Return text of another program in a form safe for a terminal: one line, shortened, without control characters."""
     return "".join(character for character in " ".join(str(text).split()) if character.isprintable())[:300]

@@ -1,4 +1,4 @@
-"""Updates to send: the seconds completed since the last reading, and their source."""
+"""Updates to send: the seconds completed since the last read, and the run that they belong to."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def build_system(
     check: Check = no_check,
     note: Note = no_note,
 ) -> System:
-    """Make the system of a system file, down.
+    """Build the system that a system file describes, without starting its services.
 
     Parameters
     ----------
@@ -94,7 +94,9 @@ def build_system(
 
 
 def population(file: model.SystemFile) -> dict[str, Any]:
-    """Return the settings that determine the contents of services before the first run; equal ones share data."""
+    """Return the settings that determine the contents of services before the first run; systems with equal settings
+    share one data folder.
+    """
     return {
         name: [part.kind, held.model_dump(mode="json")]
         for name, part in file.services.items()

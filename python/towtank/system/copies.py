@@ -1,4 +1,4 @@
-"""Hosts with copies: one entry of a system file stands for several hosts, each with a number after its name."""
+"""Copies of hosts: one entry of a system file defines several hosts, each with a number after its name."""
 
 from __future__ import annotations
 
@@ -75,12 +75,13 @@ def copies_of(system: SystemFile, host: str | None) -> int | None:
 
 
 def copy_faults(tree: yamlfile.Node, system: SystemFile) -> list[Fault]:
-    """Report copies whose names are taken, and references to names that only copies have.
+    """Report names of copies that are already in use, and references to a service or host with copies by its name
+    alone.
 
     Parameters
     ----------
     tree : Node
-        The system file without what is wrong in form.
+        The system file without its malformed parts.
     system : SystemFile
         The system as written, without copies.
     """
@@ -100,7 +101,7 @@ def copy_faults(tree: yamlfile.Node, system: SystemFile) -> list[Fault]:
 
 
 def _wrong_references(tree: yamlfile.Node, system: SystemFile, name: str, service: Service) -> list[Fault]:
-    """Report references of a service to a host or service with copies, which are ambiguous."""
+    """Report references of a service to a host or service with copies: the name alone does not select a copy."""
     nodes = list(getattr(service, "hosts", []))
     servers = list(service.servers) if isinstance(service, Mount) else []
     faults = []
@@ -120,7 +121,7 @@ def _wrong_references(tree: yamlfile.Node, system: SystemFile, name: str, servic
 
 
 def with_copies(system: SystemFile) -> SystemFile:
-    """Return the system with every copy under its own name; targets go to all copies of their services.
+    """Return the system with every copy as a host or service of its own; a target with copies goes to all of them.
 
     Parameters
     ----------
@@ -130,7 +131,7 @@ def with_copies(system: SystemFile) -> SystemFile:
     Returns
     -------
     SystemFile
-        The same where no host has copies.
+        The same system if no host has copies.
     """
     if all(copies_of(system, name) is None for name in system.hosts):
         return system

@@ -16,8 +16,9 @@ _POLICY = Path("/usr/sbin/policy-rc.d")
 _MARK = "# Made by an installation of Towtank, and removed at its end."
 # By invoke-rc.d(8), status 101 means that policy forbids the action.
 _FORBID = f"#!/bin/sh\n{_MARK}\nexit 101\n"
-# The input of this shell ends with the last process of the installation, even if that is killed. Where that was in the
-# middle of writing, the policy is empty and says nothing; it is removed as well.
+# The shell reads from a pipe that closes when the last process of the installation ends, even if that process is
+# killed. If it was killed while the policy was being written, the policy is empty; the shell removes an empty policy as
+# well.
 _WATCH = 'while read -r _; do :; done; if [ ! -s "$1" ] || grep -qsxF "$2" "$1"; then rm -f "$1"; fi'
 _UNITS = Path("/etc/systemd/system")
 _RUN_LEVELS = Path("/etc")
@@ -28,7 +29,7 @@ Run = Callable[[list[str]], int]
 
 
 def missing(names: Iterable[str]) -> list[str]:
-    """Return those packages that dpkg does not report as installed; all of them if dpkg does not exist."""
+    """Return the packages that dpkg does not report as installed; all of them if dpkg does not exist."""
     packages = list(dict.fromkeys(names))
     if shutil.which("dpkg-query") is None:
         return packages
@@ -71,7 +72,7 @@ def run_quietly(command: list[str]) -> int:
     Raises
     ------
     TargetError
-        If it takes too long. It is asked to end and waited for: killed, dpkg leaves packages half installed.
+        If it takes too long. It is terminated and awaited, since a killed dpkg leaves packages half installed.
     """
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     process = subprocess.Popen(
@@ -92,7 +93,7 @@ def run_quietly(command: list[str]) -> int:
 
 @contextmanager
 def _nothing_started() -> Iterator[None]:
-    """Forbid packages to start their services meanwhile; keep a policy that the machine already has."""
+    """Forbid packages to start their services during the installation; keep a policy that the machine already has."""
     if _POLICY.exists() and not _is_ours():
         yield
         return
@@ -116,14 +117,17 @@ def _nothing_started() -> Iterator[None]:
 
 
 def _is_ours() -> bool:
-    """Return True if an installation of Towtank wrote the policy, or began to; bytes, as its encoding is not known."""
+    """Return True if an installation of Towtank wrote the policy or started to write it.
+
+    The file is compared as bytes, because its encoding is unknown.
+    """
     written = _POLICY.read_bytes()
     return not written or _MARK.encode() in written.splitlines()
 
 
 @contextmanager
 def _nothing_enabled(run: Run) -> Iterator[None]:
-    """Disable the services that packages enabled meanwhile; services enabled before stay enabled."""
+    """Disable the services that packages enabled during the installation; services enabled before stay enabled."""
     before = _enabled()
     try:
         yield

@@ -1,7 +1,8 @@
-"""Files of servers that no package of the operating system has: fetched once, verified by their checksums.
+"""Server files that no Debian package contains: downloaded once and verified by their checksums.
 
-A file is named by its coordinates in a Maven repository and pinned by its SHA-256: only these bytes are accepted, from
-any server. It is kept in the cache folder of the user; an interrupted fetch resumes at its end.
+A file is named by its coordinates in a Maven repository and pinned by its SHA-256, so a file with any other content is
+refused, whatever server sends it. Files are kept in the cache folder of the user; an interrupted download resumes where
+it stopped.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from towtank.errors import TargetError
 from towtank.system.process import Note, no_note
 
 ADDRESS_VARIABLE = "TOWTANK_MAVEN_REPOSITORY"
-# Places of the jar of Maven whose super POM names the default repository, in Debian and others.
+# Paths of the Maven jar whose super POM contains the default repository, in Debian and other distributions.
 _MAVEN_JARS = ("/usr/share/java/maven3-model-builder.jar", "/usr/share/maven/lib/maven-model-builder.jar")
 _SUPER_POM = "org/apache/maven/model/pom-4.0.0.xml"
 # Names of the default repository in the `mirrorOf` of Maven's settings.
@@ -100,12 +101,15 @@ def _is_of_another_user(folder: Path) -> bool:
 
 
 def place_of(artefact: Artefact) -> Path:
-    """Return the path of a file in the cache; the path contains the digest, so that a new pin is a new file."""
+    """Return the path of a file in the cache. The path contains the digest, so a new pinned digest gives a new file."""
     return cache_folder() / "downloads" / artefact.sha256[:16] / artefact.file_name
 
 
 def is_here(artefact: Artefact) -> bool:
-    """Return True if the file was fetched: its digest was verified before it got its name, only its size is checked."""
+    """Return True if the file is in the cache.
+
+    Only the size is compared: `fetch` verified the digest before it named the file.
+    """
     with suppress(OSError):
         return place_of(artefact).stat().st_size == artefact.size
     return False
@@ -208,7 +212,7 @@ def _why(error: OSError | HTTPException) -> str:
 
 
 def _receive(url: str, part: Path, size: int) -> None:
-    """Append the missing part of a file, or all of it if the server does not send parts."""
+    """Append the missing part of a file, or download the whole file if the server does not support ranges."""
     have = part.stat().st_size if part.exists() else 0
     request = urllib.request.Request(url, headers={"Range": f"bytes={have}-"} if have else {})
     try:
@@ -223,7 +227,7 @@ def _receive(url: str, part: Path, size: int) -> None:
 
 
 def _copy(answer: HTTPResponse, file: IO[bytes], room: int) -> None:
-    """Write the answer up to the expected size: more would only fill the disk."""
+    """Write the answer up to the expected size; a longer answer is wrong anyway and would only fill the disk."""
     while room > 0 and (chunk := answer.read(min(_CHUNK_BYTES, room))):
         file.write(chunk)
         room -= len(chunk)

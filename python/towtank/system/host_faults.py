@@ -20,9 +20,9 @@ def host_faults(tree: yamlfile.Node, system: SystemFile, hosts: list[str]) -> li
     Parameters
     ----------
     tree : Node
-        The system file without what is wrong in form.
+        The system file without its malformed parts.
     system : SystemFile
-        The valid part of it.
+        The valid part of the system file.
     hosts : list of str
         Names of all hosts of the file, those with faults included.
     """

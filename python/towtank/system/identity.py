@@ -1,7 +1,7 @@
-"""Identity of processes: ids are reused, start times are not.
+"""Identity of processes: process id and start time, because the kernel reuses process ids.
 
-Containers may share a temporary folder without sharing their processes. So notes about the owner of a folder there also
-name the namespace of the ids: no process can check if a process of another namespace lives.
+Containers may share a temporary folder without sharing their processes, so a note about the owner of a folder also
+contains the namespace of process ids: a process cannot check whether a process of another namespace still runs.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ def children(pid: int) -> list[int]:
     return found
 
 
-# Id, start time and namespace; notes of earlier versions have no third number.
+# Process id, start time and namespace; notes of earlier versions lack the namespace.
 _NOTE = re.compile(rb"(\d{1,10}) (\d{1,20})(?: (\d{1,20}))?")
-# Greatest length of a note of ours. [byte]
+# Greatest length of a note that Towtank writes. [byte]
 _NOTE_AT_MOST = 64
 _NAMESPACE = Path("/proc/self/ns/pid")
 
@@ -69,7 +69,7 @@ def has_ended(owner: Owner) -> bool:
 
 
 def is_own_folder(path: Path) -> bool:
-    """Return True if a path is a folder of this user, not a link: Towtank reads no files of others."""
+    """Return True if a path is a folder of this user and not a link, since Towtank reads no files of other users."""
     try:
         state = path.lstat()
     except OSError:
@@ -83,9 +83,9 @@ def note_identity() -> str:
 
 
 def noted_identity(path: Path) -> Owner | None:
-    """Return the identity of a process in a file of this user; None without such a file.
+    """Return the process identity in a file of this user; None without such a file.
 
-    A pipe, a device or a link in its place is neither waited for nor followed.
+    Instead of waiting for a pipe or a device, or following a link, the function returns None.
     """
     with suppress(OSError):
         file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)

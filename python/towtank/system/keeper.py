@@ -1,7 +1,7 @@
-"""A small process that keeps a system up after `towtank system up` has ended.
+"""Process that keeps a system up after `towtank system up` has ended.
 
-It holds the other ends of the guards' standard input; when it ends, in whatever way, the system ends. Its state file
-records its identity and the parts that are up.
+The keeper holds the other ends of the guards' standard input, so the system ends when the keeper ends for any reason.
+The state file records the identity of the keeper and the processes that are up.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def take_down(root: Path | None = None, *, only: str | None = None) -> list[str]
         _end(seen.get("keeper"), signal.SIGTERM, _DOWN_WITHIN_S)
         _end(seen.get("keeper"), signal.SIGKILL, _KILLED_WITHIN_S)
         for process in seen.get("processes", {}).values():
-            # Its guard saw the keeper end and is ending the tree; TERM repeats the request, KILL ends a stuck guard.
+            # The guard ends the tree since the keeper has ended; TERM repeats the request, KILL ends a stuck guard.
             _end(process, signal.SIGTERM, _GUARD_WITHIN_S)
             _end(process, signal.SIGKILL, _KILLED_WITHIN_S)
         state.remove()
@@ -153,7 +153,7 @@ def _end(process: dict[str, Any] | None, number: signal.Signals, within_s: float
 
 
 class _Keeper:
-    """Holds one system up until a signal ends it."""
+    """Keeps one system up until a signal ends the process."""
 
     def __init__(self, request: dict[str, Any]) -> None:
         self._request = request
@@ -172,7 +172,7 @@ class _Keeper:
             raise Stopped("stopped")
 
     def keep(self) -> None:
-        """Bring it up, wait for the end, take it down."""
+        """Start the system, wait for a signal, and stop the system."""
         self._state.write(status="starting", keeper=remember(os.getpid()), logs=self._request["logs"])
         try:
             with self._system() as system:

@@ -1,4 +1,4 @@
-"""Limits of the kernel for a process of a service: open files, processes of its user, local ports."""
+"""Kernel limits of a service process: open files, processes of its user, local ports."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from towtank.errors import TargetError
 
 Read = Callable[[str], str | None]
-"""Reads a small file of the machine that the process is on; None if it cannot be read."""
+"""Reads a small file of the machine on which the process runs; None if the file cannot be read."""
 
 ReadPorts = Callable[[int], str | None]
 """Reads the range of local ports in the network of a process; None if it cannot be read."""
@@ -19,7 +19,7 @@ _NAMES = {"open_files": "Max open files", "processes": "Max processes"}
 
 
 def limits_below(guard: int, read: Read, read_ports: ReadPorts | None = None) -> dict[str, int | None]:
-    """Return the soft limits in force of the command that a guard runs.
+    """Return the soft limits that apply to the command which a guard runs.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Checks of the link of hosts and of the place of the load generator against the rest of a system file."""
+"""Checks of the links of hosts and of the host of the load generator in a system file."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from towtank.system.host_model import Link, LocalHost, NamespacesHost, Network
 if TYPE_CHECKING:
     from towtank.system.model import SystemFile
 
-# Packets are delayed at both ends of a host's own cable to the bridge, or by its relay; these links have neither.
+# A delay is applied at both ends of a host's own cable to the bridge, or by its relay; these two links have neither.
 # The segmentation offloads of a macvlan device cannot be turned off: the kernel keeps TSO on (macvlan.c), and its
 # checksums are those of the card below.
 _UNFIT = {"veth": ("rate", "delay", "loss"), "macvlan": ("rate", "delay", "loss", "offloads", "checksums")}
 _ENDS_OF_A_CABLE = 2
-# Limits that would slow down the generator: a run would measure the generator.
+# Limits that would slow down the load generator, so that a run would measure the generator.
 _SIZES = ("cpus", "cpu_shares", "pinned", "timeslice", "memory")
 
 
@@ -28,9 +28,9 @@ def link_faults(tree: yamlfile.Node, system: SystemFile, known: list[str]) -> li
     Parameters
     ----------
     tree : Node
-        The system file without what is wrong in form.
+        The system file without its malformed parts.
     system : SystemFile
-        The valid part of it.
+        The valid part of the system file.
     known : list of str
         Names of all hosts of the file, those with faults included.
     """

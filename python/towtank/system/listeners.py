@@ -1,4 +1,4 @@
-"""Finds the processes of this machine that listen on an address, by the tables of the kernel."""
+"""Finds the processes of this machine that listen on an address, by the socket tables of the kernel."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 Host = ipaddress.IPv4Address | ipaddress.IPv6Address
 _LISTENS, _CONNECTED = "0A", "01"
 _SOCKET = re.compile(r"socket:\[(\d+)\]")
-# They hand connections to servers in containers, which are processes of their own.
+# These programs relay connections to servers in containers, which are separate processes.
 _RELAYS = frozenset({"docker-proxy", "rootlessport", "slirp4netns"})
 
 
@@ -55,7 +55,7 @@ def listening_root(host: str, port: int, proc: Path = Path("/proc")) -> int | No
 
 
 def servers_behind(root: int, proc: Path = Path("/proc")) -> set[int]:
-    """Return the processes of this machine that a server has TCP connections to, and those behind them.
+    """Return the processes of this machine to which a server has TCP connections, directly or through others.
 
     Parameters
     ----------
@@ -121,7 +121,9 @@ def _held(folder: Path) -> set[str]:
 
 
 def _sockets(host: Host, port: int, proc: Path) -> set[str]:
-    """Return the inodes of the sockets that take connections to an address; those bound to it before any address."""
+    """Return the inodes of the sockets that accept connections to an address: sockets bound to this address, else
+    sockets bound to all addresses.
+    """
     bound = {(at, inode) for (at, number), _, state, inode in _rows(proc) if state == _LISTENS and number == port}
     exact = {inode for at, inode in bound if at == host}
     return exact or {inode for at, inode in bound if at.is_unspecified}

@@ -321,7 +321,7 @@ class Tls(FileModel):
 
 
 def _http(value: object) -> object:
-    """Read a version of HTTP as people write it: YAML makes numbers of them."""
+    """Read a version of HTTP: YAML reads an unquoted version as a number."""
     versions: dict[object, str] = {1.1: "1.1", 2: "2", "1.1": "1.1", "2": "2"}
     if isinstance(value, bool) or not isinstance(value, int | float | str) or value not in versions:
         raise ValueError(f"must be 1.1 or 2, got {value!r} instead")
@@ -401,7 +401,7 @@ class SystemFile(FileModel):
 
     @property
     def all_targets(self) -> dict[str, Target]:
-        """The targets, including those by default."""
+        """Targets of the file, or the default targets without any."""
         if self.targets:
             return dict(self.targets)
         web = [name for name, service in self.services.items() if service.serves_http]
@@ -500,7 +500,7 @@ def _wrong_target(tree: yamlfile.Node, system: SystemFile, name: str, services: 
 
 
 def _names(root: yamlfile.Node, section: str) -> list[str]:
-    """Return the names written in a section, including those with faults, so that one fault does not cause others."""
+    """Return all names in a section, including those with faults, so that one fault does not cause others."""
     node = root.child(section)
     return list(node.value) if node is not None and isinstance(node.value, dict) else []
 

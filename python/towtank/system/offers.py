@@ -1,4 +1,4 @@
-"""Servers of others that this machine has, for `towtank doctor`."""
+"""Third-party servers that are installed on this machine, for `towtank doctor`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from towtank.system.packages import DOWNLOADS, PACKAGES, Ability, Download, Need
 
 
 def examine_services() -> list[Offer]:
-    """Return one point for each kind of server."""
+    """Return one entry of `towtank doctor` for each kind of server."""
     return [offer_of(need) for need in (*PACKAGES, *DOWNLOADS)]
 
 

@@ -120,7 +120,7 @@ Need = Package | Download | Ability
 
 
 def _java() -> str | None:
-    """Return Java, if the repository of its files is known, too, or the files are fetched; None otherwise."""
+    """Return the path of Java if the files that need it are fetched or can be fetched; None otherwise."""
     fetched = not any(download.missing for download in DOWNLOADS)
     return find_program("java") if not jvm.missing_programs() and (fetched or downloads.is_known()) else None
 
@@ -235,7 +235,7 @@ def _fuse() -> Ability:
 
 
 def _services(file: SystemFile, folder: Path) -> list[Service]:
-    """Return the services on this machine; the other hosts check the needs of theirs."""
+    """Return the services on this machine; hosts of provider ssh check the needs of their services themselves."""
     away = {name for name, part in file.hosts.items() if isinstance(part, SshHost)}
     here = {name: part for name, part in file.services.items() if not set(part.hosts_used) & away}
     services = [make_service(name, part, folder) for name, part in here.items()]

@@ -1,4 +1,6 @@
-"""TCP ports of services: chosen by the system, or fixed and then checked before anything is started."""
+"""TCP ports of services: free ports that the system chooses, or fixed ports, which are checked before any service
+starts.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +15,13 @@ from towtank.errors import TargetError
 _LISTEN = "0A"  # state of a listening socket in /proc/net/tcp
 # Above the ports of known services, below those that Linux assigns to outgoing connections.
 _FIRST, _END = 20_000, 32_768
-# Each held port is an open file of this process, which may have 1,024.
+# Each held port is an open file of this process, whose limit is often 1,024.
 _HELD_AT_MOST = 64
 _TABLES = ("/proc/net/tcp", "/proc/net/tcp6")
 
 
 class HeldPorts:
-    """Consecutive TCP ports that no other process that asks for free ports gets until they are released.
+    """Consecutive free TCP ports, held until they are released so that no other process is assigned one of them.
 
     Parameters
     ----------
@@ -31,13 +33,13 @@ class HeldPorts:
     Raises
     ------
     TargetError
-        If no such ports are free.
+        If no range of this length is free.
 
     Notes
     -----
     A held port is bound with SO_REUSEADDR and does not listen: a server with that option, which all servers have that
     start again on the port of their last connections, can listen on it; a socket without it cannot be bound to it.
-    The row begins at a random port: two processes that ask at the same moment seldom try the same row.
+    The range begins at a random port, so that two processes rarely try the same range at the same time.
     """
 
     def __init__(self, host: str, count: int) -> None:
@@ -54,7 +56,7 @@ class HeldPorts:
     def _hold(self, host: str, port: int) -> bool:
         held = socket.socket()
         try:
-            held.bind((host, port))  # without SO_REUSEADDR: refused where another process holds it
+            held.bind((host, port))  # without SO_REUSEADDR: refused if another process holds the port
         except OSError:
             held.close()
             return False
@@ -78,14 +80,14 @@ def free_port(host: str = "127.0.0.1") -> int:
 
 
 def free_ports(host: str, count: int) -> int:
-    """Return the first of so many consecutive TCP ports that nothing listens on; see `HeldPorts`."""
+    """Return the first of `count` consecutive TCP ports that no process listens on; see `HeldPorts`."""
     held = HeldPorts(host, count)
     held.release()
     return held.first
 
 
 def require_free(host: str, port: int, owner: str) -> None:
-    """Refuse a fixed port that something else listens on already.
+    """Refuse a fixed port on which another process already listens.
 
     Parameters
     ----------

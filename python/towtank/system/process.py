@@ -45,7 +45,7 @@ def no_note(text: str) -> None:
 
 
 def no_check() -> None:
-    """Wait on: nothing ends the wait."""
+    """Do nothing, so that the wait continues."""
 
 
 @dataclass(frozen=True)
@@ -104,14 +104,14 @@ class Process(Protocol):
         Raises
         ------
         TargetError
-            If nothing of it runs.
+            If no process of the tree runs.
         """
 
     def limits(self) -> dict[str, int | None]:
         """Return the limits in force of its command, as `limits_below` returns them."""
 
     def is_held(self) -> bool:
-        """Return True if a signal has stopped its command; False on another machine, where that is not known."""
+        """Return True if a signal has stopped its command; False on another machine, where this cannot be checked."""
 
     def last_lines(self) -> str:
         """Return the last lines of the log, for the end of a message."""
@@ -122,7 +122,7 @@ class Process(Protocol):
 
 @dataclass(frozen=True)
 class Entry:
-    """Commands that enter a host, and the environment there.
+    """Commands that enter the namespaces and control group of a host, and the environment on that host.
 
     Attributes
     ----------

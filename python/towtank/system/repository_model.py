@@ -1,4 +1,4 @@
-"""Model of a CMIS repository of others, and of the virtual machine that it runs in."""
+"""Models of a third-party CMIS repository, and of the Java virtual machine in which it runs."""
 
 from __future__ import annotations
 

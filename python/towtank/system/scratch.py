@@ -1,4 +1,4 @@
-"""Folders of one run, in the temporary folder; those of killed conductors are removed by the next conductor."""
+"""Temporary folders of one run; the next run removes the folders of killed ones."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pathlib import Path
 
 from towtank.system.identity import has_ended, is_own_folder, own_identity
 
-# The name identifies the owner, so that no folder is ever without one.
+# The name contains the identity of the owner, so that every folder has an owner from the moment of its creation.
 _NAME = re.compile(r"towtank-(?:system|drive)-(\d{1,10})-(\d{1,20})-(\d{1,20})-[^-]+")
 
 
 def make_scratch(use: str = "system") -> Path:
-    """Make a folder that `sweep_scratch` removes once this process is gone.
+    """Create a temporary folder that `sweep_scratch` removes after this process has ended.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ def make_scratch(use: str = "system") -> Path:
 
 
 def sweep_scratch() -> None:
-    """Remove the folders of processes that are gone."""
+    """Remove the folders of processes that have ended."""
     for folder in Path(tempfile.gettempdir()).glob("towtank-*"):
         match = _NAME.fullmatch(folder.name)
         if match and is_own_folder(folder) and has_ended((int(match[1]), int(match[2]), int(match[3]))):

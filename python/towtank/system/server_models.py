@@ -1,4 +1,4 @@
-"""Models of servers of others in a system file: gateways, Redis, OpenLDAP.
+"""Models of third-party servers in a system file: gateways, Redis, OpenLDAP.
 
 The description of each setting names its option in the server's own configuration; ranges are those of the server's
 manual, narrowed if a wider value would only fail later.

@@ -25,7 +25,7 @@ class Place:
     data : Path
         Folder that is kept between runs and reused, for example a population.
     scratch : Path
-        Folder of this time only; removed when the system goes down.
+        Folder of this run, removed when the system goes down.
     logs : Path
         Folder for logs.
     cpus : list of int or None
@@ -94,7 +94,7 @@ class Service(Protocol):
         """Return the folders of this machine that its processes read, besides those of every service; they exist."""
 
     def prepare(self, place: Place) -> None:
-        """Create everything that must exist before the processes start, in the same state for every run."""
+        """Create all files that must exist before the processes start, in the same state for every run."""
 
     def processes(self, place: Place) -> list[ProcessSpec]:
         """Return the processes of the service, in the order of their start; none if it runs already."""
@@ -115,7 +115,7 @@ class Service(Protocol):
         """
 
     def stopped(self) -> None:
-        """Remove the files that must not stay, after its processes have ended."""
+        """Remove the files that must not remain after the processes have ended."""
 
     def addresses(self) -> list[str]:
         """Return its addresses as `host:port`, one per node; empty if virtual users do not use it."""

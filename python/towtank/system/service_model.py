@@ -45,7 +45,7 @@ class Service(FileModel):
 
     summary: ClassVar[str] = ""
     serves_http: ClassVar[bool] = True
-    # Protocol of the driver, the `speaks` of a step; None without a driver.
+    # Protocol of the driver, as in `speaks` of a step; None without a driver.
     driven_by: ClassVar[str | None] = None
     # True if it can be started on a machine whose files are not visible here.
     starts_remotely: ClassVar[bool] = False
@@ -134,9 +134,9 @@ def gateway_faults(tree: yamlfile.Node, services: Mapping[str, Service], known: 
     Parameters
     ----------
     tree : Node
-        The system file without what is wrong in form.
+        The system file without its malformed parts.
     services : mapping of str to Service
-        The services of right form.
+        The well-formed services.
     known : list of str
         Names of all services of the file, those with faults included.
     """
@@ -154,7 +154,7 @@ def _wrong_member(services: Mapping[str, Service], known: list[str], gateway: st
         near = yamlfile.did_you_mean(member, known)
         return f"must be a service of this file ({', '.join(known)}), got {member!r} instead{near}"
     found = services.get(member)
-    if found is None:  # it has other faults, which are reported
+    if found is None:  # the member has other faults, which are reported
         return None
     if not found.serves_http or getattr(found, "is_secure", False):
         return f"must be a service that speaks HTTP without TLS, got {member!r} instead"
@@ -166,7 +166,7 @@ def _wrong_member(services: Mapping[str, Service], known: list[str], gateway: st
 
 
 def _reached(services: Mapping[str, Service], start: str) -> set[str]:
-    """Return the services that a request to one may reach, including that one."""
+    """Return the services that a request to a service may reach through gateways, including that service."""
     reached: set[str] = set()
     waiting = [start]
     while waiting:

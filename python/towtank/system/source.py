@@ -1,4 +1,4 @@
-"""Find the system file of a name: the file itself, or that of a study."""
+"""Finds the system file that a name stands for: a system file itself, or the one of a study."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def find_system(text: str) -> tuple[str, Path]:
 
 
 def refuse_files_outside(text: str, path: Path) -> None:
-    """Refuse a system with files outside of its folder and that of its study, which would be served or run.
+    """Refuse a system whose files lie outside of its folder and of its study's folder: Towtank would serve or run them.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def refuse_files_outside(text: str, path: Path) -> None:
 
 
 def systems_of(text: str) -> list[tuple[SystemFile, Path]]:
-    """Find all systems of a study or a system file, each with the folder of its file.
+    """Return all systems of a study or a system file, each with the folder of its file.
 
     A study has one system for each combination of levels, in any preset.
 

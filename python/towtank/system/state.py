@@ -54,7 +54,7 @@ class SystemState:
         return {}
 
     def write(self, **fields: Any) -> None:
-        """Set fields, in one atomic step."""
+        """Set fields of the state file in one atomic write."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         # Private, since later commands need the logins of the system.
         write_json(self.path, {"schema": STATE_SCHEMA, "name": self.name, **self.read(), **fields}, private=True)
@@ -65,13 +65,16 @@ class SystemState:
 
 
 def states(root: Path | None = None) -> list[SystemState]:
-    """Return all state files of this user, by name: those of others could name processes that root would end."""
+    """Return all state files of this user, sorted by name.
+
+    Files of other users could name processes that root would end.
+    """
     found = sorted(up_folder(root).glob("*.json"))
     return [SystemState(path) for path in found if path.lstat().st_uid == os.geteuid()]
 
 
 def remember(pid: int) -> dict[str, int]:
-    """Return process id and start time, to recognize the process after ids were reused."""
+    """Return process id and start time, to recognize the process even if the kernel reuses its id."""
     found = identity(pid)
     return {"pid": pid, "start_ticks": found[1] if found else 0}
 

@@ -178,9 +178,9 @@ def storage_faults(
     Parameters
     ----------
     tree : Node
-        The system file without what is wrong in form.
+        The system file without its malformed parts.
     services, hosts : mapping
-        The valid ones.
+        The valid services and hosts.
     known : list of str
         Names of all services of the file, those with faults included.
     """

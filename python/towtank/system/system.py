@@ -1,6 +1,6 @@
-"""A system under test: its services started in order, observed, and stopped.
+"""System under test: starts, observes and stops its services.
 
-In any case `down` leaves nothing behind; if this process dies, the guards of the services end them.
+`down` always removes everything; if this process dies, the guards end the services.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ class GeneratorPlace:
     Attributes
     ----------
     host : Enterable or None
-        Host whose network it loads from; None for outside of all hosts.
+        Host whose network the generator uses; None if it runs outside of all hosts.
     name : str or None
-        Name of that host.
+        Name of the host.
     """
 
     host: Enterable | None = None
@@ -124,7 +124,7 @@ def program_folders() -> list[Path]:
 
 
 def in_order(services: list[Service]) -> list[Service]:
-    """Return services with those that they require, each once, required ones first."""
+    """Return the services and all required services, each once, required services first."""
     ordered: list[Service] = []
     for service in services:
         for each in (*in_order(service.requires()), service):
@@ -149,7 +149,7 @@ class System:
     data : Path
         Folder kept between runs (populations). Only one system may use it at a time.
     logs : Path
-        Folder for the logs of this time.
+        Folder for the logs of this run.
     hosts : Hosts, optional
         The hosts of the services; without them all are on this machine.
     generator : Host, optional
@@ -199,12 +199,12 @@ class System:
         self.down()
 
     def up(self) -> Endpoints:
-        """Bring all services up; each is ready before the next is started.
+        """Start all services; each must be ready before the next one starts.
 
         Raises
         ------
         TargetError
-            If one cannot be brought up; everything is down again then.
+            If a service cannot be started; everything is stopped again.
         """
         missing = self._hosts.lacks()
         missing += [text for service in self._services if (text := service.missing())]
@@ -228,7 +228,7 @@ class System:
         return self._endpoints()
 
     def _take_data(self) -> None:
-        """Lock the data folder: two systems that reset one population concurrently would measure nothing."""
+        """Lock the data folder, since two systems that reset the same population would invalidate both measurements."""
         self._data.mkdir(parents=True, exist_ok=True)
         self._lock = (self._data / "lock").open("w")
         try:
@@ -268,7 +268,7 @@ class System:
         while True:
             reason = ready()
             self._check()
-            # Also of a ready service: another process may answer on its port.
+            # Checked even if the service is ready, since another process may answer on its port.
             for process in own:
                 if process.status() is not None:
                     raise TargetError(
@@ -321,7 +321,7 @@ class System:
         return GeneratorPlace(host, host.name) if isinstance(host, Enterable) else GeneratorPlace()
 
     def _cpus_of(self, host: Host) -> list[int]:
-        """Return the CPUs of this machine that processes of a host are pinned to; none if it is another machine."""
+        """Return the CPUs of this machine to which processes of a host are pinned; empty for another machine."""
         own = host.cpus
         return (self._cpus or []) if own is None else own
 
@@ -335,7 +335,7 @@ class System:
         return ended + [Ended(f"host {name}", text) for name, text in self._hosts.ended()]
 
     def held(self) -> list[str]:
-        """Return processes that a signal has stopped without an event that holds them."""
+        """Return processes that a signal has suspended although no event has suspended them."""
         return [
             process.spec.name
             for _, process in list(self._processes)
@@ -343,7 +343,7 @@ class System:
         ]
 
     def taken_down(self) -> list[str]:
-        """Return processes that an event has ended and that were not started again, in the order of their start."""
+        """Return processes that an event has ended and that have not been started again, in their start order."""
         return [process.spec.name for _, process in self._processes if process.spec.name in self._taken_down]
 
     @property
@@ -352,7 +352,7 @@ class System:
         return self._hosts
 
     def _meant(self, name: str) -> list[tuple[int, Service, Process]]:
-        """Return the processes that a name stands for, with their places: all of a service, or one by its own name."""
+        """Return the processes with their indexes: all processes of a service name, or the one of a process name."""
         known = list(enumerate(self._processes))
         found = [(place, owner, process) for place, (owner, process) in known if owner.name == name]
         found = found or [(place, owner, process) for place, (owner, process) in known if process.spec.name == name]
@@ -361,16 +361,16 @@ class System:
         return found
 
     def processes_of(self, name: str) -> list[str]:
-        """Return the names of the processes that a name stands for."""
+        """Return the names of the processes of a service name or process name."""
         return [process.spec.name for _, _, process in self._meant(name)]
 
     def signal(self, name: str, what: str) -> None:
-        """Kill a service, or one of its processes, without asking; hold it, or resume it.
+        """Kill, suspend or resume a service or one of its processes, without a regular shutdown.
 
         Parameters
         ----------
         name : str
-            Name of the service, for all of its processes, or of one of them.
+            Name of the service, for all its processes, or name of one process.
         what : str
             `kill`, `hold` or `go on`.
 
@@ -391,7 +391,7 @@ class System:
                 process.wait(limit_s=process.spec.grace_s + _KILLED_WITHIN_S)
 
     def stop(self, name: str) -> None:
-        """End a service, or one of its processes, as when the system goes down; its data stay."""
+        """End a service, or one of its processes, in the regular way; its data are kept."""
         meant = self._meant(name)
         self._taken_down.update(process.spec.name for _, _, process in meant)
         owner = meant[0][1]
@@ -401,7 +401,7 @@ class System:
             process.stop()
 
     def start(self, name: str) -> dict[str, int]:
-        """Start a service, or one of its processes, again on its data; return when it is ready.
+        """Start a service, or one of its processes, again with its data; return when it is ready.
 
         Returns
         -------
@@ -426,7 +426,7 @@ class System:
         return started
 
     def _start_anew(self, place: int, owner: Service, old: Process) -> Process:
-        """Start a process in place of one that has ended, as long as the system is up."""
+        """Start a process in place of an ended one, unless the system goes down."""
         with self._registering:
             if self._processes[place : place + 1] != [(owner, old)]:
                 raise TargetError(f"{old.spec.name} is not started again: the system goes down")
@@ -443,7 +443,7 @@ class System:
         }
 
     def down(self) -> None:
-        """Take everything down, last started first; does nothing if it is down already.
+        """Stop everything in reverse order of the start; do nothing if nothing is up.
 
         A failure of one service does not prevent the end of the others; its error is raised at the end.
         """
@@ -453,7 +453,7 @@ class System:
         with ExitStack() as steps:  # runs the last step first, even if others fail
             steps.callback(self._unlock)
             steps.callback(self._hosts.tear_down)
-            # The hosts are still watched: the janitor does any part of this that fails.
+            # The janitor still watches the hosts, and removes whatever these steps fail to remove.
             steps.callback(self._remove_scratch)
             for service in prepared:
                 own = [process for owner, process in processes if owner is service]

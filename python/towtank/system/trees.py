@@ -1,7 +1,7 @@
-"""Kill or hold trees of processes without asking, as a fault does.
+"""Kills, suspends or resumes trees of processes abruptly, as a fault would.
 
-A guard asks first; this does not. All of a tree is held before any of it is killed: held processes start no further
-processes, and none of them sees the others die.
+A guard first sends TERM; this does not. The whole tree is suspended before it is killed: suspended processes start no
+further processes, and none can react to the death of the others.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable
 from towtank.errors import TargetError
 from towtank.system.hosts.host import Answer
 
-# Arguments: the root, whose descendants are meant without itself, and `kill`, `hold` or `go on`.
+# Arguments: the root, whose descendants (not itself) are signalled, and `kill`, `hold` or `go on`.
 _SCRIPT = """
 below() { for child in $(cat /proc/"$1"/task/*/children 2>/dev/null); do echo "$child"; below "$child"; done; }
 held= ; found=$(below "$1")
@@ -27,7 +27,7 @@ Execute = Callable[[list[str], float], Answer]
 
 
 def signal_tree(execute: Execute, guard: int, what: str) -> None:
-    """Kill, hold or resume all processes below a guard; the guard itself goes on.
+    """Kill, suspend or resume all processes below a guard, but not the guard itself.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def signal_tree(execute: Execute, guard: int, what: str) -> None:
     Raises
     ------
     TargetError
-        If nothing of it runs, or the command cannot be run.
+        If no process of the tree runs, or the command cannot be run.
     """
     answer = execute(["sh", "-c", _SCRIPT, "sh", str(guard), what], _WITHIN_S)
     if answer.status != 0:

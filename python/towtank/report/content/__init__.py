@@ -1,7 +1,7 @@
-"""Content of a report: one file for each section, in the order of `SECTIONS`.
+"""Content of a report: one file per section, in the order of `SECTIONS`.
 
-To add a section: a file with `build(results) -> Section`, a line in `SECTIONS`, a test. A builder returns None for
-results without data for its section, which is then left out.
+To add a section: a file with `build(results) -> Section`, a line in `SECTIONS`, a test. A builder returns None if the
+results have no data for its section, which is then left out.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from towtank.report.source import Results
 
 Builder = Callable[[Results], Section | None]
 SECTIONS: tuple[Builder, ...] = (
-    # What one wants to know.
+    # Results.
     headline.build,
     found_limit.build,
     tables.build,
@@ -62,7 +62,7 @@ SECTIONS: tuple[Builder, ...] = (
     claims.build,
     limits.build,
     verdicts.build,
-    # What explains it.
+    # Explanation of the results.
     question.build,
     workload.build,
     events.build,
@@ -75,7 +75,7 @@ SECTIONS: tuple[Builder, ...] = (
     databases.build,
     demand_table.build,
     model_trust.build,
-    # What documents it: appendices.
+    # Documentation of the measurement: appendices.
     configuration.build,
     audit.build,
     backlog.build,
@@ -84,7 +84,7 @@ SECTIONS: tuple[Builder, ...] = (
     appendix.build,
 )
 _FIRST_APPENDIX = configuration.build
-# Sections that explain the results, or repeat them in sentences; readers open them as they need them.
+# Sections that explain the results or repeat them in sentences; they are folded until the reader opens them.
 _DETAILS: tuple[Builder, ...] = (
     observations.build,
     capacity_model.build,
@@ -103,7 +103,7 @@ _DETAILS: tuple[Builder, ...] = (
 
 
 def build_document(results: Results) -> Document:
-    """Build the whole report from what was measured."""
+    """Build the whole report from the results."""
     name = results.study.get("name") or results.summary.get("study") or results.name
     with contained() as parts:
         started = attempt_or("start time", "at an unknown time", appendix.started, results)
@@ -122,13 +122,13 @@ def build_document(results: Results) -> Document:
 
 
 def _answer(sections: tuple[Section, ...]) -> str:
-    """The headline that stands in the summary; empty if it could not be made."""
+    """Return the headline in the summary; empty if it could not be made."""
     headlines = (block for block in _callouts(sections) if block.level == "headline")
     return " ".join(run.text for block in headlines for content in block.content for run in content)
 
 
 def _verdict(sections: tuple[Section, ...]) -> str:
-    """The title of the verdict that stands in the summary; empty if it could not be made."""
+    """Return the title of the verdict in the summary; empty if it could not be made."""
     return next((block.title for block in _callouts(sections) if block.level in headline.LEVELS), "")
 
 
@@ -138,7 +138,7 @@ def _callouts(sections: tuple[Section, ...]) -> list[Callout]:
 
 
 def part_of(build: Builder) -> str:
-    """Name the part that a builder makes, as `section capacity model`."""
+    """Return the name of the part that a builder makes, as `section capacity model`."""
     return f"section {build.__module__.rpartition('.')[2].replace('_', ' ')}"
 
 

@@ -9,9 +9,9 @@ from towtank.report.source import Json, Results, label_of, load_of
 
 
 def tables(results: Results) -> list[Block]:
-    """Build the table of whole answers by transaction and status code at each point; none without any by HTTP.
+    """Build the table of complete answers by transaction and status code at each point; empty without HTTP answers.
 
-    Points of recordings without status codes are marked as not recorded.
+    Points whose recordings lack status codes are marked as not recorded.
     """
     points = [(c, point) for c in results.configurations for point in c.get("points") or ()]
     codes = sorted({code for _, point in points for counts in _counts(point).values() for code in counts})

@@ -1,4 +1,4 @@
-"""Reproducibility: versions, seed, host, the command to run it again, hashes of what was recorded."""
+"""Reproducibility: versions, seed, host, command to repeat the study, hashes of the recorded files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from towtank.report.content.configuration import shown
 from towtank.report.document import Block, Column, Definitions, Listing, Section, Table, Text, paragraph, text
 from towtank.report.source import Results
 
-# What a recorded request calls the options of `towtank run`.
+# Options of `towtank run` by their key in a recorded request.
 _OPTIONS = {
     "preset": "--preset",
     "repetitions": "--repetitions",
@@ -19,7 +19,7 @@ _OPTIONS = {
     "changes": "--set",
     "allowed": "--i-may-load",
 }
-# The same of options without a value.
+# Options without a value, by their key in a recorded request.
 _SWITCHES = {"trusted": "--trust"}
 
 
@@ -34,7 +34,7 @@ def build(results: Results) -> Section:
 
 
 def started(results: Results) -> str:
-    """When the study began, from its manifest or from its first run."""
+    """Return the start time of the study, from its manifest or its first run."""
     for key in ("started_wall_ns", "created_wall_ns", "wall_ns"):
         if results.manifest.get(key):
             return people.moment(results.manifest[key])
@@ -43,7 +43,7 @@ def started(results: Results) -> str:
 
 
 def versions(results: Results) -> dict[str, str]:
-    """Versions of all programs that took part, from the study's manifest and those of its runs."""
+    """Return the versions of all programs used, from the manifests of the study and its runs."""
     found: dict[str, list[str]] = {}
     for source in (results.manifest, *(run.manifest for run in results.runs)):
         for name, version in (source.get("versions") or {}).items():
@@ -54,13 +54,13 @@ def versions(results: Results) -> dict[str, str]:
 
 
 def seed(results: Results) -> Any:
-    """Seed of the study."""
+    """Return the seed of the study."""
     study = results.study
     return results.manifest.get("seed", study.get("seed"))
 
 
 def preset(results: Results) -> Any:
-    """Preset of the study that was run, if one was."""
+    """Return the preset of the study; None without one."""
     return results.manifest.get("preset", results.study.get("preset"))
 
 
@@ -77,7 +77,7 @@ def _facts(results: Results) -> list[tuple[str, Text]]:
 
 
 def commands(results: Results) -> tuple[str, ...]:
-    """Return the command of the study, or an equivalent one, and that of the report."""
+    """Return the command of the study, or an equivalent one, and the command of the report."""
     recorded = results.manifest.get("command")
     name = str(results.study.get("name") or results.summary.get("study") or "STUDY")
     words = ["towtank", "run", name]
@@ -92,7 +92,7 @@ def commands(results: Results) -> tuple[str, ...]:
 
 
 def _request(request: Mapping[str, Any], name: str) -> list[str]:
-    """The command line of a recorded request."""
+    """Return the words of the command line of a recorded request."""
     words = ["towtank", "run", str(request.get("study") or name)]
     for key, option in _OPTIONS.items():
         value = request.get(key)

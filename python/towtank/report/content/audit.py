@@ -1,4 +1,4 @@
-"""The audit of the load: one row for each test of each run, asked beside seen."""
+"""Audit of the load: one row for each test of each run, with the requested and the observed value."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from towtank.report.content.headline import nothing
 from towtank.report.document import Block, Column, Section, Table, paragraph
 from towtank.report.source import Json, Results, dig
 
-# So many shares of a mix fit into a cell; the others are in the summary.
+# Number of shares of a mix that fit into a cell; the summary has all of them.
 _SHARES_SHOWN = 3
 _OF_SHARES = ("mix", "group shares")
 
 
 def build(results: Results) -> Section:
-    """Build the section: all tests, then what could not be tested and why."""
+    """Build the section: all tests, then the tests that could not be made, with reasons."""
     found = [(run.run_id, one) for run in results.measured if (one := dig(run.summary, "audit"))]
     rows = tuple(_row(run, test) for run, audit in found for test in audit.get("tests") or ())
     left = _untested(found)
@@ -45,7 +45,7 @@ def build(results: Results) -> Section:
 
 
 def sentence(results: Results) -> str:
-    """Count the tests and those that failed."""
+    """Return a sentence with the number of tests and of failed tests."""
     tests = [test for run in results.measured for test in dig(run.summary, "audit", "tests") or ()]
     bad = sum(test.get("verdict") == "suspect" for test in tests)
     made = people.plural(len(tests), "test")
@@ -78,7 +78,7 @@ def _row(run: str, test: Json) -> tuple[str, ...]:
 
 
 def _parts(asked: Json, seen: Json) -> list[str]:
-    """Return the transactions of a mix whose shares differ most from those asked for."""
+    """Return the transactions of a mix whose shares differ most from the requested ones."""
     distances = {name: abs(float(seen.get(name) or 0) - float(share or 0)) for name, share in asked.items()}
     return sorted(distances, key=lambda name: -distances[name])[:_SHARES_SHOWN]
 
@@ -100,7 +100,7 @@ def _value(name: str, value: Any) -> str:
 
 
 def probability(value: Any) -> str:
-    """A p-value with two digits; below what anybody can use, a bound."""
+    """Format a p-value with two digits; a tiny one as an upper bound."""
     if not isinstance(value, (int, float)):
         return people.ABSENT
     return "< 1e-12" if value < 1e-12 else f"{value:.2g}"

@@ -1,4 +1,4 @@
-"""Backlog of each run at the edges of its window, against the requests in flight that its load needs."""
+"""Backlog of each run at both ends of its window, compared with the requests in flight that its load requires."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from towtank.report.source import Results
 
 
 def build(results: Results) -> Section | None:
-    """Build a table with a row for each run; None if no run has it."""
+    """Build a table with a row for each run; None if no run recorded a backlog."""
     runs = [run for run in results.measured if run.summary.get("backlog")]
     if not runs:
         return None

@@ -1,4 +1,4 @@
-"""Spread of requests by balancers over their members, from the balancers' own counters."""
+"""Distribution of requests over the members of balancers, from the balancers' own counters."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _rows(run: RunResult, balancer: str) -> Iterator[tuple[str, ...]]:
 
 
 def _uneven(runs: list[RunResult]) -> str:
-    """Name the run in which requests were spread least evenly."""
+    """Return a sentence about the run with the least even distribution of requests."""
     judged = [
         (run, name, balance)
         for run in runs

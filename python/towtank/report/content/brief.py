@@ -1,4 +1,4 @@
-"""Results in brief: what each configuration carries, what limits it, and whether its objectives are met."""
+"""Results in brief: throughput, limit and objectives of each configuration."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from towtank.report.document import Column, Table
 from towtank.report.source import Json, Results
 from towtank.report.suspects import MARK, NOTE
 
-# With more configurations only those that carry most and least are shown.
+# With more configurations, only those with the highest and the lowest throughput are shown.
 _SHOWN = 8
 _LIMITS = {
     "cpu": "CPU of {resource}",
@@ -59,7 +59,7 @@ def _extremes(found: Sequence[Json]) -> list[Json]:
 
 
 def _peak(configuration: Json) -> Json | None:
-    """The point with the most throughput of those that rest on a run which counts."""
+    """Return the point with the highest throughput among points with a run that is not invalid; None without any."""
     points = [point for point in configuration["points"] if any(verdict != "invalid" for verdict in point["verdicts"])]
     known = (point for point in points if point["throughput_per_s"]["value"] is not None)
     return max(known, key=_carried, default=None)
@@ -86,7 +86,7 @@ def _row(results: Results, configuration: Json) -> tuple[str, ...]:
 
 
 def _limited(configuration: Json) -> str:
-    """Name the limit of a configuration: that of its search, if it has one."""
+    """Return the limit of a configuration, that of its search if it has one."""
     limit, found = configuration.get("limit") or {}, configuration.get("found_limit")
     if not found or limit.get("reached"):
         return _LIMITS.get(str(limit.get("kind")), "unknown").format(resource=limit.get("resource"))
@@ -99,7 +99,7 @@ def _limited(configuration: Json) -> str:
 
 
 def _objectives(results: Results, configuration: Json) -> str:
-    """Objectives of a configuration by outcome and load, as `2 met, 1 missed at 500 users`."""
+    """Return the objectives of a configuration by outcome and load, as `2 met, 1 missed at 500 users`."""
     key: dict[str, Any] = configuration["key"]
     counts: dict[str, int] = {}
     for objective in results.summary.get("objectives") or ():

@@ -1,4 +1,4 @@
-"""The model: bottleneck and curve of each configuration, residuals, held-out levels, values of several methods."""
+"""Capacity model: bottleneck and curve of each configuration, residuals, held-out levels, values of several methods."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _refused(results: Results) -> list[Json]:
 
 
 def _sentence(configuration: Json) -> Block:
-    """State what limits a configuration, the curve that shows it, and the quality of the fit."""
+    """State the limit of a configuration, its curve, and the quality of the fit."""
     verdict = configuration["verdict"]
     curve = text(
         f"The curve is {configuration['curve']} ({CURVES.get(str(configuration['curve']), '')}), "

@@ -1,4 +1,4 @@
-"""Configuration sheet: what was set, and what differed between runs."""
+"""Configuration sheet: the settings in force, and their differences between runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from towtank.report.source import Json, Results, RunResult, dig
 
 
 def build(results: Results) -> Section:
-    """Settings of every service in force, pinning, and host."""
+    """Build the section: settings of every service, pinning, disks and host."""
     blocks: list[Block] = []
     sheet = settings(results)
     if sheet:
@@ -32,7 +32,7 @@ def build(results: Results) -> Section:
 
 
 def settings(results: Results) -> dict[tuple[str, str], dict[str, list[RunResult]]]:
-    """For each service and setting its values, each with the runs it was in force in."""
+    """Return for each service and setting its values, each with the runs in which it was in force."""
     found: dict[tuple[str, str], dict[str, list[RunResult]]] = {}
     for run in results.runs:
         if run.manifest.get("status") == "missing":
@@ -44,7 +44,7 @@ def settings(results: Results) -> dict[tuple[str, str], dict[str, list[RunResult
 
 
 def _described(results: Results) -> dict[tuple[str, str], dict[str, list[RunResult]]]:
-    """Return the settings that the study describes, for runs that ended before they recorded any."""
+    """Return the settings in the study's description, for runs that ended before they recorded any."""
     return {
         (name, key): {shown(value): []}
         for name, service in named(dig(results.study, "system", "services"))
@@ -54,7 +54,7 @@ def _described(results: Results) -> dict[tuple[str, str], dict[str, list[RunResu
 
 
 def _flat(values: Any, prefix: str = "") -> list[tuple[str, Any]]:
-    """Settings in settings, as `database.pool`."""
+    """Return nested settings as a flat list, with names such as `database.pool`."""
     if not isinstance(values, Mapping):
         return [(prefix or "value", values)]
     return [
@@ -67,7 +67,7 @@ def _flat(values: Any, prefix: str = "") -> list[tuple[str, Any]]:
 
 
 def shown(value: Any) -> str:
-    """Render a setting as a person would write it."""
+    """Render a setting as in a file."""
     if isinstance(value, bool) or value is None:
         return {True: "on", False: "off", None: "not set"}[value]
     if isinstance(value, str):
@@ -80,7 +80,7 @@ def shown(value: Any) -> str:
 
 
 def _differences(values: dict[str, list[RunResult]], factors: list[str]) -> str:
-    """Render a value, or each of several with the levels of as few factors as distinguish them."""
+    """Render a value; if there are several, each with the levels of the fewest factors that distinguish them."""
     if len(values) == 1:
         return next(iter(values))
     count = sum(len(runs) for runs in values.values())
@@ -91,7 +91,7 @@ def _differences(values: dict[str, list[RunResult]], factors: list[str]) -> str:
             if len(set(every_level)) < len(every_level):
                 continue
             if len(every_level) == count == len(values) and number == len(factors) > 1:
-                break  # each run has its own value: that is no setting of the factors
+                break  # each run has its own value, so the value does not depend on the factors
             return "; ".join(f"{value} ({', or '.join(of_value)})" for value, of_value in levels.items())
     return f"differs from run to run: {', '.join(values)}"
 
@@ -101,7 +101,7 @@ def _levels(run: RunResult, factors: Iterable[str]) -> str:
 
 
 def _pinning(results: Results) -> list[Block]:
-    """Return the CPUs of the system and of the generator, for each pinning that runs used."""
+    """Return the CPUs of system and generator, for each pinning of the runs."""
     ways = {
         (cpu_names(pinning.get("system")) if run.manifest.get("tiers") else "", cpu_names(pinning.get("generator")))
         for run in results.runs
@@ -118,7 +118,7 @@ def _pinning(results: Results) -> list[Block]:
 
 
 def _throttled_disks(results: Results) -> list[Block]:
-    """Report disks whose speed a control group limits, so that their percentiles describe the throttle."""
+    """Report disks whose speed a control group limits, because percentiles of their times depend on this limit."""
     found = dict.fromkeys(disk for run in results.runs for disk in throttled_disks(run.manifest))
     return [
         paragraph(
@@ -130,7 +130,7 @@ def _throttled_disks(results: Results) -> list[Block]:
 
 
 def host_facts(results: Results) -> Json:
-    """Facts of the host: those of the manifest, else those of a run."""
+    """Return the facts of the host from the study's manifest, else from a run."""
     for source in (results.manifest, *(run.manifest for run in results.runs)):
         facts = source.get("host") or source.get("host_facts")
         if isinstance(facts, Mapping):

@@ -1,4 +1,4 @@
-"""Connections of the generator: how many, how long they took to make, and how long requests waited for one."""
+"""Connections of the generator: their number, their connect times, and the time that requests waited for one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from towtank.report.source import Json, Results, RunResult, dig
 
 
 def blocks(results: Results) -> list[Block]:
-    """Build a sentence and a row for each run; empty if no run recorded connections."""
+    """Build sentences and a table with a row for each run; empty if no run recorded connections."""
     runs = [run for run in results.measured if run.summary.get("connections")]
     if not runs:
         return []
@@ -26,7 +26,7 @@ def blocks(results: Results) -> list[Block]:
     )
     sentences = (paragraph(words) for words in (waiting(runs), failures(runs), broken_answers(runs)) if words)
     rows = [_row(run) for run in runs]
-    # No column for what no run has: there may be no TLS, and no pool.
+    # Columns without data in any run (no TLS, no pool) are left out.
     kept = [
         number for number, _ in enumerate(columns) if number < 2 or any(row[number] != people.ABSENT for row in rows)
     ]
@@ -60,7 +60,7 @@ def _mean_and_p99(times: Json | None) -> str:
 
 
 def waiting(runs: list[RunResult]) -> str:
-    """Name the run in which waiting for a pooled connection took most of the response time; empty without a pool."""
+    """Return a sentence about the run with the longest wait for a pooled connection; empty without a pool."""
     pooled = [run for run in runs if dig(run.summary, "connections", "wait_time_s")]
     if not pooled:
         return ""
@@ -80,12 +80,12 @@ def _share(run: RunResult) -> float:
 
 
 def failures(runs: list[RunResult]) -> str:
-    """Count the reasons why connections could not be made, over all runs; empty if none failed."""
+    """Count the reasons of failed connections over all runs; empty if none failed."""
     return _counted(runs, "connect_failures", "Connections that could not be made")
 
 
 def broken_answers(runs: list[RunResult]) -> str:
-    """Count the reasons why answers did not come whole, over all runs; empty if all did."""
+    """Count the reasons of incomplete answers over all runs; empty if all were complete."""
     return _counted(runs, "broken_answers", "Answers that did not come whole")
 
 

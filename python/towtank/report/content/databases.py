@@ -1,4 +1,4 @@
-"""Work of databases, their most expensive statements with plans, and advice on indexes with its evidence."""
+"""Work of databases, their most expensive statements with plans, and index advice with its evidence."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _VALUES = re.compile(r"\((\$\d+, \$\d+), \$\d+[^)]*\)")
 
 @dataclass(frozen=True)
 class _Series:
-    """Names that a kind of database gives to counters that all kinds have."""
+    """Names of a database kind for counters that all kinds of databases have."""
 
     commits: str
     rows_read: str
@@ -62,7 +62,7 @@ def build(results: Results) -> Section | None:
 
 
 def _work(results: Results) -> list[Block]:
-    """Build the table of counters in the window, a row for each database in each run."""
+    """Build the table of counters in the window, with a row for each database in each run."""
     rows = tuple(row for run in results.measured for row in _rows(run))
     if not rows:
         return []
@@ -137,7 +137,7 @@ def _statements(results: Results) -> list[Block]:
 
 
 def _advice(runs: list[RunResult]) -> Iterator[Callout]:
-    """List each advised index once, with the runs in which it was advised."""
+    """Yield one callout for each advised index, with the runs in which it was advised."""
     found: dict[str, list[tuple[RunResult, Json, Json]]] = {}
     for run in runs:
         for database in run.summary["databases"].values():
@@ -187,13 +187,13 @@ def _database(name: str, run: RunResult) -> Iterator[Block]:
 
 
 def _cut(query: str) -> str:
-    """Shorten a statement to what distinguishes it: long lists of columns and values are left out."""
+    """Shorten a statement: long lists of columns and values are left out."""
     query = _without_columns(_VALUES.sub(r"(\1, …)", query))
     return query if len(query) <= _QUERY_CHARACTERS else query[:_QUERY_CHARACTERS] + " …"
 
 
 def _without_columns(query: str) -> str:
-    """The first column alone of a long list of them; columns that are queries of their own are left out whole."""
+    """Shorten a long list of selected columns to its first one; other statements are unchanged."""
     if not query.upper().startswith("SELECT "):
         return query
     depth, first = 0, 0

@@ -1,4 +1,4 @@
-"""Service demands: what a transaction takes of each resource, whether that depends on the load, and by class."""
+"""Service demands of a transaction at each resource, their dependence on the load, and demands by class."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _dependence(bend: Json | None) -> str:
 
 
 def _classes(configuration: Json) -> list[Table]:
-    """Demands by class at the bottleneck, one table for each configuration."""
+    """Build one table of demands by class at the bottleneck for a configuration; empty with fewer than two classes."""
     found = configuration["classes"].get(configuration["bottleneck"])
     if not found or len(found["classes"]) < 2:
         return []

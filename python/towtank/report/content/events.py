@@ -1,4 +1,4 @@
-"""Events that the study caused under load: losses and recovery times."""
+"""Events during the load: losses and recovery times."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def build(results: Results) -> Section | None:
 
 
 def _timelines(results: Results) -> list[Figure]:
-    """One run over time for each set of events."""
+    """Return the timeline of one run for each set of events."""
     numbers = [timeline.of_run(results, run) for run in runs_over_time.with_events(results)]
     return [timeline.make(results, each, f"timeline-{each.run.run_id}") for each in numbers if each.tracks]
 
@@ -70,7 +70,7 @@ def _row(run: RunResult, name: str, event: Json, *, first: bool) -> tuple[str, .
 
 
 def _failures(event: Json) -> str:
-    """Failed requests by kind, until the system was back."""
+    """Render failed requests by kind, until the system had recovered."""
     if event.get("during") is None:
         return ""
     kinds = dig(event, "during", "failed_requests") or {}
@@ -85,7 +85,7 @@ def _back(event: Json) -> str:
 
 
 def _note(run: RunResult, name: str, event: Json) -> str:
-    """Note what a row cannot hold: why a number is missing, and how full a disk was."""
+    """Return a note on an event: the reason of a missing value, or how full a disk was."""
     if event.get("failed"):
         return f"{run.run_id}, {name}: did not happen as asked: {event['failed']}."
     if event.get("disturbed") is None and event.get("why"):

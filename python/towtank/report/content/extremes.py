@@ -1,4 +1,4 @@
-"""Shortens long tables: of many similar rows, those at both ends say more than all of them."""
+"""Shortens long tables to the rows with the lowest and the highest values."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ SHOWN_AT_MOST = 12
 
 
 def extremes(items: list[T], value: Callable[[T], float | None]) -> list[T]:
-    """Return all items, or of many those with the lowest and those with the highest values, in this order.
+    """Return all items, or of many items those with the lowest and the highest values, in this order.
 
     Parameters
     ----------
     items : list
-        What could be shown.
+        Candidates for the table.
     value : callable
-        By what they are ordered; None counts as nothing.
+        Returns the value to sort by; None counts as 0.
     """
     if len(items) <= SHOWN_AT_MOST:
         return items

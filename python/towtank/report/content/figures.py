@@ -1,4 +1,4 @@
-"""The figures, in order; a figure that cannot be drawn is named with what it lacks."""
+"""Figures in their order; a figure without sufficient data is listed with what is missing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LACKS = {
     "response times of one run over time": "the recordings of no run can be read",
     "timeline of one run": "no run left a timeline",
 }
-# Figures that repeat or single out what others show.
+# Figures that repeat a part of other figures.
 _DETAILS = ("throughput relative to the lowest level", "disk reads and writes", "timeline of one run")
 _NOT_OF_MANY = ("throughput relative to the lowest level", "percentiles of the response time")
 _MANY = f"more than {panel.CROWDED} configurations are compared in tables"
@@ -42,7 +42,7 @@ def build(results: Results) -> Section:
 
 
 def _nothing(results: Results) -> str:
-    """Return why a figure of points is missing: no run counts, there is one point only, or nothing was recorded."""
+    """Return the reason why a figure of points is missing: invalid runs only, a single point, or no recorded data."""
     if not results.in_state("valid", "suspect"):
         return "no run counts"
     points = sum(len(configuration.get("points") or ()) for configuration in results.configurations)

@@ -1,4 +1,4 @@
-"""The limit: what the search found in each configuration and run, and the plateaus it rests on."""
+"""Limits found by searches, by configuration and run, with their plateaus."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def build(results: Results) -> Section | None:
 
 
 def _of_configuration(results: Results, configuration: Json, found: Json) -> Callout:
-    """State the limit of a configuration, with the doubt of the runs that found it."""
+    """State the limit of a configuration, with a doubt if suspect runs found it."""
     where = f"{label_of(configuration)}: " if configuration.get("key") else ""
     said = [text(f"{where}{text_of(found)}{how_found(found)}.")]
     reason = dig(found, "failure", "text")
@@ -59,7 +59,7 @@ def _of_configuration(results: Results, configuration: Json, found: Json) -> Cal
 
 
 def _of_invalid_run(results: Results, run: RunResult) -> list[Block]:
-    """State that the search of an invalid run found nothing; its plateaus are crosses."""
+    """State that the search of an invalid run found no limit, and show its plateaus."""
     reasons = [str(doubt.get("message")).rstrip(".") for doubt in run.doubts if doubt.get("level") == "invalid"]
     why = f" ({'; '.join(reasons)})" if reasons else ""
     said = f"{run.run_id} ({results.label(run)}) is invalid{why}: its search found no limit, and nothing rests on it."

@@ -1,4 +1,4 @@
-"""Resources that the load generator used, which separate its limits from those of the system."""
+"""Resource use of the load generator, which shows whether the generator limited the load."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def build(results: Results) -> Section:
 
 
 def sentence(results: Results) -> str:
-    """State the largest use of the generator in any run."""
+    """State the highest resource use of the generator in any run."""
     runs = results.measured
     cpus = [used for run in runs if isinstance(used := dig(run.summary, "generator", "cpus_used"), (int, float))]
     lags = [lag for run in runs if isinstance(lag := dig(run.summary, "generator", "start_lag_p99_s"), (int, float))]

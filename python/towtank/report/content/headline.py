@@ -1,4 +1,4 @@
-"""Summary: question, answer, the figure that shows it, results in brief, doubts, claims and objectives."""
+"""Summary: question, answer, main figure, results in brief, doubts, claims and objectives."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from towtank.report.source import Json, Results, dig
 from towtank.report.suspects import MARK, NOTE
 
 _REASONS = 3
-"""Doubts that the summary names; the others are listed with their numbers under the limits of the conclusions. [1]"""
+"""Largest number of doubts in the summary; the section on limits of the conclusions lists all of them. [1]"""
 LEVELS = {
     "valid": "Valid measurement",
     "suspect": "Suspect measurement",
@@ -33,7 +33,7 @@ _CLAIMS = {
 
 
 def build(results: Results) -> Section:
-    """Make the first section: question, answer, results in brief, figure, doubts, objectives."""
+    """Build the first section: question, answer, results in brief, figure, doubts, objectives."""
     question = str(results.summary.get("question") or results.study.get("question") or "").strip()
     asked = question or "The study file states no question."
     blocks: list[Block] = [
@@ -50,7 +50,7 @@ def build(results: Results) -> Section:
 
 
 def _expected(results: Results) -> list[Block]:
-    """Give the expectation, and the claims by verdict."""
+    """Return the expectation of the study, and the number of claims by verdict."""
     found: list[Block] = []
     if results.study.get("expect"):
         found.append(paragraph(strong("Expected beforehand. "), str(results.study["expect"]).strip()))
@@ -61,7 +61,7 @@ def _expected(results: Results) -> list[Block]:
 
 
 def _figure(results: Results) -> list[Block]:
-    """Return the figure that shows the answer, or a statement in its place if it failed."""
+    """Return the figure that shows the answer, or a statement in its place if the figure failed."""
     what, make = MAIN
     made = attempt(f"figure {what}", make, results)
     if isinstance(made, Failed):
@@ -70,7 +70,7 @@ def _figure(results: Results) -> list[Block]:
 
 
 def headline(results: Results) -> str:
-    """Return the headline of the analysis; without one, the number of runs that could be judged."""
+    """Return the headline of the analysis; without one, a sentence with the number of judged runs."""
     found = results.summary.get("headline")
     if found:
         return str(found)
@@ -79,13 +79,13 @@ def headline(results: Results) -> str:
 
 
 def level(results: Results) -> str:
-    """Verdict of the study; `invalid` if the analysis gave none."""
+    """Return the verdict of the study; `invalid` if the analysis gave none."""
     found = dig(results.summary, "verdict", "level")
     return found if found in LEVELS else "invalid"
 
 
 def counts(results: Results) -> str:
-    """Runs by verdict: `6 of 8 runs valid, 1 suspect, 1 missing`."""
+    """Return the numbers of runs by verdict: `6 of 8 runs valid, 1 suspect, 1 missing`."""
     numbers = {
         "valid": len(results.in_state("valid")),
         "suspect": len(results.in_state("suspect")),
@@ -97,7 +97,7 @@ def counts(results: Results) -> str:
 
 
 def verdict(results: Results) -> Callout:
-    """State what the measurement supports, and the reasons in one sentence each."""
+    """Return the verdict on the measurement, with one sentence for each reason."""
     found = level(results)
     doubts = [doubt for doubt in _reasons(results) if doubt.get("message")]
     reasons: list[Text] = [_reason(doubt) for doubt in doubts[:_REASONS]]
@@ -110,13 +110,13 @@ def verdict(results: Results) -> Callout:
 
 
 def _reason(doubt: Json) -> Text:
-    """A doubt, and what to do about it."""
+    """Return a doubt and the advice on it."""
     said = people.sentence(str(doubt["message"]).rstrip("."))
     return text(said, *((" ", strong("Do: "), people.sentence(str(doubt["hint"]))) if doubt.get("hint") else ()))
 
 
 def unchecked(results: Results) -> str:
-    """List the checks that could not be made on some run, each with its reason; empty if all were made."""
+    """List the checks that could not be made for some run, with reasons; empty if all were made."""
     return not_checked(dig(results.summary, "verdict", "not_checked") or ())
 
 
@@ -148,7 +148,7 @@ def _objectives(results: Results, objectives: Sequence[Json]) -> Table:
 
 
 def _condensed(objectives: Sequence[Json]) -> list[tuple[Json, str]]:
-    """Pair objectives with outcomes; an objective met by all configurations is listed once, with the worst value."""
+    """Pair objectives with outcomes; an objective that all configurations meet is listed once, with the worst value."""
     found: list[tuple[Json, str]] = []
     for same in _by_text(objectives):
         outcomes_of = [outcomes.outcome(each) for each in same]
@@ -190,5 +190,5 @@ def _at(place: Any) -> str:
 
 
 def nothing(what: str) -> Block:
-    """State that something was not recorded, instead of showing an empty table."""
+    """Return a statement that something was not recorded, in place of an empty table."""
     return paragraph(f"{what} was not recorded.")

@@ -13,5 +13,5 @@ def columns(results: Results) -> tuple[Column, Column, Column]:
 
 
 def cells(run: RunResult, *, first: bool = True) -> tuple[str, str, str]:
-    """Return the cells of a run; empty in all its rows but the first."""
+    """Return the first cells of a row; empty for all rows of a run but the first."""
     return (run.run_id, run.configuration, people.plain(run.load)) if first else ("", "", "")

@@ -1,4 +1,4 @@
-"""Levels that were held out, predicted against measured: columns and cells that all models share."""
+"""Held-out levels, predicted against measured: columns and cells that all models share."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def columns(results: Results) -> tuple[Column, ...]:
 
 
 def cells(configuration: Json, row: Json) -> tuple[str, ...]:
-    """The cells of a level of a model; a level may have no response time that was measured."""
+    """Return the cells of a held-out level; its response time may be missing."""
     timed = row.get("measured_response_s") is not None
     predicted = band(row.get("predicted_response_s"), row.get("response_band_95"))
     return (
@@ -46,12 +46,12 @@ def cells(configuration: Json, row: Json) -> tuple[str, ...]:
 
 
 def worst_error(points: Sequence[Json]) -> str:
-    """Format the largest error of the throughput at the levels held out, with its interval."""
+    """Format the largest throughput error at held-out levels, with its interval."""
     worst = worst_row(points)
     return people.error_of(worst["predicted_throughput"], worst.get("throughput_band_95"), worst["measured_throughput"])
 
 
 def band(value: float | None, bounds: Sequence[float | None] | None) -> Json:
-    """A prediction with its band, as estimates are shown."""
+    """Return a prediction and its band in the form of an estimate."""
     low, high = bounds or (None, None)
     return {"value": value, "low": low, "high": high}

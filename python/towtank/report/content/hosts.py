@@ -1,4 +1,4 @@
-"""The hosts of the system as parts of one machine: what each was given and used, and what all of them asked of it."""
+"""Hosts of the system: assigned and used resources of each host, and the total on their machine."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _WAYS = ("receive", "transmit")
 
 
 def build(results: Results) -> Section | None:
-    """Build tables of the use, network and disks of each host, and of the machine; empty without sized hosts."""
+    """Build tables of the use, network and disks of each host, and of the machine; None without sized hosts."""
     runs = [run for run in results.measured if run.summary.get("hosts")]
     if not runs:
         return None
@@ -22,7 +22,7 @@ def build(results: Results) -> Section | None:
 
 
 def sentence(runs: list[RunResult]) -> str:
-    """Compare the CPUs promised to hosts with those of the machine."""
+    """Compare the CPUs assigned to hosts with those of the machine."""
     ratios = [value for run in runs if isinstance(value := dig(run.summary, "machine", "overcommit"), int | float)]
     if not any(run.summary.get("machine") for run in runs):
         return "Each host is a machine, observed by a probe of its own."
@@ -44,7 +44,7 @@ def _each(runs: list[RunResult]) -> Iterator[tuple[RunResult, str, Json]]:
 
 
 def _left_out(runs: list[RunResult]) -> tuple[str, ...]:
-    """State that the table shows only a part of the hosts; empty if it shows all."""
+    """Return a note that the table shows only some of the hosts; empty if it shows all."""
     most = max(len(run.summary["hosts"]) for run in runs)
     if most <= SHOWN_AT_MOST:
         return ()
@@ -123,7 +123,7 @@ def _networks(runs: list[RunResult]) -> list[Block]:
 
 
 def _dropped(host: Json) -> float | None:
-    """Packets dropped by the device of a host, both ways."""
+    """Return the packets that the network device of a host dropped in both directions; None if not recorded."""
     counts = [count for way in _WAYS if isinstance(count := host.get(f"{way}_drops"), int | float)]
     return sum(counts) if counts else None
 
@@ -189,6 +189,6 @@ def _machine(runs: list[RunResult]) -> list[Block]:
 
 
 def _consumers(machine: Json) -> list[str]:
-    """The three tiers that used most."""
+    """Return the three tiers with the highest use."""
     first = [each for each in machine.get("consumers") or () if isinstance(each, dict)][:3]
     return [f"{each.get('tier')} {people.number(each.get('cpus_used'))}" for each in first]

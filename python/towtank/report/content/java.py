@@ -50,7 +50,7 @@ def _rows(run: RunResult) -> Iterator[tuple[str, ...]]:
         head = heads.cells(run, first=first)
         first = False
         pauses = _sum(values, _PAUSES)
-        # The log records allocations at collections: without a collection they are unknown, not zero.
+        # The log records allocations at collections only, so without a collection they are unknown, not zero.
         allocated = _value(values, "jvm_allocated_bytes_total", "per_s") if pauses else None
         yield (
             *head,

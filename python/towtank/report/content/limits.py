@@ -1,4 +1,4 @@
-"""Limits of the conclusions: every doubt with the number seen, the limit, why it matters and what to do."""
+"""Limits of the conclusions: every doubt with the measured value, its threshold, its importance and advice."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from towtank.report.document import (
 from towtank.report.figures import series
 from towtank.report.source import Json, Results, dig
 
-_STUDY = "study"  # name in place of a run, for doubts about the study as a whole
+_STUDY = "study"  # used in place of a run for doubts about the whole study
 _ORDER = {"invalid": 0, "suspect": 1, "note": 2}
 
 
 @dataclass(frozen=True)
 class Doubt:
-    """One kind of doubt at one level, with every run it was seen in."""
+    """One kind of doubt at one level, with all runs that have it."""
 
     kind: str
     level: str
@@ -34,7 +34,7 @@ class Doubt:
 
 
 def build(results: Results) -> Section:
-    """Build the section: doubts, gravest first, then questions that the design leaves open."""
+    """Build the section: doubts, the gravest first, then questions that the design cannot answer."""
     blocks: list[Block] = [block for doubt in gather(results) for block in _blocks(doubt)]
     if not blocks:
         blocks.append(paragraph("No doubt about any run was found by the checks of the analysis."))
@@ -46,7 +46,7 @@ def build(results: Results) -> Section:
 
 
 def _not_checked(results: Results) -> list[Block]:
-    """Table of the checks that could not be made; a missing check is no evidence of a valid run."""
+    """Build the table of checks that could not be made, because a missing check is no evidence of a valid run."""
     entries = dig(results.summary, "verdict", "not_checked") or ()
     missing = [entry for entry in entries if isinstance(entry, dict)]
     if not missing:
@@ -60,7 +60,7 @@ def _not_checked(results: Results) -> list[Block]:
 
 
 def gather(results: Results) -> list[Doubt]:
-    """Doubts of all runs and of the study as a whole, by level and kind."""
+    """Collect the doubts of all runs and of the whole study, by level and kind."""
     found: dict[tuple[str, str], list[tuple[str, Json]]] = {}
     for run in results.measured:
         for doubt in run.doubts:
@@ -68,7 +68,7 @@ def gather(results: Results) -> list[Doubt]:
     messages = {str(doubt.get("message")) for seen in found.values() for _, doubt in seen}
     for doubt in dig(results.summary, "verdict", "reasons") or ():
         key = (str(doubt.get("level")), str(doubt.get("kind")))
-        # The analysis repeats the doubts of runs in the verdict of the study; each is listed once.
+        # The verdict of the study repeats doubts of its runs; each doubt is listed once.
         if str(doubt.get("message")) not in messages and key not in found:
             found[key] = [(_STUDY, doubt)]
     ordered = sorted(found.items(), key=lambda item: (_ORDER.get(item[0][0], 3), item[0][1]))
@@ -76,7 +76,7 @@ def gather(results: Results) -> list[Doubt]:
 
 
 def _blocks(doubt: Doubt) -> list[Block]:
-    """State why a doubt matters and what to do, then the value seen in each run."""
+    """Return why a doubt matters and the advice on it, then its value in each run."""
     first = doubt.seen[0][1]
     runs = {run for run, _ in doubt.seen} - {_STUDY}
     where = f": {people.plural(len(runs), 'run')}" if runs else ""
@@ -110,7 +110,7 @@ def _seen(name: str, doubt: Doubt) -> Table:
 
 
 def design_limits(results: Results) -> list[Text]:
-    """Compute the questions that the design of the study leaves open."""
+    """Return the questions that the design of the study cannot answer."""
     limits: list[Text] = []
     if results.missing:
         names = people.listing([run.run_id for run in results.missing])
@@ -126,7 +126,7 @@ def design_limits(results: Results) -> list[Text]:
 
 
 def _limits_of_configurations(results: Results) -> list[Text]:
-    """Count the configurations whose limit was not reached, or is not decided by the levels."""
+    """Count the configurations whose limit was not reached, and those whose levels cannot decide this."""
     limits = [configuration.get("limit") for configuration in results.configurations]
     found = [limit for limit in limits if isinstance(limit, dict)]
     states = [limit.get("reached") for limit in found]
@@ -149,7 +149,7 @@ def _no_model(results: Results) -> list[Text]:
 
 
 def _pilot(results: Results) -> list[Text]:
-    """Explain load levels that are shares of the limit of a pilot run."""
+    """Return an explanation of load levels that are shares of a pilot run's limit."""
     pilot = results.study.get("pilot")
     if not isinstance(pilot, dict) or not isinstance(pilot.get("users"), int | float):
         return []
@@ -164,7 +164,7 @@ def _pilot(results: Results) -> list[Text]:
 
 
 def _thin_points(results: Results) -> list[Text]:
-    """List points that rest on one run, or have no interval."""
+    """Count points that rest on a single run or have no interval."""
     limits: list[Text] = []
     points = [point for configuration in results.configurations for point in configuration.get("points") or ()]
     counting = [sum(v in ("valid", "suspect") for v in point.get("verdicts") or ()) for point in points]
@@ -192,7 +192,7 @@ def _thin_points(results: Results) -> list[Text]:
 
 
 def _one_machine(results: Results) -> list[Text]:
-    """Generator and system on one machine share caches, memory bandwidth and disks, whatever the pinning."""
+    """Return a warning if generator and system shared a machine, and so caches, memory bandwidth and disks."""
     hosts = {tier.get("host") for run in results.runs for tier in (run.manifest.get("tiers") or {}).values()}
     pinned = [run.manifest["pinning"] for run in results.runs if isinstance(run.manifest.get("pinning"), dict)]
     if len(hosts) != 1 or not pinned:

@@ -1,4 +1,4 @@
-"""Quantities that several methods give: all values in one place, each with its method and why it differs."""
+"""Quantities for which several methods give a value: all values in one place, with the reasons of their differences."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from towtank.report.suspects import MARK, NOTE
 KNEES = "Knees: where the curve bends, by several definitions"
 VALUES = "Values that several methods give"
 DEMANDS = "demands at the lowest load"
-"""The knee that sentences, tables and figures of the measurement have."""
+"""The knee that sentences, tables and figures of the measurement use."""
 _KINDS = {
     "objective": ("objective", "it is about the objective, which may be missed before or after requests begin to wait"),
     "model": (
@@ -35,7 +35,7 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class _Value:
-    """One method's value of a quantity: its method, text, and why it differs from the first; empty of the first."""
+    """Value of a quantity by one method, with the reason why it differs from the first value (empty for the first)."""
 
     method: str
     shown: str
@@ -43,7 +43,7 @@ class _Value:
 
 
 def tables(results: Results, configurations: Sequence[Json]) -> Iterator[Table]:
-    """Make the table of knees, then that of all other quantities."""
+    """Build the table of knees, then the table of all other quantities."""
     by_label = {label_of(configuration): configuration for configuration in results.configurations}
     pairs = [(by_label.get(str(each["label"]) or "all runs"), each) for each in configurations]
     title = panel.load_title(results.load_factor).capitalize()
@@ -85,14 +85,14 @@ def _knees(measured: Json | None, model: Json) -> Iterator[tuple[str, ...]]:
 
 
 def _load(knee: Json) -> str:
-    """Render a knee with its interval; without an interval, as a whole number like a load."""
+    """Render a knee with its interval; without an interval as a whole number."""
     if knee["low"] is None or knee["high"] is None:
         return people.count(knee["load"])
     return people.plain_estimate({"value": knee["load"], "low": knee["low"], "high": knee["high"]})
 
 
 def _values(results: Results, measured: Json, model: Json) -> Iterator[tuple[str, ...]]:
-    """Rows of the quantities of which there is more than one value."""
+    """Yield a row for each value of the quantities with more than one value."""
     mark = f" {MARK}" if any(series.point_state(point) == "suspect" for point in measured.get("points") or ()) else ""
     top = max((p for p in measured["points"] if series.point_state(p) != "invalid"), key=load_of, default=None)
     if top is None:
@@ -137,7 +137,7 @@ def _limits(measured: Json, model: Json) -> Iterator[_Value]:
 
 
 def _shares(measured: Json, model: Json, top: Json) -> Iterator[_Value]:
-    """Throughput over that of the line of ideal scaling, by the two lines there are."""
+    """Yield the throughput relative to ideal scaling, by each of the two lines of ideal scaling."""
     ideal, rate = measured.get("ideal"), from_document(top["throughput_per_s"])
     if ideal is None or rate.value is None:
         return

@@ -1,4 +1,4 @@
-"""The network of all resources beside the curve: what limits next, held-out levels, demands by transaction."""
+"""Queueing network of all resources: next bottleneck, held-out levels, demands by transaction."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from towtank.report.source import Json, Results
 
 
 def networks(configurations: list[Json]) -> list[Json]:
-    """Networks of the configurations that have one, each with its label."""
+    """Return the networks of all configurations that have one, each with its label."""
     found = [(str(configuration["label"]), configuration.get("network")) for configuration in configurations]
     return [{**network, "label": label} for label, network in found if network and network["refused"] is None]
 
 
 def callouts(configurations: list[Json]) -> list[Block]:
-    """State the bottleneck and the quality of each network, or why a configuration has no network."""
+    """State bottleneck and quality of each network, or the reason why a configuration has no network."""
     blocks: list[Block] = [
         paragraph(
             f"{configuration['label']}: no network of resources. "
@@ -40,7 +40,7 @@ def callouts(configurations: list[Json]) -> list[Block]:
 
 
 def held_out(results: Results, configurations: list[Json]) -> list[Table]:
-    """Build tables of held-out levels, predicted by the network against measured: the whole, then by transaction."""
+    """Build tables of held-out levels, predicted by the network against measured: in total, then by transaction."""
     rows = [
         (configuration, row)
         for configuration in networks(configurations)
@@ -107,7 +107,7 @@ def _by_transaction(load: str, rows: list[tuple[Json, Json]]) -> Table:
 
 
 def demands(configurations: list[Json]) -> list[Block]:
-    """Demands of each network by transaction and resource, with what no resource explains."""
+    """Build a table of each network's demands by transaction and resource, with the unexplained rest."""
     return [_demands(configuration) for configuration in networks(configurations)]
 
 
@@ -147,7 +147,7 @@ def _tail(found: Json | None) -> str:
 
 
 def _merged(station: Json) -> str:
-    """Name the transactions whose demands could not be separated; empty if all were."""
+    """Name the transactions whose demands could not be estimated separately; empty if all could."""
     groups = [people.listing(group) for group in station["told_apart"] if len(group) > 1]
     if not groups:
         return ""

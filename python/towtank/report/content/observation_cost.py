@@ -1,4 +1,4 @@
-"""Cost of observation, against its limit of one percent of a core."""
+"""Cost of observation, compared with its limit of one percent of a core."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from towtank.report.content.headline import nothing
 from towtank.report.document import Block, Column, Section, Table, paragraph
 from towtank.report.source import Results, dig
 
-LIMIT_CPUS = 0.01  # the whole of watching stays under 1 % of one core, so that it does not disturb what it watches
+LIMIT_CPUS = 0.01  # limit of the whole observation [CPU], so that it does not disturb the measured system
 
 
 def build(results: Results) -> Section:
@@ -38,7 +38,7 @@ def build(results: Results) -> Section:
 
 
 def sentence(results: Results) -> str:
-    """State the highest cost in any run, against the limit."""
+    """State the highest cost of observation in any run, compared with the limit."""
     costs = [
         cost
         for run in results.measured

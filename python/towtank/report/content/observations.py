@@ -1,4 +1,4 @@
-"""Observations computed from the data: sentences, comparisons, limits found, service demands."""
+"""Observations computed from the data: sentences, comparisons, limits, service demands."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def build(results: Results) -> Section:
 
 
 def sentences(results: Results) -> list[str]:
-    """The sentences of the analysis."""
+    """Return the sentences of the analysis."""
     return [
         str(observation["text"])
         for observation in results.summary.get("observations") or ()
@@ -69,12 +69,12 @@ def _limits(results: Results) -> list[Block]:
 
 
 def _mark(points: Sequence[Json]) -> str:
-    """Return the mark behind a value that leans on a suspect run of these points."""
+    """Return the mark of a value that depends on a suspect run among these points; empty without one."""
     return f" {MARK}" if any(series.point_state(point) == "suspect" for point in points) else ""
 
 
 def _notes(rows: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-    """Explain the mark, if a row has it."""
+    """Return the note that explains the mark, if a row contains the mark."""
     marked = any(cell.endswith(MARK) for row in rows for cell in row)
     return (NOTE,) if marked else ()
 
@@ -123,7 +123,7 @@ def _comparisons(results: Results) -> list[Block]:
 
 
 def quantity_name(metric: str) -> str:
-    """Name a quantity in words: `response_time_s.p95 of x` as `95th percentile of the response time of x`."""
+    """Return a quantity in words: `response_time_s.p95 of x` as `95th percentile of the response time of x`."""
     statistics = {
         "mean": "mean",
         "p50": "median",
@@ -144,7 +144,7 @@ def quantity_name(metric: str) -> str:
 
 
 def _estimate_of(metric: str) -> Callable[[people.Estimate | None], str]:
-    """Choose how to show an estimate by the name of its quantity, which carries the unit as its suffix."""
+    """Return the format function of an estimate, by the unit suffix in the name of its quantity."""
     suffixes = {
         "_bytes_per_s": people.size_rate_estimate,
         "_per_s": people.rate_estimate,

@@ -1,4 +1,4 @@
-"""One configuration predicted from another before it was run, beside what was measured then."""
+"""Configuration that was predicted from another one before it was run, compared with its measurement."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from towtank.report.source import Json, Results, dig
 
 
 def build(results: Results) -> Section | None:
-    """Build the section; None if the study asks for no prediction, or none was made yet."""
+    """Build the section; None if the study declares no prediction, or none was made yet."""
     prediction = results.prediction
     if not prediction:
         return None
@@ -45,7 +45,7 @@ def _said(prediction: Json) -> str:
 
 
 def _growth(prediction: Json) -> str:
-    """Describe how the bottleneck was enlarged."""
+    """Return a description of how the bottleneck was enlarged."""
     small, big = prediction.get("cpus_from"), prediction.get("cpus_to")
     grown = [f"taken {prediction['servers_to']} times in place of {prediction['servers_from']}"]
     if prediction["servers_to"] == prediction["servers_from"]:
@@ -71,7 +71,7 @@ def _table(results: Results, prediction: Json) -> Table:
 
 
 def _measured(results: Results, prediction: Json) -> dict[float, Json]:
-    """Points of the configuration that was predicted, by load."""
+    """Return the measured points of the predicted configuration, by load."""
     for configuration in results.summary.get("configurations") or ():
         if (
             configuration.get("key") == prediction["to"]
@@ -110,7 +110,7 @@ def _band(band: Json | None, show: Callable[[Any], str], show_estimate: Callable
 
 
 def verdict(band: Json | None, measured: people.Estimate | None) -> str:
-    """Place a measurement `inside`, `above` or `below` the band of a prediction; a dash if either is missing."""
+    """Return if a measurement is `inside`, `above` or `below` the band of a prediction; a dash if one is missing."""
     value = None if measured is None else measured.get("value")
     if band is None or measured is None or value is None:
         return people.ABSENT
@@ -122,7 +122,7 @@ def verdict(band: Json | None, measured: people.Estimate | None) -> str:
 
 
 def _time(prediction: Json) -> float:
-    """Time that a transaction needs at each station of the bottleneck, undisturbed. [s]"""
+    """Return the service time of a transaction at each station of the enlarged bottleneck, without waiting. [s]"""
     each = float(prediction["fitted"]["bottleneck_demand_s"]) / int(prediction["servers_to"])
     small, big = prediction.get("cpus_from"), prediction.get("cpus_to")
     if small is None or big is None:

@@ -1,4 +1,4 @@
-"""The factors of the study, and the system with a drawing of its tiers."""
+"""Factors of the study, and the system with a drawing of its tiers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _GENERATOR = "virtual users"
 
 
 def build(results: Results) -> Section:
-    """Factors, and the system."""
+    """Build the section: factors, then the system."""
     study = results.study
     blocks: list[Block] = []
     factors = [
@@ -53,7 +53,7 @@ def _factors(factors: list[Json], load_factor: str) -> Table:
 
 
 def _levels(factor: Json) -> list[str]:
-    """Levels as the study file writes them; of shares of a limit also the loads that they stand for."""
+    """Return the levels as in the study file; for shares of a limit with the loads that they stand for."""
     levels, loads = (list(factor.get(key) or ()) for key in ("levels", "numeric"))
     if len(loads) != len(levels):
         return [str(level) for level in levels]
@@ -94,7 +94,7 @@ def _drawing(results: Results, found: dict[str, Tier]) -> Figure:
 
 
 def _generator_frame(results: Results, found: dict[str, Tier]) -> str:
-    """Return the host whose frame holds the load generator: its own, or the machine that everything is on."""
+    """Return the host whose frame contains the load generator: its own host, or the only machine; empty for none."""
     placed = most(generator_places(results))
     hosts = {tier.host for tier in found.values()}
     (only, *more) = hosts or {""}
@@ -104,12 +104,12 @@ def _generator_frame(results: Results, found: dict[str, Tier]) -> str:
 
 
 def _alternatives(words: list[str]) -> str:
-    """Words of which one or the other holds: `bridge, tun or veth`."""
+    """Join alternatives: `bridge, tun or veth`."""
     return f"{', '.join(words[:-1])} or {words[-1]}" if len(words) > 1 else "".join(words)
 
 
 def _note(results: Results, found: dict[str, Tier], several: dict[str, str]) -> str:
-    """Explain the drawing, and name what it cannot show."""
+    """Return an explanation of the drawing, and of what it cannot show."""
     parts = ["Frames are hosts, boxes are tiers, inner boxes are parts of a tier that are measured separately."]
     if several:
         parts.append("A frame with a number stands for that many equal hosts, each with all its contents.")
@@ -143,6 +143,6 @@ def _table(results: Results, found: dict[str, Tier]) -> Table:
 
 
 def _host_cell(tier: Tier, place: str, numbers: dict[str, str]) -> str:
-    """Render a host with its number and, if the tier was on several hosts, the runs in which it was on this one."""
+    """Render a host with its number and, if its tier was on several hosts, the runs on this host."""
     shown = f"{place} {numbers.get(place, '')}".rstrip()
     return shown if len(tier.places) == 1 or place == tier.host else f"{shown} ({when(tier.places, place)})"

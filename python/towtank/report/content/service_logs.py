@@ -1,4 +1,4 @@
-"""Reports new lines of trouble in the logs of services, for runs with failures or doubts."""
+"""New warnings and errors in the logs of services, for runs with failures or doubts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from towtank.report.document import Block, Column, Table, paragraph
 from towtank.report.source import Results, RunResult, dig
 
 ROWS_AT_MOST = 10
-"""Lines shown of each service."""
+"""Largest number of lines shown per service. [1]"""
 _INTRODUCTION = (
     "Lines of each service's log that look like trouble and were not in it before the load began. Lines that differ in "
     "numbers, times and addresses only count as equal; the first of them is shown, with *** in place of secrets."
@@ -20,7 +20,7 @@ _INTRODUCTION = (
 
 @dataclass
 class _Row:
-    """Equal lines in the logs of one service, over all runs."""
+    """Equal log lines of one service, over all runs."""
 
     service: str
     text: str
@@ -46,7 +46,7 @@ class _Row:
 
 
 def blocks(results: Results) -> list[Block]:
-    """Return a table with a row for each line; empty if no run has failures or doubts, or no log has new lines."""
+    """Build a table with a row for each line; empty if no run has failures or doubts, or no log has new lines."""
     runs = [run for run in results.measured if _is_doubtful(run)]
     rows: dict[tuple[str, str], _Row] = {}
     for run in runs:
@@ -90,7 +90,7 @@ def _left_out(rows: list[_Row], kept: list[_Row]) -> list[str]:
 
 
 def _notes(run: RunResult) -> list[str]:
-    """Notes on logs, or parts of logs, that were not read, so that a missing line is no evidence of its absence."""
+    """Return notes on unread logs or parts of logs, since a line that is missing there may exist."""
     logs = run.summary.get("logs")
     if logs is None:
         return []

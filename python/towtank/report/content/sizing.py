@@ -1,4 +1,4 @@
-"""Sizing: hardware that the load needs, why nothing cheaper suffices, what-if, dates, every step, trust."""
+"""Sizing: required hardware, reasons against cheaper hardware, what-if, dates, every step, trust."""
 
 from __future__ import annotations
 
@@ -93,12 +93,12 @@ def _count(value: Any) -> str:
 
 
 def _chance(case: Json) -> str:
-    """A probability with the error of the limited number of draws."""
+    """Return a probability with the error from the limited number of draws."""
     return share_text(case["probability"], interval_of(case.get("probability_interval")))
 
 
 def _carried(case: Json, key: str = "load_at_limit") -> str:
-    """The load at which something is missed, three digits of it without an interval; any load without a limit."""
+    """Return the load limit with three digits, or with its interval; `any load` without a limit."""
     if case[key] is None:
         return "any load"
     known, unit = interval_of(case.get(f"{key}_interval")), case["load_unit"] if "load_unit" in case else case["unit"]
@@ -177,7 +177,7 @@ def _scenarios(found: Json) -> Table:
 
 
 def _objective(scenario: Json, name: str) -> tuple[str, str]:
-    """Values of the objectives about a class, and how they were found."""
+    """Return the objectives of a class with their values, and the method of the values."""
     mine = [
         objective
         for objective in scenario["objectives"]
@@ -202,7 +202,7 @@ def _value(objective: Json) -> str:
 
 
 def _next(found: Json) -> list[Block]:
-    """State why nothing cheaper suffices, and what limits the answer."""
+    """State why no cheaper hardware suffices, and which bottlenecks follow."""
     items = [
         f"One step cheaper, {neighbour['configuration']}: {_why(neighbour)}."
         for neighbour in found.get("neighbours", ())
@@ -340,12 +340,12 @@ def _dates(found: Json) -> list[Block]:
 
 
 def _never(date: Json) -> str:
-    """State why a row of the table of dates has no day."""
+    """Return the reason why a row of the table of dates has no date."""
     return "nothing to miss" if date["limit"] is None else "not within 20 years"
 
 
 def _expected(date: Json) -> str:
-    """The day on which a limit is expected to be passed, with the days between which it is with 95 %."""
+    """Return the expected date of passing a limit, with its 95 % interval."""
     day, known = date["expected_on"] or _never(date), date.get("expected_interval")
     if known is None or known["low"] == known["high"]:
         return str(day)
@@ -377,7 +377,7 @@ def _step_value(step: Json) -> str:
 
 
 def _trust(found: Json) -> list[Block]:
-    """List the grounds of the answer."""
+    """List the evidence for the answer."""
     trust = found["trust"]
     items = []
     measured = trust["measured"]

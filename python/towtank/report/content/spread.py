@@ -1,4 +1,4 @@
-"""Transactions of each of several services for the users that stay with it, and their evenness."""
+"""Transactions of each of several services between which users are divided, and their evenness."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from towtank.report.source import Json, Results, RunResult
 
 
 def build(results: Results) -> Section | None:
-    """Build a table with a row for each service in each run; None if users are not spread over services."""
+    """Build a table with a row for each service in each run; None if each target has one service."""
     runs = [run for run in results.measured if _several(run)]
     if not runs:
         return None
@@ -37,7 +37,7 @@ def build(results: Results) -> Section | None:
 
 
 def _several(run: RunResult) -> dict[str, Json]:
-    """Targets of more than one service."""
+    """Return the targets with more than one service."""
     counts = run.summary.get("spread") or {}
     return {name: service for name, service in counts.items() if len(service["members"]) > 1}
 

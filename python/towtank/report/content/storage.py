@@ -1,4 +1,4 @@
-"""Requests to storage beside the input and output that reached servers and disks."""
+"""Requests to storage, compared with the input and output of servers and disks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from towtank.report.content import heads
 from towtank.report.document import Block, Column, Section, Table, paragraph
 from towtank.report.source import Json, Results, RunResult, dig
 
-# A cache may be over its limit by the pages of the file in hand.
+# A cache may exceed its limit by the pages of the file in use.
 _OVER = 1.25
 
 
@@ -76,7 +76,7 @@ def _mounts(results: Results, runs: list[RunResult]) -> list[Block]:
 
 
 def _notes(runs: list[RunResult]) -> tuple[str, ...]:
-    """Note counts of caches that cannot be right."""
+    """Return a note if a cache count exceeds its limit, which cannot be right."""
     mounts = [mount for run in runs for mount in (dig(run.summary, "storage", "mounts") or {}).values()]
     over = any(
         (found.get("cache_bytes") or 0) > _OVER * (found.get("cache_limit_bytes") or float("inf")) for found in mounts
@@ -109,7 +109,7 @@ def _rows(run: RunResult) -> Iterator[tuple[str, ...]]:
 
 
 def _placed(run: RunResult, name: str) -> str:
-    """Render the name of a mount and of its host, if that is known."""
+    """Render the name of a mount, with its host if known."""
     host = dig(run.manifest, "tiers", name, "host")
     return name if host is None else f"{name} on {host}"
 

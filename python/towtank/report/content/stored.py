@@ -1,4 +1,4 @@
-"""Documents confirmed to users as stored, read back after each run, with those that were lost."""
+"""Documents that were confirmed as stored and read back after each run, with lost documents."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from towtank.report.document import Column, Section, Table, paragraph
 from towtank.report.source import Json, Results, RunResult
 
 NAMED_AT_MOST = 10
-"""Documents listed singly for each run. [1]"""
+"""Largest number of documents listed for each run. [1]"""
 SOON_S = 5.0
 """Time before an event within which a confirmed document may be lost to it. [s]"""
 _FATES = ("found", "lost", "different", "unreadable", "unread")
@@ -51,12 +51,12 @@ def _row(run: RunResult) -> tuple[str, ...]:
 
 
 def _count(value: Any) -> str:
-    """Render a count, or the estimate of it from a sample."""
+    """Render a count, or its estimate from a sample."""
     return people.plain_estimate(value) if isinstance(value, dict) else people.count(value)
 
 
 def _notes(run: RunResult) -> list[str]:
-    """Note why documents were not read, and which differ from what was stored."""
+    """Return notes on unread documents, and on lost or different ones."""
     counts: Json = run.summary["stored"]
     notes = [f"{run.run_id}: {counts['reason']}."] if counts.get("reason") else []
     for entry in counts["named"][:NAMED_AT_MOST]:
@@ -72,7 +72,7 @@ def _notes(run: RunResult) -> list[str]:
 
 
 def _beside(name: str, event: Json, at_s: float) -> str:
-    """Place an instant relative to an event; empty if the event is too far away to matter."""
+    """Describe an instant relative to an event; empty if it is neither within the event nor shortly before."""
     begin, until = event.get("begin_s"), event.get("until_s")
     if begin is None or until is None:
         return ""

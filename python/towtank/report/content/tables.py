@@ -1,4 +1,4 @@
-"""Result tables of points and transactions, with marks on values that lean on a suspect run."""
+"""Result tables of points and transactions, with marks on values that depend on a suspect run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from towtank.report.source import Json, Results, dig, label_of, load_of
 from towtank.report.suspects import MARK, NOTE
 
 _TIERS_BESIDE = 2
-# The 95th stands beside the means.
+# The 95th percentile is beside the means.
 _PERCENTILES = {"p50": "Median", "p90": "90th percentile", "p99": "99th percentile"}
 _FOOTNOTES = {
     "suspect": NOTE,
@@ -46,7 +46,7 @@ def _why_missing(status: str) -> str:
 
 
 def _said(results: Results) -> str:
-    """State how the values are computed, and the confidence of their intervals."""
+    """State how values are computed, and the confidence level of their intervals."""
     if not results.in_state("valid", "suspect"):
         return "No point has a value, because no run counts. The verdict of every run gives the reasons."
     of, together = confidence(results), ""
@@ -64,7 +64,7 @@ def _said(results: Results) -> str:
 
 
 def _long_enough(results: Results) -> str:
-    """State which steady window would probably give an interval to the values without one; empty if none names it."""
+    """Return the steady window that would probably give all values an interval; empty if no estimate states one."""
     needed = sorted(
         float(estimate["needs_s"])
         for _, point in _all_points(results)
@@ -98,7 +98,7 @@ def _shown(point: Json) -> Iterator[object]:
 
 
 def confidence(results: Results) -> str | None:
-    """Confidence of the intervals, as the estimates state it; None if no estimate has one."""
+    """Return the confidence level of the intervals; None if no estimate has an interval."""
     stated = {
         estimate["confidence"]
         for configuration in results.configurations
@@ -127,7 +127,7 @@ def _all_points(results: Results) -> list[tuple[Json, Json]]:
 
 
 def _points(results: Results) -> list[Block]:
-    """Build the table of points with the CPUs of their tiers, which have a table of their own if they are many."""
+    """Build the table of points, with the CPUs of their tiers or, for many tiers, a second table."""
     points = _all_points(results)
     tiers = list(dict.fromkeys(str(tier) for _, point in points for tier in point.get("tiers") or {}))
     rests = list(dict.fromkeys(str(name) for _, point in points for name in point.get("not_attributed") or {}))
@@ -189,7 +189,7 @@ def _head_cells(configuration: Json, point: Json) -> tuple[str, ...]:
 
 
 def _tiers(results: Results, points: list[tuple[Json, Json]], tiers: list[str], rests: list[str]) -> Table:
-    """CPUs by tier, and those of no tier by machine; points where no run counts have none."""
+    """Build the table of CPUs by tier, and of CPU time without a tier by machine; without invalid points."""
     counting = [(configuration, point) for configuration, point in points if series.point_state(point) != "invalid"]
     rows = tuple(
         (
@@ -208,7 +208,7 @@ def _tiers(results: Results, points: list[tuple[Json, Json]], tiers: list[str], 
 
 
 def _by_run(point: Json) -> str:
-    """95th percentiles of the single runs of a point, from the least to the greatest, as `1 to 380 ms`."""
+    """Render the range of the 95th percentiles of a point's runs, as `1 to 380 ms`."""
     ends = dig(point, "of_runs", "response_time_s", "p95")
     return over_runs.words(ends, ends[1], people.seconds) if ends else people.ABSENT
 
@@ -237,20 +237,20 @@ def _point_row(configuration: Json, point: Json, tiers: list[str], rests: list[s
 
 
 def _errors(point: Json) -> str:
-    """Share of failed transactions; of several runs the range."""
+    """Render the share of failed transactions; for several runs as a range."""
     of_runs = dig(point, "of_runs", "errors_share")
     return people.share_range(*of_runs) if of_runs else people.share(point.get("errors_share"))
 
 
 def _transactions(results: Results) -> list[Block]:
-    """Return one table for each load level that counts somewhere, the highest first; a figure sums them up."""
+    """Build a table for each load level with a valid or suspect run, the highest level first."""
     points = [(c, p) for c, p in _all_points(results) if series.point_state(p) != "invalid" and p.get("transactions")]
     loads = sorted({load_of(point) for _, point in points}, reverse=True)
     return [_transaction_table(results, load, [(c, p) for c, p in points if load_of(p) == load]) for load in loads]
 
 
 def _was_done(transaction: Json) -> bool:
-    """Return whether any ended in the steady stage; a log-in, which each user does once, is over by then."""
+    """Return True if any such transaction ended in the steady stage; log-ins, for example, may end before."""
     return bool(dig(transaction, "throughput_per_s", "value") or transaction.get("errors_share"))
 
 

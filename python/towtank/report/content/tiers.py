@@ -1,7 +1,7 @@
-"""The system as a report draws and lists it: its tiers, where they and the load generator were, and what joins hosts.
+"""Tiers of a system as a report draws and lists them: hosts of the tiers and of the load generator, and their links.
 
-As the study describes it, as the runs recorded it. A host that a study has several times over stands once, and so do
-the services on it, under the names of the study.
+Combines the description of the study with the records of the runs. Copies of a host, and of the services on it, are
+merged under their name in the study.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from typing import Any
 from towtank.load_level import KINDS
 from towtank.report.source import Json, Results, RunResult, dig
 
-# Keys of a service that name others which it sends requests to.
+# Keys of a service that contain the services to which it sends requests.
 _ASKS = ("members", "servers", "storage")
 _NUMBERED = re.compile(r"(.+)-(\d+)")
 
 
 @dataclass
 class Tier:
-    """One tier, of however many copies.
+    """One tier, with all its copies.
 
     Attributes
     ----------
@@ -31,13 +31,13 @@ class Tier:
     cpus : list of int
         CPUs it is pinned to.
     places : dict
-        Hosts it was on, each with the runs in which it was; none of them for one that no run had.
+        Hosts of the tier, each with the runs in which it was there; no runs for a tier without records.
     parts : list of str
         Parts that are measured on their own.
     asks : list of str
         Tiers that it sends requests to.
     node_of : str
-        The service that it is a further node of.
+        Service of which the tier is a further node.
     """
 
     kind: str = ""
@@ -49,12 +49,12 @@ class Tier:
 
     @property
     def host(self) -> str:
-        """The host it was on in most runs."""
+        """Host of the tier in most runs."""
         return most(self.places)
 
 
 class Written:
-    """Maps names of a run, or of a description, to those of the study: a copy has a number behind its name."""
+    """Maps names in a run or a description to names in the study; copies have a number after their name."""
 
     def __init__(self, results: Results) -> None:
         system = results.study.get("system") or {}
@@ -65,12 +65,12 @@ class Written:
         }
 
     def host(self, name: str) -> str:
-        """Return the host of the study of which this host is a copy; the host itself if it is no copy."""
+        """Return the host in the study of which this host is a copy; the host itself if it is no copy."""
         found = _NUMBERED.fullmatch(name)
         if found is None:
             return name
         count = self._copies.get(found[1])
-        # The study may name another host with a number, which is then higher than the numbers of the copies.
+        # The study may contain a host with a number of its own, which is then higher than the numbers of the copies.
         if count is not None and (name not in self._hosts or int(found[2]) <= count):
             return found[1]
         return found[1] if name not in self._hosts and found[1] in self._hosts else name
@@ -80,7 +80,7 @@ class Written:
         return name if self.host(host) == host else name.removesuffix(f"-{host.rpartition('-')[2]}")
 
     def tier(self, name: str, host: str) -> str:
-        """The tier of the study that one of a run, on this host of the run, is a copy of, or is."""
+        """Return the tier in the study of which a run's tier on this host is a copy, or the tier itself."""
         if name.startswith("relay-"):
             return f"relay-{self.host(name.removeprefix('relay-'))}"
         if name in self._services or self.host(host) == host:
@@ -93,7 +93,7 @@ class Written:
         return name
 
     def services(self, results: Results) -> dict[str, Json]:
-        """Services as described, each once, its host by the name of the study."""
+        """Return the described services without copies, with the names of their hosts in the study."""
         found: dict[str, Json] = {}
         for name, service in named(dig(results.study, "system", "services")):
             host = str(service.get("host") or "")
@@ -101,7 +101,7 @@ class Written:
         return found
 
     def targets(self, results: Results) -> set[str]:
-        """Services that the load goes to, by the names of the study."""
+        """Return the services that are targets of the load, by their names in the study."""
         places = {
             name: str(service.get("host") or "") for name, service in named(dig(results.study, "system", "services"))
         }
@@ -146,12 +146,12 @@ def _take(found: dict[str, Tier], written: Written, run: RunResult, name: str, r
     known.kind = str(recorded.get("kind") or known.kind)
     known.cpus = list(recorded.get("cpus") or known.cpus)
     runs = known.places.setdefault(written.host(host), [])
-    if not runs or runs[-1] is not run:  # copies are many in one run
+    if not runs or runs[-1] is not run:  # one run may have many copies
         runs.append(run)
 
 
 def _link_by_settings(described: dict[str, Json], found: dict[str, Tier]) -> None:
-    """A service whose setting names another, or its kind, sends requests to it (`database: postgresql`)."""
+    """Link each service to the services that its settings refer to by name or kind (`database: postgresql`)."""
     kinds = {tier.kind: name for name, tier in found.items()}
     for name, service in described.items():
         for value in (service.get("settings") or {}).values():
@@ -161,7 +161,7 @@ def _link_by_settings(described: dict[str, Json], found: dict[str, Tier]) -> Non
 
 
 def _link_nodes(described: dict[str, Json], found: dict[str, Tier]) -> None:
-    """Link the nodes of a service, which no study names, like the first node."""
+    """Link further nodes of a service, which the study does not name, like the first node."""
     for name, tier in found.items():
         numbered = _NUMBERED.fullmatch(name)
         first = found.get(numbered[1]) if numbered and name not in described and numbered[1] in described else None
@@ -174,7 +174,7 @@ def _link_nodes(described: dict[str, Json], found: dict[str, Tier]) -> None:
 
 
 def entries(results: Results, found: Mapping[str, Tier]) -> list[str]:
-    """Return the tiers that the load is sent to: the targets, else those that no other tier sends requests to."""
+    """Return the tiers to which the load is sent: the targets, or else tiers without requests from other tiers."""
     aimed = Written(results).targets(results)
     asked = {link for tier in found.values() for link in tier.asks}
     met = [name for name, tier in found.items() if name in aimed or tier.node_of in aimed]
@@ -182,7 +182,7 @@ def entries(results: Results, found: Mapping[str, Tier]) -> list[str]:
 
 
 def copies(results: Results) -> dict[str, list[int]]:
-    """Return the numbers of each host in the runs, each once; without a record, the number of the study file."""
+    """Return the distinct numbers of copies of each host in the runs; without records, the number in the study file."""
     written = Written(results)
     found: dict[str, set[int]] = {}
     for run in results.runs:
@@ -196,7 +196,7 @@ def copies(results: Results) -> dict[str, list[int]]:
 
 
 def times(numbers: Iterable[int]) -> str:
-    """Render a number of copies behind a name, `× 2 or 6`; empty for a single one."""
+    """Render numbers of copies after a name, as `× 2 or 6`; empty for a single copy."""
     shown = [f"{number:,}" for number in numbers]
     if shown in ([], ["1"]):
         return ""
@@ -204,7 +204,7 @@ def times(numbers: Iterable[int]) -> str:
 
 
 def generator_places(results: Results) -> dict[str, list[RunResult]]:
-    """Hosts that the load generator was on, each with its runs; the empty name stands for outside of all hosts."""
+    """Return the hosts of the load generator, each with its runs; the empty name means outside of all hosts."""
     written = Written(results)
     found: dict[str, list[RunResult]] = {}
     for run in results.runs:
@@ -214,7 +214,7 @@ def generator_places(results: Results) -> dict[str, list[RunResult]]:
 
 
 def is_this_machine(results: Results, host: str) -> bool:
-    """Return whether a host of the study is this machine itself, with all other programs on it."""
+    """Return True if a host of the study is this machine itself, with all its other programs."""
     written = Written(results)
     descriptions = [*named(dig(results.study, "system", "hosts"))]
     descriptions += [pair for run in results.runs for pair in named(run.manifest.get("hosts"))]
@@ -226,7 +226,7 @@ def is_this_machine(results: Results, host: str) -> bool:
 
 
 def links(results: Results) -> list[str]:
-    """Kinds of links that joined hosts, in the order of the runs."""
+    """Return the kinds of links between hosts, in the order of the runs."""
     pairs = [
         str(host["link"])
         for run in results.runs
@@ -239,12 +239,12 @@ def links(results: Results) -> list[str]:
 
 
 def most(places: Mapping[str, list[RunResult]]) -> str:
-    """The place with the most runs; of equal ones the first."""
+    """Return the host with the most runs; of equal hosts the first."""
     return max(places, key=lambda place: len(places[place]), default="")
 
 
 def when(places: Mapping[str, list[RunResult]], place: str) -> str:
-    """Return the levels of the first factor that distinguish the runs of one place; else `some runs`."""
+    """Return the levels of the first factor that distinguish the runs on one host; else `some runs`."""
     others = [run for other, runs in places.items() if other != place for run in runs]
     for factor in places[place][0].factors if places[place] else ():
         here = list(dict.fromkeys(run.factors.get(factor, "") for run in places[place]))
@@ -254,7 +254,7 @@ def when(places: Mapping[str, list[RunResult]], place: str) -> str:
 
 
 def named(services: Any) -> list[tuple[str, Json]]:
-    """Services or hosts as pairs, whether they are written as a mapping or as a list with names."""
+    """Return services or hosts as pairs of name and content, from a mapping or from a list with names."""
     if isinstance(services, Mapping):
         return [(str(name), service if isinstance(service, Mapping) else {}) for name, service in services.items()]
     return [

@@ -1,4 +1,4 @@
-"""The verdict of every run of the design, with its reasons."""
+"""Verdicts of all runs of the design, with reasons."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def build(results: Results) -> Section:
 
 
 def _timelines(results: Results) -> list[Figure]:
-    """Runs with doubts over time."""
+    """Return timelines of runs with doubts."""
     numbers = [timeline.of_run(results, run) for run in runs_over_time.doubted(results)]
     drawn = [timeline.make(results, each, f"timeline-{each.run.run_id}") for each in numbers if each.tracks]
     return [replace(figure, is_detail=True) for figure in drawn]
@@ -68,7 +68,7 @@ def status(run: RunResult) -> str:
 
 
 def reasons(run: RunResult) -> str:
-    """Messages of the doubts that made the verdict; notes stand with the limits of the conclusions."""
+    """Return the doubts behind the verdict of a run; notes are among the limits of the conclusions."""
     return (
         "; ".join(
             str(doubt.get("message") or doubt.get("kind")).rstrip(".")
@@ -87,7 +87,7 @@ def _window(run: RunResult) -> str:
 
 
 def _laws(results: Results) -> Table:
-    """Little's law, and the utilization law of the tier that fits it worst."""
+    """Build the table of Little's law, and of the utilization law for the tier that deviates most from it."""
     rows = []
     for run in results.measured:
         little = dig(run.summary, "laws", "little") or {}

@@ -1,4 +1,4 @@
-"""The workload: groups of users, their transactions and frequencies, pauses, and stages."""
+"""Workload: user groups, their transactions and frequencies, think times, and stages."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def build(results: Results) -> Section:
 
 
 def _trace(trace: Json | None) -> list[Block]:
-    """Name the trace that the rate of arrivals followed, and its consequence for the figures."""
+    """Describe the trace of the arrival rate, and its consequence for means and percentiles."""
     if not trace:
         return []
     return [
@@ -49,14 +49,14 @@ def _trace(trace: Json | None) -> list[Block]:
 
 
 def _mappings(value: Any) -> list[Json]:
-    """A list of objects, or an object of objects as such a list with names."""
+    """Return a list of mappings; a mapping of mappings becomes a list with names."""
     if isinstance(value, Mapping):
         return [{"name": name, **item} for name, item in value.items() if isinstance(item, Mapping)]
     return [item for item in value or () if isinstance(item, Mapping)]
 
 
 def shares(results: Results) -> dict[str, tuple[int, float]]:
-    """Count and share of each transaction over the steady windows of all runs that count."""
+    """Return count and share of each transaction in the steady windows of all valid and suspect runs."""
     counts: dict[str, int] = {}
     for run in results.in_state("valid", "suspect"):
         for name, figures in (run.summary.get("transactions") or {}).items():
@@ -75,7 +75,7 @@ def _mix(mix: list[Json], measured: dict[str, tuple[int, float]]) -> Table:
         is_shared = names.count(name) > 1
         asked = (people.share(entry.get("share")), weight)
         rows.append((name, group, *asked, *((people.ABSENT,) * 2 if is_shared else found)))
-        # What was measured of a transaction of several groups is that of all of them: it stands once.
+        # The measured values of a transaction cover all its groups, so they are shown once.
         if is_shared and name not in names[place + 1 :]:
             rows.append((name, "all of these", people.ABSENT, people.ABSENT, *found))
     columns = (
@@ -105,7 +105,7 @@ def _measured_only(measured: dict[str, tuple[int, float]]) -> Table:
 
 
 def _think(study: Json) -> list[Block]:
-    """Think times in the words of the study."""
+    """Return think times as written in the study."""
     found = next((study[key] for key in ("think_times", "think_time", "think") if study.get(key)), None)
     if found is None:
         found = dig(study, "workload", "think_times")
@@ -117,7 +117,7 @@ def _think(study: Json) -> list[Block]:
 
 
 def _stages(results: Results) -> Any:
-    """Stages of the study, else those that a run recorded."""
+    """Return the stages of the study, else those of a run's records."""
     recorded = (dig(run.summary, "timeline", "stages") for run in results.measured)
     return results.study.get("stages") or next((stages for stages in recorded if stages), None)
 

@@ -1,7 +1,7 @@
-"""Figures: one file each, `compute(results)` gives numbers, `draw(numbers)` a Vega-Lite specification.
+"""Figures: one file each, in which `compute(results)` returns numbers and `draw(numbers)` a Vega-Lite specification.
 
-`figure(results)` joins the two with title, description and table, and returns None without
-anything to show. To add one: a file, a line in `FIGURES`, a test of both functions.
+`figure(results)` combines both with title, description and table, and returns None without data. To add a figure: a
+file, a line in `FIGURES`, a test of both functions.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from towtank.report.source import Results
 
 Make = Callable[[Results], Figure | None]
 MAIN: tuple[str, Make] = ("throughput", answer.figure)
-"""The first figure of a report."""
+"""First figure of a report."""
 FIGURES: tuple[tuple[str, Make], ...] = (
     ("throughput relative to the lowest level", scaling.figure),
     ("response time", response_time.figure),

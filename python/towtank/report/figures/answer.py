@@ -1,6 +1,6 @@
-"""The figure of the first screen: throughput above response time, against load, with bounds, knees and objective.
+"""Main figure: throughput above response time, against load, with bounds, knees and objective.
 
-Configurations that are rows, because they were measured at one load or are many, have the throughput alone.
+If configurations are drawn as rows (measured at one load, or too many for lines), the figure shows throughput only.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Numbers:
 
 
 def compute(results: Results) -> Numbers:
-    """Gather throughput, response times, knees, and the first objective about the response time of all transactions."""
+    """Collect throughput, response times, knees, and the first objective about the response time over all loads."""
     objective = next(filter(_is_drawn, results.study.get("objectives") or ()), None)
     statistic = "mean" if objective is None else _statistic(objective)
     rates = throughput.compute(results)
@@ -67,7 +67,7 @@ def _statistic(objective: Json) -> str:
 
 
 def _is_drawn(objective: Json) -> bool:
-    """Return whether an objective is a line over all loads: about all transactions, at no load of its own."""
+    """Return True if an objective is drawn over all loads: about all transactions, and not for one load only."""
     scoped = any(objective.get(key) is not None for key in ("transaction", "phase", "every_s", "users", "rate"))
     value = objective.get("value")
     return _statistic(objective) in _STATISTICS and not scoped and isinstance(value, (int, float)) and value > 0
@@ -78,7 +78,7 @@ def _time(statistic: str, document: Json) -> Any:
 
 
 def _knees(results: Results, rates: throughput.Numbers) -> list[dict[str, Any]]:
-    """Return the knees by the demands at the lowest load of configurations that reach their limit."""
+    """Return the knees, by the demands at the lowest load, of configurations that reach their limit."""
     top = max((point.load for point in rates.points), default=0.0)
     found = []
     for configuration in results.configurations:
@@ -93,7 +93,7 @@ def _knees(results: Results, rates: throughput.Numbers) -> list[dict[str, Any]]:
 
 
 def draw(numbers: Numbers) -> dict[str, Any]:
-    """Draw throughput over response time, on one axis of the load."""
+    """Draw throughput above response time, on a common load axis."""
     factor, unit = people.seconds_unit(max((point.value for point in _scaling(numbers.times)), default=0.0))
     times = [point.scaled(factor) for point in numbers.times]
     title = f"{_STATISTICS[numbers.statistic]} [{unit}]"
@@ -110,12 +110,12 @@ def _scaling(points: list[series.Point]) -> list[series.Point]:
 
 
 def _drawn_knees(numbers: Numbers) -> list[dict[str, Any]]:
-    """Knees on the axis of the load, each with its interval."""
+    """Return layers of knees on the load axis, each with its interval."""
     if not numbers.knees:
         return []
     labels = series.labels(numbers.rates.points)
     hues = dict(zip(labels, theme.cycle(theme.COLOURS, len(labels)), strict=True))
-    # The axis writes loads exactly, as they were set; a knee is measured and has the digits of other such values.
+    # The axis shows loads exactly as set; a knee is measured and gets the digits of other measured values.
     rows = [
         {
             **knee,
@@ -148,7 +148,7 @@ def _drawn_knees(numbers: Numbers) -> list[dict[str, Any]]:
 
 
 def _objective(numbers: Numbers, title: str, times: list[series.Point], factor: float) -> list[dict[str, Any]]:
-    """A line at the objective, if it lies on the axis; else its name at the edge that it lies beyond."""
+    """Return a line at the objective, or its name at the edge of the axis if the objective lies outside."""
     if numbers.objective is None:
         return []
     axis, value = panel.time_axis(title, times), float(numbers.objective["value"]) * factor
@@ -205,7 +205,7 @@ def figure(results: Results) -> Figure | None:
 
 
 def _table(table: Table | None, numbers: Numbers, statistic: str) -> Table | None:
-    """The table of the throughput with a column of response times behind it."""
+    """Return the table of throughput with a further column of response times."""
     if table is None:
         return None
     times = {(point.configuration, point.load, point.runs): point.stated for point in numbers.times}

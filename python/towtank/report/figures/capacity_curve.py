@@ -1,4 +1,4 @@
-"""The capacity curve: what the model says at every load, with bands, beside what was measured and what was held out."""
+"""Capacity curve: throughput and response time of the model with bands, and measured and held-out points."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Numbers:
 
 
 def modelled(results: Results) -> list[Json]:
-    """Configurations that have a model."""
+    """Return the configurations that have a model."""
     return [
         configuration
         for configuration in results.model.get("configurations") or ()
@@ -50,7 +50,7 @@ def modelled(results: Results) -> list[Json]:
 
 
 def compute(results: Results) -> Numbers:
-    """Take curves, points and knees out of the model document."""
+    """Collect curves, points and knees from the model document."""
     numbers = Numbers()
     states = series.states(results)
     rates = {
@@ -81,7 +81,7 @@ def _curve(label: str, row: Json) -> list[dict[str, Any]]:
     found = []
     for quantity in _QUANTITIES:
         bands = row.get(quantity)
-        # A band without an upper end cannot be drawn: the curve of times ends at its first load.
+        # A band without an upper end cannot be drawn, so the curve of response times ends at its first such load.
         if bands is None or None in (*bands["band_80"], *bands["band_95"]) or bands["band_95"][0] <= 0:
             continue
         (low_80, high_80), (low_95, high_95) = bands["band_80"], bands["band_95"]
@@ -95,9 +95,9 @@ def _curve(label: str, row: Json) -> list[dict[str, Any]]:
 def _measured(
     label: str, point: Json, estimate: series.Point | None, state: str, *, held: bool
 ) -> list[dict[str, Any]]:
-    """Return a point with the interval that the study gives it, as every other figure and table does.
+    """Return a point with the interval of the study, as in all other figures and tables.
 
-    The standard errors of the model, which are weights of its fit, pool the levels.
+    The standard errors in the model document are weights of the fit and pool all levels.
     """
     rate = point["throughput"]
     low, high = (None, None) if estimate is None else (estimate.low, estimate.high)
@@ -118,7 +118,7 @@ def _predicted(label: str, load: float, row: Json) -> list[dict[str, Any]]:
             continue
         low, high = row[band]
         if quantity == "response_s" and not low:
-            low = high = None  # a band down to zero has no place on a logarithmic axis; the table has it
+            low = high = None  # a logarithmic axis has no place for a band down to zero; the table contains it
         found.append(
             {"configuration": label, "load": load, "quantity": quantity, "value": row[value], "low": low, "high": high}
         )
@@ -126,7 +126,7 @@ def _predicted(label: str, load: float, row: Json) -> list[dict[str, Any]]:
 
 
 def draw(numbers: Numbers, load_factor: str) -> dict[str, Any]:
-    """Draw throughput, and below it response time on a logarithmic axis."""
+    """Draw throughput, and below it the response time on a logarithmic axis."""
     panels = [_panel(numbers, quantity, load_factor) for quantity in _QUANTITIES if _has(numbers, quantity)]
     return theme.specification(description(numbers), vconcat=panels, spacing=18)
 
@@ -155,7 +155,7 @@ def _panel(numbers: Numbers, quantity: str, load_factor: str) -> dict[str, Any]:
     }
     colour = panel.by_configuration(labels)["color"]
     if colour["legend"]:
-        # The bands are pale, and would make their legend so.
+        # The legend would otherwise take the pale colour of the bands.
         colour = {**colour, "legend": {**colour["legend"], "symbolOpacity": 1}}
     here = {"x": x, "y": y, "colour": colour, "legend": quantity == "throughput"}
     layers = [
@@ -170,12 +170,12 @@ def _panel(numbers: Numbers, quantity: str, load_factor: str) -> dict[str, Any]:
 
 
 def _colour(here: dict[str, Any]) -> dict[str, Any]:
-    # All layers must agree on the legend: one that has none would take it from the others.
+    # Layers share the legend, and a layer without a legend would remove it from the others.
     return here["colour"] if here["legend"] else {**here["colour"], "legend": None}
 
 
 def _of(rows: list[dict[str, Any]], quantity: str) -> dict[str, Any]:
-    """The rows of one quantity, times in milliseconds."""
+    """Return the rows of one quantity, with times in milliseconds."""
     factor = 1e3 if quantity == "response_s" else 1.0
     return {
         "values": [
@@ -208,7 +208,7 @@ def _line(numbers: Numbers, quantity: str, here: dict[str, Any]) -> dict[str, An
 
 
 def _points(numbers: Numbers, quantity: str, here: dict[str, Any], labels: list[str]) -> list[dict[str, Any]]:
-    """Measured points filled, held-out ones with a ring, and what was predicted of these as a diamond with its band."""
+    """Return layers of measured points, held-out points (with a ring), and their predictions (diamonds with bands)."""
     place = {"x": here["x"], "y": here["y"]}
     whiskers = {
         "mark": {"type": "errorbar", "ticks": {"width": 8}, "rule": {}},
@@ -263,9 +263,9 @@ def _points(numbers: Numbers, quantity: str, here: dict[str, Any], labels: list[
 
 
 def _knees(numbers: Numbers, here: dict[str, Any]) -> list[dict[str, Any]]:
-    """Knees on the axis of the load, each with its interval."""
+    """Return layers of knees on the load axis, each with its interval."""
     data = {"values": [{**row, "value": 0.0, "name": _SHOWN_KNEES[row["kind"]]} for row in numbers.knees]}
-    # A knee is an estimate, unlike the loads of the points.
+    # A knee is an estimate, so it has fewer digits than the loads of the points.
     x = {**here["x"], "axis": {**here["x"]["axis"], "format": theme.MEASURED}}
     place: dict[str, Any] = {"x": x, "y": here["y"], "color": _colour(here)}
     return [
@@ -288,7 +288,7 @@ def _knees(numbers: Numbers, here: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _names_of_knees(data: dict[str, Any], place: dict[str, Any]) -> list[dict[str, Any]]:
-    """Names of knees; that of an objective stands above those of the model, which may lie close."""
+    """Return the names of knees; the name of an objective's knee is above the others, which may be close."""
     return [
         {
             "data": data,

@@ -1,4 +1,4 @@
-"""CPU by tier, stacked, with the known parts of each tier, over load and by configuration."""
+"""Stacked CPU use by tier, with the known parts of each tier, over load and by configuration."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Numbers:
 
 
 def compute(results: Results) -> Numbers:
-    """Split the CPU of every tier at every point into its known parts and the rest."""
+    """Split the CPU use of every tier at every point into its known parts and the rest."""
     slices: list[Slice] = []
     dropped: list[str] = []
     loads: set[float] = set()
@@ -79,7 +79,7 @@ def compute(results: Results) -> Numbers:
 
 
 def _common_top(slices: list[Slice]) -> float:
-    """Return the highest load at which most configurations have a slice."""
+    """Return the load at which the most configurations have a slice; of equal loads the highest."""
     at: dict[float, set[str]] = {}
     for each in slices:
         at.setdefault(each.load, set()).add(each.configuration)
@@ -100,14 +100,15 @@ def _tier(label: str, point: Json, name: str, tier: Json) -> Iterator[Slice]:
     if rest == total:
         yield Slice(label, load, name, rest, tier["cpus_used"], state)
     else:
-        # Parts are sampled by another clock than the tier; a part a little above its tier leaves no
-        # rest, not a negative one.
+        # Parts and tier are sampled by different clocks, so the sum of parts may slightly exceed the tier; the rest is
+        # then zero.
         yield Slice(label, load, f"{name}: rest", max(rest, 0.0), None, state)
 
 
 def capacity(results: Results) -> int | None:
-    """CPUs that all tiers may use together: those the system is pinned to in every run; None if runs differ, and if a
-    tier has a limit of its own below it.
+    """Return the CPUs to which the system is pinned in every run.
+
+    None if the runs differ, or if a tier has a lower limit of its own.
     """
     pinned = {len(set(dig(run.manifest, "pinning", "system") or ())) for run in results.measured}
     if len(pinned) != 1 or pinned == {0}:
@@ -117,7 +118,7 @@ def capacity(results: Results) -> int | None:
 
 
 def _limits(results: Results) -> list[tuple[str, float, float | None]]:
-    """CPUs that each tier may use, and the largest share of them that it used at a point that counts. [1], [ratio]"""
+    """Return each tier's CPU limit, with its highest utilization at a valid or suspect point. [CPUs], [ratio]"""
     busiest: dict[tuple[str, float], float | None] = {}
     for configuration in results.configurations:
         for point in configuration.get("points") or ():
@@ -132,7 +133,7 @@ def _limits(results: Results) -> list[tuple[str, float, float | None]]:
 
 
 def colours(parts: list[str]) -> list[str]:
-    """One hue per tier; the parts of a tier are shades of it."""
+    """Return one colour per tier, in shades for its parts."""
     tiers = list(dict.fromkeys(part.split(": ")[0] for part in parts))
     hues = dict(zip(tiers, theme.cycle(theme.COLOURS, len(tiers)), strict=True))
     seen: dict[str, int] = {}
@@ -180,7 +181,7 @@ def draw(numbers: Numbers) -> dict[str, object]:
 
 
 def _bars(numbers: Numbers, parts: list[str], labels: list[str]) -> dict[str, Any]:
-    """Return bars over load; at a single load, rows of configurations."""
+    """Return bars over load, or rows of configurations at a single load."""
     loads = {
         "field": "load",
         "type": "ordinal",
@@ -219,7 +220,7 @@ def _bars(numbers: Numbers, parts: list[str], labels: list[str]) -> dict[str, An
 
 
 def _capacity(cpus: int, across: str) -> list[dict[str, Any]]:
-    """Return a line at the CPUs available, across one axis; it comes from the data, so every panel has it."""
+    """Return a line at the number of available CPUs; its data are part of the rows, so that every panel has it."""
     at = {"field": "capacity", "type": "quantitative", "aggregate": "max"}
     words = f"{people.plural(cpus, 'CPU')} of the system"
     text = {"type": "text", "text": words, "dy": -7, "color": theme.MUTED}
@@ -285,7 +286,7 @@ def _against(numbers: Numbers) -> str:
 
 
 def _methods(results: Results) -> set[tuple[str, str]]:
-    """Return the methods that separated the parts of a tier."""
+    """Return the methods by which parts of tiers were measured."""
     return {
         (f"The part {part} of {tier}", str(part_of_tier["how"]).rstrip("."))
         for run in results.measured

@@ -28,7 +28,7 @@ class Numbers:
 
 
 def compute(results: Results) -> Numbers:
-    """Gather bytes read from and written to the disks of the hosts per second."""
+    """Collect the bytes per second read from and written to the disks of the hosts."""
     points = {
         direction: series.collect(
             results,
@@ -47,7 +47,7 @@ def _estimate(key: str, point: Json) -> Any:
 
 
 def disks_total(key: str, summary: Json) -> dict[str, float] | None:
-    """Sum one figure over the disks of a run."""
+    """Return the sum of one value over the disks of a run; None if no disk has it."""
     disks = counted_once(dig(summary, "host", "disks") or {})
     values = [disk[key] for disk in disks.values() if isinstance(disk.get(key), (int, float))]
     return {"value": sum(values)} if values else None

@@ -1,4 +1,4 @@
-"""The window of a drive second by second: requests that ended, and the 95th percentile of their response times."""
+"""Window of a drive by second: completed requests, and the 95th percentile of their response times."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Json = Mapping[str, Any]
 
 
 def compute(document: Json) -> list[dict[str, float | None]]:
-    """Gather the seconds of the window: `t_s` [s], `per_s` [1/s] and `p95_ms` [ms], None if nothing was timed."""
+    """Collect the seconds of the window: `t_s` [s], `per_s` [1/s] and `p95_ms` [ms], None without response times."""
     rows, before = [], 0.0
     for second in document.get("intervals") or ():
         length = second["t_s"] - before
@@ -25,7 +25,7 @@ def compute(document: Json) -> list[dict[str, float | None]]:
 
 
 def draw(rows: list[dict[str, float | None]]) -> dict[str, Any]:
-    """Draw both over time, one below the other."""
+    """Draw both quantities over time, one below the other."""
     panels = [
         {
             "width": 590,
@@ -60,7 +60,7 @@ def description(rows: list[dict[str, float | None]]) -> str:
 
 
 def _shown(value: float | None) -> str:
-    """Write a number of a cell; nothing if it was not recorded."""
+    """Format a number for a cell; empty if it was not recorded."""
     return "" if value is None else few_digits(value, 4)
 
 

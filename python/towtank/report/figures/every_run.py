@@ -1,7 +1,7 @@
-"""Every run over its time, small: throughput and mean response time, first the runs that do not count.
+"""Every run over time in a small plot of throughput and mean response time, invalid runs first.
 
-A drawing of its own rather than charts, since there may be a hundred runs: a line of at most 120 points each. Each run
-has its own scales, whose ends stand beside them. The writer of the drawing escapes every text.
+Drawn directly as SVG rather than as charts, since there may be a hundred runs: each line has at most 120 points. Every
+plot has its own scales, whose ends are printed beside it. The writer of the SVG escapes every text.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from towtank.report.source import Json, Results, RunResult, dig
 NAME = "every-run"
 RAMP_DOWN = "ramp_down"
 SHOWN_AT_MOST = 12
-"""Runs of a figure; those of further figures are folded. [1]"""
+"""Largest number of runs in a figure; further figures are folded. [1]"""
 POINTS_AT_MOST = 120
-"""Points of a line; those of a longer run are means of several seconds. [1]"""
+"""Largest number of points of a line; in longer runs a point is the mean of several seconds. [1]"""
 _ORDER = ("invalid", "none", "suspect", "valid")
 _WORDS = {"none": "not judged"}
 _COLUMNS = 3
@@ -40,7 +40,7 @@ _Item = TypeVar("_Item")
 
 @dataclass(frozen=True)
 class TimedRun:
-    """One run over its time.
+    """Course of one run over time.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class TimedRun:
 
 
 def compute(results: Results) -> list[TimedRun]:
-    """Gather all runs that left a timeline, those that do not count first."""
+    """Collect all runs with a timeline, invalid and suspect ones first."""
     runs = [run for run in results.measured if has_timeline(run)]
     runs.sort(key=lambda run: (_ORDER.index(run.verdict), run.run_id))
     return [_timed(results, run) for run in runs]
@@ -94,7 +94,7 @@ def _timed(results: Results, run: RunResult) -> TimedRun:
 
 
 def _end(timeline: Json, times: Sequence[float]) -> float:
-    """Return the end of the load before its ramp-down, whose rates of leaving users would set the scale. [s]"""
+    """Return the end of the load before ramp-down, whose rates would dominate the scale. [s]"""
     stages = [stage for stage in timeline.get("stages") or () if stage.get("end_s") is not None]
     held = [float(stage["end_s"]) for stage in stages if stage.get("phase") != RAMP_DOWN]
     return max(held) if held else max([*times, *(float(stage["end_s"]) for stage in stages)])
@@ -107,19 +107,19 @@ def _load(results: Results, run: RunResult) -> str:
 
 
 def _means(values: Sequence[float | None] | None, step: int, count: int) -> list[float | None]:
-    """Means of so many neighbours; None if one of them is missing."""
+    """Return the mean of each group of `step` neighbours; None for groups without any value."""
     parts = _parts((values or [None] * count)[:count], step)
     known = ([value for value in part if value is not None] for part in parts)
     return [sum(part) / len(part) if part else None for part in known]
 
 
 def _parts(values: Sequence[_Item], size: int) -> list[Sequence[_Item]]:
-    """Neighbours in groups of a size; the last may be smaller."""
+    """Split values into groups of a size; the last group may be smaller."""
     return [values[start : start + size] for start in range(0, len(values), size)]
 
 
 def draw(timed_runs: Sequence[TimedRun], title: str) -> str:
-    """Draw runs side by side, three in a row, as SVG."""
+    """Draw the runs in rows of three as SVG."""
     rows = math.ceil(len(timed_runs) / _COLUMNS)
     cell = _HEAD + 2 * _PLOT + _BETWEEN + _FOOT
     width = min(len(timed_runs), _COLUMNS) * (_WIDTH + _GAP_X) - _GAP_X + 12
@@ -154,7 +154,7 @@ def _draw_run(group: ElementTree.Element, timed: TimedRun) -> None:
 
 
 def _ground(group: ElementTree.Element, timed: TimedRun, bottom: float) -> None:
-    """Draw the stages as the background of both plots, and the measured window between two lines."""
+    """Draw the stages as background of both plots, and the measured window between two lines."""
     height = f"{bottom - _HEAD:g}"
     for stage in timed.run.summary["timeline"].get("stages") or ():
         start, end = stage.get("start_s"), stage.get("end_s")
@@ -169,13 +169,13 @@ def _ground(group: ElementTree.Element, timed: TimedRun, bottom: float) -> None:
         path = "".join(f"M{edge:.0f} {_HEAD}v{height}" for edge in edges)
         dashes = {"stroke": theme.INK, "stroke-dasharray": "3 3", "stroke-width": ".8"}
         ElementTree.SubElement(group, "path", {"d": path, **dashes})
-    # Clear the gap between the two plots.
+    # Cover the background between the two plots.
     gap = {"y": f"{_HEAD + _PLOT}", "width": f"{_WIDTH}", "height": f"{_BETWEEN}", "fill": "white"}
     ElementTree.SubElement(group, "rect", gap)
 
 
 def _failures(group: ElementTree.Element, timed: TimedRun) -> None:
-    """Draw marks below the throughput at the times at which transactions failed."""
+    """Draw marks below the throughput at times with failed transactions."""
     width = max(1.5, _WIDTH / max(len(timed.times), 1))
     places = [_x(timed, time) - width / 2 for time, failed in zip(timed.times, timed.failed, strict=True) if failed]
     if places:
@@ -204,13 +204,13 @@ def _lines(
 def _text(group: ElementTree.Element, x: float, y: float, words: str, style: dict[str, Any]) -> None:
     room = int(_WIDTH / _LETTER)
     shown = words if len(words) <= room else f"{words[: room - 1]}…"
-    # Control characters are not allowed in XML at all.
+    # XML does not allow control characters.
     shown = "".join(letter if letter.isprintable() else "�" for letter in shown)
     ElementTree.SubElement(group, "text", {"x": f"{x:g}", "y": f"{y:g}", **style}).text = bidi.plain(shown)
 
 
 def figures(results: Results) -> list[Figure]:
-    """Return the figure of the first runs, then those of the others, which are folded; none for a single run."""
+    """Return the figure of the first runs, then folded figures of the others; none for a single run."""
     timed_runs = compute(results)
     parts = _parts(timed_runs, SHOWN_AT_MOST) if len(timed_runs) > 1 else []
     return [_figure(results, part, number, len(parts)) for number, part in enumerate(parts, 1)]
@@ -267,6 +267,6 @@ def _table(results: Results, timed_runs: Sequence[TimedRun]) -> Table:
 
 
 def _span(values: Sequence[float | None], show: Any) -> str:
-    """Render the least and the largest value of a line."""
+    """Render the smallest and the largest value of a line."""
     known = [value for value in values if value is not None]
     return f"{show(min(known))} to {show(max(known))}" if known else people.ABSENT

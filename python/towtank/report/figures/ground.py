@@ -1,4 +1,4 @@
-"""Ground of figures over time: stages as colours, the window between two lines, events, and names of both."""
+"""Background of figures over time: coloured stages, the measured window, events, and their names."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WIDTH = 590
 
 @dataclass(frozen=True)
 class Ground:
-    """Course of one run.
+    """Stages, window and events of one run.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class Ground:
 
 
 def layers(ground: Ground, x: dict[str, Any], *, names: bool) -> list[dict[str, Any]]:
-    """Return stages as coloured ground, then the window between two lines, events, and names of the stages on top."""
+    """Return layers: stages as coloured background, the window between two lines, events, and names of stages."""
     stages = [
         {
             "t": stage.get("start_s"),
@@ -64,7 +64,7 @@ def layers(ground: Ground, x: dict[str, Any], *, names: bool) -> list[dict[str, 
 
 
 def _events(ground: Ground, x: dict[str, Any], *, names: bool) -> list[dict[str, Any]]:
-    """Events as darker ground from a line where they begin, and their names inside the uppermost panel."""
+    """Return layers of events: a line at the beginning, darker background, and names inside the uppermost panel."""
     spans = [
         {
             "t": event["begin_s"],
@@ -91,7 +91,7 @@ def _events(ground: Ground, x: dict[str, Any], *, names: bool) -> list[dict[str,
 
 
 def _names(stages: list[dict[str, Any]], x: dict[str, Any], end: float) -> dict[str, Any]:
-    """Names of the stages that are wide enough to carry one (about 6 pixels a letter)."""
+    """Return the names of stages that are wide enough for their name (about 6 pixels per letter)."""
     fitting = [
         {"t": (stage["t"] + stage["end"]) / 2, "name": stage["name"]}
         for stage in stages
@@ -107,7 +107,7 @@ def _names(stages: list[dict[str, Any]], x: dict[str, Any], end: float) -> dict[
 
 
 def note(ground: Ground) -> str:
-    """Explain the ground of a figure over time."""
+    """Return the explanation of the background of a figure over time."""
     window = (
         "Dashed lines bound the window that was analysed." if ground.window else "No window of this run was analysed."
     )

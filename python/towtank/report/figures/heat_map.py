@@ -1,4 +1,4 @@
-"""Response time of one run over its time as a heat map, under its stages: colour is the number of responses."""
+"""Heat map of response times of one run over time, under its stages; colour is the number of responses."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ class Numbers:
 
     @property
     def unit(self) -> tuple[float, str]:
-        """Factor from seconds and name of the unit in which the times are drawn."""
+        """Factor from seconds, and name, of the unit of the drawn times."""
         return people.seconds_unit(max(cell.high_s for cell in self.cells) / 2)
 
 
 def compute(results: Results) -> Numbers | None:
-    """Gather the cells of the run that is shown over time; None without recordings of it."""
+    """Collect the cells of the run that is drawn over time; None without its recordings."""
     run = choose(results)
     found = None if run is None else results.recorded.get(run.run_id)
     if run is None or found is None or not found.cells:
@@ -49,7 +49,7 @@ def compute(results: Results) -> Numbers | None:
 
 
 def draw(numbers: Numbers) -> dict[str, Any]:
-    """Draw cells over the stages, with lines of the median and of the 95th percentile."""
+    """Draw cells over the stages, with lines of the median and the 95th percentile."""
     factor, unit = numbers.unit
     x = {
         "field": "t",
@@ -114,7 +114,7 @@ def _short(value: float) -> float:
 
 
 def _lines(numbers: Numbers, factor: float, x: dict[str, Any], y: dict[str, Any]) -> dict[str, Any]:
-    """Lines of quantiles by second; a second without a response leaves a gap."""
+    """Return lines of quantiles by second; a second without responses leaves a gap."""
     course = numbers.course.run.summary.get("timeline") or {}
     values = [
         {"t": time, "value": None if not value else _short(value * factor), "line": name}
@@ -169,7 +169,7 @@ def figure(results: Results) -> Figure | None:
 
 
 def _table(numbers: Numbers) -> Table:
-    """Responses by time and range of response time; rows of one column of the picture follow each other."""
+    """Return the table of responses by time and range of response time, with the cells of one column together."""
     columns = (
         Column("From", "s", numeric=True),
         Column("To", "s", numeric=True),

@@ -1,4 +1,4 @@
-"""The plateaus of a search for the limit: what was seen of the binding objective at each load, and the limit found."""
+"""Plateaus of a search for the limit: the value of the binding objective at each load, and the limit."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _FAILED_COLOUR, _PASSED_COLOUR, _BAND = theme.COLOURS[1], theme.COLOURS[0], "#d8
 
 @dataclass(frozen=True)
 class Numbers:
-    """Numbers of the figure: load and value of each plateau, in the unit named; limits of objective and load.
+    """Numbers of the figure: load and value of each plateau in the named unit, limits of objective and load.
 
-    An invalid run has no limit of the load, and its plateaus are crosses.
+    An invalid run has no limit of the load, and its plateaus are drawn as crosses.
     """
 
     run: str
@@ -34,7 +34,7 @@ class Numbers:
 
 
 def compute(results: Results, run: RunResult) -> Numbers | None:
-    """Gather the plateaus of one run; None if it made none."""
+    """Collect the plateaus of one run; None without any."""
     found, is_invalid = run.summary.get("limit") or {}, run.verdict not in ("valid", "suspect")
     plateaus = list(found.get("plateaus") or ())
     if not plateaus:
@@ -58,12 +58,12 @@ def compute(results: Results, run: RunResult) -> Numbers | None:
 
 
 def _is_silent(plateau: Json) -> bool:
-    """Return True for a plateau at which requests were under way, and none ended within the objective's limit."""
+    """Return True for a plateau with requests in flight of which none ended within the objective's limit."""
     return not plateau["passed"] and "objective" in plateau and dig(plateau, "objective", "limit") is not None
 
 
 def _quantity(plateaus: list[Json], binding: Json | None) -> tuple[str, list[float | None], float | None]:
-    """Return title with unit, values, and the limit: of the objective, or the throughput without one."""
+    """Return title with unit, values, and limit of the binding objective; without one, of the throughput (no limit)."""
     if not binding:
         return "throughput [1/s]", [dig(plateau, "throughput_per_s", "value") for plateau in plateaus], None
     texts = [plateau.get("objective") or {} for plateau in plateaus]
@@ -79,7 +79,7 @@ def _quantity(plateaus: list[Json], binding: Json | None) -> tuple[str, list[flo
 
 
 def draw(numbers: Numbers) -> dict[str, object]:
-    """Band of the interval, line of the objective, a mark for each plateau."""
+    """Draw the interval as a band, the objective as a line, and a mark for each plateau."""
     axis = panel.load_axis(numbers.load_factor, [row["load"] for row in numbers.rows])
     place = {"x": axis, "y": panel.value_axis(numbers.title)}
     outcome = {
@@ -99,7 +99,7 @@ def draw(numbers: Numbers) -> dict[str, object]:
     if numbers.is_invalid:
         marks["mark"] = {"type": "text", "text": "✕", "fontSize": 14, "fontWeight": "bold", "color": _PASSED_COLOUR}
         marks["encoding"] = {**place, "tooltip": _tooltip(numbers)}
-    # At the top edge: the value lies above everything that was seen.
+    # Drawn at the top edge, because the value exceeds every measured one.
     above: dict[str, Any] = {
         "data": {"values": silent},
         "mark": {"type": "text", "text": "▲", "dy": 8, "fontSize": 13, "color": _FAILED_COLOUR},

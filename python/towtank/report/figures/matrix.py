@@ -1,4 +1,4 @@
-"""Matrix of values: a coloured cell for each pair, with the value as text in it."""
+"""Matrix of values: a coloured cell with the value as text for each pair."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def picture(
 
 
 def _middle(values: list[float], *, logarithmic: bool) -> float:
-    """Return the value in the middle of the scale of colours, above which a label is white."""
+    """Return the middle value of the colour scale, above which labels are white."""
     if not values:
         return 0.0
     return math.sqrt(min(values) * max(values)) if logarithmic else (min(values) + max(values)) / 2

@@ -1,7 +1,7 @@
-"""The panel that most figures are made of: lines with symbols and whiskers over load.
+"""Panel that most figures use: lines with symbols and whiskers over load.
 
-Configurations that were measured at one load only would cover each other there: they are rows instead. More than eight
-lines cannot be distinguished: they are rows of a matrix, with a column for each load and the value in each cell.
+Configurations that were measured at one load only would overlap, so they are drawn as rows. More than eight lines
+cannot be distinguished, so they become rows of a matrix with a column for each load and the value in each cell.
 """
 
 from __future__ import annotations
@@ -21,41 +21,41 @@ _CROSS = "datum.state === 'invalid'"
 # Times that differ by more than this cannot all be read on a linear axis. [ratio]
 _FAR_APART = 30.0
 CROWDED = 8
-"""Configurations that lines, symbols and dashes keep apart. [1]"""
-# Decades of a logarithmic axis that have labels between their ends. [1]
+"""Largest number of configurations that lines, symbols and dashes can distinguish. [1]"""
+# Largest number of decades at which a logarithmic axis has labels between powers of ten. [1]
 _FEW_DECADES = 3
 
 
 def legend_columns(labels: list[str]) -> int:
-    """Return the number of labels that fit side by side into 620 pixels, at 7 pixels a letter and 45 around each."""
+    """Return the number of labels that fit into 620 pixels, with 7 pixels per letter and 45 around each label."""
     longest = max((len(label) for label in labels), default=1)
     return max(1, 620 // (7 * longest + 45))
 
 
 def load_title(load_factor: str) -> str:
-    """Title of the load axis, with its unit."""
+    """Return the title of the load axis, with its unit."""
     return {"users": "virtual users", "rate": "arrival rate [1/s]"}.get(load_factor, load_factor)
 
 
 def one_load(points: Iterable[series.Point]) -> float | None:
-    """Return the load at which several configurations were compared, if it is a single one; None otherwise."""
+    """Return the load at which several configurations were compared, if it is a single one; else None."""
     found = list(points)
     loads = {point.load for point in found}
     return loads.pop() if len(loads) == 1 and len(series.labels(found)) > 1 else None
 
 
 def is_single(points: Iterable[series.Point]) -> bool:
-    """Return whether the points stand at fewer than two places: a table says as much as a picture of one."""
+    """Return True if the points are at fewer than two positions, so that a table is sufficient."""
     return len({(point.configuration, point.load) for point in points}) < 2
 
 
 def is_crowded(points: Iterable[series.Point]) -> bool:
-    """Return whether the points are of more configurations than lines keep apart."""
+    """Return True if the points belong to more configurations than lines can distinguish."""
     return len(series.labels(points)) > CROWDED
 
 
 def short_labels(labels: list[str]) -> dict[str, str]:
-    """Return labels of configurations without the levels that all of them share.
+    """Return labels of configurations without the levels that all configurations share.
 
     Examples
     --------
@@ -71,14 +71,14 @@ def short_labels(labels: list[str]) -> dict[str, str]:
 
 
 def against(points: Iterable[series.Point], load_factor: str) -> str:
-    """Return the end of a title, which names the axis that the values are shown against."""
+    """Return the end of a title, which names the axis below the values."""
     load = one_load(points)
     title = load_title(load_factor)
     return f"against {title}" if load is None else f"by configuration, at {people.plain(load)} {title}"
 
 
 def load_axis(load_factor: str, loads: list[float]) -> dict[str, Any]:
-    """Horizontal axis from zero, with a tick at every level that was run."""
+    """Return the horizontal axis from zero, with a tick at every measured level."""
     values = sorted(set(loads))
     top = (values[-1] if values else 1) * 1.06
     return {
@@ -91,7 +91,7 @@ def load_axis(load_factor: str, loads: list[float]) -> dict[str, Any]:
 
 
 def value_axis(title: str) -> dict[str, Any]:
-    """Vertical axis from zero."""
+    """Return the vertical axis from zero."""
     return {
         "field": "value",
         "type": "quantitative",
@@ -102,9 +102,9 @@ def value_axis(title: str) -> dict[str, Any]:
 
 
 def time_axis(title: str, points: list[series.Point]) -> dict[str, Any]:
-    """Return the axis of times; points that count set its scale, which is logarithmic if they are far apart.
+    """Return the axis of times; logarithmic if the times differ widely.
 
-    A time of a run that does not count may lie beyond it; its cross then stands at the edge.
+    Valid and suspect points set the scale. The cross of an invalid run may lie outside; it is then drawn at the edge.
     """
     counting = [point for point in points if point.state != "invalid" and point.value > 0] or points
     values = [point.value for point in counting]
@@ -127,7 +127,7 @@ def time_axis(title: str, points: list[series.Point]) -> dict[str, Any]:
 
 
 def by_configuration(labels: list[str]) -> dict[str, Any]:
-    """Return encodings that distinguish configurations by colour, symbol and line style at once."""
+    """Return encodings that distinguish configurations by colour, symbol and line style together."""
     number = len(labels)
     legend: dict[str, Any] | None = (
         {"title": None, "symbolSize": 90, "symbolStrokeWidth": 2, "columns": legend_columns(labels)}
@@ -137,13 +137,13 @@ def by_configuration(labels: list[str]) -> dict[str, Any]:
     return {
         "color": _nominal(labels, theme.cycle(theme.COLOURS, number), legend),
         "shape": _nominal(labels, theme.cycle(theme.SYMBOLS, number), legend),
-        # Taken from the data rather than through a scale: a legend symbol drawn with dashes is unreadable.
+        # Taken directly from the data, without a scale, because a dashed legend symbol is unreadable.
         "strokeDash": {"field": "dash", "type": "nominal", "scale": None},
     }
 
 
 def _dashed(points: list[series.Point]) -> list[dict[str, Any]]:
-    """The points as data, each with the line style of its configuration."""
+    """Return the points as data, each with the line style of its configuration."""
     labels = series.labels(points)
     dashes = dict(zip(labels, theme.cycle(theme.DASHES, len(labels)), strict=True))
     return [{**row, "dash": list(dashes[row["configuration"]])} for row in series.rows(points)]
@@ -159,7 +159,7 @@ def _nominal(domain: list[str], scale: list[Any], legend: dict[str, Any] | None)
 
 
 def tooltip(value_title: str, load_factor: str) -> list[dict[str, Any]]:
-    """Return the fields that the interactive figure shows of a point."""
+    """Return the fields that the interactive figure shows for a point."""
     return [
         {"field": "configuration", "type": "nominal", "title": "configuration"},
         {"field": "load", "type": "quantitative", "title": load_title(load_factor), "format": theme.EXACT},
@@ -172,7 +172,7 @@ def tooltip(value_title: str, load_factor: str) -> list[dict[str, Any]]:
 
 
 def layers(points: list[series.Point], axis: dict[str, Any], load_factor: str) -> list[dict[str, Any]]:
-    """Layers of one panel: line, whiskers, filled symbols, open symbols, crosses."""
+    """Return the layers of one panel: line, whiskers, filled symbols, open symbols, crosses."""
     encoding = by_configuration(series.labels(points))
     place = {"x": load_axis(load_factor, [point.load for point in points]), "y": axis}
     line = {
@@ -185,7 +185,7 @@ def layers(points: list[series.Point], axis: dict[str, Any], load_factor: str) -
 
 
 def _whiskers(place: dict[str, Any], along: str = "y") -> dict[str, Any]:
-    """Intervals along the axis of values, `x` or `y`."""
+    """Return intervals along the axis of values, `x` or `y`."""
     return {
         "transform": [{"filter": f"!({_CROSS}) && datum.low !== null"}],
         "mark": {"type": "errorbar", "ticks": {"size": 9, "color": theme.INK}, "rule": {"color": theme.INK}},
@@ -213,7 +213,7 @@ def _symbols(place: dict[str, Any], colour: dict[str, Any], shape: dict[str, Any
             "encoding": {**place, **colour, **shape},
         },
         {
-            # Which configuration it is shows without colour, too.
+            # The symbol identifies the configuration without colour.
             "transform": [{"filter": _CROSS}],
             "mark": {**point, "filled": False, "strokeWidth": 1, "opacity": 0.6},
             "encoding": {**place, **colour, **shape},
@@ -227,7 +227,7 @@ def _symbols(place: dict[str, Any], colour: dict[str, Any], shape: dict[str, Any
 
 
 def each_configuration(labels: list[str], layers: list[dict[str, Any]]) -> dict[str, Any]:
-    """A small picture for each configuration, two in a row; one alone has the whole width and no heading."""
+    """Return a small panel for each configuration, two per row; a single panel has the full width and no heading."""
     columns = min(len(labels), 2)
     return {
         "facet": {
@@ -250,7 +250,7 @@ def points_table(
     points: Mapping[str, list[series.Point]],
     show: Callable[[dict[str, Any] | None], str],
 ) -> Table:
-    """Return the numbers of a figure of several panels: a row for each point, by the kind that its panel shows.
+    """Return the table of a figure with several panels: a row for each point, by the kind that its panel shows.
 
     Parameters
     ----------
@@ -330,7 +330,7 @@ def _shortly_named(points: list[series.Point]) -> list[series.Point]:
 def _beside(
     runs: list[series.Point], points: list[series.Point], axis: dict[str, Any], load_factor: str
 ) -> list[dict[str, Any]]:
-    """Single runs as small symbols to the right of the point that they are combined to."""
+    """Return single runs as small symbols to the right of their combined point."""
     if not runs:
         return []
     loads = [point.load for point in points]
@@ -383,7 +383,7 @@ def _in_cell(point: series.Point) -> str:
 def _rows(
     points: list[series.Point], axis: dict[str, Any], load_factor: str, width: int, *, names: bool
 ) -> dict[str, Any]:
-    """Configurations as rows, in their order."""
+    """Return configurations as rows, in their order."""
     place = {
         "x": axis,
         "y": configuration_axis(series.labels(points), names=names),
@@ -399,7 +399,7 @@ def _rows(
 
 
 def configuration_axis(labels: list[str], *, names: bool = True, grid: bool = True) -> dict[str, Any]:
-    """Vertical axis of configurations, from the top in their order."""
+    """Return the vertical axis of configurations, in order from the top."""
     return {
         "field": "configuration",
         "type": "nominal",

@@ -36,7 +36,7 @@ class Numbers:
 
 
 def compute(results: Results) -> Numbers:
-    """Gather the percentiles of the response time of all transactions together, at points where a run counts."""
+    """Collect percentiles of the response time of all transactions together, at valid and suspect points."""
     points = {
         name: [point for point in series.collect(results, _picker(name)) if point.state != "invalid"]
         for name in PERCENTILES
@@ -54,7 +54,7 @@ def _picker(name: str) -> Any:
 
 
 def draw(numbers: Numbers) -> dict[str, Any]:
-    """Draw a panel for each configuration; configurations at one load as rows."""
+    """Draw a panel for each configuration, or rows if all configurations were measured at one load."""
     points = [point.scaled(numbers.factor) for point in numbers.all_points]
     axis = panel.time_axis(f"response time [{numbers.unit}]", points)
     rows = [
@@ -76,7 +76,7 @@ def draw(numbers: Numbers) -> dict[str, Any]:
 
 
 def _layers(place: dict[str, Any], along: str, numbers: Numbers) -> list[dict[str, Any]]:
-    """Lines, whiskers and symbols; `along` is the axis of the times."""
+    """Return lines, whiskers and symbols; `along` is the axis of the times."""
     names = list(PERCENTILES.values())
     legend = {"title": None, "symbolSize": 90, "symbolStrokeWidth": 2, "columns": len(names)}
     field: dict[str, Any] = {"field": "statistic", "type": "nominal"}

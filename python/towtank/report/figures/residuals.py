@@ -1,4 +1,4 @@
-"""Residuals of the fitted models: throughput of the model against the throughput measured, level by level."""
+"""Residuals of fitted models: throughput of the model relative to the measured throughput, by level."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from towtank.report.figures.capacity_curve import modelled
 from towtank.report.source import Json, Results
 
 NAME = "residuals"
-# A model that is farther away than this misses what was measured. [standard errors]
+# Distance from the measured throughput above which a model misses a level. [standard errors]
 FAR = 2.0
 _MODELS = ("curve", "network")
 
 
 @dataclass(frozen=True)
 class Misfit:
-    """Throughput and response time of one run, and of the curve at its load.
+    """Measured throughput and response time of one run, and the values of the curve at its load.
 
     Attributes
     ----------
@@ -50,30 +50,30 @@ class Misfit:
 
     @property
     def is_beyond(self) -> bool | None:
-        """True if the curve is more than two standard errors from the throughput measured; None without an error."""
+        """True if the curve is more than two standard errors from the measured value; None without a standard error."""
         return None if self.error is None else abs(self.fitted - self.measured) > FAR * self.error
 
     @property
     def share(self) -> float:
-        """Throughput of the model relative to the throughput measured, less one. [ratio]"""
+        """Throughput of the model relative to the measured throughput, minus one. [ratio]"""
         return self.fitted / self.measured - 1
 
 
 def misfits(configuration: Json) -> Iterator[Misfit]:
-    """Return the levels of a fitted curve, in the order of the load."""
+    """Yield the levels of a fitted curve in order of load."""
     for row in sorted(configuration["points"], key=lambda row: float(row["load"])):
         measured, fitted, response = row["throughput"], row["fitted_throughput"], row["response_s"]
         if not fitted or not measured:
             continue
         think = row["think_s"]
         curve = None if response is None or think is None else row["load"] / fitted - think
-        # A small difference of large numbers may be negative: the curve then says nothing about the time.
+        # A small difference of large numbers may be negative; the curve then has no response time.
         curve = None if curve is None or curve <= 0 else curve
         label, run = str(configuration["label"]), str(row["name"])
         low, high = row.get("fitted_throughput_band_95") or (None, None)
         times = (None, None)
         if curve is not None and low and high:
-            # The error of a small difference may reach below zero, which no time does.
+            # The interval of a small difference may reach below zero, but a time may not.
             times = (max(0.0, row["load"] / high - think), max(0.0, row["load"] / low - think))
         yield Misfit(
             label, run, row["load"], measured, fitted, row["standard_error"], response, curve, (low, high), times
@@ -102,12 +102,12 @@ class Residual:
 
     @property
     def is_beyond(self) -> bool:
-        """True if the model is more than two standard errors away."""
+        """True if the model is more than two standard errors from the measured throughput."""
         return self.error is not None and abs(self.share) > self.error
 
 
 def compute(results: Results) -> list[Residual]:
-    """Gather the residuals of curves and networks."""
+    """Collect the residuals of curves and networks."""
     return [residual for configuration in modelled(results) for residual in _of(configuration)]
 
 
@@ -127,7 +127,7 @@ def _of(configuration: Json) -> Iterator[Residual]:
 
 
 def draw(residuals: list[Residual], load_factor: str) -> dict[str, Any]:
-    """Draw the residuals of each configuration around zero, with two standard errors of what was measured."""
+    """Draw the residuals of each configuration around zero, with two standard errors of the measured throughput."""
     labels = list(dict.fromkeys(residual.configuration for residual in residuals))
     rows = [
         {

@@ -28,7 +28,7 @@ class Numbers:
 
 
 def compute(results: Results) -> Numbers:
-    """Gather mean and 95th percentile of the response time of all transactions together."""
+    """Collect mean and 95th percentile of the response time of all transactions together."""
     points = {metric: series.collect(results, partial(_estimate, metric)) for metric in METRICS}
     largest = max((point.value for each in points.values() for point in each), default=0.0)
     factor, unit = people.seconds_unit(largest)

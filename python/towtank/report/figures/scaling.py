@@ -39,9 +39,10 @@ class Numbers:
 
 
 def compute(results: Results) -> Numbers:
-    """Divide the throughput of each configuration by its own at the lowest level that counts in all of them.
+    """Divide the throughput of each configuration by its throughput at the lowest common level.
 
-    Intervals are those of `ratio_interval`; the base itself has none.
+    The common level is valid or suspect in all configurations. Intervals are those of `ratio_interval`; the base itself
+    has none.
     """
     points = series.collect(results, lambda document: document.get("throughput_per_s"))
     common = _common_load(points)
@@ -53,13 +54,13 @@ def compute(results: Results) -> Numbers:
     }
     scaled = [_ratio(point, base[point.configuration], estimates) for point in points if point.configuration in base]
     slopes = throughput.slopes(results)
-    # The line of ideal scaling is not drawn through the lowest level, whose own throughput has an error.
+    # The line of ideal scaling does not pass through the lowest level, whose measured throughput has an error.
     passes = {label: point.value / slopes[label] if label in slopes else point.load for label, point in base.items()}
     return Numbers(scaled, passes, results.load_factor, common)
 
 
 def _common_load(points: list[series.Point]) -> float | None:
-    """Return the lowest load at which every configuration with a run that counts has one; None without any."""
+    """Return the lowest load at which every configuration has a valid or suspect point; None without any."""
     loads: dict[str, set[float]] = {}
     for point in points:
         if point.state != "invalid" and point.value > 0:
@@ -68,7 +69,7 @@ def _common_load(points: list[series.Point]) -> float | None:
 
 
 def _ratio(point: series.Point, base: series.Point, estimates: dict[tuple[str, float], Estimate]) -> series.Point:
-    """Return a point relative to its base."""
+    """Return a point as a ratio to its base."""
     bare = replace(point, value=point.value / base.value, low=None, high=None)
     if point.state == "invalid" or point.load == base.load:
         return bare
@@ -95,7 +96,7 @@ def draw(numbers: Numbers) -> dict[str, object]:
 
 
 def efficiency(numbers: Numbers, point: series.Point) -> float | None:
-    """Share of ideal scaling that a point reaches. [1]"""
+    """Return the share of ideal scaling that a point reaches. [1]"""
     base = numbers.base.get(point.configuration)
     return point.value * base / point.load if base and point.load else None
 

@@ -1,7 +1,7 @@
-"""Points of a study as series over load, one per configuration, with what each verdict allows.
+"""Points of a study as series over load, one per configuration, drawn by their verdict.
 
-A point of valid runs stands with a filled symbol. A point that leans on a suspect run stands with an
-open one. Invalid runs are left out of points and lines, and shown as crosses at their values.
+Valid points have filled symbols. Points that depend on a suspect run have open symbols. Invalid runs are left out of
+points and lines, and are drawn as crosses at their values.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, TypeGuard
 from towtank.report.source import Json, Results, label_of, load_of
 
 OPEN_SYMBOLS = "Open symbols lean on a suspect run."
-"""Note below figures with such points."""
+"""Note below figures with open symbols."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Point:
     state : str
         `valid`, `suspect` or `invalid`.
     runs : tuple of str
-        The runs it is made of.
+        Runs behind the estimate.
     """
 
     configuration: str
@@ -45,18 +45,18 @@ class Point:
 
     @property
     def stated(self) -> dict[str, Any] | None:
-        """The estimate as a table may state it; None of an invalid run, which gives no value."""
+        """Estimate for a table; None for an invalid run, whose values are not reported."""
         return None if self.state == "invalid" else vars(self)
 
     def scaled(self, factor: float) -> Point:
-        """Give the point in another unit."""
+        """Return the point in another unit."""
         low = None if self.low is None else self.low * factor
         high = None if self.high is None else self.high * factor
         return Point(self.configuration, self.load, self.value * factor, low, high, self.state, self.runs)
 
 
 def point_state(point: Json) -> str:
-    """Return the verdict of a point, which is that of the weakest run in it."""
+    """Return the verdict of a point: `suspect` if it uses a suspect run, `invalid` if it uses no run."""
     verdicts = [str(verdict) for verdict in point.get("verdicts") or ()]
     used = [verdict for verdict in verdicts if verdict in ("valid", "suspect")]
     if not used:
@@ -74,7 +74,7 @@ def states(results: Results) -> dict[tuple[str, float], str]:
 
 
 def estimate_point(configuration: Json, point: Json, estimate: Any) -> Point | None:
-    """Make a point of an estimate; None without a value."""
+    """Return a point with an estimate; None without a value."""
     if not isinstance(estimate, dict) or not _is_number(estimate.get("value")):
         return None
     low, high = estimate.get("low"), estimate.get("high")
@@ -97,7 +97,7 @@ def collect(
     Parameters
     ----------
     results : Results
-        What was measured.
+        Results of the study.
     of_point : callable
         Picks the estimate out of a point of the study summary.
     of_run : callable, optional
@@ -124,12 +124,12 @@ def _invalid(results: Results, of_run: Callable[[Json], Any]) -> Iterable[Point]
 
 
 def single_runs(results: Results, of_run: Callable[[Json], Any]) -> list[Point]:
-    """Return the runs behind every point that combines several, in the order of the points.
+    """Return the single runs of every point that combines several, in the order of the points.
 
     Parameters
     ----------
     results : Results
-        What was measured.
+        Results of the study.
     of_run : callable
         Picks the estimate out of a run's summary.
     """
@@ -152,12 +152,12 @@ def single_runs(results: Results, of_run: Callable[[Json], Any]) -> list[Point]:
 
 
 def labels(points: Iterable[Point]) -> list[str]:
-    """Labels of the configurations, in the order they first appear."""
+    """Return the labels of the configurations, in order of first appearance."""
     return list(dict.fromkeys(point.configuration for point in points))
 
 
 def rows(points: Iterable[Point], **more: Any) -> list[dict[str, Any]]:
-    """Give points as data of a specification."""
+    """Return points as data of a specification."""
     return [
         {
             "configuration": point.configuration,
@@ -174,7 +174,7 @@ def rows(points: Iterable[Point], **more: Any) -> list[dict[str, Any]]:
 
 
 def states_note(points: Iterable[Point], runs: Iterable[Point] = ()) -> str:
-    """Explain the symbols that the figure uses beyond filled ones, and the intervals if it has any."""
+    """Explain the symbols other than filled ones, and the intervals, if the figure has any."""
     points = list(points)
     seen = {point.state for point in points}
     parts = []

@@ -1,8 +1,8 @@
 """Throughput against load, with the bounds of every configuration: N / (R + Z), ideal scaling, and 1 / D_max.
 
-The highest throughput 1 / D_max is that of the capacity model, so that the report has one value of it. Without a model
-it is worked out from the CPU demands at the highest load that counts, D_max being the largest demand of a tier over its
-CPUs: the bottleneck law, Denning and Buzen, "The Operational Analysis of Queueing Network Models", 1978,
+The highest throughput 1 / D_max is taken from the capacity model, so that the report has one value for it. Without a
+model it is computed from the CPU demands at the highest valid load, with D_max the largest demand of a tier divided by
+its CPUs: the bottleneck law, Denning and Buzen, "The Operational Analysis of Queueing Network Models", 1978,
 doi:10.1145/356733.356735.
 """
 
@@ -19,9 +19,9 @@ from towtank.report.figures import panel, series
 from towtank.report.source import Json, Results, dig, label_of
 
 NAME = "throughput"
-# A bound farther above what was measured would flatten all points. [ratio]
+# Ratio of a bound to the highest measured throughput above which drawing the bound would flatten all points. [ratio]
 _HIGHEST_AT_MOST = 2.0
-# Names of bounds that are closer would cover each other. [ratio]
+# Ratio of two bounds below which their names would overlap. [ratio]
 _NAME_APART = 1.1
 
 
@@ -51,11 +51,11 @@ class Numbers:
 
 
 def compute(results: Results) -> Numbers:
-    """Gather throughput by load, and the slope of ideal scaling."""
+    """Collect throughput by load, and the slopes of ideal scaling."""
     points = series.collect(results, lambda document: document.get("throughput_per_s"))
     counting = {(point.configuration, point.load) for point in points if point.state != "invalid"}
     levels = Counter(label for label, _ in counting)
-    # Through one level alone the line passes whatever the system does.
+    # With a single level, the line would pass through its point whatever the system does.
     ideal = {label: slope for label, slope in slopes(results).items() if levels[label] > 1}
     runs = series.single_runs(results, lambda document: document.get("throughput_per_s"))
     return Numbers(points, ideal, results.load_factor, highest(results), runs)
@@ -90,7 +90,7 @@ def _of_demands(configuration: Json) -> float | None:
 
 
 def slopes(results: Results) -> dict[str, float]:
-    """Return the slope of the line of ideal scaling of each configuration that has one. [1/s]"""
+    """Return the slope of the line of ideal scaling, by configuration. [1/s]"""
     return {
         label_of(configuration): float(configuration["ideal"]["per_user_per_s"])
         for configuration in results.configurations
@@ -99,12 +99,12 @@ def slopes(results: Results) -> dict[str, float]:
 
 
 def draw(numbers: Numbers) -> dict[str, object]:
-    """Draw the lines over the ideal ones."""
+    """Draw the measured lines over the lines of ideal scaling."""
     return theme.specification(description(numbers), **picture(numbers))
 
 
 def picture(numbers: Numbers, height: int = 300) -> dict[str, Any]:
-    """Return the panel with its own data, as a part of a specification."""
+    """Return the panel with its own data, as part of a specification."""
     loads = [point.load for point in numbers.points]
     top = max(loads, default=1.0)
     slopes = _apart(sorted(numbers.ideal.values()))
@@ -124,13 +124,13 @@ def picture(numbers: Numbers, height: int = 300) -> dict[str, Any]:
 
 
 def _drawn_highest(numbers: Numbers) -> dict[str, float]:
-    """Return the highest throughputs that fit into the picture: up to twice the largest that was measured."""
+    """Return the highest throughputs that are drawn: up to twice the largest measured one."""
     top = max((point.value for point in numbers.points if point.state != "invalid"), default=0.0)
     return {label: value for label, value in numbers.highest.items() if value <= _HIGHEST_AT_MOST * top}
 
 
 def _highest(numbers: Numbers, loads: list[float]) -> list[dict[str, Any]]:
-    """Return dashed lines at 1 / D_max in the colours of the configurations, named at their left end."""
+    """Return dashed lines at 1 / D_max in the colours of the configurations, with names at their left end."""
     labels = series.labels(numbers.points)
     hues = dict(zip(labels, theme.cycle(theme.COLOURS, len(labels)), strict=True))
     rows = [
@@ -160,7 +160,7 @@ def _highest(numbers: Numbers, loads: list[float]) -> list[dict[str, Any]]:
 
 
 def _apart(slopes: list[float], ratio: float = 1.02) -> list[float]:
-    """Keep the ascending values that the eye distinguishes: lines closer than 2 % would only blur each other."""
+    """Return the ascending values without those that are too close to the previous one to be distinguished."""
     kept: list[float] = []
     for slope in slopes:
         if not kept or slope > ratio * kept[-1]:
@@ -171,7 +171,7 @@ def _apart(slopes: list[float], ratio: float = 1.02) -> list[float]:
 def ideal_line(
     rows: list[dict[str, float]], load_factor: str, loads: list[float], value_title: str
 ) -> dict[str, object]:
-    """Dotted grey lines from the origin."""
+    """Return dotted grey lines from the origin."""
     return {
         "data": {"values": rows},
         "mark": {"type": "line", "color": theme.MUTED, "strokeDash": [2, 3], "strokeWidth": 1.5},
@@ -184,7 +184,7 @@ def ideal_line(
 
 
 def ideal_label(row: dict[str, float], load_factor: str, loads: list[float], value_title: str) -> dict[str, object]:
-    """The name of the grey line, at its middle, above it."""
+    """Return the name of the grey line, above its middle."""
     middle = {"load": row["load"] * 0.72, "value": row["value"] * 0.72}
     return {
         "data": {"values": [middle]},

@@ -1,8 +1,8 @@
-"""One run over its time, its stages shaded: users, throughput, response time, CPU, disk, errors.
+"""One run over time, with its stages as background: users, throughput, response time, CPU, disk, errors.
 
-CPU is drawn as utilization, below its limit, for tiers whose limit is known; for the others as CPUs used. Other
-programs are drawn for runs that are not valid, and if they exceed their limit. Errors are drawn by kind and by
-transaction if the recordings of the run were read.
+Tiers with a known CPU limit are drawn as utilization with that limit, all others as CPUs used. Other programs are drawn
+if the run is not valid or if they exceed their limit. Errors are drawn by kind and by transaction if the recordings of
+the run were read.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from towtank.report.source import Json, Results, RunResult, dig
 from towtank.results.observe import THIS_MACHINE
 
 NAME = "timeline"
-# Kinds of failures and transactions that have a line of their own; the others are summed. [1]
+# Largest number of error kinds or transactions with their own line; the others are summed. [1]
 _ERRORS_AT_MOST = 5
 _WITHOUT_UNIT = ("1", "CPUs")
 
 
 @dataclass(frozen=True)
 class Line:
-    """One quantity over the time of the run; None if nothing was recorded in a second."""
+    """One quantity over the time of the run, with None for seconds without a record."""
 
     name: str
     values: list[float | None]
@@ -68,19 +68,19 @@ class Numbers:
 
     @property
     def ground(self) -> Ground:
-        """Stages, window and events behind the tracks."""
+        """Stages, window and events behind the panels."""
         ends = [float(stage["end_s"]) for stage in self.stages if stage.get("end_s") is not None]
         return Ground(self.stages, self.window, self.events, max([*self.times, *ends], default=1.0))
 
 
 def compute(results: Results) -> Numbers | None:
-    """Gather the tracks of the chosen run."""
+    """Collect the tracks of the chosen run; None without a run."""
     run = choose(results)
     return None if run is None else of_run(results, run)
 
 
 def of_run(results: Results, run: RunResult) -> Numbers:
-    """Gather the tracks of a run that left a timeline."""
+    """Collect the tracks of a run with a timeline."""
     timeline = run.summary["timeline"]
     start, end = dig(run.summary, "window", "start_s"), dig(run.summary, "window", "end_s")
     window = (float(start), float(end)) if isinstance(start, (int, float)) and isinstance(end, (int, float)) else None
@@ -111,7 +111,7 @@ def _tracks(results: Results, run: RunResult) -> list[Track]:
 
 
 def _tiers(run: RunResult) -> tuple[list[Line], list[Line]]:
-    """Tiers with a known limit as utilization of it in percent, and the others as CPUs used."""
+    """Return tiers with a known limit as utilization in percent, and the others as CPUs used."""
     limited, unlimited = [], []
     for name, used in (dig(run.summary, "timeline", "tiers_cpus_used") or {}).items():
         allotted = dig(run.summary, "tiers", str(name), "cpus_allotted")
@@ -125,14 +125,14 @@ def _tiers(run: RunResult) -> tuple[list[Line], list[Line]]:
 
 
 def _other_programs(results: Results, run: RunResult) -> Track:
-    """Other programs as a share of the CPUs of each machine, if they exceed their limit or the run is not valid."""
+    """Return other programs as a share of each machine's CPUs, if they exceed their limit or the run is not valid."""
     limit = 100 * float(dig(results.study, "limits", "not_attributed") or NOT_ATTRIBUTED_SHARE)
     lines = []
     for machine, used in (dig(run.summary, "timeline", "not_attributed_cpus_used") or {}).items():
         cpus = dig(run.summary, "not_attributed", str(machine), "cpus")
         if isinstance(cpus, (int, float)) and cpus > 0 and used:
             name = "this machine" if machine == THIS_MACHINE else str(machine)
-            # The host counts in ticks, groups count exactly: the difference may be a little below zero.
+            # The host counts in ticks and groups count exactly, so the difference may be slightly below zero.
             not_negative = [None if value is None else max(0.0, value) for value in used]
             lines.append(Line(name, _scaled(not_negative, 100 / cpus)))
     is_shown = run.verdict != "valid" or _largest(lines) > limit
@@ -140,7 +140,7 @@ def _other_programs(results: Results, run: RunResult) -> Track:
 
 
 def _errors(results: Results, run: RunResult) -> list[Track]:
-    """Errors by kind and by transaction; in one line if only their sum is known."""
+    """Return errors by kind and by transaction; as one line if only their sum is known."""
     recorded = results.recorded.get(run.run_id)
     if recorded is None or not recorded.errors_by_kind:
         errors = _lines(run.summary["timeline"], {"errors_per_s": "errors"})
@@ -152,7 +152,7 @@ def _errors(results: Results, run: RunResult) -> list[Track]:
 
 
 def _most(rates: Mapping[str, list[float | None]]) -> list[Line]:
-    """The first lines, and the sum of the others."""
+    """Return the first lines, and the sum of the others."""
     lines = [Line(name.replace("_", " "), values) for name, values in rates.items()]
     if len(lines) <= _ERRORS_AT_MOST:
         return lines
@@ -167,7 +167,7 @@ def _scaled(values: list[float | None], factor: float) -> list[float | None]:
 
 
 def _lines(timeline: Json, names: dict[str, str], factor: float = 1.0) -> list[Line]:
-    """Lines of the keys that exist, times a factor."""
+    """Return lines for the existing keys, multiplied by a factor."""
     return [Line(title, _scaled(timeline[key], factor)) for key, title in names.items() if timeline.get(key)]
 
 
@@ -236,7 +236,7 @@ def _panel(numbers: Numbers, index: int, track: Track) -> dict[str, Any]:
 
 
 def _limit(track: Track, y: dict[str, Any]) -> list[dict[str, Any]]:
-    """A line at the limit of a track."""
+    """Return a line at the limit of a track."""
     if track.limit is None:
         return []
     return [
@@ -298,7 +298,7 @@ def figure(results: Results) -> Figure | None:
 
 
 def make(results: Results, numbers: Numbers, name: str) -> Figure:
-    """Return the figure of the numbers, under a name of its own."""
+    """Return the figure of a run under a given name."""
     run = numbers.run
     return Figure(
         name=name,

@@ -1,6 +1,6 @@
-"""Response time of each transaction, by configuration, at the lowest and the highest common load.
+"""Response time of each transaction by configuration, at the lowest and the highest common load.
 
-The picture has the twelve transactions that differ most between configurations; the tables of results have all of them.
+The figure shows the twelve transactions that differ most between configurations; the result tables contain all of them.
 More than eight configurations are columns of a matrix at the highest common load.
 """
 
@@ -18,13 +18,12 @@ from towtank.report.figures import matrix, panel, series
 from towtank.report.source import Json, Results, dig, label_of, load_of
 
 NAME = "transactions"
-# Beyond this ratio the shorter bars of a linear scale cannot be read, and a logarithmic scale with
-# points is used.
+# Ratio of times above which short bars of a linear scale are unreadable; a logarithmic scale with points is used then.
 _LINEAR_AT_MOST = 60.0
-# More configurations than these are named by the legend alone.
+# Largest number of configurations that are named beside their values; more are named by the legend only.
 _NAMED_AT_MOST = 3
 DRAWN_AT_MOST = 12
-"""Transactions that are drawn. [1]"""
+"""Largest number of transactions that are drawn. [1]"""
 
 
 @dataclass(frozen=True)
@@ -37,7 +36,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Numbers:
-    """Numbers of the figure: entries, loads compared, transactions and configurations in order."""
+    """Numbers of the figure: entries, compared loads, transactions and configurations in order."""
 
     entries: list[Entry]
     loads: list[float]
@@ -46,18 +45,20 @@ class Numbers:
     load_factor: str
 
     def at(self, load: float) -> list[Entry]:
-        """Return the entries at one load that are drawn."""
+        """Return the drawn entries at one load."""
         drawn = set(self.drawn)
         return [entry for entry in self.entries if entry.point.load == load and entry.transaction in drawn]
 
     @cached_property
     def drawn(self) -> list[str]:
-        """Transactions that differ most between configurations, in order; with one configuration, the longest."""
+        """Transactions that differ most between configurations, in order; with one configuration, those with the
+        longest times.
+        """
         chosen = sorted(self.transactions, key=lambda name: (-self._ratio(name), self.transactions.index(name)))
         return sorted(chosen[:DRAWN_AT_MOST], key=self.transactions.index)
 
     def _ratio(self, transaction: str) -> float:
-        """Longest over shortest mean of a transaction at one load, at the load where it is largest. [ratio]"""
+        """Return the largest ratio of the longest to the shortest mean of a transaction at one load. [ratio]"""
         times: dict[float, list[float]] = {}
         for entry in self.entries:
             if entry.transaction == transaction and entry.point.value > 0:
@@ -66,20 +67,20 @@ class Numbers:
 
     @property
     def logarithmic(self) -> bool:
-        """True if the times are too far apart for a linear scale, which all loads share."""
+        """True if the times differ too much for a linear scale, which all loads share."""
         values = [entry.point.value for load in self.loads for entry in self.at(load) if entry.point.value > 0]
         return bool(values) and max(values) / min(values) > _LINEAR_AT_MOST
 
     @property
     def ends(self) -> tuple[float, float]:
-        """The shortest time above zero and the longest of all that is drawn, with their intervals. [s]"""
+        """Shortest time above zero and longest time of all drawn values and intervals. [s]"""
         points = [entry.point for load in self.loads for entry in self.at(load)]
         ends = [end for point in points for end in (point.low, point.value, point.high) if end is not None]
         return min((end for end in ends if end > 0), default=1.0), max(ends, default=1.0)
 
 
 def compute(results: Results) -> Numbers:
-    """Gather the mean response times at the common loads, the longest transaction first."""
+    """Collect the mean response times at the common loads, the longest transaction first."""
     loads = common_loads(results)
     entries = [
         Entry(str(name), made)
@@ -102,7 +103,7 @@ def compute(results: Results) -> Numbers:
 
 
 def common_loads(results: Results) -> list[float]:
-    """Return the lowest and highest load that count in every configuration; without one, in any of them."""
+    """Return the lowest and the highest load that are valid or suspect in all configurations, or else in any."""
     of_each = [loads for configuration in results.configurations if (loads := _loads(configuration))]
     if not of_each:
         return []
@@ -119,7 +120,7 @@ def _loads(configuration: Json) -> set[float]:
 
 
 def draw(numbers: Numbers) -> dict[str, Any]:
-    """Draw one panel for each load, transactions as rows, configurations side by side in a row."""
+    """Draw one panel for each load, with transactions as rows that contain all configurations."""
     if len(numbers.configurations) > panel.CROWDED:
         return _matrix(numbers)
     several = len(numbers.loads) > 1
@@ -190,7 +191,7 @@ def _panel(numbers: Numbers, load: float, *, width: int, names: bool) -> dict[st
 
 
 def _value_axis(numbers: Numbers, factor: float, unit: str) -> dict[str, Any]:
-    """Axis of the times at all loads: from zero, or by powers of ten; with room for the numbers behind the longest."""
+    """Return the time axis for all loads, linear from zero or logarithmic, with room for numbers after the bars."""
     title = f"mean response time [{unit}]"
     shortest, longest = (end * factor for end in numbers.ends)
     x: dict[str, Any] = {"field": "value", "type": "quantitative", "title": title}
@@ -224,7 +225,7 @@ def _layers(numbers: Numbers, factor: float, unit: str, *, names: bool) -> list[
     place = {"x": _value_axis(numbers, factor, unit), "y": y, "yOffset": offset}
     layers = [_marks(numbers, place, unit), _whiskers(place)]
     cut = [_cut(place)] if numbers.logarithmic else []
-    # A short whisker would look like a mark in the point; behind it, only what sticks out is seen.
+    # Whiskers are drawn behind points, since a short one would look like a mark inside the point.
     return [*(reversed(layers) if numbers.logarithmic else layers), *cut, _numbers(place)]
 
 
@@ -239,7 +240,7 @@ def _marks(numbers: Numbers, place: dict[str, Any], unit: str) -> dict[str, Any]
         else None
     )
     mark: dict[str, Any] = {"type": "bar", "strokeWidth": 1.2}
-    if numbers.logarithmic:  # a bar on a logarithmic scale has no foot to stand on
+    if numbers.logarithmic:  # a logarithmic scale has no zero for bars to start from
         mark = {"type": "point", "shape": "circle", "size": 55, "strokeWidth": 1.5}
     colour = {
         "field": "configuration",
@@ -262,7 +263,7 @@ def _marks(numbers: Numbers, place: dict[str, Any], unit: str) -> dict[str, Any]
 
 
 def _whiskers(place: dict[str, Any]) -> dict[str, Any]:
-    """Intervals; one that reaches to zero, which a logarithmic axis has not, is drawn from the foot of the axis."""
+    """Return intervals; an end below the axis, as zero on a logarithmic axis, is drawn at its lower end."""
     foot = place["x"]["scale"]["domain"][0]
     return {
         "transform": [
@@ -275,7 +276,7 @@ def _whiskers(place: dict[str, Any]) -> dict[str, Any]:
 
 
 def _cut(place: dict[str, Any]) -> dict[str, Any]:
-    """Arrows at the foot of the axis, at intervals that reach beyond it."""
+    """Return arrows at the lower end of the axis, for intervals that extend below it."""
     foot = place["x"]["scale"]["domain"][0]
     return {
         "transform": [{"filter": f"datum.low !== null && datum.low < {foot}"}, {"calculate": f"{foot}", "as": "start"}],

@@ -1,4 +1,4 @@
-"""Utilization of every resource against load: along the curve with its band, and as measured."""
+"""Utilization of every resource against load: the model's curve with its band, and measured values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from towtank.report.source import Results
 NAME = "utilization-by-load"
 _TITLE = "utilization [%]"
 _POINT = {"type": "point", "size": 65, "opacity": 1}
-# Measured points: filled, or open if they lean on a suspect run.
+# Measured points: filled, or open if they depend on a suspect run.
 _MARKS: tuple[dict[str, Any], ...] = (
     {
         "transform": [{"filter": "datum.kind === 'measured' && datum.state !== 'suspect'"}],
@@ -45,7 +45,7 @@ class Numbers:
 
 
 def compute(results: Results) -> Numbers:
-    """Take utilizations out of the model document."""
+    """Collect utilizations from the model document."""
     curve: list[dict[str, Any]] = []
     measured: list[dict[str, Any]] = []
     states = series.states(results)
@@ -167,7 +167,7 @@ def _has_suspects(numbers: Numbers) -> bool:
 
 
 def _note(results: Results) -> str:
-    """Name the model that the lines show."""
+    """Return the note on symbols and lines, with the model behind the lines."""
     by = {
         resource.get("by", "curve")
         for configuration in modelled(results)

@@ -1,7 +1,7 @@
-"""Hosts: the machines that the services of a system run on, each made, entered and removed by a provider.
+"""Hosts on which the services of a system run; a provider creates, enters and removes them.
 
-`host` defines a host. `local`, `existing`, `remote` and `virtual` are the providers; `group` makes the hosts of a
-system file and brings them up and down, `capabilities` examines this machine and `needs` the requirements of a file.
-Everything made in the kernel carries one prefix per system, by which `cleaning` finds it and `janitor` removes it after
-the conductor was killed.
+`host` defines a host. `local`, `existing`, `remote` and `virtual` are the providers; `group` creates the hosts of a
+system file and starts and removes them, `capabilities` examines this machine and `needs` the requirements of a file.
+All kernel objects of a system share one prefix, by which `cleaning` finds them and `janitor` removes them if the
+conductor was killed.
 """

@@ -1,6 +1,6 @@
-"""Cables: connections of a host of provider `namespaces` to the others, by kind of link.
+"""Cables that connect a host of provider `namespaces` to the others, by kind of link.
 
-With every kind the conductor reaches the host at its address, so that it can check if a service is ready.
+With every kind, the conductor can reach the host at its address, to check if a service is ready.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ class Cable:
 
     @property
     def _port(self) -> str:
-        """The end at the bridge."""
+        """Name of the device at the bridge end."""
         return f"port{self._site.names.index(self._name)}"
 
     def lay(self, pid: int, cpus: tuple[int, ...]) -> None:
-        """Lay the cable to the network of a process; a program that carries packets runs on the given CPUs.
+        """Connect the cable to the network of a process; a relay program runs on the given CPUs.
 
         Raises
         ------
@@ -66,7 +66,7 @@ class Cable:
         self._site.connect(self._port, self._pid, DEVICE, self._site.address(self._name), self._link, netem=netem)
 
     def cut(self) -> None:
-        """Take the far end down: the near one loses its carrier."""
+        """Take the far end down, so that the near end loses its carrier."""
         self._switch("down")
 
     def mend(self) -> None:
@@ -77,15 +77,15 @@ class Cable:
         self._site.run(in_network(self._site.switch_pid, ["ip", "link", "set", self._port, state]))
 
     def processes(self) -> dict[str, int]:
-        """Return the programs that carry its packets, by name."""
+        """Return the programs that relay the packets of the cable, by name."""
         return {}
 
     def ended(self) -> list[str]:
-        """Return reasons for programs of it that ended unexpectedly."""
+        """Return the programs of the cable that ended unexpectedly, with reasons."""
         return []
 
     def facts(self) -> dict[str, Any]:
-        """Return the properties of the cable while it is laid."""
+        """Return the properties of the connected cable."""
         return {
             "link": self.kind,
             "offloads": within_network(self._pid, lambda: offloads(DEVICE)),
@@ -94,11 +94,11 @@ class Cable:
         }
 
     def end(self) -> None:
-        """End its programs; devices go with the networks that they are in."""
+        """End the programs of the cable; its devices disappear with their networks."""
 
 
 class RelayedCable(Cable):
-    """Two ends in place of a cable to the bridge; a program between them carries packets, with delay and loss."""
+    """Cable without a link to the bridge: a program relays packets between two tap devices, with delay and loss."""
 
     def __init__(self, site: Site, name: str, link: Link, kind: str) -> None:
         super().__init__(site, name, link)
@@ -122,7 +122,7 @@ class RelayedCable(Cable):
         wanted = {"ends": ends, "delay_s": link.delay, "loss": link.loss, "seed": site.names.index(self._name)}
         command = [sys.executable, "-m", "towtank.system.hosts.relay", json.dumps(wanted)]
         self._relay = start_helper(command, site.environment)
-        if cpus:  # part of the system under test, whose CPUs are not those of the conductor that starts it
+        if cpus:  # the relay belongs to the system under test, so it does not run on the CPUs of the conductor
             with suppress(ProcessLookupError):
                 sched_setaffinity(self._relay.pid, cpus)
         reason = await_ready(self._relay)
@@ -139,14 +139,14 @@ class RelayedCable(Cable):
         return [] if relay is None or relay.poll() is None else [f"relay ended with status {relay.returncode}"]
 
     def end(self) -> None:
-        """End the relay: it runs until the end of its standard input."""
+        """End the relay by closing its standard input."""
         if self._relay is not None:
             end_helper(self._relay)
             self._relay = None
 
 
 class DirectCable(Cable):
-    """A veth pair from one host to the other, and a second device by which the conductor reaches the host."""
+    """Veth pair between two hosts, with a second device for the conductor on each host."""
 
     kind = "veth"
 
@@ -155,12 +155,12 @@ class DirectCable(Cable):
         self._site.join(self._name, self._pid, self._link)
 
     def _switch(self, state: str) -> None:
-        """Take the carrier from both hosts, whichever end it is."""
+        """Switch the device of this host; without carrier at one end, both ends lose it."""
         self._site.run(in_network(self._pid, ["ip", "link", "set", DEVICE, state]))
 
 
 class MacvlanCable(Cable):
-    """A device with an Ethernet address of its own on the one card that all hosts and the generator share."""
+    """Device with its own Ethernet address on a card that all hosts and the generator share."""
 
     kind = "macvlan"
 
@@ -168,12 +168,12 @@ class MacvlanCable(Cable):
         self._site.share_card(self._pid, DEVICE, self._site.address(self._name), self._link.mtu)
 
     def _switch(self, state: str) -> None:
-        """Switch the host's own device, as the cable has no far end."""
+        """Switch the host's own device, because the cable has no far end."""
         self._site.run(in_network(self._pid, ["ip", "link", "set", DEVICE, state]))
 
 
 def make_cable(site: Site, name: str, link: Link) -> Cable:
-    """Return the cable of a host, not laid yet."""
+    """Return the cable of a host, not connected yet."""
     if site.link == "veth":
         return DirectCable(site, name, link)
     if site.link == "macvlan":

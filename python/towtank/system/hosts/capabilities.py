@@ -1,4 +1,4 @@
-"""Capabilities of this machine for hosts, each tested in namespaces that are removed afterwards."""
+"""Capabilities of this machine for hosts, each tested in temporary namespaces."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Capability:
 
 @cache
 def probe() -> dict[str, Capability]:
-    """Test everything once; later calls return the same results."""
+    """Test all capabilities once; later calls return the same results."""
     if os.geteuid() != 0:
         return {name: Capability(name, "needs root", remark) for name, remark in REMARKS.items()}
     found = {name: _program(name) for name in PROGRAMS}
@@ -131,7 +131,7 @@ def _network(namespaces: Namespaces, programs: dict[str, Capability]) -> Iterato
 
 
 def _disk(namespaces: Namespaces) -> None:
-    """Make, mount and remove a small disk; without a program for a file system only the device."""
+    """Create, mount and remove a small disk; without `mkfs.ext2` only the device is tested."""
     with _image() as image:
         device = _said(["losetup", "--find", "--show", str(image)]).strip()
         try:
@@ -140,14 +140,14 @@ def _disk(namespaces: Namespaces) -> None:
                 _said(namespaces.enter(["mount", "-t", "ext2", device, "/dev/shm"]))
                 _said(namespaces.enter(["umount", "/dev/shm"]))
         finally:
-            # Another process that cleans up may have detached it already; the number may be that of another image now.
+            # Another process may have detached the device already, and its number may now belong to another image.
             for own in _said(["losetup", "--noheadings", "--output", "NAME", "--associated", str(image)]).split():
                 _said(["losetup", "--detach", own])
 
 
 @contextmanager
 def _image() -> Iterator[Path]:
-    """Make an image under its own prefix, so that `towtank doctor --clean` finds it."""
+    """Create an image under its own prefix, by which `towtank doctor --clean` finds it."""
     folder = IMAGES / _prefix()
     folder.mkdir()
     try:
@@ -182,7 +182,7 @@ def _control_groups() -> Iterator[tuple[str, str | None]]:
 
 
 def _io_lacking(trees: cgroups.Trees) -> str | None:
-    """Return why limits of version 1, which also need files of the root group, cannot be set; None if they can."""
+    """Return why version 1 limits, which need write access to the root group, cannot be set; None if they can."""
     if trees.version == 2:
         return None
     file = trees.roots["blkio"] / "blkio.throttle.write_bps_device"
@@ -190,7 +190,7 @@ def _io_lacking(trees: cgroups.Trees) -> str | None:
 
 
 def _tried(work: Callable[[], object]) -> str | None:
-    """Return why something does not work; None if it works."""
+    """Return the reason why an operation fails; None if it succeeds."""
     try:
         work()
     except (OSError, TargetError) as error:

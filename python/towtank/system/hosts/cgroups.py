@@ -1,7 +1,7 @@
-"""Control groups of both versions: one group per host, made, limited, read, emptied and removed by its files.
+"""Control groups of both versions, one per host: creation, limits, members and removal through their files.
 
-Version 1 has a tree per controller, version 2 one tree for all. If both are mounted, the controllers are those of
-version 1, and a group beside them in the tree of version 2 reports pressure and kills remaining processes.
+Version 1 has a tree per controller, version 2 one tree for all. If both are mounted, the controllers of version 1 are
+used, and a further group in the tree of version 2 reports pressure and kills remaining processes.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from towtank.errors import TargetError
 
 V1_CONTROLLERS = ("cpu", "cpuacct", "memory", "cpuset", "blkio")
 _V2_CONTROLLERS = ("cpu", "memory", "cpuset", "io")
-# Weights of version 1 (2 to 262,144, 1024 is usual) on the scale of version 2 (1 to 10,000, 100 is usual), as OCI
-# runtimes convert them, so that the same file weighs the same under both.
+# Conversion of version 1 weights (2 to 262,144, default 1024) into version 2 weights (1 to 10,000, default 100) as in
+# OCI runtimes, so that a system file has the same effect under both.
 _LEAST_SHARES, _SHARES_SPAN, _WEIGHT_SPAN = 2, 262_142, 9_999
 _PERIOD_DEFAULT_S = 0.1
-# The kernel reaps zombies of a group within about 2 s, and refuses to remove the group before. [s]
+# The kernel needs about 2 s to reap zombies of a group, and refuses to remove the group before that. [s]
 _REMOVED_WITHIN_S = 10.0
 _POLL_S = 0.02
 _THROTTLES = {
@@ -36,7 +36,7 @@ _THROTTLES = {
 
 @dataclass(frozen=True)
 class Trees:
-    """The mounted trees in which control groups can be made.
+    """Mounted trees in which control groups can be created.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class Trees:
 
     @property
     def version(self) -> int | None:
-        """Version whose controllers limit: 1 or 2; None without controllers."""
+        """Version that provides the controllers, 1 or 2; None without controllers."""
         if self.controllers:
             return 1
         return 2 if self.unified_controllers else None
@@ -70,7 +70,7 @@ class Trees:
 
 
 def find_trees(proc: Path = Path("/proc/self")) -> Trees:
-    """Find the mounted trees, and this process in them."""
+    """Find the mounted trees and the position of this process in them."""
     own = {}
     for line in _read(proc / "cgroup").splitlines():
         _, names, path = line.split(":", 2)
@@ -107,7 +107,7 @@ class ControlGroup:
         self.unified = None if trees.unified is None else trees.unified / name
 
     def create(self) -> None:
-        """Make it in every tree.
+        """Create the group in every tree.
 
         Raises
         ------
@@ -128,7 +128,7 @@ class ControlGroup:
         return [*self.folders.values(), *([self.unified] if self.unified is not None else [])]
 
     def _fill_cpuset(self, folder: Path) -> None:
-        """Copy the sets of the parent to a new group of version 1, which accepts no process before."""
+        """Copy the sets of the parent to a new group of version 1, which accepts no processes while they are empty."""
         root = self._trees.roots["cpuset"]
         for level in [
             *reversed([parent for parent in folder.parents if parent.is_relative_to(root) and parent != root]),
@@ -139,7 +139,7 @@ class ControlGroup:
                     (level / name).write_text(_read(level.parent / name))
 
     def _enable(self, folder: Path) -> None:
-        """Turn the controllers on from the root down to the parent of the group."""
+        """Enable the controllers from the root down to the parent of the group."""
         wanted = " ".join(f"+{name}" for name in self._trees.unified_controllers)
         root = self._trees.unified
         assert root is not None
@@ -149,14 +149,14 @@ class ControlGroup:
                 (level / "cgroup.subtree_control").write_text(wanted)
 
     def members_files(self) -> list[Path]:
-        """Return the files that take the number of a process that is to join the group."""
+        """Return the files to which the id of a process is written to add it to the group."""
         return [folder / "cgroup.procs" for folder in self._all()]
 
     def limit_cpu(self, cpus: float, period_s: float = _PERIOD_DEFAULT_S) -> None:
         """Limit the CPU time per second. [1]"""
         period, quota = round(period_s * 1e6), round(cpus * period_s * 1e6)
         if self._trees.version == 1:
-            # A quota must fit its period at each step; the old quota is lifted first.
+            # The quota must fit the period at every step, so the old quota is removed first.
             self._set("cpu", "cpu.cfs_quota_us", "-1")
             self._set("cpu", "cpu.cfs_period_us", str(period))
             self._set("cpu", "cpu.cfs_quota_us", str(quota))
@@ -164,14 +164,14 @@ class ControlGroup:
             self._set("cpu", "cpu.max", f"{quota} {period}")
 
     def weigh(self, shares: int) -> None:
-        """Set the weight against other groups, on the scale of version 1."""
+        """Set the CPU weight relative to other groups, on the scale of version 1."""
         if self._trees.version == 1:
             self._set("cpu", "cpu.shares", str(shares))
         else:
             self._set("cpu", "cpu.weight", str(1 + (shares - _LEAST_SHARES) * _WEIGHT_SPAN // _SHARES_SPAN))
 
     def pin(self, cpus: Iterable[int]) -> None:
-        """Limit the group to some CPUs."""
+        """Restrict the group to the given CPUs."""
         self._set("cpuset", "cpuset.cpus", ",".join(map(str, sorted(cpus))))
 
     def limit_memory(self, size_bytes: int) -> None:
@@ -220,7 +220,7 @@ class ControlGroup:
             kill(folder)
 
     def remove(self) -> None:
-        """Remove the group, and the folder above it if that is empty then."""
+        """Remove the group, and its parent folder if that is empty afterwards."""
         for folder in self._all():
             remove(folder)
             with suppress(OSError):
@@ -247,7 +247,7 @@ def kill(folder: Path) -> None:
 
 
 def remove(folder: Path, within_s: float = _REMOVED_WITHIN_S) -> bool:
-    """Remove a control group with all below it; return True if it is gone."""
+    """Remove a control group and all groups below it; return True if it no longer exists."""
     deadline = time.monotonic() + within_s
     while folder.exists():
         for level in _below(folder):
@@ -262,7 +262,7 @@ def remove(folder: Path, within_s: float = _REMOVED_WITHIN_S) -> bool:
 
 
 def unthrottle(device: str, trees: Trees) -> None:
-    """Lift the limits of a device in the root group of version 1, which may outlive the group of the host."""
+    """Remove the limits of a device from the root group of version 1, which outlive the group of the host."""
     root = trees.roots.get("blkio")
     if root is not None:
         for old, _ in _THROTTLES.values():

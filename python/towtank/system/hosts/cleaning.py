@@ -1,7 +1,7 @@
-"""Find and remove leftovers of hosts in the kernel and on disk: everything of a system carries one prefix.
+"""Finds and removes leftovers of a system in the kernel and on disk by the system's prefix.
 
-It runs when a system goes down, in the janitor after its conductor was killed, and in `towtank doctor --clean` after
-the janitor was killed, too. It touches nothing without the prefix.
+Runs when a system goes down, in the janitor after the conductor was killed, and in `towtank doctor --clean` after the
+janitor was killed as well. Objects without the prefix are never touched.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from towtank.system.scratch import sweep_scratch
 
 PREFIX = re.compile(r"towtank-[0-9a-f]{6}")
 MARK = "TOWTANK_HOSTS"
-"""Variable with the prefix, in the environment of every process of a host."""
+"""Environment variable with the prefix, set for every process of a host."""
 JANITOR = "towtank.system.hosts.janitor"
 OWNER = "owner"
 IMAGES = Path("/var/tmp")
-"""Folder of disk images, which can be large; the temporary folder may be in memory."""
+"""Folder of disk images. It is not the temporary folder, which may be in memory, since images can be large."""
 _DIE_WITHIN_S = 5.0
 _POLL_S = 0.02
 
 
 def folders(prefix: str) -> list[Path]:
-    """Return the folders that a system may have."""
+    """Return the folders in which a system may have files."""
     return [Path(tempfile.gettempdir()) / prefix, IMAGES / prefix]
 
 
@@ -51,7 +51,7 @@ def prefixes() -> list[str]:
 
 
 def is_owned(prefix: str) -> bool:
-    """Return True if the conductor of a system, or its janitor, is alive."""
+    """Return True if the conductor of a system, or its janitor, still runs."""
     owner = noted_identity(folders(prefix)[0] / OWNER)
     if owner is not None and not has_ended(owner):
         return True
@@ -74,7 +74,7 @@ def leftovers(prefix: str) -> list[str]:
 
 
 def clean(prefix: str) -> list[str]:
-    """Remove everything of a system; return what could not be removed, one line each."""
+    """Remove all leftovers of a system; return those that could not be removed, one line each."""
     _end_processes(prefix)
     for name in _links(prefix):
         _run("ip", "link", "delete", name)
@@ -90,7 +90,7 @@ def clean(prefix: str) -> list[str]:
 
 
 def clean_dead() -> tuple[list[str], list[str]]:
-    """Remove everything of all systems whose conductors are gone.
+    """Remove all leftovers of systems whose conductors have ended.
 
     Returns
     -------
@@ -110,14 +110,14 @@ def clean_dead() -> tuple[list[str], list[str]]:
 
 
 def processes(prefix: str) -> list[int]:
-    """Return the processes of a system's hosts, without this process."""
+    """Return the processes of a system's hosts, except this process."""
     marked = {pid for pid, variables in _environments() if _mark(variables) == prefix.encode()}
     inside = {pid for folder in _groups(prefix) for pid in cgroups.members(folder)}
     return sorted(marked | inside - {os.getpid()})
 
 
 def remember_throttled(folder: Path, device: str) -> None:
-    """Record the number of a device before its limits are set: they outlive the device and its group."""
+    """Record the number of a device before its limits are set, because the limits outlive the device and its group."""
     with (folder / "throttled").open("a") as stream:
         stream.write(f"{device}\n")
 
@@ -129,11 +129,11 @@ def _throttled(prefix: str) -> set[str]:
 
 
 def _detach(prefix: str) -> None:
-    """Lift limits and detach loop devices."""
+    """Remove limits of devices and detach loop devices."""
     trees = cgroups.find_trees()
     loops = _loops(prefix)
     numbers = {f"{os.major(number)}:{os.minor(number)}" for name in loops if (number := _number(name))}
-    # A recorded number may belong to a loop device of another program by now; its limits are not ours then.
+    # A recorded number may belong to a loop device of another program by now, whose limits must stay.
     taken = {_bytes(Path("/sys/block") / name / "dev").decode().strip() for name in _backing_files()}
     for device in numbers | (_throttled(prefix) - taken):
         cgroups.unthrottle(device, trees)
@@ -177,7 +177,7 @@ def _loops(prefix: str) -> list[str]:
 
 
 def _backing_files() -> dict[str, str]:
-    """Return the files behind loop devices, by name of the device."""
+    """Return the backing files of loop devices, by device name."""
     found = {}
     for path in Path("/sys/block").glob("loop*/loop/backing_file"):
         found[path.parents[1].name] = _bytes(path).decode("utf-8", "replace").strip()
@@ -185,7 +185,7 @@ def _backing_files() -> dict[str, str]:
 
 
 def _groups(pattern: str) -> list[Path]:
-    """Return control groups by name, in all trees."""
+    """Return all control groups with a matching name, in all trees."""
     trees = cgroups.find_trees()
     roots = {*trees.roots.values(), *([trees.unified] if trees.unified else [])}
     found = []

@@ -1,6 +1,6 @@
-"""One SSH connection to a machine: commands, processes and files, with a synchronous interface.
+"""SSH connection to a machine: commands, processes and files, with a synchronous interface.
 
-All connections share one thread with an event loop. Secrets are never on a command line, in a log or in a message.
+All connections share one thread with an event loop. Secrets never appear on a command line, in a log or in a message.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from towtank.system.hosts.host import Answer
 T = TypeVar("T")
 _CONNECT_WITHIN_S = 15.0
 _FILES_WITHIN_S = 300.0
-# Silence after which a connection counts as lost: the machine may disappear without notice. [s]
+# A connection counts as lost after this silence, because a machine may disappear without notice. [s]
 _ASK_EVERY_S, _ASK_TIMES = 5, 4
-# Reads variables, one a line, from standard input up to an empty line, and becomes the command: so they are on no
-# command line, and the rest of standard input is that of the command.
+# Script that reads variables, one per line, from standard input up to an empty line, and then becomes the command. The
+# variables thus stay off the command line, and the rest of standard input belongs to the command.
 _TAKE_ENVIRONMENT = 'while IFS= read -r line && [ -n "$line" ]; do export "$line"; done; exec "$@"'
 
 
@@ -43,7 +43,7 @@ class Login:
     user : str or None
         User there.
     key, known_hosts : Path or None
-        Files; those of the user where None.
+        Files; None for those of the user.
     password : str or None
         Never shown.
     """
@@ -59,7 +59,7 @@ class Login:
         return f"Login({self.user or ''}@{self.address}:{self.port})"
 
     def options(self) -> dict[str, Any]:
-        """Return the options of asyncssh; None leaves an option to its default, which is that of OpenSSH."""
+        """Return the options of asyncssh; omitted options keep their defaults, which are those of OpenSSH."""
         given: dict[str, Any] = {
             "username": self.user,
             "client_keys": None if self.key is None else [str(self.key)],
@@ -108,7 +108,7 @@ class Connection:
         )
 
     def _await(self, work: Coroutine[Any, Any, T], limit_s: float) -> T:
-        """Wait for work of the loop, and convert its errors."""
+        """Wait for a coroutine in the event loop, and convert its errors."""
         future = _start(work)
         try:
             return future.result(limit_s)
@@ -138,7 +138,7 @@ class Connection:
         environment : mapping, optional
             Variables.
         hold_input : bool, default False
-            Whether its standard input ends only when it has taken too long, as a guard wants it.
+            Whether its standard input stays open until the time limit, as a guard requires.
 
         Raises
         ------
@@ -168,14 +168,14 @@ class Connection:
     async def _create(
         self, command: list[str], environment: Mapping[str, str], stdout: Any
     ) -> asyncssh.SSHClientProcess[bytes]:
-        """Start a command with its variables; standard input stays open."""
+        """Start a command with its environment variables; standard input stays open."""
         line = shlex.join(["sh", "-c", _TAKE_ENVIRONMENT, "sh", *command])
         process = await self._client.create_process(line, stdout=stdout, stderr=asyncssh.STDOUT, encoding=None)
         process.stdin.write(environment_text(environment))
         return process
 
     def start(self, command: list[str], log: IO[bytes], environment: Mapping[str, str]) -> RemoteCommand:
-        """Start a command whose output goes to a file of this machine, and whose standard input stays open."""
+        """Start a command with a log file on this machine as output; standard input stays open."""
         process = self._await(self._create(command, environment, stdout=log), _CONNECT_WITHIN_S)
         return RemoteCommand(process)
 
@@ -210,7 +210,7 @@ class Connection:
             await files.get(source, str(target))
 
     def close(self) -> None:
-        """Close the connection; commands that still run over it lose their standard input."""
+        """Close the connection; commands that still run on it lose their standard input."""
         self._await(self._close(), _CONNECT_WITHIN_S)
 
     async def _close(self) -> None:
@@ -251,12 +251,12 @@ class RemoteCommand:
         return True
 
     def abandon(self) -> None:
-        """Close its channel, whatever it does."""
+        """Close the channel of the command without waiting for its end."""
         _loop().call_soon_threadsafe(self._process.close)
 
 
 def environment_text(environment: Mapping[str, str]) -> bytes:
-    """Encode variables for sending.
+    """Encode environment variables for sending.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Disks of a host: a file as a loop device with its own file system, visible to that host only."""
+"""Disks of a host: image files as loop devices with file systems, visible to that host only."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ from towtank.system.hosts.cleaning import remember_throttled
 from towtank.system.hosts.namespaces import Namespaces
 from towtank.system.hosts.site import Site
 
-# No setup is left for the kernel to do in the background during a measurement.
+# The whole file system is initialised at once, so that the kernel does not do so in the background during a
+# measurement.
 _EXT_AT_ONCE = "lazy_itable_init=0,lazy_journal_init=0"
 _LIMITS = ("read_rate", "write_rate", "read_operations", "write_operations")
 _FORMAT_WITHIN_S = 300.0
 
 
 def make_command(disk: Disk, places: Sequence[Path | str]) -> list[str]:
-    """Return the command that makes the file system on its image, or on its devices if it is striped."""
+    """Return the command that creates the file system, on its image or, if striped, on its devices."""
     named = [str(place) for place in places]
     if not disk.file_system.startswith("ext"):
-        # Kernels without md and device mapper stripe with btrfs only.
+        # Only btrfs can stripe without md or device mapper, which some kernels lack.
         striped = ["-d", "raid0", "-m", "raid0"] if len(named) > 1 else []
         return [f"mkfs.{disk.file_system}", "-q", "-f", *striped, *named]
     journal = [] if disk.journal else ["-O", "^has_journal"]
@@ -58,24 +59,24 @@ class MountedDisk:
 
     @property
     def numbers(self) -> list[str]:
-        """Numbers of the devices, as control groups and `/proc/diskstats` have them."""
+        """Numbers of the devices, as in control groups and `/proc/diskstats`."""
         found = [Path(device).stat().st_rdev for device in self.devices]
         return [f"{os.major(number)}:{os.minor(number)}" for number in found]
 
     @property
     def direct(self) -> bool:
-        """True if it bypasses the page cache of the machine, so that pages are cached once."""
+        """True if the loop devices bypass the machine's page cache, so that pages are not cached twice."""
         return all(_word(Path("/sys/block") / Path(device).name / "loop/dio") == "1" for device in self.devices)
 
     def throttle(self, group: ControlGroup, folder: Path) -> None:
-        """Enforce its limits for its host; `folder` records them."""
+        """Apply the limits of the disk to its host; record them in `folder`."""
         if self.disk.throttled:
             for number in self.numbers:
                 remember_throttled(folder, number)
                 group.throttle(number, {name: getattr(self.disk, name) for name in _LIMITS})
 
     def facts(self) -> dict[str, Any]:
-        """Return its properties for the run's manifest."""
+        """Return the properties of the disk for the run's manifest."""
         form = self.disk.model_dump(mode="json", exclude_none=True)
         devices = {"device": self.devices[0], "devices": self.devices}
         room = {"room_bytes": self.room_bytes, "room_files": self.room_files}
@@ -83,7 +84,7 @@ class MountedDisk:
 
 
 def mount_disk(site: Site, namespaces: Namespaces, host: str, name: str, disk: Disk) -> MountedDisk:
-    """Make a disk and mount it in the host.
+    """Create a disk and mount it in the host.
 
     Raises
     ------
@@ -98,11 +99,11 @@ def mount_disk(site: Site, namespaces: Namespaces, host: str, name: str, disk: D
         site.run(make_command(disk, devices), limit_s=_FORMAT_WITHIN_S)
     point = site.folder / host / "disks" / name
     point.mkdir(parents=True)
-    # A striped file system is mounted by its first device; the options name the others.
+    # A striped file system is mounted by its first device; the options name the other devices.
     given = [*disk.mount_options, *(f"device={device}" for device in devices[1:])]
     options = ["-o", ",".join(given)] if given else []
     site.run(namespaces.enter(["mount", "-t", disk.file_system, *options, devices[0], str(point)]))
-    # Any user may make folders on it, as in a temporary folder.
+    # Any user may create folders on the disk, as in a temporary folder.
     outside = namespaces.outside(point)
     outside.chmod(0o1777)
     room = os.statvfs(outside)
@@ -110,7 +111,7 @@ def mount_disk(site: Site, namespaces: Namespaces, host: str, name: str, disk: D
 
 
 def _images(site: Site, host: str, name: str, disk: Disk) -> list[Path]:
-    """Make the sparse files of a disk, equal parts of its size.
+    """Create the sparse image files of a disk, with equal parts of its size.
 
     Raises
     ------
@@ -133,12 +134,12 @@ def _images(site: Site, host: str, name: str, disk: Disk) -> list[Path]:
 
 
 def _attach(site: Site, image: Path) -> str:
-    """Make a device from an image, bypassing the page cache of the machine if its file system supports that."""
+    """Attach an image as a device, bypassing the page cache of the machine if its file system supports that."""
     attach = ["losetup", "--find", "--show", str(image)]
     try:
         return site.run([*attach, "--direct-io=on"]).strip()
     except TargetError:
-        # Some versions attach the image before they detect that direct I/O does not work.
+        # Some versions attach the image before they detect that direct I/O fails.
         for line in site.run(["losetup", "--noheadings", "--output", "NAME", "--associated", str(image)]).split():
             site.run(["losetup", "--detach", line])
         return site.run(attach).strip()

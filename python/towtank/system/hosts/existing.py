@@ -1,4 +1,4 @@
-"""A machine that others run: services on it are loaded and observed, never started."""
+"""Machine that others operate: its services are loaded and observed, never started."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ class ExistingHost:
 
     @property
     def cpus(self) -> list[int] | None:
-        """None: nothing of it is pinned."""
+        """None: no process on the machine is pinned."""
         return None
 
     def capabilities(self) -> Capabilities:
-        """Return no capabilities: it starts nothing."""
+        """Return no capabilities: services cannot be started on the machine."""
         return Capabilities(starts=False, shares_files=False)
 
     def lacks(self) -> list[str]:
-        """Return no needs: nothing is made."""
+        """Return no needs: nothing is created."""
         return []
 
     def prepare(self, room: HostSettings) -> None:
-        """Do nothing: services that cannot be reached report so themselves."""
+        """Do nothing: services that cannot be reached report this themselves."""
 
     def confine(self) -> None:
-        """Do nothing: the machine has its own sizes."""
+        """Do nothing: the machine has its own limits."""
 
     def process(self, spec: ProcessSpec, log: Path, cpus: list[int] | None = None) -> Process:  # noqa: ARG002
         """Refuse to start a process."""
@@ -61,7 +61,7 @@ class ExistingHost:
         self._refuse(f"running {command[0]} on")
 
     def outside(self, path: Path | str) -> Path:
-        """Refuse access to its files."""
+        """Refuse access to files of the machine."""
         self._refuse(f"looking at {path} of")
 
     def make_folder(self, path: Path | str, owner: str | None = None) -> None:  # noqa: ARG002
@@ -81,11 +81,11 @@ class ExistingHost:
         self._refuse(f"reading {path} of")
 
     def put(self, source: Path, target: Path | str) -> None:  # noqa: ARG002
-        """Refuse to copy to it."""
+        """Refuse to copy files to the machine."""
         self._refuse(f"writing {target} on")
 
     def get(self, source: Path | str, target: Path) -> None:  # noqa: ARG002
-        """Refuse to copy from it."""
+        """Refuse to copy files from the machine."""
         self._refuse(f"reading {source} of")
 
     def remove(self, path: Path | str) -> None:
@@ -93,11 +93,11 @@ class ExistingHost:
         self._refuse(f"removing {path} from")
 
     def engine(self) -> Path:
-        """Refuse: it has no engine of ours."""
+        """Refuse: Towtank has no engine on the machine."""
         self._refuse("using programs of")
 
     def python(self) -> str:
-        """Refuse: it runs no Python of ours."""
+        """Refuse: Towtank runs no Python on the machine."""
         self._refuse("using programs of")
 
     @property
@@ -106,7 +106,7 @@ class ExistingHost:
         self._refuse("making temporary files on")
 
     def disk(self, name: str) -> Path:
-        """Refuse: it has no disks of ours."""
+        """Refuse: Towtank creates no disks on the machine."""
         self._refuse(f"using disk {name} of")
 
     def free_ports(self, count: int = 1) -> int:  # noqa: ARG002
@@ -125,7 +125,7 @@ class ExistingHost:
         }
 
     def watching(self) -> Watching:
-        """Return the scraper of its page of metrics, if it has one."""
+        """Return the scraper of the machine's metrics page, if it has one."""
         if self._part.metrics is None:
             return Watching()
         from towtank.observe import PrometheusScraper  # noqa: PLC0415 - only where something is observed
@@ -133,8 +133,8 @@ class ExistingHost:
         return Watching([PrometheusScraper(f"host-{self.name}", "host", self._part.metrics)])
 
     def ended(self) -> list[str]:
-        """Return nothing: nothing of it was started."""
+        """Return nothing: Towtank has started nothing on the machine."""
         return []
 
     def tear_down(self) -> None:
-        """Do nothing: the machine stays."""
+        """Do nothing: the machine keeps running."""

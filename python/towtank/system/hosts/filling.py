@@ -1,7 +1,7 @@
-"""Fill disks for a time: one file takes the bytes, many empty files take the inodes.
+"""Fills disks for a time: one file uses up the bytes, many empty files use up the inodes.
 
-Some file systems reserve a part for the system's own user. It is used up, too: the free part is counted as that user
-may use it, and ordinary users find the disk full earlier.
+Some file systems reserve a part for root. That part is filled as well: free space is counted as root sees it, so
+ordinary users find the disk full earlier.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from pathlib import Path
 from towtank.errors import TargetError
 
 _FOLDER = ".towtank-filled"
-# Most entries in one folder; more make some file systems slow.
+# Largest number of entries in one folder; more would slow down some file systems.
 _FILES_IN_A_FOLDER = 5_000
-# File systems need space for their own tables: the first reservation leaves a little more free than requested.
+# File systems need space for their own tables, so the first reservation leaves more free than requested.
 _ROUNDS = 8
 _SMALLEST = 4096
 
 
 def fill_disk(point: Path, leave_bytes: int | None, leave_files: int | None) -> dict[str, int]:
-    """Fill a mounted file system except for some bytes and files.
+    """Fill a mounted file system up to the given numbers of free bytes and files.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def fill_disk(point: Path, leave_bytes: int | None, leave_files: int | None) -> 
     folder = point / _FOLDER
     try:
         folder.mkdir(0o700, exist_ok=True)
-        # Any user may write to the disk.
+        # The disk is writable by all users, so another user may have created the folder.
         if folder.is_symlink() or folder.stat().st_uid != os.geteuid():
             raise TargetError(f"the disk at {point} cannot be filled: {_FOLDER} on it belongs to another user")
         if leave_files is not None:
@@ -79,7 +79,7 @@ def _take_files(folder: Path, leave: int) -> None:
 
 
 def _take_bytes(folder: Path, leave: int) -> None:
-    """Reserve space, read the rest, and reserve it in ever smaller parts."""
+    """Reserve the missing space in steps, and halve a reservation that fails."""
     with (folder / "bytes").open("w+b") as stream:
         for _ in range(_ROUNDS):
             state = os.statvfs(folder)

@@ -1,4 +1,4 @@
-"""All hosts of one system: made before the first service starts, limited when all are ready, removed at the end."""
+"""All hosts of one system: prepared before the first service starts, limited when all are ready, removed at the end."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Hosts:
         self._prepared: list[Host] = []
 
     def of(self, name: str | None) -> Host:
-        """Return the host of a name; this machine if a service names none."""
+        """Return the host with a name; this machine for None."""
         return self._here if name is None else self._hosts[name]
 
     def breakable(self, name: str) -> Breakable:
@@ -54,12 +54,12 @@ class Hosts:
         return [line for host in self._hosts.values() for line in host.lacks()]
 
     def watch(self) -> None:
-        """Ensure that everything made from here on is removed, also if this process is killed."""
+        """Start to ensure that everything created from here on is removed, even if this process is killed."""
         if self._site is not None:
             self._site.watch()
 
     def prepare(self, room: HostSettings) -> None:
-        """Make or reach all of them.
+        """Create all hosts or connect to them.
 
         Raises
         ------
@@ -71,12 +71,12 @@ class Hosts:
             host.prepare(room)
 
     def confine(self) -> None:
-        """Enforce the limits that would have slowed the start down."""
+        """Apply the limits that would have slowed down the start of services."""
         for host in self._prepared:
             host.confine()
 
     def facts(self) -> dict[str, Any]:
-        """Return the properties of each, for the run's manifest."""
+        """Return the properties of each host, for the run's manifest."""
         return {host.name: host.facts() for host in self._prepared}
 
     def scrapers(self) -> list[Any]:
@@ -88,7 +88,7 @@ class Hosts:
         return [probe for host in self._prepared for probe in host.watching().probes]
 
     def processes(self) -> dict[str, int]:
-        """Return root process ids, by name, of programs that work for hosts outside of them."""
+        """Return the root process ids of programs that work for hosts but run outside of them, by name."""
         return {name: pid for host in self._prepared for name, pid in host.watching().processes.items()}
 
     def ended(self) -> list[tuple[str, str]]:
@@ -96,7 +96,7 @@ class Hosts:
         return [(host.name, text) for host in self._prepared for text in host.ended()]
 
     def tear_down(self) -> None:
-        """Remove all of them, the last first; raise the errors after all attempts."""
+        """Remove all hosts in reverse order; raise the errors after all attempts."""
         errors = []
         for host in reversed(self._prepared):
             try:
@@ -112,7 +112,7 @@ class Hosts:
 
 
 def build_hosts(file: model.SystemFile, base: Path) -> Hosts:
-    """Make the hosts of the services of a system file; nothing is touched yet.
+    """Build the hosts of a system file without creating anything in the kernel.
 
     Parameters
     ----------

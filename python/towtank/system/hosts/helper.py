@@ -1,6 +1,7 @@
-"""Small helper programs of a host: start them, wait until they are ready, end them.
+"""Helper programs of a host: start, wait until ready, end.
 
-Each prints `ready` once it is, and ends with its standard input, of which the conductor holds the only other end.
+A helper prints `ready` when it is ready, and ends when its standard input closes; the conductor holds the only other
+end.
 """
 
 from __future__ import annotations
@@ -12,16 +13,16 @@ import subprocess
 import time
 from contextlib import suppress
 
-# Helpers start in a tenth of a second. A mount of a dead disk or a lock of the kernel can block for ever. [s]
+# Helpers normally start in 0.1 s, but a mount of a dead disk or a kernel lock can block without limit. [s]
 _READY_WITHIN_S = 30.0
 _END_WITHIN_S = 5.0
-# A helper writes one word; of its errors the first pipe-full is sufficient. [byte]
+# A helper writes one word; of its error messages, one pipe buffer is sufficient. [byte]
 _PIECE = 64
 _COMPLAINT_AT_MOST = 65536
 
 
 def start_helper(command: list[str], environment: dict[str, str]) -> subprocess.Popen[bytes]:
-    """Start a helper."""
+    """Start a helper program in its own session."""
     return subprocess.Popen(
         command,
         stdin=subprocess.PIPE,
@@ -33,7 +34,7 @@ def start_helper(command: list[str], environment: dict[str, str]) -> subprocess.
 
 
 def await_ready(helper: subprocess.Popen[bytes], within_s: float = _READY_WITHIN_S) -> str | None:
-    """Wait until a helper is ready; return None if it is, else the reason why not, which may be empty.
+    """Wait until a helper is ready; return None, or the reason of a failure, which may be empty.
 
     Parameters
     ----------
@@ -56,7 +57,7 @@ def await_ready(helper: subprocess.Popen[bytes], within_s: float = _READY_WITHIN
 
 
 def _complaint(helper: subprocess.Popen[bytes]) -> str:
-    """Return its standard error until now, without waiting: its children may keep the pipe open."""
+    """Return the standard error so far without waiting, because children of the helper may keep the pipe open."""
     assert helper.stderr is not None
     os.set_blocking(helper.stderr.fileno(), False)
     try:
@@ -67,7 +68,7 @@ def _complaint(helper: subprocess.Popen[bytes]) -> str:
 
 
 def end_helper(helper: subprocess.Popen[bytes]) -> None:
-    """Close the pipes of a helper and wait until it and its children end; leave processes that the kernel blocks."""
+    """Close the pipes of a helper and wait for its processes; processes that the kernel blocks are left alone."""
     for pipe in (helper.stdin, helper.stdout, helper.stderr):
         if pipe is not None:
             with suppress(OSError):

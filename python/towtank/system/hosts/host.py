@@ -1,6 +1,6 @@
-"""The host of a system under test: it is made, runs processes, holds files, is observed, and is removed.
+"""Interface of a host of a system under test: creation, processes, files, observation, removal.
 
-Providers implement it; services see only this interface. Paths are those that the processes on the host see.
+Providers implement the interface, and services use nothing else. Paths are those that processes on the host see.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ class Capabilities:
     Attributes
     ----------
     starts : bool
-        Whether services can be started on it; else they run already.
+        Whether services can be started on it; otherwise they already run.
     shares_files : bool
-        Whether the conductor sees its files, by `outside`.
+        Whether its files are visible to the conductor, by `outside`.
     sizes : frozenset of str
         Keys of a host's part of the system file that take effect.
     """
@@ -36,7 +36,7 @@ class Capabilities:
 
 @dataclass(frozen=True)
 class Answer:
-    """Result of a command that was run to its end.
+    """Result of a command that ran to its end.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class HostSettings:
     Attributes
     ----------
     folder : Path
-        Folder of this time only; the hosts keep what is theirs below it.
+        Folder of this run, below which the hosts keep their files.
     kept : tuple of Path
         Folders of the conductor that every host must see under the same path.
     check : callable
@@ -115,19 +115,19 @@ class Host(Protocol):
 
     @property
     def cpus(self) -> list[int] | None:
-        """CPUs that its limits pin it to."""
+        """CPUs to which the host's limits pin its processes; None without such limits."""
 
     def capabilities(self) -> Capabilities:
         """Return its capabilities."""
 
     def lacks(self) -> list[str]:
-        """Return what this machine, or the user, lacks for it, one sentence each; an empty list lets it start."""
+        """Return what the host lacks on this machine or for this user, one sentence each; empty if it can start."""
 
     def prepare(self, room: HostSettings) -> None:
-        """Make the host, or connect to it. If this fails, `tear_down` removes the part that was made."""
+        """Create the host, or connect to it. After a failure, `tear_down` removes the parts that exist."""
 
     def confine(self) -> None:
-        """Enforce the limits that would only slow down the start of services."""
+        """Apply the limits that would slow down the start of services."""
 
     def process(self, spec: ProcessSpec, log: Path, cpus: list[int] | None = None) -> Process:
         """Return a process of a service on the host, not started yet; `log` is a file of the conductor."""
@@ -174,10 +174,10 @@ class Host(Protocol):
         """Remove a file or a folder with its contents; a path that does not exist is no error."""
 
     def engine(self) -> Path:
-        """Return the engine, as a program of the host."""
+        """Return the path of the engine on the host."""
 
     def python(self) -> str:
-        """Return the Python of the host that has Towtank's own servers."""
+        """Return the path of a Python on the host that has Towtank's own servers installed."""
 
     @property
     def temporary(self) -> Path:
@@ -187,10 +187,10 @@ class Host(Protocol):
         """Return the mount point of a disk of the host."""
 
     def free_ports(self, count: int = 1) -> int:
-        """Return the first of so many consecutive TCP ports that nothing listens on."""
+        """Return the first of `count` consecutive TCP ports on which no process listens."""
 
     def require_free(self, port: int, owner: str) -> None:
-        """Refuse a port that something else listens on already.
+        """Refuse a port on which another process already listens.
 
         Raises
         ------
@@ -202,38 +202,38 @@ class Host(Protocol):
         """Return provider, address and limits in force, for the run's manifest."""
 
     def watching(self) -> Watching:
-        """Return its observers."""
+        """Return the observers of the host."""
 
     def ended(self) -> list[str]:
-        """Return the parts of it that ended unexpectedly, one sentence each."""
+        """Return the parts of the host that ended unexpectedly, one sentence each."""
 
     def tear_down(self) -> None:
-        """Remove everything of the host; does nothing if that is done already."""
+        """Remove everything of the host; do nothing if this has been done."""
 
 
 @runtime_checkable
 class Enterable(Protocol):
-    """A host whose network a program of this machine can be put into: the load generator."""
+    """Host whose network the load generator can enter."""
 
     def entry(self) -> Entry:
-        """Return the commands that enter the host."""
+        """Return the commands that enter the network of the host."""
 
     def within(self, work: Callable[[], T]) -> T:
-        """Run a function in its network."""
+        """Run a function in the network of the host."""
 
 
 @runtime_checkable
 class Breakable(Protocol):
-    """A host whose network and disks can be made to fail for a time."""
+    """Host whose network and disks can fail on request."""
 
     def cut(self) -> None:
-        """Pull its network cable."""
+        """Disconnect the network cable of the host."""
 
     def mend(self) -> None:
-        """Reconnect the cable; does nothing if it was not pulled."""
+        """Reconnect the cable; do nothing if it is connected."""
 
     def fill(self, disk: str, leave_bytes: int | None, leave_files: int | None) -> dict[str, int]:
-        """Fill a disk except for some bytes and files; None leaves the free ones.
+        """Fill a disk up to the given numbers of free bytes and files; None changes nothing.
 
         Returns
         -------
@@ -242,4 +242,4 @@ class Breakable(Protocol):
         """
 
     def release(self, disk: str) -> None:
-        """Undo `fill`; does nothing without it."""
+        """Undo `fill`; do nothing if the disk was not filled."""

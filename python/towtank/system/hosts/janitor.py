@@ -1,7 +1,8 @@
-"""Clean up after a system whose conductor is gone: a small process that waits for the end of a pipe.
+"""Janitor: a small process that cleans up after a system when its conductor has ended.
 
-The conductor holds the other end, and passes it to every command that changes the kernel, so that the end comes when
-nothing can be made any more. Meanwhile the guards end the services; the janitor removes the rest.
+It waits for the end of a pipe. The conductor holds the other end and passes it to every command that changes the
+kernel, so the pipe ends when no further kernel objects can be created. The guards end the services; the janitor removes
+the rest.
 """
 
 from __future__ import annotations
@@ -13,13 +14,13 @@ import time
 from towtank.system.hosts.cleaning import clean, processes
 from towtank.system.scratch import sweep_scratch
 
-# Guards give services their grace time, databases ten seconds, and then kill them.
+# Guards give services their grace time (databases ten seconds) before they kill them.
 _GUARDS_WITHIN_S = 20.0
 _POLL_S = 0.02
 
 
 def main(prefix: str) -> int:
-    """Wait, then clean; return 1 if something could not be removed."""
+    """Wait for the end of the pipe, then clean up; return 1 if something could not be removed."""
     while os.read(0, 4096):
         pass
     deadline = time.monotonic() + _GUARDS_WITHIN_S

@@ -1,4 +1,4 @@
-"""This machine, the default host: services are processes beside the conductor; nothing is made or removed."""
+"""This machine, the default host: services are processes beside the conductor; no host is created or removed."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from towtank.system.hosts.host import Answer, Capabilities, HostSettings, Watchi
 from towtank.system.process import Process, ProcessSpec, ServiceProcess
 
 ADDRESS = "127.0.0.1"
-# Permissions of a group: traverse a folder without listing it, and read a file.
+# Permissions for a group: enter a folder without listing it, and read a file.
 _GROUP_FOLDER_MODE, _GROUP_MODE = 0o710, 0o640
 
 
 class SharedFiles:
-    """Files and programs of hosts whose files the conductor sees."""
+    """Files and programs of hosts whose files are visible to the conductor."""
 
     def engine(self) -> Path:
         """Return the engine of this machine."""
@@ -131,14 +131,14 @@ class LocalHost(SharedFiles):
         return Capabilities()
 
     def lacks(self) -> list[str]:
-        """Return nothing: it needs nothing."""
+        """Return no needs."""
         return []
 
     def prepare(self, room: HostSettings) -> None:
         """Do nothing: the machine exists."""
 
     def confine(self) -> None:
-        """Do nothing: it has no limits."""
+        """Do nothing: this machine has no limits."""
 
     def process(self, spec: ProcessSpec, log: Path, cpus: list[int] | None = None) -> Process:
         """Return a process under its guard."""
@@ -156,7 +156,7 @@ class LocalHost(SharedFiles):
         return Path(tempfile.gettempdir())
 
     def disk(self, name: str) -> Path:
-        """Refuse: it has no disks, and a system file that names one is refused when it is read."""
+        """Refuse: hosts of provider local have no disks; the check of the system file reports such a name earlier."""
         raise TargetError(f"host {self.name}: a host of provider local has no disk {name}")
 
     def free_ports(self, count: int = 1) -> int:
@@ -165,7 +165,7 @@ class LocalHost(SharedFiles):
         return self._held[-1].first
 
     def require_free(self, port: int, owner: str) -> None:
-        """Try to listen on the port."""
+        """Refuse a port on which another process already listens."""
         ports.require_free(self.address, port, owner)
 
     def facts(self) -> dict[str, Any]:
@@ -173,15 +173,15 @@ class LocalHost(SharedFiles):
         return {"provider": self.provider, "address": self.address}
 
     def watching(self) -> Watching:
-        """Return nothing: the probe observes this machine in any case."""
+        """Return no observers: the probe always observes this machine."""
         return Watching()
 
     def ended(self) -> list[str]:
-        """Return nothing: nothing of it was started."""
+        """Return nothing: a local host has no parts of its own."""
         return []
 
     def tear_down(self) -> None:
-        """Release the ports: the machine stays."""
+        """Release the held ports; the machine stays."""
         _release(self._held)
 
 

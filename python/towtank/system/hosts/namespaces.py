@@ -1,4 +1,4 @@
-"""Namespaces: held by a small process, entered by commands and by threads of the conductor."""
+"""Namespaces that a small process holds, and that commands and threads of the conductor enter."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _FLAGS = {"net": "--net", "mnt": "--mount", "uts": "--uts"}
 
 
 class Namespaces:
-    """Namespaces of one host, or of the switch.
+    """Namespaces of one host, or of the virtual switch.
 
-    They live as long as a process is in them. The process that holds them ends with the conductor: it waits for the end
-    of a pipe that no other process holds.
+    They exist as long as a process is in them. The process that holds them ends with the conductor: it waits for the
+    end of a pipe that no other process holds.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class Namespaces:
         self._holder: subprocess.Popen[bytes] | None = None
 
     def start(self, script: str, *arguments: str) -> None:
-        """Make them, and run a script in them that sets them up.
+        """Create the namespaces, and run a script in them that sets them up.
 
         Raises
         ------
@@ -57,29 +57,29 @@ class Namespaces:
 
     @property
     def pid(self) -> int:
-        """The process that holds them."""
+        """Process id of the process that holds the namespaces."""
         if self._holder is None:
             raise TargetError("the namespaces are not there yet")
         return self._holder.pid
 
     def enter(self, command: list[str]) -> list[str]:
-        """Return a command that runs another one in them."""
+        """Return a command that enters the namespaces and runs the given command."""
         where = [f"{_FLAGS[kind]}=/proc/{self.pid}/ns/{kind}" for kind in self._kinds]
         return ["nsenter", *where, "--", *command]
 
     def outside(self, path: Path | str) -> Path:
-        """Return the path by which every process sees a file of theirs."""
+        """Return the path by which processes outside see a file in the namespaces."""
         return Path(f"/proc/{self.pid}/root{path}")
 
     def end(self) -> None:
-        """Release them."""
+        """Release the namespaces."""
         if self._holder is not None:
             end_helper(self._holder)
             self._holder = None
 
 
 def within_network(pid: int, work: Callable[[], T]) -> T:
-    """Run a function in the network namespace of a process, in a thread that enters it and ends with the function.
+    """Run a function in the network namespace of a process, in a temporary thread.
 
     Raises
     ------
@@ -93,7 +93,7 @@ def within_network(pid: int, work: Callable[[], T]) -> T:
         try:
             enter_network(pid)
             results.append(work())
-        except BaseException as error:  # handed over to the caller's thread
+        except BaseException as error:  # raised again in the thread of the caller
             errors.append(error)
 
     thread = threading.Thread(target=inside, name="towtank-network")

@@ -1,4 +1,4 @@
-"""Needs of the hosts of a system file, and those that this machine lacks."""
+"""Needs of the hosts of a system file, and those that this machine does not meet."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LINKS = {"macvlan": "macvlan", "tun": "tap"}
 
 
 def host_needs(part: NamespacesHost) -> Iterator[tuple[str, str]]:
-    """Yield keys of a host with the capability that each needs."""
+    """Yield the keys of a host, each with the capability that it needs."""
     for capability in ("namespaces", "ip", "bridge", "cgroup"):
         yield "provider", capability
     for key, capability in _SIZES.items():
@@ -50,14 +50,14 @@ def _link_needs(link: Link | Network) -> Iterator[tuple[str, str]]:
 
 
 def network_needs(network: Network) -> Iterator[tuple[str, str]]:
-    """Yield keys of the network and of the generator's link with the capability that each needs."""
+    """Yield the keys of the network and of the generator's link, each with the capability that it needs."""
     if needed := _LINKS.get(network.link):
         yield "link", needed
     yield from _link_needs(network)
 
 
 def lacking(where: str, needs: Iterator[tuple[str, str]], offered: dict[str, Capability]) -> list[str]:
-    """Return what is needed and not available, one line each; a reason that holds for several keys is reported once.
+    """Return unavailable needs, one line each; a reason that several keys share is reported once.
 
     Parameters
     ----------
@@ -82,5 +82,5 @@ def lacking(where: str, needs: Iterator[tuple[str, str]], offered: dict[str, Cap
 
 
 def absent_cpus(part: NamespacesHost) -> list[int]:
-    """Return the CPUs that a host is pinned to and that this process may not use."""
+    """Return the CPUs to which a host is pinned but which this process may not use."""
     return sorted(set(part.pinned or []) - os.sched_getaffinity(0))

@@ -1,4 +1,4 @@
-"""Metrics of a host of provider `namespaces`: its control group, its network, its disks, its pressure."""
+"""Metrics of a host of provider `namespaces`: control group, network, disks, pressure."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _NS = 1e9
 _US = 1e6
 _SECTOR_BYTES = 512
 _DEVICE = "eth0"
-# Most sockets to query: each takes some µs of CPU, which a measurement must not lose. [1]
+# Largest number of sockets to query, since each costs some µs of CPU time during the measurement. [1]
 _SOCKETS_AT_MOST = 1000
-# Places in /sys/block/DEVICE/stat (iostats.rst): reads, sectors read, writes, sectors written, ms busy, ms in queue.
+# Columns of /sys/block/DEVICE/stat (iostats.rst): reads, sectors read, writes, sectors written, ms busy, ms in queue.
 _DISK_FIELDS = {
     "host_disk_read_operations_total": (0, 1.0),
     "host_disk_read_bytes_total": (2, _SECTOR_BYTES),
@@ -45,7 +45,7 @@ _NETWORK_FIELDS = {
 
 
 class HostScraper:
-    """Reads the files of the kernel about one host; takes about 1 ms of CPU each time.
+    """Reads the kernel's files about one host; takes about 1 ms of CPU time per scrape.
 
     Parameters
     ----------
@@ -76,13 +76,13 @@ class HostScraper:
         self._disks, self._cpus = disks, cpus
 
     def scrape(self) -> dict[str, float]:
-        """Read everything once."""
+        """Read all metrics once."""
         try:
             values = {**self._cpu(), **self._memory(), **self._pressure(), **self._network()}
             for name, disk in self._disks.items():
                 values |= self._disk(name, disk)
             values |= self._sockets() | tcp_counters(self._namespaces.pid)
-            # All trees have the same processes; one of them is read.
+            # All trees contain the same processes, so the first one is sufficient.
             values["host_processes"] = float(len(self._group.members_files()[0].read_text().split()))
         except (OSError, ValueError) as error:
             raise ScrapeError(f"host: {error}") from error
@@ -91,7 +91,7 @@ class HostScraper:
         return values
 
     def close(self) -> None:
-        """Do nothing: nothing is kept open."""
+        """Do nothing: no file or connection stays open."""
 
     def _cpu(self) -> dict[str, float]:
         folders = self._group.folders
@@ -122,7 +122,7 @@ class HostScraper:
         if old is not None:
             stat = numbers(old / "memory.stat")
             kills = numbers(old / "memory.oom_control").get("oom_kill", 0.0)
-            # The limit with swap is the same, and is read first.
+            # The limit with swap is equal, and the kernel checks it first.
             refused = sum(
                 float(path.read_text())
                 for path in (old / "memory.failcnt", old / "memory.memsw.failcnt")
@@ -150,7 +150,7 @@ class HostScraper:
         }
 
     def _pressure(self) -> dict[str, float]:
-        """Return the pressure of the group, if the tree of version 2 reports it: `some avg10=.. total=MICROSECONDS`."""
+        """Return the pressure of the group (`some avg10=.. total=MICROSECONDS`); empty without a tree of version 2."""
         values = {}
         folder = self._group.unified
         for kind in ("cpu", "io", "memory") if folder is not None else ():
@@ -171,7 +171,7 @@ class HostScraper:
         return {}
 
     def _sockets(self) -> dict[str, float]:
-        """Return the memory of sockets; left out if the kernel does not report it, or there are too many sockets."""
+        """Return the memory of sockets; empty if the kernel does not report it, or for too many sockets."""
         lines = Path(f"/proc/{self._namespaces.pid}/net/sockstat").read_text().splitlines()
         counted = [line.split() for line in lines if line.startswith("TCP:")]
         if not counted or int(counted[0][2]) > _SOCKETS_AT_MOST:
@@ -187,7 +187,7 @@ class HostScraper:
         values = {
             key: sum(float(fields[place]) for fields in stats) * unit for key, (place, unit) in _DISK_FIELDS.items()
         }
-        # For a striped disk the mean, so that it does not exceed the elapsed time.
+        # The mean over the devices of a striped disk, so that busy time does not exceed elapsed time.
         values[_BUSY] /= len(stats)
         values |= {
             "host_disk_size_bytes": float(space.f_blocks * space.f_frsize),

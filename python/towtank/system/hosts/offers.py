@@ -12,7 +12,7 @@ _SSH = "hosts of provider ssh"
 
 
 def examine_hosts() -> list[Offer]:
-    """Return every capability as a point; all of them are optional."""
+    """Return one entry of `towtank doctor` for each capability; all of them are optional."""
     offers = []
     for point in probe().values():
         name = "hosts_" + point.name.replace(" ", "_")

@@ -1,7 +1,7 @@
-"""Relay that carries packets between two networks with delay and loss, if the kernel has no `netem`.
+"""Relay that forwards packets between two networks with delay and loss, for kernels without `netem`.
 
-A program of its own: it has one end in each network (`tap` devices of the same Ethernet), forwards the packets of one
-end to the other after the delay, and ends with its standard input. It takes about 10 µs of CPU per packet.
+The relay is a separate program with one `tap` device of the same Ethernet in each network. It forwards packets after
+the delay, and ends when its standard input closes. It needs about 10 µs of CPU time per packet.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _TAP_WITHOUT_HEADER = 0x0002 | 0x1000
 _LARGEST = 65_536 + 18
 # Packets read from one end before the other end is served.
 _AT_ONCE = 64
-# Longest queue; further packets are dropped, as by any device: a second of full-size packets at 10 Gbit/s. [1]
+# Longest queue; further packets are dropped, as by any device. It holds a second of full-size packets at 10 Gbit/s. [1]
 _QUEUE = 100_000
 
 
 def open_tap(pid: int, device: str) -> int:
-    """Make one end, in the network of a process; return its descriptor."""
+    """Create one tap device in the network of a process; return its descriptor."""
     enter_network(pid)
     descriptor = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
     fcntl.ioctl(descriptor, _TUNSETIFF, struct.pack("16sH22x", device.encode(), _TAP_WITHOUT_HEADER))
@@ -38,7 +38,7 @@ def open_tap(pid: int, device: str) -> int:
 
 @dataclass
 class Direction:
-    """Packets on their way from one end to the other; all have the same delay, so that none overtakes another."""
+    """Packets under way in one direction; all have the same delay, so they keep their order."""
 
     source: int
     target: int
@@ -59,13 +59,13 @@ class Direction:
                 self.under_way.append((now_s + self.delay_s, packet))
 
     def hand_over(self, now_s: float) -> None:
-        """Forward the packets that are due."""
+        """Forward the packets whose delay has passed."""
         under_way = self.under_way
         while under_way and under_way[0][0] <= now_s:
             _, packet = under_way.popleft()
             try:
                 os.write(self.target, packet)
-            except OSError:  # an end that is down or full drops the packet
+            except OSError:  # an end that is down, or whose queue is full, drops the packet
                 continue
 
     def next_s(self) -> float:
@@ -74,7 +74,7 @@ class Direction:
 
 
 def carry(one: int, other: int, delay_s: float, loss: float, seed: int) -> None:
-    """Carry packets both ways until standard input ends.
+    """Forward packets in both directions until standard input closes.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def carry(one: int, other: int, delay_s: float, loss: float, seed: int) -> None:
 
 
 def main() -> None:
-    """Make the ends, given as JSON in the only argument; then print `ready` and carry packets."""
+    """Create the ends that the only argument defines as JSON, print `ready`, and forward packets."""
     wanted = json.loads(sys.argv[1])
     one, other = (open_tap(end["pid"], end["device"]) for end in wanted["ends"])
     print("ready", flush=True)

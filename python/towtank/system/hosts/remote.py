@@ -1,7 +1,7 @@
-"""A host of provider `ssh`: another machine, on which processes are started and ended as on this one.
+"""Host of provider `ssh`: another machine, on which processes start and end as on this one.
 
-The engine is copied there: its guard ends each process with all its children when the connection ends, and its probe
-observes the machine. A small shell waits for the end of the connection and removes the copied files.
+The engine is copied to the machine: its guard ends each process with all its children when the connection ends, and its
+probe observes the machine. A small shell script waits for the end of the connection and removes the copied files.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ _FIRST_PORT, _END_PORT = 20_000, 32_768
 _LISTEN = "0A"
 _PORT = re.compile(r"^\s*\d+: [0-9A-F]+:([0-9A-F]{4}) [0-9A-F:]+ ([0-9A-F]{2})", re.MULTILINE)
 _POLL_S = 0.05
-# Time of the guard beyond the grace time, and of the network to report the end. [s]
+# Time beyond the grace time for the guard to end, and for the network to report this. [s]
 _REAP_S = 15.0
-# Longest time that the shell which cleans up waits for guards. [s]
+# Longest time that the clean-up script waits for guards. [s]
 _CLEAN_WITHIN_S = 40.0
-# Waits for the end of standard input, then for the guards that wrote their numbers, and removes the folder.
+# Script that waits for the end of standard input, then for the guards with recorded ids, and removes the folder.
 _CLEAN_UP = """
 trap '' HUP INT TERM PIPE
 cat >/dev/null
@@ -50,12 +50,12 @@ while [ $n -lt 300 ]; do
 done
 rm -rf "$1"
 """
-# Writes its process id, which the command keeps, and becomes the command.
+# Script that writes its process id, which stays the same when it becomes the command.
 _TOLD = 'echo $$ >"$0"; exec "$@"'
 
 
 class RemoteHost:
-    """One machine.
+    """One remote machine.
 
     Parameters
     ----------
@@ -82,12 +82,12 @@ class RemoteHost:
 
     @property
     def folder(self) -> Path:
-        """Its folder on the machine, of this run only."""
+        """Folder of this run on the machine."""
         return Path(self._part.folder) / self._prefix
 
     @property
     def address(self) -> str:
-        """Its numeric address: services listen on it."""
+        """Numeric address on which services listen."""
         try:
             return socket.gethostbyname(self._part.address)
         except OSError as error:
@@ -95,15 +95,15 @@ class RemoteHost:
 
     @property
     def cpus(self) -> list[int] | None:
-        """No CPUs of this machine."""
+        """No CPUs: pinning concerns this machine only."""
         return []
 
     def capabilities(self) -> Capabilities:
-        """Return its capabilities: it starts services, and its files are its own."""
+        """Return its capabilities: services can be started, but their files are not visible here."""
         return Capabilities(shares_files=False)
 
     def lacks(self) -> list[str]:
-        """Return what this machine lacks; the needs of the other machine are reported when it is reached."""
+        """Return the missing needs on this machine; needs of the other machine are reported when it is connected."""
         where, part = f"hosts.{self.name}", self._part
         lines = []
         if find_spec("asyncssh") is None:
@@ -119,7 +119,7 @@ class RemoteHost:
         return lines
 
     def prepare(self, room: HostSettings) -> None:
-        """Connect, make the folder and copy the engine."""
+        """Connect, create the folder and copy the engine."""
         from towtank.system.hosts.connection import Connection, Login  # noqa: PLC0415 - the extra may be absent
 
         room.check()
@@ -130,17 +130,18 @@ class RemoteHost:
         password = None if part.password_from is None else os.environ[part.password_from]
         self._connection = Connection(Login(part.address, part.port, part.user, key, known, password))
         self._log = (room.folder / f"{self.name}-clean-up.log").open("ab")
-        # The folder first, and only if it is new: its name is public from then on, and others must not own it.
+        # The folder comes first, and must be new: its name is public from then on, and no other user may own it.
         self._said(["mkdir", "-p", "--", part.folder])
         self.make_private_folder(self.folder)
-        # Before anything else is made; its arguments show `towtank doctor --clean` of that machine that this is in use.
+        # Started before anything else. Its arguments show `towtank doctor --clean` on that machine that the folder is
+        # in use.
         clean_up = ["sh", "-c", _CLEAN_UP, JANITOR, str(self.folder), self._prefix]
         self._cleaner = self._connection.start(clean_up, self._log, {})
         for name in ("pids", "tmp"):
             self.make_private_folder(self.folder / name)
         room.check()
         self._connection.put(binary(), str(self.engine()))
-        # Servers there that do not run as root traverse it to their folders.
+        # Servers that do not run as root pass through these folders to their own.
         self._said(["chmod", "711", str(self.folder), str(self.temporary)])
         self._said(["chmod", "755", str(self.engine())])
         self._facts = {
@@ -164,7 +165,7 @@ class RemoteHost:
         """Do nothing: the machine has its own sizes."""
 
     def process(self, spec: ProcessSpec, log: Path, cpus: list[int] | None = None) -> Process:  # noqa: ARG002
-        """Return a process under a guard on the machine; its output goes to the log here."""
+        """Return a process under a guard on the machine; its output goes to the log on this machine."""
         process = RemoteProcess(self, spec, log)
         self._processes.append(process)
         return process
@@ -175,7 +176,7 @@ class RemoteHost:
         return self.folder / "pids" / str(self._pids)
 
     def guarded(self, command: list[str], grace_s: float, pid_file: Path, open_files: int | None = None) -> list[str]:
-        """Return a command under a guard on the host; the guard writes its process id to a file."""
+        """Return a command under a guard on the host; the guard's process id is written to a file."""
         guard = guarded(command, grace_s=grace_s, open_files=open_files, engine=self.engine())
         return ["sh", "-c", _TOLD, str(pid_file), *guard]
 
@@ -187,12 +188,12 @@ class RemoteHost:
     def execute(
         self, command: list[str], limit_s: float = 60.0, environment: Mapping[str, str] | None = None
     ) -> Answer:
-        """Run a command to its end, under a guard, which ends it if it takes too long."""
+        """Run a command to its end, under a guard that ends it at the time limit."""
         variables = {MARK: self._prefix, "TMPDIR": str(self.temporary), **(environment or {})}
         return self._reached().run(self.guarded(command, 1.0, self.pid_file()), limit_s, variables, hold_input=True)
 
     def outside(self, path: Path | str) -> Path:
-        """Refuse: its files are not visible from here."""
+        """Refuse: files of another machine are not visible here."""
         raise TargetError(f"host {self.name}: {path} is on another machine")
 
     def make_folder(self, path: Path | str, owner: str | None = None) -> None:
@@ -209,7 +210,7 @@ class RemoteHost:
             self._said(["chmod", "710", "--", str(path)])
 
     def write(self, path: Path | str, text: str, group: str | None = None) -> None:
-        """Write a small file there that only its owner, and processes of a group, can read; a link is replaced."""
+        """Write a small file that only its owner, and processes of a group, can read; a link is replaced."""
         self._said(["rm", "-f", "--", str(path)])
         self._reached().write(str(path), text.encode())
         if group is not None:
@@ -236,24 +237,24 @@ class RemoteHost:
         self._said(["rm", "-rf", "--", str(path)])
 
     def engine(self) -> Path:
-        """Return the copy of the engine."""
+        """Return the path of the copied engine."""
         return self.folder / "towtank-engine"
 
     def python(self) -> str:
-        """Return the Python that the system file names."""
+        """Return the Python that the system file specifies."""
         return self._part.python
 
     @property
     def temporary(self) -> Path:
-        """Temporary folder, a part of its folder."""
+        """Temporary folder, below the folder of this run."""
         return self.folder / "tmp"
 
     def disk(self, name: str) -> Path:
-        """Refuse: it has no disks of ours, and a system file that names one is refused when it is read."""
+        """Refuse: hosts of provider ssh have no disks; the check of the system file reports such a name earlier."""
         raise TargetError(f"host {self.name}: a host of provider ssh has no disk {name}")
 
     def free_ports(self, count: int = 1) -> int:
-        """Return consecutive ports on which nothing listens there; ports are returned once only.
+        """Return consecutive ports of the machine on which no process listens; no port is returned twice.
 
         The search begins at a random port, so that two systems that search at the same time rarely find the same ports.
         """
@@ -268,7 +269,7 @@ class RemoteHost:
         raise TargetError(f"host {self.name}: {count} ports in a row are not free")
 
     def require_free(self, port: int, owner: str) -> None:
-        """Refuse a port on which something listens there."""
+        """Refuse a port on which a process of the machine already listens."""
         if port in self._listening():
             raise TargetError(f"{owner}: port {port} on {self.address} is taken")
 
@@ -277,7 +278,7 @@ class RemoteHost:
         return {int(port, 16) for port, state in _PORT.findall(answer.output) if state == _LISTEN}
 
     def facts(self) -> dict[str, Any]:
-        """Return its address and properties; no secrets."""
+        """Return address and properties of the machine, without secrets."""
         return {
             "provider": self.provider,
             "address": self._part.address,
@@ -293,19 +294,19 @@ class RemoteHost:
         return {name: int(text) for name, text in noted.items() if text.isdigit()}
 
     def watching(self) -> Watching:
-        """Return the engine's own probe on the machine."""
+        """Return the probe that runs on the machine."""
         from towtank.system.hosts.remote_probe import RemoteHostProbe  # noqa: PLC0415 - only where something is observed
 
         return Watching(probes=[RemoteHostProbe(self)])
 
     def ended(self) -> list[str]:
-        """Return the connection if it was lost."""
+        """Report a lost connection."""
         cleaner = self._cleaner
         lost = cleaner is not None and cleaner.status() is not None
         return ["the SSH connection was lost"] if lost else []
 
     def tear_down(self) -> None:
-        """Remove its folder and close the connection."""
+        """Remove the folder on the machine and close the connection."""
         connection, cleaner = self._connection, self._cleaner
         self._connection = self._cleaner = None
         try:
@@ -331,7 +332,7 @@ class RemoteProcess:
         self._stream: Any = None
 
     def start(self) -> None:
-        """Start it."""
+        """Start the process; its output goes to the end of its log."""
         self.log.parent.mkdir(parents=True, exist_ok=True)
         self._stream = self.log.open("ab", buffering=0)
         spec = self.spec
@@ -340,7 +341,7 @@ class RemoteProcess:
 
     @property
     def pid(self) -> int | None:
-        """None: it has no process on this machine."""
+        """None: the process is on another machine."""
         return None
 
     def status(self) -> int | None:
@@ -348,11 +349,11 @@ class RemoteProcess:
         return None if self._command is None else self._command.status()
 
     def wait(self, check: Check = no_check, limit_s: float | None = None) -> int:
-        """Wait for its end."""
+        """Wait for the end of the process, and return its exit status."""
         return await_end(self, check, limit_s)
 
     def stop(self) -> None:
-        """Release its guard, which ends the tree."""
+        """End the tree by closing the standard input of its guard."""
         command = self._command
         if command is not None:
             command.close_input()
@@ -379,7 +380,7 @@ class RemoteProcess:
         return int(text) if text.isdigit() else None
 
     def is_held(self) -> bool:
-        """Return False: not known of another machine."""
+        """Return False: this cannot be checked on another machine."""
         return False
 
     def last_lines(self) -> str:

@@ -1,4 +1,4 @@
-"""The engine's probe on another machine: its samples are copied to this machine, and its clock is compared."""
+"""The engine's probe on another machine: copies its samples to this machine, and compares its clock."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from towtank.system.hosts.remote import RemoteHost
 
 _STOP_WITHIN_S = 15.0
-# Number of exchanges, of which the best gives the offset; each starts the engine there. [1]
+# Number of clock readings, of which the most precise one is used; each starts the engine on the other machine. [1]
 _EXCHANGES = 5
 _EXCHANGE_WITHIN_S = 10.0
 # A line of the stream begins with its checksum: eight digits and a blank.
@@ -36,14 +36,17 @@ class RemoteHostProbe:
         self._stream: IO[bytes] | None = None
 
     def start(self, stream: Path, log: Path, interval_s: float) -> None:  # noqa: ARG002 - it logs to the stream
-        """Start it with the processes that run there as groups."""
+        """Start the probe, with the running processes of the machine as groups."""
         groups = [word for name, pid in self._machine.roots().items() for word in ("--group", f"{name}={pid}")]
         command = [str(self._machine.engine()), "probe", "--out", "-", "--interval", str(interval_s)]
         self._stream = stream.open("ab", buffering=0)
         self._command = self._machine.start([*command, "--until-stdin-closes", *groups], self._stream, {})
 
     def clock(self) -> dict[str, int]:
-        """Read its clock several times; half of the shortest exchange bounds the error."""
+        """Read the clock several times, and return the reading of the shortest exchange.
+
+        Half of that exchange bounds the error.
+        """
         return min((self._exchange() for _ in range(_EXCHANGES)), key=lambda clock: clock["uncertainty_ns"])
 
     def _exchange(self) -> dict[str, int]:

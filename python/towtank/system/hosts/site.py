@@ -1,7 +1,7 @@
 """Common resources of the hosts of provider `namespaces`: a prefix, a folder, a janitor, and a virtual network.
 
-The network is a bridge, or a card that all share, in its own network namespace. While it is up, this machine has one
-device more, the link of the load generator; the rest of its network is unchanged.
+The network is a bridge, or a shared card, in its own network namespace. While it is up, this machine has one further
+device, the link of the load generator; the rest of its network is unchanged.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from towtank.system.hosts.links import disciplines, set_checksums, set_offloads
 from towtank.system.hosts.namespaces import Namespaces, within_network
 from towtank.system.identity import note_identity
 
-# The range of RFC 2544 for benchmarks, which no network uses.
+# Range that RFC 2544 reserves for benchmarks, so that no real network uses it.
 _RANGE = ipaddress.ip_network("198.18.0.0/15")
 _OWN, _FIRST = 1, 10
 HOSTS_AT_MOST = 240
@@ -68,12 +68,12 @@ class Site:
         self._switch = Namespaces(("net",), self.environment)
         self._subnet = _RANGE
         self._users = 0
-        # The first end of the cable of link `veth`: name, process in its network, link.
+        # First end of a cable of link `veth`, until the second host exists: host name, process in its network, link.
         self._loose: tuple[str, int, Link] | None = None
 
     @property
     def environment(self) -> dict[str, str]:
-        """Environment of all processes of the hosts."""
+        """Environment variables of all processes of the hosts."""
         environment = {**passed_on(), cleaning.MARK: self.prefix}
         if "PYTHONPATH" in environment:  # processes of hosts start in another folder
             paths = environment["PYTHONPATH"].split(os.pathsep)
@@ -82,12 +82,12 @@ class Site:
 
     @property
     def folder(self) -> Path:
-        """Folder of this run only."""
+        """Folder of this run."""
         return Path(tempfile.gettempdir()) / self.prefix
 
     @property
     def images(self) -> Path:
-        """Folder for disk images, on a disk if possible."""
+        """Folder for disk images, preferably on a disk."""
         return cleaning.IMAGES / self.prefix
 
     def address(self, name: str) -> str:
@@ -110,7 +110,7 @@ class Site:
         return self.own_address if self._generator is None else self.address(self._generator)
 
     def open(self) -> None:
-        """Make the network, once, for the first host that needs it; each host has to `close` it.
+        """Create the network for the first host that needs it; each host must call `close`.
 
         Raises
         ------
@@ -122,7 +122,7 @@ class Site:
             return
         self.watch()
         try:
-            # The temporary folders of hosts, writable by all their users, are below: nobody else can reach them.
+            # Its mode keeps other users away from the temporary folders of hosts below, which are writable by all.
             self.folder.mkdir(mode=0o700)
             self.images.mkdir(mode=0o700)
         except OSError as error:
@@ -135,7 +135,7 @@ class Site:
         self._connect_generator()
 
     def watch(self) -> None:
-        """Start the janitor, before anything is made: everything after it is cleaned up."""
+        """Start the janitor before anything is created, so that everything is cleaned up."""
         if self._janitor is not None:
             return
         self._janitor = subprocess.Popen(
@@ -148,7 +148,7 @@ class Site:
         )
 
     def _choose_subnet(self) -> None:
-        """Choose a part of the range that no address of this machine is in."""
+        """Choose a subnet of the range in which this machine has no address."""
         taken = [
             ipaddress.ip_network(f"{address['local']}/24", strict=False)
             for device in json.loads(self.run(["ip", "-json", "-4", "address"]))
@@ -164,7 +164,7 @@ class Site:
         (self.folder / "hosts").write_text("\n".join(lines) + "\n")
 
     def _connect_generator(self) -> None:
-        """Lay the cable of this machine, for the generator and for the conductor, which reaches all hosts by it."""
+        """Connect this machine to the network: generator and conductor reach all hosts by this link."""
         if self.link == "macvlan":
             self.share_card(os.getpid(), self.prefix, self.own_address, self._network.mtu)
             return
@@ -172,7 +172,7 @@ class Site:
         self.connect("generator", os.getpid(), self.prefix, self.own_address, link)
 
     def connect(self, port: str, pid: int, device: str, address: str, link: Link, *, netem: bool = False) -> None:
-        """Lay a cable from the bridge to the network of a process.
+        """Connect the bridge to the network of a process.
 
         Parameters
         ----------
@@ -194,12 +194,12 @@ class Site:
         self.shape(pid, port, device, link, netem=netem)
 
     def share_card(self, pid: int, device: str, address: str, mtu: int) -> None:
-        """Make a device of the shared card in the network of a process."""
+        """Create a device of the shared card in the network of a process."""
         self._switch_ip([f"link add link card name {device} mtu {mtu} netns {pid} type macvlan mode bridge"])
         self.set_address(pid, device, address)
 
     def connect_conductor(self, port: str, pid: int) -> None:
-        """Lay a cable from the bridge to the network of a process, for the conductor only; it has no address yet."""
+        """Connect the bridge to the network of a process, for the conductor only; the device has no address yet."""
         device = _CONDUCTOR_DEVICE
         self._switch_ip([f"link add name {port} type veth peer name {device} netns {pid}"])
         self.plug(port)
@@ -207,7 +207,7 @@ class Site:
         self.run(in_network(pid, ["ip", "-batch", "-"]), "\n".join(lines))
 
     def join(self, name: str, pid: int, link: Link) -> None:
-        """Lay a cable from one host to the other, when the second host is made.
+        """Connect two hosts when the second one is created.
 
         Parameters
         ----------
@@ -232,13 +232,13 @@ class Site:
         )
         for end_name, end_pid, end in ends:
             self.set_address(end_pid, DEVICE, self.address(end_name))
-            # Everything except the conductor is at the other end of this cable.
+            # All addresses except the conductor's are at the other end of this cable.
             way = f"route add {self.own_address} dev {_CONDUCTOR_DEVICE} src {self.address(end_name)}"
             self.run(in_network(end_pid, ["ip", "-batch", "-"]), way)
             self._without_offloads(end_pid, DEVICE, end)
 
     def plug(self, port: str) -> None:
-        """Attach an end in the switch to the bridge."""
+        """Attach a device in the switch to the bridge."""
         self._switch_ip([f"link set {port} master bridge up"])
 
     def _switch_ip(self, lines: list[str]) -> None:
@@ -246,11 +246,11 @@ class Site:
 
     @property
     def switch_pid(self) -> int:
-        """A process in the network of the bridge."""
+        """Process id of a process in the network of the bridge."""
         return self._switch.pid
 
     def set_address(self, pid: int, device: str, address: str) -> None:
-        """Set the address of a device in the network of a process, and take it up."""
+        """Set the address of a device in the network of a process, and bring the device up."""
         lines = [
             f"link set {device} addrgenmode none",
             f"address add {address}/24 dev {device}",
@@ -259,7 +259,7 @@ class Site:
         self.run(in_network(pid, ["ip", "-batch", "-"]), "\n".join(lines))
 
     def shape(self, pid: int, port: str, device: str, link: Link, *, netem: bool) -> None:
-        """Set rate, delay, loss and offloads at both ends."""
+        """Apply rate, delay, loss and offloads at both ends of a link."""
         for end_pid, end in ((self._switch.pid, port), (pid, device)):
             if lines := disciplines(end, link, netem=netem):
                 self.run(in_network(end_pid, ["tc", "-batch", "-"]), "\n".join(lines))
@@ -267,7 +267,7 @@ class Site:
             self._without_offloads(end_pid, end, link)
 
     def _without_offloads(self, pid: int, device: str, link: Link) -> None:
-        """Turn off, at one end, the offloads that the link does not have."""
+        """Turn off the offloads that the link does not have, at one end."""
         try:
             if not link.offloads:
                 within_network(pid, lambda: set_offloads(device, on=False))
@@ -293,13 +293,13 @@ class Site:
         return self._janitor.stdin.fileno()
 
     def close(self) -> None:
-        """Release the network for one host; after the last host everything of it is removed."""
+        """Release the network for one host; the last host removes it."""
         self._users = max(0, self._users - 1)
         if self._users == 0:
             self.finish()
 
     def finish(self) -> None:
-        """Remove everything of it; does nothing if that is done already.
+        """Remove the whole site; do nothing if this has been done.
 
         Raises
         ------
@@ -324,12 +324,12 @@ class Site:
 
 
 def in_network(pid: int, command: list[str]) -> list[str]:
-    """Return a command that runs in the network of a process, with the files of this process."""
+    """Return a command that runs in the network of a process, but with the files of this process."""
     return ["nsenter", f"--net=/proc/{pid}/ns/net", "--", *command]
 
 
 def run_with(lifeline: int, command: list[str], text: str, limit_s: float) -> str:
-    """Run a command that holds a descriptor while it runs."""
+    """Run a command that inherits a descriptor and so keeps it open until its end."""
     try:
         done = subprocess.run(
             command,

@@ -1,4 +1,4 @@
-"""Memory of the sockets of the current network, as the kernel reports it socket by socket (`sock_diag(7)`)."""
+"""Memory of all sockets of the current network, as the kernel reports it by socket (`sock_diag(7)`)."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _REQUEST_ALL = 0x301  # NLM_F_REQUEST | NLM_F_DUMP
 _HEADER = struct.Struct("=IHHII")
 _ATTRIBUTE = struct.Struct("=HH")
 _ANSWER_BYTES = 2**16
-# Lengths of `inet_diag_msg` and `unix_diag_msg`, which attributes follow, and the attribute that has the memory.
+# Lengths of `inet_diag_msg` and `unix_diag_msg`, which precede the attributes, and the attribute with the memory.
 _INET, _INET_MEMORY = 72, 7
 _UNIX, _UNIX_MEMORY = 16, 5
 _UNIX_SHOW_MEMORY = 0x20
-# All states but TIME_WAIT (6), which keeps no memory of this kind, and LISTEN (10).
+# All states except TIME_WAIT (6), which has no such memory, and LISTEN (10).
 _STATES = 0xFFFFFFFF & ~(1 << 6 | 1 << 10)
-# Places in `SK_MEMINFO_*` (linux/sock_diag.h).
+# Indexes in `SK_MEMINFO_*` (linux/sock_diag.h).
 _RECEIVED, _SENDING, _AHEAD, _QUEUED, _OPTIONS, _BACKLOG = 0, 2, 4, 5, 6, 7
 
 
@@ -44,7 +44,7 @@ def socket_memory() -> float:
 
 
 def _answers(channel: socket.socket, asked: bytes) -> Iterator[bytes]:
-    """Yield the answer of the kernel about each socket."""
+    """Yield the kernel's message about each socket."""
     channel.send(_HEADER.pack(_HEADER.size + len(asked), _BY_FAMILY, _REQUEST_ALL, 0, 0) + asked)
     while True:
         answer = channel.recv(_ANSWER_BYTES)
@@ -62,8 +62,8 @@ def _answers(channel: socket.socket, asked: bytes) -> Iterator[bytes]:
 def _memory(body: bytes, start: int, wanted: int) -> int:
     """Return the memory of one socket. [byte]
 
-    Of a TCP socket the whole send queue counts, with copies in flight as parts of it; a Unix socket has no such queue,
-    and accounts for data that the other end has not read yet.
+    For a TCP socket this includes the whole send queue, of which copies in flight are parts. A Unix socket has no such
+    queue; its memory is data that the other end has not read yet.
     """
     place = start
     while place + _ATTRIBUTE.size <= len(body):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-# Table of each counter, and its names in kernels, newer names first.
+# Table of each counter, and its names in different kernels, newer names first.
 _COUNTERS = {
     "host_tcp_retransmits_total": ("snmp", "Tcp:", ("RetransSegs",)),
     "host_tcp_needless_retransmits_total": ("netstat", "TcpExt:", ("TCPDSACKRecvSegs", "TCPDSACKRecv")),
@@ -16,7 +16,7 @@ _COUNTERS = {
 
 
 def tcp_counters(pid: int) -> dict[str, float]:
-    """Return the counters of the network that a process is in, since the start of that network.
+    """Return the TCP counters of a process's network, since the creation of that network.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def tcp_counters(pid: int) -> dict[str, float]:
 
 
 def paired(text: str, row: str) -> dict[str, int]:
-    """Parse one row of a table with names above their values, both after the same first word.
+    """Parse one row of a table that has a line of names above a line of values, both with the same first word.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Time slices of threads, if the kernel lets a thread choose its slice.
+"""Time slices of threads, on kernels that support them.
 
-Since Linux 6.12 the fair class takes a slice by `sched_setattr(2)`; children inherit it. On older kernels the call
-succeeds without effect, so the slice is read back.
+Since Linux 6.12, threads of the fair class can choose their slice by `sched_setattr(2)`; children inherit it. Older
+kernels accept the call without effect, so the slice is read back.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from functools import cache
 
 from towtank.errors import TargetError
 
-# Numbers of sched_setattr and sched_getattr.
+# System call numbers of sched_setattr and sched_getattr.
 _CALLS = {"x86_64": (314, 315), "aarch64": (274, 275), "riscv64": (274, 275)}
-# struct sched_attr as of its first version: size, policy, flags, nice, priority, runtime, deadline, period.
+# First version of struct sched_attr: size, policy, flags, nice, priority, runtime, deadline, period.
 _ATTRIBUTES = struct.Struct("=IIQiIQQQ")
 _TRIED_S = 0.003
 _NS = 1e9
@@ -59,7 +59,7 @@ def _set(slice_s: float) -> None:
 
 @contextmanager
 def timeslice(slice_s: float | None) -> Iterator[None]:
-    """Give a time slice to processes that this thread starts meanwhile; None changes nothing.
+    """Set the time slice of processes that this thread starts inside the block; None changes nothing.
 
     Raises
     ------
@@ -81,7 +81,7 @@ def timeslice(slice_s: float | None) -> Iterator[None]:
 
 @cache
 def lacking() -> str | None:
-    """Return why time slices cannot be set here; None if they take effect."""
+    """Return the reason why time slices cannot be set; None if they take effect."""
     try:
         with timeslice(_TRIED_S):
             seen = slice_of()

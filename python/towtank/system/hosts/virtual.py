@@ -1,4 +1,4 @@
-"""A host of provider `namespaces`: a part of this machine with its own network, files, name and limits."""
+"""Host of provider `namespaces`: a part of this machine with its own network, files, name and limits."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from towtank.system.process import Entry, Process, ProcessSpec, ServiceProcess
 T = TypeVar("T")
 _TEMPORARY = Path("/tmp")
 _KINDS = ("net", "mnt", "uts")
-# Arguments: name, folder of the host, file of names, folders to keep. The private temporary folder covers that of
-# this machine; folders of that which must stay visible are mounted into it first.
+# Arguments: name, folder of the host, file of host names, folders to keep. The private temporary folder hides the
+# machine's one, so folders in it that must stay visible are mounted into the private one first.
 _SET_UP = """
 hostname "$(printf %.64s "$1")"; folder=$2; names=$3; shift 3
 ip link set lo up
@@ -39,12 +39,12 @@ done
 mount --rbind "$folder/tmp" /tmp
 mount -t tmpfs -o mode=1777 tmpfs /dev/shm
 """
-# Enters control groups, then becomes the command after `--`.
+# Script that joins control groups, and then becomes the command after `--`.
 _JOIN = 'while [ "$1" != -- ]; do echo $$ >"$1" || exit 125; shift; done; shift; exec "$@"'
 
 
 class VirtualHost(SharedFiles):
-    """One host.
+    """One virtual host.
 
     Parameters
     ----------
@@ -70,20 +70,20 @@ class VirtualHost(SharedFiles):
 
     @property
     def address(self) -> str:
-        """Its address in the virtual network."""
+        """Address of the host in the virtual network."""
         return self._site.address(self.name)
 
     @property
     def cpus(self) -> list[int] | None:
-        """CPUs that it is pinned to."""
+        """CPUs to which the host is pinned; None without pinning."""
         return self._part.pinned
 
     def capabilities(self) -> Capabilities:
-        """Return its capabilities: all limits of the file."""
+        """Return its capabilities: all limits of a system file."""
         return Capabilities(sizes=frozenset(Part.model_fields) - {"provider"})
 
     def lacks(self) -> list[str]:
-        """Return needs of its keys that this machine lacks."""
+        """Return the needs of its keys that this machine does not meet."""
         offered = capabilities.probe()
         where = f"hosts.{self.name}"
         lines = needs.lacking(where, needs.host_needs(self._part), offered)
@@ -95,7 +95,7 @@ class VirtualHost(SharedFiles):
         return lines
 
     def prepare(self, room: HostSettings) -> None:
-        """Make namespaces, control group, link and disks; memory, pinning and weights are in force from the start."""
+        """Create namespaces, control group, link and disks; memory, pinning and weights apply from the start."""
         room.check()
         self._is_open = True
         self._site.open()
@@ -103,7 +103,7 @@ class VirtualHost(SharedFiles):
         private = folder / "tmp"
         private.mkdir(parents=True)
         private.chmod(0o1777)
-        # A folder below another kept folder is visible with it.
+        # A folder below another kept folder is visible with its parent.
         below = sorted({path for path in (*room.kept, folder) if _TEMPORARY in path.parents})
         kept = [path for path in below if not any(other in path.parents for other in below)]
         self._namespaces.start(_SET_UP, self.name, str(folder), str(self._site.folder / "hosts"), *map(str, kept))
@@ -115,7 +115,7 @@ class VirtualHost(SharedFiles):
             self._disks[name] = mount_disk(self._site, self._namespaces, self.name, name, disk)
 
     def _set_lasting_sizes(self) -> None:
-        """Set the limits that servers read when they choose their own sizes."""
+        """Set the limits from which servers derive their own sizes."""
         part = self._part
         if part.pinned is not None:
             self._group.pin(part.pinned)
@@ -125,7 +125,7 @@ class VirtualHost(SharedFiles):
             self._group.weigh(part.cpu_shares)
 
     def cut(self) -> None:
-        """Pull its network cable."""
+        """Disconnect the network cable of the host."""
         self._cable.cut()
 
     def mend(self) -> None:
@@ -133,15 +133,15 @@ class VirtualHost(SharedFiles):
         self._cable.mend()
 
     def fill(self, disk: str, leave_bytes: int | None, leave_files: int | None) -> dict[str, int]:
-        """Put a file, or many empty files, on the disk."""
+        """Fill the disk with one large file, or with many empty files."""
         return fill_disk(self.outside(self.disk(disk)), leave_bytes, leave_files)
 
     def release(self, disk: str) -> None:
-        """Remove the files of `fill`."""
+        """Remove the files that fill the disk."""
         release_disk(self.outside(self.disk(disk)))
 
     def confine(self) -> None:
-        """Enforce CPU time and disk limits."""
+        """Apply the limits of CPU time and disks."""
         if self._part.cpus is not None:
             self._group.limit_cpu(self._part.cpus, self._part.cpu_period)
         for disk in self._disks.values():
@@ -159,7 +159,7 @@ class VirtualHost(SharedFiles):
         return ServiceProcess(spec, log, self.cpus or cpus, entry)
 
     def entry(self) -> Entry:
-        """Return the commands that enter its network and control group, with the files of this machine."""
+        """Return the commands that enter the network and control group of the host, with the files of this machine."""
         pid = self._namespaces.pid
         return Entry(command=lambda command: self._join(in_network(pid, command)), environment=self._site.environment)
 
@@ -181,12 +181,12 @@ class VirtualHost(SharedFiles):
         return execute(inside, limit_s, {**self._environment(), **(environment or {})})
 
     def outside(self, path: Path | str) -> Path:
-        """Return the path of its files, by the process that holds its namespaces."""
+        """Return the path outside of the namespaces for a path on the host."""
         return self._namespaces.outside(path)
 
     @property
     def temporary(self) -> Path:
-        """Its private temporary folder."""
+        """Private temporary folder of the host."""
         return _TEMPORARY
 
     def disk(self, name: str) -> Path:
@@ -198,11 +198,11 @@ class VirtualHost(SharedFiles):
         return within_network(self._namespaces.pid, lambda: ports.free_ports(self.address, count))
 
     def require_free(self, port: int, owner: str) -> None:
-        """Try to listen in its own network."""
+        """Refuse a port on which another process in the host's network already listens."""
         within_network(self._namespaces.pid, lambda: ports.require_free(self.address, port, owner))
 
     def facts(self) -> dict[str, Any]:
-        """Return its properties and limits in force."""
+        """Return the properties of the host and its limits in force."""
         sizes = self._part.model_dump(mode="json", exclude={"provider", "disks"}, exclude_none=True)
         return {
             "provider": self.provider,
@@ -215,7 +215,7 @@ class VirtualHost(SharedFiles):
         }
 
     def watching(self) -> Watching:
-        """Return the scraper of its control group, device and disks."""
+        """Return the scraper of the host's control group, device and disks."""
         from towtank.system.hosts.observing import HostScraper  # noqa: PLC0415 - only where something is observed
 
         name = f"host-{self.name}"
@@ -223,11 +223,11 @@ class VirtualHost(SharedFiles):
         return Watching([scraper], processes=self._cable.processes())
 
     def ended(self) -> list[str]:
-        """Return the program that carries its packets if it has ended."""
+        """Return the reasons if the relay of the host's cable has ended."""
         return self._cable.ended()
 
     def tear_down(self) -> None:
-        """Release everything; the last host of the site removes the common parts."""
+        """Release the host; the last host of the site removes the common parts."""
         if not self._is_open:
             return
         self._is_open = False

@@ -1,8 +1,8 @@
-"""The web application of the CMIS repository: built once from pinned files, and kept in the cache.
+"""Web application of the CMIS repository, built once from pinned files and kept in the cache.
 
-OpenCMIS ships its bridge to JCR as a web application, and Jackrabbit its libraries as another one. This application has
-the libraries of both, the driver of PostgreSQL, a deployment descriptor with only the Browser Binding, and the two
-classes of `system/java`, compiled here.
+OpenCMIS publishes its bridge to JCR as a web application, and Jackrabbit publishes its libraries as another one. This
+application contains the libraries of both, the PostgreSQL driver, a deployment descriptor with the Browser Binding
+only, and the two classes of `system/java`, which are compiled here.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ DATABASE_DRIVER = Artefact(
 ARTEFACTS = (OPENCMIS, JACKRABBIT, JETTY, DATABASE_DRIVER)
 
 SOURCES = Path(__file__).parents[1] / "java"
-# Libraries of OpenCMIS that are used; the others are for SOAP, or Jackrabbit has newer versions.
+# Libraries of OpenCMIS that are used; the others serve SOAP, or Jackrabbit contains newer versions.
 _OF_OPENCMIS = (
     "antlr-2",
     "antlr-runtime-3.5",
@@ -66,7 +66,7 @@ _OF_OPENCMIS = (
     "stringtemplate-3.2.1",
     "woodstox-core-",
 )
-# Another database, which Jackrabbit would use by default.
+# The database that Jackrabbit would use by default.
 _NOT_OF_JACKRABBIT = ("derby-",)
 _LIBRARIES = "WEB-INF/lib/"
 _COMPILE_WITHIN_S = 120.0
@@ -102,8 +102,8 @@ _DESCRIPTOR = """<?xml version="1.0" encoding="UTF-8"?>
   </servlet-mapping>
 </web-app>
 """
-# Jetty keeps its own classes from applications. The page of its runner is for its own machine only, and a node on
-# a host of its own is asked from another.
+# Jetty hides its own classes from applications. The statistics page of its runner answers requests of its own machine
+# only, but a node on a separate host is scraped from another machine.
 _JETTY_WEB = """<?xml version="1.0"?>
 <!DOCTYPE Configure PUBLIC "-//Jetty//Configure//EN" "http://www.eclipse.org/jetty/configure_9_3.dtd">
 <Configure class="org.eclipse.jetty.webapp.WebAppContext">
@@ -121,7 +121,7 @@ _REPOSITORY = "class=towtank.OpenRepository\nmount-path=/\n"
 
 
 def application_folder() -> Path:
-    """Return the folder of the application: one for each set of files and each version of Towtank."""
+    """Return the folder of the application, whose name depends on the pinned files and on all generated parts."""
     parts = [artefact.sha256 for artefact in ARTEFACTS] + [
         _DESCRIPTOR,
         _JETTY_WEB,
@@ -139,7 +139,7 @@ def _sources() -> list[Path]:
 
 
 def build_application() -> Path:
-    """Build the application, unless it exists.
+    """Build the application unless it exists.
 
     Returns
     -------
@@ -161,7 +161,7 @@ def build_application() -> Path:
         try:
             made.rename(folder)
         except OSError:
-            # Another process was faster, with the same result.
+            # Another process was faster and has built the same application.
             if not folder.is_dir():
                 raise
     return folder

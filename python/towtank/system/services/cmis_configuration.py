@@ -1,4 +1,4 @@
-"""Configuration of one node of the CMIS repository: Jackrabbit's `repository.xml`, and that of Jetty."""
+"""Configuration of one node of the CMIS repository: Jackrabbit's `repository.xml`, and Jetty's configuration."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from xml.etree.ElementTree import Element, SubElement
 from towtank.system.repository_model import CmisRepositorySettings
 
 REPOSITORY = "content"
-"""Name of the workspace, which OpenCMIS uses as the identifier of the repository: that of the content server, too."""
+"""Name of the workspace, which OpenCMIS uses as repository identifier; the content server uses the same identifier."""
 
 TEXT_FILE = "tika.xml"
-"""Name of the file in a node's folder that lists the contents with full text."""
+"""Name of the file in a node's folder that lists the content types with full text."""
 
 _CORE = "org.apache.jackrabbit.core"
 _DATABASE = "database"
@@ -23,7 +23,7 @@ _HEAD = (
     '<!DOCTYPE Repository PUBLIC "-//The Apache Software Foundation//DTD Jackrabbit 2.0//EN" '
     '"http://jackrabbit.apache.org/dtd/repository-2.0.dtd">\n'
 )
-# Only text has full text, as with the content server: other contents would take too much CPU.
+# Only plain text is indexed, as in the content server; other contents would take too much CPU time.
 _TIKA = """<?xml version="1.0" encoding="UTF-8"?>
 <properties>
   <detectors><detector class="org.apache.tika.mime.MimeTypes"/></detectors>
@@ -118,7 +118,7 @@ def _data_source(parent: Element, settings: CmisRepositorySettings, database: st
 
 
 def _security(root: Element) -> None:
-    """Add a login that accepts any user with any password: checks of users are the task of another server."""
+    """Add a login that accepts any user and password, because another server checks users."""
     simple = f"{_CORE}.security.simple"
     made = SubElement(root, "Security", appName="Jackrabbit")
     SubElement(made, "SecurityManager", {"class": f"{simple}.SimpleSecurityManager", "workspaceName": REPOSITORY})
@@ -144,7 +144,7 @@ def text_xml() -> str:
 
 
 def jetty_xml(settings: CmisRepositorySettings) -> str:
-    """Return Jetty's configuration beyond the options of its runner: the pool of threads."""
+    """Return Jetty's configuration beyond its runner's options: the thread pool."""
     root = Element("Configure", {"id": "Server", "class": "org.eclipse.jetty.server.Server"})
     SubElement(SubElement(root, "Get", name="ThreadPool"), "Set", name="maxThreads").text = str(settings.threads)
     ElementTree.indent(root)

@@ -1,7 +1,7 @@
-"""The content server's population, as a list that fills a CMIS repository of others.
+"""The content server's population as a list that fills a CMIS repository.
 
-Both then hold the same documents under the same identifiers, so that one workload with one set of lists can drive
-either.
+The repository and the content server then contain the same documents under the same identifiers, so that one workload
+with one set of lists can drive both.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from contextlib import closing
 from pathlib import Path
 
 SEARCHES_FOLDER = "7f3d2c86-6a54-5d0b-9c1e-5ea7c4e50001"
-"""Identifier of the folder `/searches`, whose documents stand for the content server's stored searches."""
+"""Identifier of the folder `/searches`, whose documents represent the content server's stored searches."""
 
 LISTS = ("documents", "folders", "searches", "terms", "accounts")
-"""Lists that a population leaves for workloads, `NAME.csv`."""
+"""Lists for workloads that a population writes, `NAME.csv`."""
 
 
 def write_list(data: Path, target: Path) -> None:
@@ -47,7 +47,7 @@ def _objects(data: Path) -> Iterator[tuple[str, ...]]:
 
 
 def _folder(path: str, identifiers: dict[str, str], made: set[str]) -> Iterator[tuple[str, ...]]:
-    """Yield a folder, after its parents; folders that no list names get an identifier from their paths."""
+    """Yield the parents of a folder, then the folder; a folder without a given identifier gets one from its path."""
     if path == "" or path in made:
         return
     yield from _folder(path.rpartition("/")[0], identifiers, made)

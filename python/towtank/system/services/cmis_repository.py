@@ -1,7 +1,7 @@
-"""A CMIS repository of others: OpenCMIS over Jackrabbit in Jetty, metadata in PostgreSQL, contents in a folder.
+"""Third-party CMIS repository: OpenCMIS over Jackrabbit in Jetty, metadata in PostgreSQL, contents in a folder.
 
-Several nodes are a cluster: they share the folder of contents and the database, whose journal reports the changes of
-each node to the others. Database and contents are created for every run; their documents are generated once.
+Several nodes form a cluster: they share the folder of contents and the database, whose journal passes the changes of
+each node to the others. Database and contents are created for every run; the documents are generated once.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _GRACE_S = 8.0
 _POPULATE_WITHIN_S = 3600.0
 _STATISTICS = "/statistics"
 _READY = f"/browser/{cmis_configuration.REPOSITORY}?cmisselector=repositoryInfo"
-# Any name: the repository admits every user, but requires a name.
+# The repository requires a name, but accepts any name and password.
 _LOGIN = {"Authorization": "Basic " + base64.b64encode(b"towtank:towtank").decode()}
-# The first answer takes long: the repository opens its session and its indexes for it. [s]
+# Time limit of the first answer, for which the repository opens its session and its indexes. [s]
 _ANSWER_WITHIN_S = 10.0
 
 
@@ -60,7 +60,7 @@ class CmisRepository(NodesService):
         return None
 
     def meet(self, others: list[Service]) -> None:
-        """Use the PostgreSQL of the system, or bring one."""
+        """Use the PostgreSQL of the system, or add a private one."""
         super().meet(others)
         self._database = self.database_among(others)
 
@@ -75,13 +75,13 @@ class CmisRepository(NodesService):
         return [self.database, *([] if self._mount is None else [self._mount])]
 
     def folders(self) -> list[Path]:
-        """Return the cache, which holds its programs."""
+        """Return the cache folder, which contains the repository's programs."""
         folder = cache_folder()
         folder.mkdir(parents=True, exist_ok=True)
         return [folder]
 
     def prepare(self, place: Place) -> None:
-        """Choose the ports, build the application, generate the documents and fill the repository with them."""
+        """Choose ports, build the application, generate the documents and fill the repository with them."""
         self.choose_ports()
         self._data, self._logs, self._scratch = place.data, place.logs, place.scratch
         place.note(f"{self.name}: preparing the population")
@@ -97,11 +97,11 @@ class CmisRepository(NodesService):
         shutil.rmtree(home)
 
     def _contents_on(self, host: Host) -> Path:
-        """Return the folder of contents, as the nodes on a host see it."""
+        """Return the folder of contents at its path on a host."""
         return (self.storage_on(host) or self._scratch) / f"{self.name}-contents"
 
     def _make_documents(self, place: Place) -> None:
-        """Generate the content server's population, once; no run changes it."""
+        """Generate the content server's population once; no run changes it."""
         held = self._part.population
         amount = ["--scale", str(held.scale), "--seed", str(held.seed), "--jobs", str(os.cpu_count() or 1)]
         program = [
@@ -118,7 +118,7 @@ class CmisRepository(NodesService):
         place.run(ProcessSpec(f"{self.name}-documents", program), cpus=_all_cpus(place))
 
     def _fill(self, place: Place, host: Host, home: Path) -> None:
-        """Fill database and folder of contents, on all CPUs: no load is measured yet."""
+        """Fill the database and the folder of contents, using all CPUs since no load is measured yet."""
         home.mkdir()
         objects = home / "objects.tsv"
         cmis_population.write_list(self._data, objects)
@@ -135,7 +135,7 @@ class CmisRepository(NodesService):
         return os.pathsep.join([str(inside / "classes"), str(inside / "lib" / "*")])
 
     def _make_node(self, first: Path, number: int) -> None:
-        """Make the folder of one node: its search index as the population left it, and its configuration."""
+        """Create the folder of one node, with the search index of the population and its own configuration."""
         home = self._home(number)
         shutil.copytree(first, home)
         (home / "temporary").mkdir(exist_ok=True)
@@ -154,7 +154,7 @@ class CmisRepository(NodesService):
         return cmis_configuration.repository_xml(self._part.settings, self.database.dsn, contents, node)
 
     def _java(self, host: Host, home: Path, node: str | None, log: Path) -> list[str]:
-        """Return the JVM with its options and the properties that the classes of `system/java` read."""
+        """Return the `java` command with its options and the properties that the classes of `system/java` read."""
         self._configure(host, home, node)
         (home / "temporary").mkdir(exist_ok=True)
         program = find_program("java") or "java"
@@ -182,11 +182,13 @@ class CmisRepository(NodesService):
         return (self._logs / f"{self.nodes[number - 1]}-gc.log").absolute()
 
     def refuses(self, address: str) -> str | None:
-        """Return None if a node returns the description of its repository: Jetty itself listens earlier."""
+        """Return None if a node describes its repository, since Jetty accepts connections before the repository is
+        ready.
+        """
         return refuses_http(address, _READY, _ANSWER_WITHIN_S, _LOGIN)
 
     def settings_used(self) -> dict[str, Any]:
-        """Return settings and population, the files of the application, and the properties that each JVM reports."""
+        """Return settings and population, the files of the application, and the properties that each JVM reported."""
         return {
             **self._part.configuration,
             "population": self._part.population.model_dump(mode="json"),

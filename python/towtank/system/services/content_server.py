@@ -1,6 +1,6 @@
-"""The reference content server: one or several nodes over one database and one storage area.
+"""Reference content server: one or several nodes over one database and one storage area.
 
-Its population is made once, kept, and restored before every run, so that each run starts from the same state.
+The population is generated once and kept, and its state is restored before every run.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from towtank.system.services.postgresql import Postgresql
 _METRICS = "/metrics"
 # Environment variables of the content server.
 _DATABASE, _LDAP = "CONTENT_SERVER_DATABASE", "CONTENT_SERVER_LDAP"
-# At its end the server gives requests in work five seconds; this time must be longer. [s]
+# At shutdown the server waits five seconds for requests in progress, so this time must be longer. [s]
 _GRACE_S = 8.0
-# Lists that a population makes for workloads; they are exported as `documents_csv` and so on.
+# Lists for workloads that a population writes, exported as `documents_csv` and so on.
 _LISTS = ("documents", "folders", "searches", "terms", "accounts")
 _PRIVATE = "postgresql"
-# Its storage area, below its data.
+# Storage area, below the data folder.
 _AREA = "area"
 
 
@@ -43,14 +43,16 @@ class ContentServer(NodesService):
         self._part = part
         self._database: Postgresql | None = None
         self._directory: Openldap | None = None
-        # The data: the kept population, and the copy of this run.
+        # Data folders: the kept population, and the copy for this run.
         self._data, self._served = Path(), Path()
         self._lists = Path()
         self._maker: Host = LocalHost()
         self._users: Path | None = None
 
     def missing(self) -> str | None:
-        """Return a message if the package of Towtank's checkout is missing; other machines report that later."""
+        """Return a message if the content server's package is missing on this machine; other machines report this
+        later.
+        """
         if self.host.capabilities().shares_files and find_spec("content_server") is None:
             return f"{self.name}: the content server is not installed; `make setup` in the checkout installs it"
         return None
@@ -70,7 +72,7 @@ class ContentServer(NodesService):
         return [service for service in (self._database, self._directory, self._mount) if service is not None]
 
     def prepare(self, place: Place) -> None:
-        """Choose the ports, populate the repository if it is new, and restore its populated state."""
+        """Choose ports, populate the repository if it is new, and restore its populated state."""
         self.choose_ports()
         shared = self.host.capabilities().shares_files
         self._data = (place.data if shared else self.host.temporary / self.name) / self._kind_of_database()
@@ -87,7 +89,7 @@ class ContentServer(NodesService):
         self._users = self._given_users()
 
     def _copied(self, place: Place, disk: str) -> Path:
-        """Copy the data to a disk of the host, which is new each time; the populated state is kept elsewhere."""
+        """Copy the data to a disk of the host, which is new in each run; the original state is kept elsewhere."""
         target = self.host.disk(disk) / self.name
         place.note(f"{self.name}: copying the population to disk {disk}")
         self.host.make_folder(target)
@@ -97,7 +99,7 @@ class ContentServer(NodesService):
         return target
 
     def _copy_contents(self, place: Place) -> None:
-        """Copy the contents to their disk or mount, which is new each time."""
+        """Copy the contents to their disk or mount, which is new in each run."""
         first = self.host_of(1)
         target = self._area_on(first)
         if target is not None:
@@ -107,7 +109,7 @@ class ContentServer(NodesService):
             self.warm_others(place, self._area_on)
 
     def _area_on(self, host: Host) -> Path | None:
-        """Return the folder of its contents as a node on a host sees it, if it is separate from the other data."""
+        """Return the folder of contents at its path on a host; None if contents are part of the data folder."""
         root = self.storage_on(host)
         return None if root is None else root / self.name
 
@@ -118,7 +120,7 @@ class ContentServer(NodesService):
         return place.scratch
 
     def _given_users(self) -> Path | None:
-        """Return the file of users that the settings name, as the servers see it."""
+        """Return the file of users in the settings, at the path where the servers find it."""
         if self._part.settings.users is None:
             return None
         file = (self._base / self._part.settings.users).absolute()
@@ -132,7 +134,7 @@ class ContentServer(NodesService):
         return "sqlite" if self._part.settings.database == "sqlite" else "postgresql"
 
     def _run(self, place: Place, command: str, *options: str) -> None:
-        """Run one of its programs, on all CPUs and without the limits of its host: no load is measured yet."""
+        """Run one of its programs on all CPUs and without the limits of its host, since no load is measured yet."""
         program = [*self._program(), command, *_where(self._data), *options]
         cpus = sorted({*(place.cpus or []), *os.sched_getaffinity(0)})
         spec = ProcessSpec(f"{self.name}-{command}", program, self._addresses_of_others())
@@ -142,7 +144,9 @@ class ContentServer(NodesService):
         return [self.host.python(), "-m", "content_server"]
 
     def _addresses_of_others(self) -> dict[str, str]:
-        """Return variables for database and directory: arguments are public, so logins must not be among them."""
+        """Return environment variables with the addresses of database and directory: their logins must not be
+        arguments, which are public.
+        """
         given = self._part.settings
         addresses = {_DATABASE: given.database if self._database is None else self._database.dsn}
         if given.ldap is not None:
@@ -178,7 +182,7 @@ class ContentServer(NodesService):
         return options
 
     def refuses(self, address: str) -> str | None:
-        """Return None if a node shows its metrics."""
+        """Return None if a node answers with its metrics."""
         return refuses_http(address, _METRICS)
 
     def settings_used(self) -> dict[str, Any]:
@@ -188,7 +192,7 @@ class ContentServer(NodesService):
         return {**given.configuration, **places, "population": given.population.model_dump(mode="json")}
 
     def scrapers(self) -> list[Any]:
-        """Return the scrapers of every node, and of SQLite's file; a PostgreSQL is a service with its own scrapers."""
+        """Return the scrapers of every node and of the SQLite file; a PostgreSQL service has its own scrapers."""
         from towtank.observe import PrometheusScraper, Scraper, SqliteScraper  # noqa: PLC0415 - only where observed
 
         scrapers: list[Scraper] = [

@@ -1,4 +1,4 @@
-"""Users of a directory, made from a seed: the same seed makes the same names, passwords and hashes."""
+"""Users of a directory, generated from a seed: equal seeds give equal names, passwords and hashes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SALT_BYTES = 8
 
 @dataclass(frozen=True)
 class DirectoryUser:
-    """One user: the login of a virtual user, and the entry of the directory."""
+    """One user: login of a virtual user, and entry of the directory."""
 
     name: str
     password: str
@@ -34,13 +34,13 @@ class DirectoryUser:
 
     @property
     def hashed(self) -> str:
-        """Salted SHA-1 in the form of RFC 2307 and slapd; a password that protects nothing needs no slower hash."""
+        """Salted SHA-1 as in RFC 2307 and slapd; the password protects nothing, so a slower hash is not needed."""
         digest = hashlib.sha1(self.password.encode() + self.salt, usedforsecurity=False).digest()
         return "{SSHA}" + base64.b64encode(digest + self.salt).decode()
 
 
 def users(count: int, seed: int) -> Iterator[DirectoryUser]:
-    """Generate users `user000001` and so on; a larger number begins with the same users.
+    """Generate users `user000001` and so on; a larger count begins with the same users.
 
     Examples
     --------

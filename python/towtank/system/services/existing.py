@@ -1,4 +1,4 @@
-"""A service that others run: it is reached, never started or stopped."""
+"""Service that others operate: connected to, but never started or stopped."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from towtank.system.service import PlainService
 
 
 class Existing(PlainService):
-    """Addresses, and optionally a page of metrics and files for workloads."""
+    """Addresses of a running service, and optionally its metrics page and files for workloads."""
 
     kind = "existing"
 
@@ -35,7 +35,7 @@ class Existing(PlainService):
         return {"address": list(self._part.address), "metrics": self._part.metrics}
 
     def scrapers(self) -> list[Any]:
-        """Return scrapers of its page of metrics, one for each address, with the login of the address."""
+        """Return scrapers of the metrics page, one for each address, with the login of the address."""
         from towtank.observe import PrometheusScraper  # noqa: PLC0415 - only where something is observed
 
         if self._part.metrics is None:
@@ -47,5 +47,5 @@ class Existing(PlainService):
         ]
 
     def exports(self) -> Mapping[str, Path]:
-        """Return the files beside the system file."""
+        """Return the files for workloads, relative to the system file."""
         return {name: (self._base / path).absolute() for name, path in self._part.exports.items()}

@@ -1,4 +1,4 @@
-"""Base of gateways that may serve files in place of forwarding."""
+"""Base of gateways that can serve files instead of forwarding requests."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from towtank.system.services.private_server import PrivateGateway
 
 
 class PrivateFileGateway(PrivateGateway):
-    """A gateway that forwards, or serves the files of a folder."""
+    """Gateway that forwards requests, or serves the files of a folder."""
 
     def __init__(self, name: str, part: server_models.FileGateway, base: Path) -> None:
         super().__init__(name, part)

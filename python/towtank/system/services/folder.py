@@ -1,4 +1,4 @@
-"""A folder for the files of users. It has no server: its users do the work."""
+"""Folder for files of virtual users, without a server: the engine works on the files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Folder(PlainService):
         self._path: Path | None = None
 
     def prepare(self, place: Place) -> None:
-        """Make the folder, by the path at which this process and the engine, outside of the host, see it."""
+        """Create the folder at its path outside of the host, where this process and the engine find it."""
         base = place.scratch if self._part.disk is None else self.host.outside(self.host.disk(self._part.disk))
         self._path = base / f"{_PREFIX}{secrets.token_hex(4)}"
         try:
@@ -35,12 +35,12 @@ class Folder(PlainService):
             raise TargetError(f"{self.name}: its folder cannot be made: {error}") from error
 
     def stopped(self) -> None:
-        """Remove it with its contents."""
+        """Remove the folder with its contents."""
         if self._path is not None:
             shutil.rmtree(self._path, ignore_errors=True)
 
     def addresses(self) -> list[str]:
-        """Return its path."""
+        """Return the path of the folder as an address."""
         if self._path is None:
             raise TargetError(f"{self.name} was not prepared")
         return [f"file://{quote(str(self._path))}" + ("?direct=on" if self._part.settings.direct else "")]

@@ -14,7 +14,7 @@ from towtank.system.services.mount import MountService
 
 
 class GlusterfsMount(MountService):
-    """One `glusterfs` for each host."""
+    """One `glusterfs` process for each host."""
 
     kind = "glusterfs_mount"
     program: ClassVar[str] = "glusterfs"
@@ -27,7 +27,7 @@ class GlusterfsMount(MountService):
         self._bricks: list[GlusterfsServer] = []
 
     def meet(self, others: list[Service]) -> None:
-        """Find its servers."""
+        """Find the servers of the mount."""
         super().meet(others)
         self._bricks = [server for server in self._servers if isinstance(server, GlusterfsServer)]
 
@@ -38,7 +38,7 @@ class GlusterfsMount(MountService):
             stream.write(mount_text(self._part.settings, addresses))
 
     def program_of(self, process: str, point: Path) -> list[str]:
-        """Return one `glusterfs`."""
+        """Return the command of one `glusterfs` process."""
         given = self._part.settings
         command = [self.path, "-N", "-f", str(self.folder / "mount.vol"), *quiet(self.folder, process)]
         command += [f"--direct-io-mode={'enable' if given.direct else 'disable'}", f"--lru-limit={given.cached_files}"]

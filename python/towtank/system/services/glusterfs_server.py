@@ -15,7 +15,7 @@ from towtank.system.services.private_server import PrivateServer
 
 
 class GlusterfsServer(PrivateServer):
-    """One `glusterfsd`."""
+    """One `glusterfsd` process."""
 
     kind = "glusterfs_server"
     program: ClassVar[str] = "glusterfsd"
@@ -28,7 +28,7 @@ class GlusterfsServer(PrivateServer):
         self.secret = secrets.token_hex(16)
 
     def missing(self) -> str | None:
-        """Return a message if the program is missing, or the right to store its attributes of files, which root has."""
+        """Return a message if the program is missing, or without root, which file attributes of the server require."""
         if os.geteuid() != 0:
             return f"{self.name}: a server of GlusterFS needs root"
         return super().missing()
@@ -39,7 +39,7 @@ class GlusterfsServer(PrivateServer):
         return self._port
 
     def configure(self, place: Place) -> None:  # noqa: ARG002
-        """Make its folders, and write the volume file."""
+        """Create the exported folders, and write the volume file."""
         disk = self._part.disk
         folder = (self.host.temporary if disk is None else self.host.disk(disk)) / f"{self.name}-files"
         if disk is None and self.host.provider == "local":
@@ -61,5 +61,5 @@ class GlusterfsServer(PrivateServer):
 
 
 def quiet(folder: Path, process: str) -> list[str]:
-    """Return options that keep the files of a process in the folder of this run, and its warnings in the log."""
+    """Return options that keep a process's files in the folder of this run, and write its warnings to the log."""
     return ["-p", str(folder / f"{process}.pid"), "-l", "/dev/stdout", "-L", "WARNING"]

@@ -1,4 +1,4 @@
-"""Volume files of GlusterFS: the stacks of translators of a server and of a mount, made without `glusterd`."""
+"""Volume files of GlusterFS: the translator stacks of a server and of a mount, written without `glusterd`."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 from towtank.system.storage_models import GlusterfsMountSettings, GlusterfsServerSettings
 
 PARTS = 2
-"""Folders that each server exports. A file of one copy is in the first; the second holds the copies of a neighbour."""
+"""Number of folders that each server exports: the first for its own files, the second for copies of a neighbour's
+files.
+"""
 ASKED = "asked"
-"""Translator on top of a mount, which counts its requests."""
+"""Name of the translator on top of a mount that counts its requests."""
 _COUNTED = {"latency-measurement": True, "count-fop-hits": True}
 CACHE = "cache"
 ATTRIBUTES = "attributes"
@@ -41,12 +43,12 @@ def _plain(value: object) -> str:
 
 
 def folder_name(part: int) -> str:
-    """Return the folder of a part, below that of the server."""
+    """Return the name of the folder of a part, below the server's folder."""
     return f"part-{part}"
 
 
 def server_text(settings: GlusterfsServerSettings, folder: str, address: str, port: int, secret: str) -> str:
-    """Return the stack of a server: folders, locks, an optional cache, threads, the network with its logins."""
+    """Return the translator stack of a server: folders, locks, an optional cache, threads, the network with logins."""
     texts, tops = [], []
     for part in range(PARTS):
         name = folder_name(part)
@@ -65,7 +67,7 @@ def server_text(settings: GlusterfsServerSettings, folder: str, address: str, po
         "transport.socket.bind-address": address,
         "transport.socket.listen-port": port,
         "inode-lru-limit": settings.inode_limit,
-        # With logins only, addresses of clients are not checked.
+        # With logins only, the addresses of clients are not checked.
         **{f"auth.login.{name}.allow": _USER for name in tops},
         f"auth.login.{_USER}.password": secret,
     }
@@ -74,7 +76,7 @@ def server_text(settings: GlusterfsServerSettings, folder: str, address: str, po
 
 
 def mount_text(settings: GlusterfsMountSettings, servers: Mapping[str, tuple[str, int, str]]) -> str:
-    """Return the stack of a mount.
+    """Return the translator stack of a mount.
 
     Parameters
     ----------
@@ -86,7 +88,8 @@ def mount_text(settings: GlusterfsMountSettings, servers: Mapping[str, tuple[str
     texts = []
     for name, where in servers.items():
         for part in range(settings.copies):
-            # Requests to a server are counted on their way: reading the client's own counters resets them.
+            # A translator on the way to each server counts requests, because reading the client's own counters resets
+            # them.
             remote = f"remote-{name}-{part}"
             texts.append(volume(remote, "protocol/client", _remote(settings, *where, part)))
             texts.append(volume(_client(name, part), "debug/io-stats", _COUNTED, [remote]))
@@ -115,11 +118,13 @@ def _remote(settings: GlusterfsMountSettings, address: str, port: int, secret: s
 
 
 def _copies(settings: GlusterfsMountSettings, names: list[str], texts: list[str]) -> list[str]:
-    """Return pairs of neighbours: the first part of each server has its copy in the second part of the next one."""
+    """Return pairs of neighbours: files in the first part of each server have copies in the second part of the next
+    one.
+    """
     sets = []
     for number, name in enumerate(names):
         pair = [_client(name, 0), _client(names[(number + 1) % len(names)], 1)]
-        # The last pair closes the ring: the first server of the order is its second member.
+        # The last pair closes the ring, so the first server is its second member.
         first = pair[1] if settings.reads == "same" and number == len(names) - 1 else pair[0]
         options = {
             "read-subvolume": first,
@@ -135,7 +140,8 @@ def _copies(settings: GlusterfsMountSettings, names: list[str], texts: list[str]
 def _caches(settings: GlusterfsMountSettings) -> list[tuple[str, str, dict[str, object]]]:
     found: list[tuple[str, str, dict[str, object]]] = []
     if settings.write_behind:
-        # A close waits for all writes: other hosts read the whole file, and the writer gets the error of a full disk.
+        # Closing a file waits for all its writes, so that other hosts read the whole file, and the writer gets a
+        # disk-full error.
         behind = {"cache-size": f"{settings.write_behind}", "flush-behind": False}
         found.append(("behind", "performance/write-behind", behind))
     if settings.cache:
@@ -151,7 +157,7 @@ def _client(server: str, part: int) -> str:
 
 
 def server_of(client: str) -> tuple[str, int]:
-    """Return server and part of a translator that speaks with one.
+    """Return server and part of a translator that connects to a server.
 
     Examples
     --------
@@ -163,7 +169,7 @@ def server_of(client: str) -> tuple[str, int]:
 
 
 def _size(size: int) -> str:
-    """Return a size in bytes; `io-cache` accepts them without a unit."""
+    """Return a size in bytes, which `io-cache` accepts without a unit."""
     return f"{size}"
 
 

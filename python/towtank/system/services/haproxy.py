@@ -12,11 +12,11 @@ from towtank.system.service import Place
 from towtank.system.services.private_server import PrivateGateway
 
 _POLICIES = {"round_robin": "roundrobin", "random": "random(1)", "least_busy": "leastconn", "by_client": "source"}
-# A random draw selects a point of a ring, which holds points of each member by its weight: few points are uneven.
+# HAProxy draws a random point of a ring on which each member has points by its weight; few points are uneven.
 _WEIGHT = 256
-# Clients send it back; HAProxy removes it before it forwards a request.
+# Name of the cookie that clients send back; HAProxy removes it before it forwards a request.
 _COOKIE = "MEMBER"
-# Open files beside the two of each connection: listeners, checks, pipes of its threads.
+# Open files besides the two of each connection: listeners, checks, pipes of the threads.
 _OTHER_FILES = 1000
 
 
@@ -43,7 +43,7 @@ class Haproxy(PrivateGateway):
             "global",
             f"  maxconn {given.max_connections}",
             f"  nbthread {given.threads}",
-            # It allows more than reading, so that only its user may open it.
+            # The socket allows more than reading, so only its user may open it.
             f"  stats socket {self.commands} mode 600 level operator",
             "  log stderr format raw local0 notice",
             "defaults",
@@ -72,13 +72,14 @@ class Haproxy(PrivateGateway):
 
     @property
     def commands(self) -> Path:
-        """Its command socket."""
+        """Path of the command socket."""
         return self.folder / "run" / "commands"
 
     def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
         """Return one process, in the foreground.
 
-        It refuses to start below the open files that its connections need, and only root raises the hard limit.
+        HAProxy does not start if the open files that its connections need exceed the limit, and only root can raise the
+        hard limit.
         """
         command = self.as_server([self.path, "-db", "-f", str(self.folder / "haproxy.cfg")])
         if self._account is not None:
@@ -87,11 +88,11 @@ class Haproxy(PrivateGateway):
         return [ProcessSpec(self.name, command, grace_s=3.0)]
 
     def ready(self) -> str | None:
-        """Return None if it accepts requests and commands."""
+        """Return None if HAProxy accepts requests and commands."""
         return refuses_connection(self.address) or (None if self.commands.is_socket() else "it takes no commands yet")
 
     def scrapers(self) -> list[Any]:
-        """Return the scraper of its counts, over the command socket."""
+        """Return the scraper of its counters, through the command socket."""
         from towtank.observe.haproxy import HaproxyScraper  # noqa: PLC0415 - only where something is observed
 
         return [HaproxyScraper(self.name, str(self.commands))]

@@ -1,8 +1,8 @@
 """Apache httpd with the event MPM: gateway and balancer over HTTP/1.1, or server of files.
 
-httpd 2.4 has no random balancing of its own. The policy `random` uses the usual workaround: a `RewriteMap` of type
-`rnd` names one of several balancers, each with one member, so that connections are pooled and requests counted by
-member as with the other policies.
+httpd 2.4 has no random balancing method. The policy `random` uses the common workaround: a `RewriteMap` of type `rnd`
+selects one of several balancers with one member each. Connections are thus pooled, and requests counted by member, as
+with the other policies.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ class Httpd(PrivateFileGateway):
         self._settings = part.settings
 
     def configure(self, place: Place) -> None:
-        """Write `httpd.conf`, and the map of members if they are drawn at random."""
+        """Write `httpd.conf`, and for the policy `random` also the map of members."""
         super().configure(place)
         lines = [*self._server(), *self._workers(), *self._observed()]
         lines += self._balancers() if self._files is None else self._site()
         self.write("httpd.conf", "\n".join(lines) + "\n")
 
     def _server(self) -> list[str]:
-        """Return the lines about its address and its modules."""
+        """Return the directives for address and modules."""
         modules = list(_MODULES)
         if self._files is None:
             modules += [*_GATEWAY_MODULES, f"lbmethod_{_METHODS[self._settings.policy]}"]
@@ -66,7 +66,7 @@ class Httpd(PrivateFileGateway):
         ]
 
     def _workers(self) -> list[str]:
-        """Return the lines about processes, threads and connections."""
+        """Return the directives for processes, threads and connections."""
         given = self._settings
         threads, workers = given.threads_per_child, given.max_request_workers
         return [
@@ -85,7 +85,7 @@ class Httpd(PrivateFileGateway):
         ]
 
     def _observed(self) -> list[str]:
-        """Return the lines about its status and configuration, on the second port."""
+        """Return the directives for status and configuration pages, on the second port."""
         proxied = ["ProxyStatus On"] if self._files is None else []
         return [
             "ExtendedStatus On",
@@ -101,11 +101,11 @@ class Httpd(PrivateFileGateway):
         ]
 
     def _balancers(self) -> list[str]:
-        """Return one balancer with all members, or one balancer for each member if they are drawn at random."""
+        """Return one balancer with all members, or for the policy `random` one balancer for each member."""
         given = self._settings
         most = f" max={given.member_connections}" if given.member_connections is not None else ""
         members = {name: f"BalancerMember http://{address}{most}" for name, address in self.members.items()}
-        # Not every version accepts underscores in the host name of a URL, so members are numbered.
+        # Some versions refuse underscores in the host name of a URL, so members are numbered.
         groups = [[line] for line in members.values()] if given.policy == "random" else [list(members.values())]
         lines = []
         for number, group in enumerate(groups):
@@ -134,12 +134,12 @@ class Httpd(PrivateFileGateway):
         ]
 
     def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
-        """Return the parent, in the foreground; its children belong to it."""
+        """Return the parent process, in the foreground, which starts its children."""
         command = [self.path, "-DFOREGROUND", "-d", str(self.folder), "-f", str(self.folder / "httpd.conf")]
         return [ProcessSpec(self.name, command, grace_s=3.0)]
 
     def ready(self) -> str | None:
-        """Return None if it shows its status."""
+        """Return None if httpd answers with its status."""
         return refuses_http(self.status_address, f"{_STATUS}?auto")
 
     def scrapers(self) -> list[Any]:

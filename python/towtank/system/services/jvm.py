@@ -1,4 +1,4 @@
-"""A Java virtual machine: its programs, its options, its log of the collector."""
+"""Java virtual machine: its programs, its options, its garbage collector's log."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from towtank.system.services.private_server import find_program
 
 INSTALL = "apt-get install default-jdk-headless"
 _COLLECTORS = {"g1": "UseG1GC", "parallel": "UseParallelGC", "serial": "UseSerialGC", "z": "UseZGC"}
-# Properties of the JVM in the first lines of its log.
+# Properties that a JVM writes into the first lines of its log.
 _TOLD = ("Version", "CPUs", "Memory", "Heap Max Capacity", "Max Capacity", "Parallel Workers", "GC Workers")
 _FIRST_LINES_BYTES = 8192
 
@@ -29,7 +29,7 @@ def options(settings: JvmSettings, host: Host, log: Path) -> list[str]:
     ----------
     settings : JvmSettings
     host : Host
-        Where it runs. Its limit on CPU time comes into force when everything has started, too late for a JVM that
+        Host of the JVM. Its CPU limit applies only after everything has started, too late for a JVM that
         chooses its threads when it starts; so it gets the number as an option.
     log : Path
         File of the collector's log.
@@ -40,20 +40,20 @@ def options(settings: JvmSettings, host: Host, log: Path) -> list[str]:
     given += [f"-XX:ParallelGCThreads={settings.gc_threads}"] if settings.gc_threads is not None else []
     cpus = settings.cpus or cpus_of(host)
     given += [f"-XX:ActiveProcessorCount={cpus}"] if cpus is not None else []
-    # Times are those of CLOCK_MONOTONIC. Without a count of files the log is one file of any size.
+    # Times in the log are CLOCK_MONOTONIC. `filecount=0` keeps the log in one file of any size.
     given += [f"-Xlog:gc*=info:file={log}:timenanos,level,tags:filecount=0"]
-    # Its file in the temporary folder would outlive a JVM that is killed.
+    # The JVM's file in the temporary folder would remain if the JVM is killed.
     return [*given, "-XX:-UsePerfData", *settings.options]
 
 
 def cpus_of(host: Host) -> int | None:
-    """Return the CPUs of a host with a limit on CPU time, rounded up; None for a host without a limit."""
+    """Return the CPU limit of a host, rounded up; None without a limit."""
     virtual = host.facts().get("cpus_virtual")
     return None if virtual is None else max(1, math.ceil(virtual))
 
 
 def reported(log: Path) -> dict[str, Any]:
-    """Read the properties that a JVM reported at its start: version, CPUs, memory, heap, threads of the collector."""
+    """Read the properties that a JVM reported at its start: version, CPUs, memory, heap, collector threads."""
     try:
         with log.open("rb") as file:
             text = file.read(_FIRST_LINES_BYTES).decode("utf-8", "replace")

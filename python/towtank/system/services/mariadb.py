@@ -1,4 +1,4 @@
-"""A private MariaDB: its own data folder, socket and port, removed when the system goes down."""
+"""Private MariaDB with its own data folder, socket and port, removed when the system goes down."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from towtank.system.services.private_database import PrivateDatabase
 from towtank.system.services.private_server import find_program
 
 INSTALL_HINT = "apt-get install mariadb-server"
-# Settings that take effect when the files are made.
+# Settings that apply when the data files are created.
 _OF_FILES = (
     "innodb_page_size",
     "innodb_log_file_size",
@@ -21,25 +21,26 @@ _OF_FILES = (
     "lower_case_table_names",
 )
 _INSTALL_WITHIN_S = 300.0
-# It writes dirty pages back before it ends. [s]
+# Time for the server to write dirty pages before it ends. [s]
 _STOP_WITHIN_S = 10.0
 _VERSION = re.compile(r"Ver (\S+)")
-# Runs a script that is too long for a command line: script, client and its options. In binary mode the client has no
-# commands of its own, such as `system`.
+# Shell script for SQL that is too long for a command line; its arguments are the file, the client and its options. In
+# binary mode the client executes no commands of its own, such as `system`.
 _RUN_SCRIPT = 'script=$1; shift; exec "$@" --batch --binary-mode <"$script"'
-# Rights beyond databases: to read the state of the server. More would lead out of it: a user who may write into the
-# database `mysql` can grant itself every right, including access to files of the server's user.
+# Rights outside of the database: to read the state of the server. Further rights would give access beyond the server: a
+# user who may write into the database `mysql` can grant itself every right, including access to files of the server's
+# user.
 _EVERYWHERE = "PROCESS, RELOAD, SHOW DATABASES"
 
 
 def program(name: str) -> Path | None:
-    """Find one of MariaDB's programs."""
+    """Return the path of a MariaDB program; None if it is not installed."""
     found = find_program(name)
     return None if found is None else Path(found)
 
 
 class Mariadb(PrivateDatabase):
-    """One private instance."""
+    """One private instance of MariaDB."""
 
     kind = "mariadb"
     title: ClassVar[str] = "MariaDB"
@@ -60,12 +61,12 @@ class Mariadb(PrivateDatabase):
 
     @property
     def _client_options(self) -> list[str]:
-        """Return a file of options, as a password must not be on a command line."""
+        """Return the option for the client's options file, because a password must not be on a command line."""
         return [f"--defaults-file={self.folder / 'client.cnf'}"]
 
     @property
     def _password(self) -> str:
-        """Password of the system file, or that of the run."""
+        """Password of the system file, or the generated password of the run."""
         return self._part.password or self._secret
 
     @property
@@ -75,7 +76,7 @@ class Mariadb(PrivateDatabase):
         return f"mysql://{part.user}:{self._password}@{self.host.address}:{self._port}/{part.database}"
 
     def prepare(self, place: Place) -> None:
-        """Make the data folder with `mariadb-install-db`, and the statements for the start of the server."""
+        """Create the data folder with `mariadb-install-db`, and the SQL script that the server runs at its start."""
         self._make_folder()
         self.host.write(self.folder / "client.cnf", self._client_text(), self._group)
         self.host.write(self.folder / "begin.sql", self._first_statements(), self._group)
@@ -83,9 +84,9 @@ class Mariadb(PrivateDatabase):
         options = [
             "--no-defaults",
             f"--datadir={self.data}",
-            # As it starts, a server removes the temporary tables of all servers that share the folder with it.
+            # A starting server removes the temporary tables of all servers that share its temporary folder.
             f"--tmpdir={self.sockets}",
-            # Names of hosts in its tables are of no use: no user is defined by one.
+            # `--force` accepts a host name that cannot be resolved; no user is defined by a host name.
             "--force",
             "--skip-name-resolve",
             "--skip-test-db",
@@ -101,24 +102,24 @@ class Mariadb(PrivateDatabase):
         return "\n".join([*lines, "skip-ssl", "default-character-set=utf8mb4"]) + "\n"
 
     def _first_statements(self) -> str:
-        """Return the statements that the server runs at each start before it listens, one per line; all idempotent."""
+        """Return the statements, one per line, that the server runs before it listens; all are idempotent."""
         part = self._part
         who, own = f"`{part.user}`@`%`", part.database.replace("_", r"\_")
         return (
             f"CREATE DATABASE IF NOT EXISTS `{part.database}` CHARACTER SET utf8mb4;\n"
-            # The users of a new server have no passwords.
+            # The initial users of a new server have no passwords.
             "DELETE FROM mysql.global_priv WHERE User IN ('', 'root');\n"
             "FLUSH PRIVILEGES;\n"
             f"CREATE OR REPLACE USER {who} IDENTIFIED BY '{self._password}';\n"
             f"GRANT {_EVERYWHERE} ON *.* TO {who};\n"
             f"GRANT SELECT ON performance_schema.* TO {who};\n"
-            # An underscore stands for any character in a grant.
+            # In a grant, an underscore stands for any character.
             f"GRANT ALL PRIVILEGES ON `{own}`.* TO {who};\n"
             f"GRANT ALL PRIVILEGES ON `{own}\\_%`.* TO {who};\n"
         )
 
     def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
-        """Return the server, which reads no other options."""
+        """Return the server process, which reads no other options."""
         options = [_option(name, value) for name, value in self._configuration().items()]
         command = self._as_server("mariadbd", "--no-defaults", "--skip-ssl", *options)
         return [ProcessSpec(self.name, command, grace_s=_STOP_WITHIN_S)]
@@ -129,7 +130,7 @@ class Mariadb(PrivateDatabase):
             **self._part.settings.configuration(),
             "bind_address": self.host.address,
             "port": self._port,
-            # Without a name it has no socket, as the kernel accepts no longer paths.
+            # Without a name the server opens no socket; the kernel accepts no longer path.
             "socket": str(socket) if self._fits_socket(socket) else "",
             "datadir": str(self.data),
             "pid_file": str(self.sockets / "pid"),
@@ -143,7 +144,7 @@ class Mariadb(PrivateDatabase):
         return [self.dsn]
 
     def ready(self) -> str | None:
-        """Return None if it answers in its database."""
+        """Return None if the server answers a statement in its database."""
         options = [*self._client_options, "-e", "SELECT 1", self._part.database]
         answer = self.host.execute(self._as_server("mariadb", *options))
         if answer.status != 0:
@@ -152,7 +153,7 @@ class Mariadb(PrivateDatabase):
         return None
 
     def settings_used(self) -> dict[str, Any]:
-        """Return the settings that the server was started with."""
+        """Return the settings with which the server was started."""
         part = self._part
         return {**self._configuration(), "database": part.database, "user": part.user, "version": self._version()}
 

@@ -1,4 +1,4 @@
-"""Base of mounts of file systems over the network: on each host a process and the folder that it serves."""
+"""Base of mounts of network file systems: on each host a process and a mount point."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from towtank.system.services.private_server import ProgramService
 _DEVICE = Path("/dev/fuse")
 _STOP_WITHIN_S = 10.0
 _GRACE_S = 5.0
-# Writes a file and reads it back, so that the servers have answered, too. `timeout` ends it if they do not.
+# Script that writes a file and reads it back, which requires answers of the servers; `timeout` limits its time.
 _TRIED = """
 grep -q " $1 fuse" /proc/self/mounts || exit 1
 echo whole >"$1/.tried-$2" && grep -q whole "$1/.tried-$2"
@@ -26,14 +26,14 @@ exit $status
 """
 _TRY_WITHIN_S = 5.0
 _UNMOUNT = 'umount --lazy "$1" 2>/dev/null; true'
-# A killed program leaves a mount that answers nothing and blocks any other mount.
+# A killed program leaves a dead mount that blocks a further mount, so it is unmounted first.
 _MOUNT = 'umount --lazy "$1" 2>/dev/null; shift; exec "$@"'
 
 
 class MountService(ProgramService):
-    """A file system over the network, mounted on one host or several for the services there.
+    """Network file system, mounted on one or several hosts for their services.
 
-    A mount is in the host's own mount namespace: it is visible to that host only, and is removed with it in any case.
+    A mount is in the mount namespace of its host, so only that host sees it, and it is removed with the host.
     """
 
     def __init__(self, name: str, servers: list[str]) -> None:
@@ -50,7 +50,7 @@ class MountService(ProgramService):
         return None
 
     def meet(self, others: list[Service]) -> None:
-        """Find its servers."""
+        """Find the servers of the mount."""
         self._servers = [other for name in self._names for other in others if other.name == name]
 
     def requires(self) -> list[Service]:
@@ -59,23 +59,23 @@ class MountService(ProgramService):
 
     @property
     def places(self) -> dict[str, Host]:
-        """Its hosts by the process of each."""
+        """Hosts by the name of their process."""
         hosts = self.hosts or [self.host]
         return dict(zip(node_names(self.name, len(hosts)), hosts, strict=True))
 
     def point_on(self, host: Host) -> Path:
-        """Return the path at which the services of a host see it."""
+        """Return the mount point, as services of a host see it."""
         return host.temporary / "mounts" / self.name
 
     def prepare(self, place: Place) -> None:
-        """Make the folders, and write the files that the program reads."""
+        """Create the mount points, and write the configuration of the program."""
         self._folder = place.scratch
         for host in self.places.values():
             host.make_folder(self.point_on(host))
         self.configure()
 
     def configure(self) -> None:
-        """Write the files that the program reads."""
+        """Write the configuration of the program."""
 
     def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
         """Return one process for each host, in the foreground."""
@@ -87,7 +87,7 @@ class MountService(ProgramService):
         return specs
 
     def program_of(self, process: str, point: Path) -> list[str]:  # noqa: ARG002
-        """Return program and arguments of one process, which serves the folder."""
+        """Return program and arguments of one process, which serves the mount point."""
         return [self.path, str(point)]
 
     def ready(self) -> str | None:
@@ -103,10 +103,10 @@ class MountService(ProgramService):
         return None if answer.status == 0 else f"nothing can be written to {point} of {process} yet"
 
     def stopped(self) -> None:
-        """Remove the mounts that the program left: a killed program leaves a mount that answers nothing."""
+        """Unmount the mounts of killed programs, which would never answer."""
         if self._folder is not None:
             for host in self.places.values():
-                # The host is removed next, and the mount with it.
+                # the host is removed next, with the mount
                 with suppress(TargetError):
                     host.execute(["sh", "-c", _UNMOUNT, "sh", str(self.point_on(host))], _STOP_WITHIN_S)
             self._folder = None

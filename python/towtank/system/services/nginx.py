@@ -1,7 +1,7 @@
 """Nginx: gateway and balancer over HTTP/1.1, or server of files.
 
-Its `stub_status` counts nothing by member. So each request writes the number of its member to a log that is buffered
-and written once a second: two bytes a request, read by the scraper, removed with the scratch folder.
+The page `stub_status` has no counts by member. Each request therefore writes the number of its member to a log, which
+is written once a second: two bytes per request, read by the scraper, and removed with the scratch folder.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Nginx(PrivateFileGateway):
         """Write `nginx.conf`."""
         super().configure(place)
         given = self._settings
-        # Only root may be able to read the files that it serves: then it stays root.
+        # Only root may be able to read the served files, so nginx then stays root.
         user = [f"user {self._account or 'root'};"] if os.geteuid() == 0 else []
         lines = [
             "daemon off;",
@@ -78,7 +78,7 @@ class Nginx(PrivateFileGateway):
         addresses = list(self.members.values())
         return [
             "upstream members {",
-            # The workers share the state of the members.
+            # shared state of the members for all workers
             "zone members 256k;",
             *_POLICIES[given.policy],
             *(f"server {address};" for address in addresses),
@@ -108,12 +108,12 @@ class Nginx(PrivateFileGateway):
         ]
 
     def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
-        """Return the master, in the foreground; its workers belong to it."""
+        """Return the master process, in the foreground, which starts the workers."""
         command = [self.path, "-e", "stderr", "-p", str(self.folder), "-c", str(self.folder / "nginx.conf")]
         return [ProcessSpec(self.name, command, grace_s=3.0)]
 
     def ready(self) -> str | None:
-        """Return None if it shows its status."""
+        """Return None if nginx answers with its status."""
         return refuses_http(self.status_address, _STATUS)
 
     def scrapers(self) -> list[Any]:

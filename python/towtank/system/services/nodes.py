@@ -1,4 +1,4 @@
-"""Base of servers with several nodes: a database, one place for contents, a process for each node."""
+"""Base of servers with several nodes: one process per node, a common database and a common place for contents."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ class NodesService(PlainService):
         self._mount: MountService | None = None
 
     def meet(self, others: list[Service]) -> None:
-        """Find the mount of its contents, if they are on one."""
+        """Find the mount for the contents, if they are on a mount."""
         mounts = [other for other in others if isinstance(other, MountService) and other.name == self._asked.storage]
         self._mount = mounts[0] if mounts else None
 
     def database_among(self, others: list[Service]) -> Postgresql:
-        """Return the PostgreSQL of the system, or one that it brings."""
+        """Return the PostgreSQL of the system, or a private one of this service."""
         found = [other for other in others if isinstance(other, Postgresql)]
         return found[0] if found else self._own_database()
 
@@ -56,17 +56,17 @@ class NodesService(PlainService):
         return database
 
     def host_of(self, number: int) -> Host:
-        """Return the host of a node; the first has the number 1."""
+        """Return the host of a node; nodes are numbered from 1."""
         return self.hosts[(number - 1) % len(self.hosts)] if self.hosts else self.host
 
     def storage_on(self, host: Host) -> Path | None:
-        """Return the disk or mount for contents, as the processes of a host see it; None without one."""
+        """Return the disk or mount for contents at its path on a host; None without one."""
         if self._mount is not None:
             return self._mount.point_on(host)
         return None if self._asked.storage is None else host.disk(self._asked.storage)
 
     def warm_others(self, place: Place, contents_on: Callable[[Host], Path | None]) -> None:
-        """Let every other host read all contents once: the first has them in its page cache from writing them."""
+        """Read all contents once on every other host, since only the first host has them in its page cache."""
         first = self.host_of(1)
         others = {host.name: host for host in self.hosts if host.name != first.name}
         for name, host in others.items():
@@ -88,7 +88,7 @@ class NodesService(PlainService):
         return [f"{self.host_of(number).address}:{port}" for number, port in enumerate(self._ports, start=1)]
 
     def refuses(self, address: str) -> str | None:  # noqa: ARG002
-        """Return None if the node at an address answers, else the reason why it does not."""
+        """Return None if the node at an address answers, else the reason."""
         return None
 
     def ready(self) -> str | None:
@@ -97,5 +97,5 @@ class NodesService(PlainService):
         return "; ".join(refusals) or None
 
     def process_ready(self, process: str) -> str | None:
-        """Return None if this node answers."""
+        """Return None if the node of this process answers."""
         return self.refuses(self.addresses()[self.nodes.index(process)])

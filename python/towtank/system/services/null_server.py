@@ -1,6 +1,6 @@
 """The engine's null server, which answers at once with a fixed body.
 
-Its cost is known and small, so that a run with it measures the generator itself.
+Its cost is known and small, so a run with this server measures the load generator itself.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from towtank.system.service import Place, PlainService
 
 
 class NullServer(PlainService):
-    """One `towtank-engine null-server`."""
+    """One `towtank-engine null-server` process."""
 
     kind = "null_server"
 
@@ -49,7 +49,7 @@ class NullServer(PlainService):
         return [ProcessSpec(self.name, command, grace_s=1.0)]
 
     def ready(self) -> str | None:
-        """Return None if it accepts connections: it listens on all ports before it accepts any."""
+        """Return None if the server accepts connections, which it does once it listens on all ports."""
         return refuses_connection(self.addresses()[0])
 
     def addresses(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""OpenLDAP's slapd as a private instance, with users from a seed and its monitor database."""
+"""Private slapd of OpenLDAP, with generated users and its monitor database."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ADMINISTRATOR = f"cn=admin,{SUFFIX}"
 _POPULATE_WITHIN_S = 600.0
 _DATABASE = "data.mdb"
 _COMPLETE = "complete"
-# slapd allocates 650 bytes for each file that it may open: 21 MB for this limit, which exceeds its connections by far.
+# slapd allocates 650 bytes for each file that it may open, 21 MB for this limit, which is far above its connections.
 _OPEN_FILES = 32768
 
 
@@ -43,7 +43,7 @@ class Openldap(PrivateServer):
         self._password = part.password or secrets.token_hex(16)
 
     def missing(self) -> str | None:
-        """Return a message if the server, or the program that fills it, is missing."""
+        """Return a message if the server, or the program that fills its database, is missing."""
         absent = [name for name in ("slapd", "slapadd") if find_program(name) is None]
         return (
             f"{self.name}: OpenLDAP is not installed ({', '.join(absent)} missing); {self.install}" if absent else None
@@ -76,7 +76,7 @@ class Openldap(PrivateServer):
             f"idletimeout {given.idle_timeout:.0f}",
             "database monitor",
             "access to * by * read",
-            # The observer must see all of it, whatever clients may read.
+            # The observer must read all entries, whatever clients may read.
             "limits * size=unlimited",
             "database mdb",
             f'suffix "{SUFFIX}"',
@@ -89,7 +89,7 @@ class Openldap(PrivateServer):
         ]
 
     def _populate(self, place: Place) -> None:
-        """Fill the database; an equal directory of an earlier run is copied."""
+        """Fill the database, or copy an equal database of an earlier run."""
         kept = place.data / "-".join(["openldap", *self._settings.indexes])
         self._users = place.data / "users.csv"
         if not (kept / _COMPLETE).exists():
@@ -114,7 +114,7 @@ class Openldap(PrivateServer):
         with self._users.open("w", encoding="utf-8") as stream:
             stream.write("user,password\n")
             stream.writelines(f"{user.name},{user.password}\n" for user in users(count, seed))
-        # Database 1 is the monitor, 2 the users.
+        # Database 1 is the monitor, database 2 contains the users.
         command = [self._slapadd(), "-q", "-n", "2", "-f", str(self.folder / "slapd.conf"), "-l", str(source)]
         place.run(ProcessSpec(f"{self.name}-slapadd", command), limit_s=_POPULATE_WITHIN_S)
         source.unlink()
@@ -126,12 +126,12 @@ class Openldap(PrivateServer):
         return found
 
     def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
-        """Return the server; a debug level, even the level none, keeps it in the foreground."""
+        """Return the server process; any debug level, including `none`, keeps it in the foreground."""
         command = [self.path, "-d", "none", "-f", str(self.folder / "slapd.conf"), "-h", f"{self.url}/"]
         return [ProcessSpec(self.name, self.as_server(command), grace_s=5.0, open_files=_OPEN_FILES)]
 
     def ready(self) -> str | None:
-        """Return None if it accepts connections: it listens only once its databases are open."""
+        """Return None if the server accepts connections, which it does once its databases are open."""
         return refuses_connection(self.address)
 
     def settings_used(self) -> dict[str, Any]:
@@ -140,7 +140,7 @@ class Openldap(PrivateServer):
         return {**self._part.configuration, "population": population, "port": self._port}
 
     def addresses(self) -> list[str]:
-        """Return the address for anonymous sessions; users then log in."""
+        """Return the address for anonymous sessions, in which users then log in."""
         return [self.url]
 
     def scrapers(self) -> list[Any]:

@@ -1,4 +1,4 @@
-"""A private PostgreSQL: its own data folder, its own port, removed when the system goes down."""
+"""Private PostgreSQL with its own data folder and port, removed when the system goes down."""
 
 from __future__ import annotations
 
@@ -19,25 +19,26 @@ from towtank.system.service import Place
 from towtank.system.services.private_database import PrivateDatabase
 
 INSTALL_HINT = "apt-get install postgresql"
-# The superuser makes the database and the user of the load, which is not one: no statement of a study runs a program.
+# The superuser creates the database and the user of the load. That user is no superuser, so that no statement of a
+# study can run a program.
 _SUPERUSER = "postgres"
 _USER = "towtank"
 _DATABASE = "towtank"
-# Debian keeps the server's programs off the path, one folder per version.
+# Folder of the server's programs in Debian, off the path, one folder per version.
 _DEBIAN = Path("/usr/lib/postgresql")
 _STOP_WITHIN_S = 10.0
 _STATEMENTS = "pg_stat_statements"
-# Without the user's own file, up to the first error.
+# Without the user's own startup file, and until the first error.
 _QUIETLY = ("-qX", "-v", "ON_ERROR_STOP=1")
 _VERSION = re.compile(r"\) (\d+)(?:\.(\d+))?")
-# Minor version of each major one since which psql knows `\restrict` (release notes of 2025-08-14, CVE-2025-8714).
+# Minor version of each major version from which psql supports `\restrict` (release notes of 2025-08-14, CVE-2025-8714).
 _RESTRICT = {13: 22, 14: 19, 15: 14, 16: 10, 17: 6}
-# Rounds of PostgreSQL's own verifiers (scram-common.h).
+# Iterations of PostgreSQL's own verifiers (scram-common.h).
 _SCRAM_ROUNDS = 4096
 
 
 def program(name: str) -> Path | None:
-    """Return one of PostgreSQL's programs: the newest of Debian's, else on the path."""
+    """Return the path of a PostgreSQL program: the newest version in Debian's folders, else the one on the path."""
     versions = sorted(_DEBIAN.glob(f"*/bin/{name}"), key=_version_of, reverse=True)
     on_path = shutil.which(name)
     return versions[0] if versions else Path(on_path) if on_path else None
@@ -52,7 +53,7 @@ def _version_of(path: Path) -> float:
 
 
 def has_restrict(version: str) -> bool:
-    """Return True if a psql supports `\restrict`, by its version.
+    r"""Return True if the psql of a version supports `\restrict`.
 
     Examples
     --------
@@ -67,7 +68,7 @@ def has_restrict(version: str) -> bool:
 
 
 def scram_verifier(password: str, salt: bytes | None = None) -> str:
-    """Return the stored verifier of a password in plain ASCII: RFC 5802, section 3, in the form of RFC 5803."""
+    """Return the stored verifier of a password (plain ASCII): RFC 5802, section 3, in the form of RFC 5803."""
     salt = secrets.token_bytes(16) if salt is None else salt
     salted = hashlib.pbkdf2_hmac("sha256", password.encode(), salt, _SCRAM_ROUNDS)
     stored = hashlib.sha256(hmac.digest(salted, b"Client Key", "sha256")).digest()
@@ -77,7 +78,7 @@ def scram_verifier(password: str, salt: bytes | None = None) -> str:
 
 
 class Postgresql(PrivateDatabase):
-    """One private instance."""
+    """One private instance of PostgreSQL."""
 
     kind = "postgresql"
     title: ClassVar[str] = "PostgreSQL"
@@ -90,7 +91,7 @@ class Postgresql(PrivateDatabase):
         return program(name)
 
     def _search(self, name: str) -> str:
-        # The newest of Debian's versions, else one on the path.
+        # The newest of Debian's versions, else the one on the path.
         return f"ls -d {_DEBIAN}/*/bin/{name} 2>/dev/null | sort -V | tail -n 1 | grep . || command -v {name}"
 
     def __init__(self, name: str, part: Any, base: Path) -> None:
@@ -103,7 +104,7 @@ class Postgresql(PrivateDatabase):
         return self._as_server("psql", *_QUIETLY, *where, *restrict, "-f", str(script))
 
     def _can_restrict(self) -> bool:
-        """Return True if psql can refuse its own commands in a script; some of these run programs of this machine."""
+        """Return True if psql can refuse its own commands in a script, some of which run programs."""
         return has_restrict(self._said([self._path("psql"), "--version"]))
 
     def _login(self) -> dict[str, str]:
@@ -119,7 +120,7 @@ class Postgresql(PrivateDatabase):
         return f"postgresql://{_USER}:{self._password}@{self.host.address}:{self._port}/{_DATABASE}"
 
     def prepare(self, place: Place) -> None:
-        """Make the data folder with `initdb`, and the rules of access."""
+        """Create the data folder with `initdb`, and the access rules."""
         self._make_folder()
         secret = self.folder / "superuser"
         self.host.write(secret, f"{self._superuser_password}\n", self._group)
@@ -139,7 +140,7 @@ class Postgresql(PrivateDatabase):
         return self.folder / "begin.sql"
 
     def _admitted(self) -> str:
-        """Return the rules of access: the superuser from the host itself, the user also from its network."""
+        """Return the access rules: the superuser connects from the host itself, the user also from its network."""
         near = "samehost" if self.host.address == LOOPBACK else "samenet"
         return (
             "local all all scram-sha-256\n"
@@ -148,16 +149,18 @@ class Postgresql(PrivateDatabase):
         )
 
     def _first_statements(self) -> str:
-        """Make the parts that do not exist yet: the user, who sees all statistics, its database, counts of statements.
+        """Return statements that create the missing parts: the user, its database, and the extension that counts
+        statements.
 
-        The password is sent as its verifier, so that it is in no log and in no statistics of statements.
+        The user may read all statistics. The password is sent as its verifier, so that no log and no statistics of
+        statements contain it.
         """
         user = f"CREATE ROLE {_USER} LOGIN CREATEDB IN ROLE pg_monitor PASSWORD ''{scram_verifier(self._password)}''"
         lines = [
             f"SELECT '{user}' WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '{_USER}') \\gexec",
             f"SELECT 'CREATE DATABASE {_DATABASE} OWNER {_USER}'"
             f" WHERE NOT EXISTS (SELECT FROM pg_database WHERE datname = '{_DATABASE}') \\gexec",
-            # From PostgreSQL 15 on, scripts of a population may ask for a checkpoint.
+            # From PostgreSQL 15 on, the script of a population may request a checkpoint.
             f"SELECT 'GRANT pg_checkpoint TO {_USER}'"
             " WHERE EXISTS (SELECT FROM pg_roles WHERE rolname = 'pg_checkpoint') \\gexec",
         ]
@@ -166,7 +169,7 @@ class Postgresql(PrivateDatabase):
         return "\n".join(lines) + "\n"
 
     def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
-        """Return the postmaster; its children belong to the same group."""
+        """Return the postmaster process, with its children in the same group."""
         options = [f"-c{key}={value}" for key, value in self._configuration().items()]
         command = self._as_server("postgres", "-D", str(self.data), *options)
         return [ProcessSpec(self.name, command, grace_s=_STOP_WITHIN_S)]
@@ -177,7 +180,7 @@ class Postgresql(PrivateDatabase):
 
     def _configuration(self) -> dict[str, str | int]:
         return {
-            # All connections are for the user of the load, who is not a superuser.
+            # All connections are for the user of the load, who is no superuser.
             "superuser_reserved_connections": 0,
             **self._part.settings.configuration(),
             **self._preloaded(),
@@ -188,23 +191,25 @@ class Postgresql(PrivateDatabase):
         }
 
     def _socket_folder(self) -> str:
-        """Return its own folder; empty if the path of the socket would be longer than the kernel accepts."""
+        """Return the folder of the socket; empty if the socket's path would be too long for the kernel."""
         return str(self.sockets) if self._fits_socket(self.sockets / f".s.PGSQL.{self._port}") else ""
 
     def _preloaded(self) -> dict[str, str | int]:
-        """Return the settings that load the library which counts statements, if configured and installed."""
+        """Return the settings that load the library which counts statements; empty if it is not configured or not
+        installed.
+        """
         if not self._part.settings.statements or not self.has_statements():
             return {}
-        # The text of a statement is kept up to track_activity_query_size; a cut one could not be explained.
+        # Statements are stored up to track_activity_query_size; a truncated one could not be explained.
         return {"shared_preload_libraries": _STATEMENTS, "track_activity_query_size": 16384}
 
     def has_statements(self) -> bool:
-        """Return True if the library that counts statements is installed beside the server."""
+        """Return True if the library that counts statements is installed with the server."""
         library = Path(self._path("postgres")).parents[1] / "lib" / f"{_STATEMENTS}.so"
         return self.host.execute(["test", "-e", str(library)]).status == 0
 
     def ready(self) -> str | None:
-        """Return None if it accepts connections, the database exists, and the population is on the disk."""
+        """Return None if the server accepts connections, its database exists, and the population is on disk."""
         if self.host.execute(self._as_server("pg_isready", "-q", *self._where)).status != 0:
             return "it does not take connections yet"
         if fault := self._as_superuser("-f", str(self._beginning)):
@@ -221,9 +226,10 @@ class Postgresql(PrivateDatabase):
         return None if done.status == 0 else done.output.strip() or f"psql ended with status {done.status}"
 
     def stopping(self, *, for_good: bool) -> None:
-        """Shut the server down without waiting for clients to leave, and wait for its end.
+        """Shut the server down without waiting for its clients, and wait for its end.
 
-        If it ends for good, without a last checkpoint: the data, on a disk that may be slow, are removed right after.
+        If the data are no longer needed, the server skips its last checkpoint, since the data, on a disk that may be
+        slow, are removed next.
         """
         mode = "immediate" if for_good else "fast"
         stop = ["-D", str(self.data), "-m", mode, "-w", "-t", f"{_STOP_WITHIN_S:.0f}", "stop"]
@@ -231,7 +237,7 @@ class Postgresql(PrivateDatabase):
             self.host.execute(self._as_server("pg_ctl", *stop), limit_s=2 * _STOP_WITHIN_S)
 
     def settings_used(self) -> dict[str, Any]:
-        """Return the settings that the server was started with."""
+        """Return the settings with which the server was started."""
         return {**self._configuration(), "database": _DATABASE, "version": self._version()}
 
     def scrapers(self) -> list[Any]:

@@ -1,7 +1,8 @@
-"""Base of private databases: their folder, their account, a secret, programs, a population.
+"""Base of private databases: folder, account, password, programs and population.
 
-Such servers refuse to run as root; then they and their clients run as the user of Debian's package. Their folder
-belongs to root, and the group of that user may traverse it: nobody can replace the files that root writes there.
+These servers refuse to run as root; in that case they and their clients run as the user of the Debian package. The
+folder of a database belongs to root, and only the group of that user may enter it, so that no other user can replace
+the files that root writes there.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from towtank.system.services.private_server import as_account
 from towtank.system.services.sql_script import filled_script
 
 _POPULATE_WITHIN_S = 3600.0
-# sun_path of sockaddr_un less its end (unix(7)).
+# sun_path of sockaddr_un without its terminator (unix(7)).
 _SOCKET_PATH_AT_MOST = 107
 _OWNER = "owner"
 
@@ -34,9 +35,9 @@ class PrivateDatabase(PlainService):
 
     title: ClassVar[str] = ""
     install: ClassVar[str] = ""
-    # Prefix of its folders, including those of killed conductors.
+    # Prefix of the folders of this kind, by which folders of killed conductors are found.
     prefix: ClassVar[str] = ""
-    # Users that it can run as if Towtank runs as root.
+    # User as which the server runs if Towtank runs as root.
     account: ClassVar[str] = ""
     programs: ClassVar[tuple[str, ...]] = ()
 
@@ -47,11 +48,13 @@ class PrivateDatabase(PlainService):
         self._port: int = part.port
         self._folder: Path | None = None
         self._is_root = False
-        # It needs no quotes in an address, a file of options or a statement.
+        # The characters need no quotes in an address, an options file or a statement.
         self._secret = secrets.token_hex(16)
 
     def meet(self, others: list[Service]) -> None:
-        """Share one secret with the other databases of the system: a target with several services has one password."""
+        """Use the same password as the other databases of the system, because a target with several services has one
+        password.
+        """
         super().meet(others)
         self._secret = min([self._secret, *(other._secret for other in others if isinstance(other, PrivateDatabase))])
 
@@ -62,22 +65,22 @@ class PrivateDatabase(PlainService):
 
     @abstractmethod
     def _program(self, name: str) -> Path | None:
-        """Return one of its programs on this machine; None if it is not installed."""
+        """Return the path of one of the server's programs on this machine; None if it is not installed."""
 
     @abstractmethod
     def _search(self, name: str) -> str:
-        """Return a line of shell that prints the path of one of its programs, for a machine with its own files."""
+        """Return a shell command that prints the path of a program, for a machine whose files are not visible here."""
 
     @abstractmethod
     def _load(self, script: Path) -> list[str]:
-        """Return the command that runs a script of SQL, as the user of the server."""
+        """Return the command that runs an SQL script as the user of the server."""
 
     def _login(self) -> Mapping[str, str]:
-        """Return the variables from which its clients read a secret."""
+        """Return the environment variables from which the clients read the password."""
         return {}
 
     def missing(self) -> str | None:
-        """Return a message if a program, or for root the server's user, is missing; remote hosts report that later."""
+        """Return a message if a program or, for root, the server's user is missing; remote hosts report this later."""
         if not self.host.capabilities().shares_files:
             return None
         absent = [name for name in self.programs if self._program(name) is None]
@@ -89,7 +92,7 @@ class PrivateDatabase(PlainService):
 
     @property
     def folder(self) -> Path:
-        """The folder of this run.
+        """Folder of this run.
 
         Raises
         ------
@@ -102,7 +105,7 @@ class PrivateDatabase(PlainService):
 
     @property
     def data(self) -> Path:
-        """The server's data folder.
+        """Data folder of the server.
 
         Raises
         ------
@@ -112,7 +115,7 @@ class PrivateDatabase(PlainService):
         return self.folder / "data"
 
     def _make_folder(self) -> None:
-        """Choose or check the port, choose the account, make the folder of this run."""
+        """Choose or check the port, choose the account, and create the folder of this run."""
         host = self.host
         if self._part.port:
             host.require_free(self._part.port, self.name)
@@ -133,7 +136,7 @@ class PrivateDatabase(PlainService):
 
     @property
     def _group(self) -> str | None:
-        """Group whose processes read the files of the server; None if it runs as this user."""
+        """Group whose processes may read the files of the server; None if the server runs as this user."""
         return self.account if self._is_root else None
 
     @property
@@ -153,11 +156,11 @@ class PrivateDatabase(PlainService):
             raise TargetError(f"{self.name}: `{command[0]}` failed: {answer.output.strip()}")
 
     def _fits_socket(self, path: Path) -> bool:
-        """Return True if the kernel accepts a socket of this path."""
+        """Return True if the kernel accepts a socket with this path."""
         return len(str(path)) <= _SOCKET_PATH_AT_MOST
 
     def _populate(self) -> None:
-        """Run the script of the population, once.
+        """Run the script of the population once.
 
         Raises
         ------
@@ -174,7 +177,7 @@ class PrivateDatabase(PlainService):
         self._is_populated = True
 
     def stopped(self) -> None:
-        """Remove the folder, once nothing runs in it."""
+        """Remove the folder after the processes have ended."""
         if self._folder is not None:
             with suppress(TargetError, OSError):
                 self.host.remove(self._folder)
@@ -184,7 +187,7 @@ class PrivateDatabase(PlainService):
         return answer.output.strip() if answer.status == 0 else ""
 
     def _path(self, name: str) -> str:
-        """Return the path of one of its programs on the host."""
+        """Return the path of one of the server's programs on the host."""
         if self.host.capabilities().shares_files:
             found = str(self._program(name) or "")
         else:
@@ -196,12 +199,12 @@ class PrivateDatabase(PlainService):
         return found
 
     def _as_server(self, name: str, *options: str) -> list[str]:
-        """Return the command of one of its programs, as the server's user if Towtank is root on the host."""
+        """Return the command of a program, which runs as the server's user if Towtank is root on the host."""
         command = [self._path(name), *options]
         return as_account(self.account, command) if self._is_root else command
 
     def _sweep(self) -> None:
-        """Remove the folders of instances whose conductor was killed; their servers ended with it."""
+        """Remove folders of instances whose conductor was killed; their servers ended with the conductor."""
         for folder in filter(is_own_folder, Path(tempfile.gettempdir()).glob(f"{self.prefix}*")):
             owner = noted_identity(folder / _OWNER)
             if owner is not None and has_ended(owner):

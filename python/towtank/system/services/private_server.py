@@ -1,7 +1,7 @@
-"""Base of servers of others: a program, a folder of this run, ports, a configuration file.
+"""Base of private third-party servers: a program, a folder of this run, ports, a configuration file.
 
-All files of a private instance are in its scratch folder, which is removed when the system goes down; its log is the
-output of its process, which `System` keeps in the run folder.
+All files of a private instance are in its scratch folder, which is removed when the system goes down. Its log is the
+output of its process, which `System` writes to the run folder.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from towtank.system import server_models
 from towtank.system.reach import refuses_connection
 from towtank.system.service import Place, PlainService, Service
 
-# Debian keeps server programs off the path of ordinary users.
+# Folders with server programs that are not on the path of ordinary users in Debian.
 _PLACES = ("/usr/sbin", "/usr/local/sbin")
-# Permissions of a group: traverse a folder without listing it, and read a file.
+# Permissions for a group: enter a folder without listing it, and read a file.
 _GROUP_FOLDER_MODE, _GROUP_MODE = 0o710, 0o640
-# Only root may listen on ports below this one.
+# Lowest port on which users other than root may listen.
 _FIRST_FREE_PORT = 1024
 
 
@@ -34,7 +34,7 @@ def find_program(name: str) -> str | None:
 
 
 def server_account(names: Sequence[str]) -> str | None:
-    """Return the first of these users that this machine has."""
+    """Return the first of these users that exists on this machine; None without any."""
     for name in names:
         with suppress(KeyError):
             return pwd.getpwnam(name).pw_name
@@ -44,14 +44,15 @@ def server_account(names: Sequence[str]) -> str | None:
 def as_account(account: str, command: list[str], *options: str) -> list[str]:
     """Wrap a command so that it runs as another user, with further options of `setpriv`.
 
-    When a process changes its user, the kernel forgets that it is to die with its guard; `setpriv` sets that again.
+    When a process changes its user, the kernel clears the signal that ends it with its guard; `setpriv` keeps the
+    signal.
     """
     change = ["setpriv", f"--reuid={account}", f"--regid={account}", "--clear-groups", "--pdeathsig=keep"]
     return [*change, *options, "--", *command]
 
 
 class ProgramService(PlainService):
-    """A program of others, in a folder of this run."""
+    """Third-party program with files in a folder of this run."""
 
     program: ClassVar[str] = ""
     title: ClassVar[str] = ""
@@ -69,7 +70,7 @@ class ProgramService(PlainService):
 
     @property
     def path(self) -> str:
-        """The program.
+        """Path of the program.
 
         Raises
         ------
@@ -96,13 +97,13 @@ class ProgramService(PlainService):
 
 
 class PrivateServer(ProgramService):
-    """A server program of others, as a private instance.
+    """Third-party server program as a private instance.
 
-    If Towtank runs as root, the server runs as the user of its package, if that exists: the group of that user may
-    traverse the folder of this run and read its files; the folders of `make_own_folder` belong to the user.
+    If Towtank runs as root, the server runs as the user of its package, if that exists. The group of that user may
+    enter the folder of this run and read its files; folders of `make_own_folder` belong to the user.
     """
 
-    # Users of its packages.
+    # Users that packages of the server create.
     accounts: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, name: str, port: int) -> None:
@@ -113,11 +114,11 @@ class PrivateServer(ProgramService):
 
     @property
     def address(self) -> str:
-        """Address that it listens on."""
+        """Address on which the server listens."""
         return f"{self.host.address}:{self._port}"
 
     def prepare(self, place: Place) -> None:
-        """Set the scratch folder, choose or check the port, write the configuration."""
+        """Set the scratch folder, choose or check the port, and write the configuration."""
         self._folder = place.scratch
         if self._account is not None:
             shutil.chown(self._folder, group=self._account)
@@ -129,10 +130,12 @@ class PrivateServer(ProgramService):
         self.configure(place)
 
     def configure(self, place: Place) -> None:
-        """Write the files that the program reads."""
+        """Write the configuration of the program."""
 
     def write(self, name: str, text: str) -> Path:
-        """Write a file of the folder of this run, which may hold secrets."""
+        """Write a file in the folder of this run, readable only for this user and the server, since it may contain
+        secrets.
+        """
         path = self.folder / name
         with open_private(path) as stream:
             if self._account is not None:
@@ -142,7 +145,7 @@ class PrivateServer(ProgramService):
         return path
 
     def make_own_folder(self, name: str) -> Path:
-        """Make a folder that the server writes into."""
+        """Create a folder to which the server may write."""
         path = self.folder / name
         path.mkdir(PRIVATE_FOLDER_MODE)
         if self._account is not None:
@@ -152,8 +155,8 @@ class PrivateServer(ProgramService):
     def as_server(self, command: list[str]) -> list[str]:
         """Return a command that runs as the user of the server, if this process is root.
 
-        It starts in the folder of this run: that user may have no access to the current folder, and HAProxy ends
-        without access.
+        The command starts in the folder of this run, because the user may have no access to the current folder, without
+        which HAProxy ends.
         """
         if self._account is None:
             return command
@@ -167,9 +170,9 @@ class PrivateServer(ProgramService):
 
 
 class PrivateGateway(PrivateServer):
-    """A server that forwards requests to the addresses of other services.
+    """Server that forwards requests to the addresses of other services.
 
-    Its own counts are read from a second port, so that reading them is no request of the load.
+    Its counters are read from a second port, so that reading them is not counted as a request of the load.
     """
 
     def __init__(self, name: str, part: server_models.Gateway) -> None:
@@ -179,26 +182,26 @@ class PrivateGateway(PrivateServer):
         self._status_port = 0
 
     def meet(self, others: list[Service]) -> None:
-        """Find the services that it forwards to."""
+        """Find the services to which the gateway forwards requests."""
         self._members = [other for name in self._part.members for other in others if other.name == name]
 
     def requires(self) -> list[Service]:
-        """Return its members, which must answer before it does."""
+        """Return the members, which must answer before the gateway does."""
         return list(self._members)
 
     def prepare(self, place: Place) -> None:
-        """Choose the second port, too."""
+        """Choose the port of the counters as well."""
         self._status_port = self.host.free_ports()
         super().prepare(place)
 
     @property
     def status_address(self) -> str:
-        """Address of its counts."""
+        """Address of the counters."""
         return f"{self.host.address}:{self._status_port}"
 
     @property
     def members(self) -> dict[str, str]:
-        """Address of each member by name: `content`, or `content-1` and `content-2` of a service with two."""
+        """Address of each member by name: `content`, or `content-1` and `content-2` for two addresses of a service."""
         found = {}
         for service in self._members:
             addresses = service.addresses()

@@ -1,4 +1,4 @@
-"""A private Redis: empty at the start, without persistent data."""
+"""Private Redis, empty at the start and without persistent data."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Redis(PrivateServer):
         lines = [
             f"bind {self.host.address}",
             f"requirepass {self._password}",
-            # Commands that lead out of the server, to files and programs.
+            # Disabled commands, which would access files and programs outside of the server.
             *(f'rename-command {name} ""' for name in _KEPT_BACK),
             f"port {self._port}",
             f'dir "{self.make_own_folder("data")}"',
@@ -57,7 +57,7 @@ class Redis(PrivateServer):
         return [ProcessSpec(self.name, command, grace_s=3.0)]
 
     def ready(self) -> str | None:
-        """Return None if it answers a ping."""
+        """Return None if the server answers a ping."""
         from towtank.observe.redis import ask  # noqa: PLC0415 - the scraper speaks its protocol
         from towtank.observe.scraper import ScrapeError  # noqa: PLC0415
 
@@ -72,7 +72,7 @@ class Redis(PrivateServer):
         return {**self._part.configuration, "port": self._port}
 
     def scrapers(self) -> list[Any]:
-        """Return the scraper of `INFO`."""
+        """Return the scraper of the command `INFO`."""
         from towtank.observe.redis import RedisScraper  # noqa: PLC0415 - only where something is observed
 
         return [RedisScraper(self.name, self.address, self._password)]

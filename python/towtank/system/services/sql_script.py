@@ -1,4 +1,4 @@
-"""Scripts for the populations of databases, with their values filled in."""
+"""SQL scripts for the populations of databases, with their values filled in."""
 
 from __future__ import annotations
 

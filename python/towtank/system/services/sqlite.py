@@ -1,4 +1,4 @@
-"""A SQLite database: a file, created for every run. It has no server: its users do the work."""
+"""SQLite database in a file, created for every run, without a server: the engine works on the file."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Sqlite(PlainService):
 
     @property
     def path(self) -> Path:
-        """The file.
+        """Path of the database file.
 
         Raises
         ------
@@ -42,8 +42,8 @@ class Sqlite(PlainService):
         return self._folder / "data.db"
 
     def prepare(self, place: Place) -> None:
-        """Make the file with its population; its write-ahead log is empty afterwards."""
-        # By the path of this process, as the engine opens the file from outside of the host, too.
+        """Create the file with its population; its write-ahead log is empty afterwards."""
+        # The engine also opens the file from outside of the host, so the path is that of this process.
         base = place.scratch if self._part.disk is None else self.host.outside(self.host.disk(self._part.disk))
         self._folder = base / f"{_PREFIX}{secrets.token_hex(4)}"
         self._folder.mkdir(parents=True)
@@ -60,16 +60,16 @@ class Sqlite(PlainService):
             raise TargetError(f"{self.name}: its population could not be made: {error}") from error
 
     def stopped(self) -> None:
-        """Remove the file."""
+        """Remove the database file."""
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
 
     def addresses(self) -> list[str]:
-        """Return the file, with the settings of sessions."""
+        """Return the file as an address, with the settings of sessions."""
         given = self._part.settings
         cache = "" if given.cache is None else f"&cache={given.cache}B"
         return [f"sqlite://{quote(str(self.path))}?synchronous={given.synchronous}{cache}"]
 
     def settings_used(self) -> dict[str, Any]:
-        """Return the settings with which the file was made and is opened."""
+        """Return the settings with which the file was created and is opened."""
         return {**self._part.settings.model_dump(mode="json"), "library": sqlite3.sqlite_version}

@@ -1,4 +1,4 @@
-"""The engine's peer, which receives and sends bytes: its cost is that of the network."""
+"""The engine's TCP peer, which receives and sends bytes, so that a run with it measures the network."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ UNIX = "unix:"
 
 
 class TcpPeer(PlainService):
-    """One `towtank-engine peer`."""
+    """One `towtank-engine peer` process."""
 
     kind = "tcp_peer"
 
@@ -46,7 +46,7 @@ class TcpPeer(PlainService):
         return (refuses_unix if self._settings.unix else refuses_connection)(self._listen)
 
     def addresses(self) -> list[str]:
-        """Return the address that it listens on."""
+        """Return the address on which the peer listens."""
         if self._settings.unix:
             return [f"tcp+unix://{quote(self._listen.removeprefix(UNIX))}"]
         return [f"tcp://{self._listen}"]
