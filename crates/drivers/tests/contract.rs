@@ -212,8 +212,8 @@ fn mysql() -> Case {
             at + 4 + length as usize
         })
     };
-    // Prepared: one packet, one parameter, six columns, an end of each; then the table: its head, six columns, an end,
-    // two rows, an end.
+    // The login takes two packets; the prepared statement takes one packet, one parameter, six columns and their
+    // ends; the table its head, six columns, an end, two rows and an end.
     let (welcome, answer) = (end_of(2), end_of(2 + (1 + 2 + 7) + (1 + 6 + 1 + 2 + 1)));
     Case {
         name: "mysql",
@@ -247,7 +247,7 @@ fn ldap() -> Case {
         values: vec![Some(b"dc=x".to_vec()), Some(b"1".to_vec())],
         welcome: Vec::new(),
         answer: [entry(b"one"), entry(b"two"), message(0x65, &result)].concat(),
-        // A message of number 2 with an unbind.
+        // An unbind request as message number 2.
         closing_bytes: b"\x30\x05\x02\x01\x02\x42\x00",
     }
 }
