@@ -42,7 +42,7 @@ impl Loop {
         Self { poller, turn }
     }
 
-    /// Takes the edges there are within a time. [ms]
+    /// Returns the number of edges that occur within a time. [ms]
     pub(crate) fn edges(&self, within_ms: u16) -> usize {
         let mut events = [EpollEvent::empty(); 4];
         let timeout = EpollTimeout::from(within_ms);
