@@ -119,7 +119,7 @@ impl Session {
     /// Rolls back an open transaction.
     ///
     /// # Errors
-    /// When that fails; the session is then given up.
+    /// If that fails; the session is then discarded.
     pub(crate) async fn reset(&mut self) -> Result<(), Failed> {
         match self {
             Self::Postgresql(session) => session.reset().await,
@@ -179,7 +179,7 @@ pub(crate) trait Working: Send {
     /// Rolls back an open transaction.
     ///
     /// # Errors
-    /// If that fails; the session is then given up.
+    /// If that fails; the session is then discarded.
     fn reset(&mut self) -> Result<(), Failed> {
         Ok(())
     }

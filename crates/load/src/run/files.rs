@@ -243,7 +243,7 @@ mod tests {
             owners: 19_932,
             ..PER_USER
         };
-        // 19,932 connections, 4 bells and 64 to spare.
+        // 19,932 connections, 4 wakers and 64 spare files.
         assert_eq!(threads(need, 4, 20_000), Some((4, false)));
         assert_eq!(threads(need, 5, 20_000), Some((5, true)));
         assert_eq!(threads(PER_USER, 1, u64::MAX), Some((1, false)));
@@ -253,7 +253,8 @@ mod tests {
 
     #[test]
     fn no_table_is_fuller_than_the_limit_and_no_thread_too_many() {
-        // A million over 51 threads: 19,608 connections, 51 bells, 64 to spare; over 50, 20,000 and no room for these.
+        // A million over 51 threads: 19,608 connections, 51 wakers and 64 spare files each. Over 50 threads, 20,000
+        // connections each would leave no files for wakers and spare ones.
         assert_eq!(threads(PER_USER, 1, 20_000), Some((51, true)));
         assert_eq!(threads(PER_USER, 60, 20_000), Some((60, true)));
         let two_targets = Need {
