@@ -1,4 +1,4 @@
-//! From a trace to its answer.
+//! Analyses a trace: from its lines to the answer.
 
 use std::io::BufRead;
 
@@ -11,25 +11,25 @@ use crate::sampling::{GROUPS, Sampled, Sampling, half_width};
 use crate::tally::{Hits, Limits, Plan, Tally};
 use crate::trace::Reader;
 
-/// Largest sum of the sizes of all keys: sums of bytes stay whole numbers of 64 bits. [byte]
+/// Limit on the sum of the sizes of all keys, so that sums of bytes fit into 64 bits. [byte]
 const FOOTPRINT_AT_MOST: u64 = 1 << 62;
-/// Fewer sampled keys than this say little: groups of them have a few dozens. [1]
+/// Least number of sampled keys for a reliable answer: a group then has only a few dozen keys. [1]
 const SAMPLES_AT_LEAST: usize = 400;
 
 /// Settings of an analysis.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Limits on the number of entries. [1]
+    /// Numbers of entries at which to report misses, and limits for the table of limits. [1]
     pub entries: Vec<u64>,
-    /// Limits on bytes. [byte]
+    /// Numbers of bytes at which to report misses, and limits for the table of limits. [byte]
     pub bytes: Vec<u64>,
-    /// Metadata of an entry, in the memory of the bytes. [byte]
+    /// Metadata of an entry, which takes part of the memory for bytes. [byte]
     pub metadata_bytes: u64,
-    /// A sample of the keys; all of them by default.
+    /// How keys are sampled; by default all keys are used.
     pub sampling: Option<Sampling>,
-    /// References that only fill the caches. [1]
+    /// Number of references at the start that fill the caches and are not counted. [1]
     pub warm_up: u64,
-    /// Memory that exact distances may take. [byte]
+    /// Limit on the memory for exact distances. [byte]
     pub memory_bytes: usize,
 }
 
@@ -46,7 +46,7 @@ impl Default for Settings {
     }
 }
 
-/// Counters of references, exact or sampled.
+/// Counts references, exactly or from a sample.
 enum Counter {
     Exact(Box<Exact>),
     Sampled(Box<Sampled>),
@@ -58,15 +58,15 @@ struct Totals {
     read: u64,
     counted: u64,
     bytes: f64,
-    /// Earliest and latest time. [s]
+    /// Earliest and latest time in the trace. [s]
     times: Option<(f64, f64)>,
 }
 
-/// Reads a trace to its end.
+/// Reads a trace to its end and computes its miss ratios.
 ///
 /// # Errors
 ///
-/// All faults of the trace; or that it has more keys than there is memory for.
+/// All faults of the trace, or a single fault if the trace has more keys than fit into memory.
 pub fn analyse(source: impl BufRead, settings: &Settings) -> Result<Answer, Faults> {
     let mut reader = Reader::open(source)?;
     let plan = plan(settings, reader.weighted());
@@ -90,7 +90,7 @@ pub fn analyse(source: impl BufRead, settings: &Settings) -> Result<Answer, Faul
                 goes_on = false;
             }
         }
-        // With a fault there is no answer; the rest is read for further faults only.
+        // A trace with a fault gets no answer; the rest is only read to find further faults.
         goes_on &= reader.faults.is_empty();
     }
     if reader.faults.is_empty() && totals.counted > 0 && counter.keys() <= 0.0 {
@@ -151,7 +151,7 @@ impl Totals {
 
     fn rate(&self) -> Option<f64> {
         let (first, last) = self.times?;
-        // n references have n - 1 gaps between them.
+        // Between n references there are n - 1 gaps.
         (last > first).then(|| (self.counted - 1) as f64 / (last - first))
     }
 }
@@ -171,7 +171,7 @@ impl Counter {
         }
     }
 
-    /// Returns an error that names the exceeded limit.
+    /// Returns an error with the name of a limit that the trace exceeds.
     fn bounded(&self, settings: &Settings) -> Result<(), String> {
         let (bytes, memory) = match self {
             Self::Exact(exact) => (exact.bytes(), exact.memory()),
@@ -229,7 +229,7 @@ impl Counter {
         }
     }
 
-    /// Some cumulated hits of the groups of a sample; none without one.
+    /// Cumulative hits of the groups of a sample; empty without a sample.
     fn groups<T>(&self, hits: impl Fn(&Tally) -> T) -> Vec<T> {
         match self {
             Self::Exact(_) => Vec::new(),
@@ -238,8 +238,8 @@ impl Counter {
     }
 }
 
-/// Misses over all references: a surplus or a lack of references in the sample counts as hits, so that a ratio above 1
-/// can result if nearly everything misses.
+/// Misses over all references. A surplus or lack of references in the sample counts as hits, so that a ratio above 1 is
+/// possible if nearly all references miss.
 fn missed(all: f64, hits: f64, of: f64) -> f64 {
     if of > 0.0 {
         ((all - hits) / of).clamp(0.0, 1.0)
@@ -288,8 +288,8 @@ fn trace(plan: &Plan, counter: &Counter, totals: &Totals) -> Trace {
     }
 }
 
-/// Smallest reported size in entries: a size with fewer samples than groups is smoothed by chance, and its error is not
-/// known.
+/// Smallest size to report. At a smaller size there are fewer samples than groups: the result is random, and its error
+/// is unknown. [entries]
 fn resolution(rate: f64) -> f64 {
     if rate < 1.0 {
         GROUPS as f64 / rate
@@ -325,8 +325,8 @@ fn entries_curve(plan: &Plan, counter: &Counter, totals: &Totals) -> Vec<Entries
         .collect()
 }
 
-/// Half-width from the groups of a sample at a rate, if the cache holds enough `entries` for a sample in each group.
-/// The finite number of keys makes it narrower: nothing is left to chance if all were seen.
+/// Half-width of an interval from the groups of a sample, if the cache holds enough `entries` for one sample per group.
+/// The interval is narrower for a finite number of keys: without width if all keys were sampled.
 fn interval<T>(rate: f64, groups: &[T], ratio: impl Fn(&T) -> f64, entries: f64) -> Option<f64> {
     let enough = !groups.is_empty() && entries >= resolution(rate);
     let seen = (1.0 - rate).sqrt();
@@ -342,7 +342,7 @@ fn bytes_curve(plan: &Plan, counter: &Counter, totals: &Totals) -> Vec<BytesPoin
     let hits = tally.hits_by_bytes();
     let groups = counter.groups(|part| (part.all.references, part.hits_by_bytes()));
     let last = plan.bytes.place(tally.longest.bytes.max(1));
-    // Sizes that nothing hits are alike: the last of them is enough.
+    // Larger sizes without hits have the same result, so the last of them is sufficient.
     let first = hits
         .partition_point(|entry| entry.references <= 0.0)
         .saturating_sub(1);

@@ -5,15 +5,15 @@ use serde::Serialize;
 /// Miss ratios of a trace.
 #[derive(Clone, Debug, Serialize)]
 pub struct Answer {
-    /// Method of finding distances.
+    /// Method of computing distances.
     pub method: &'static str,
-    /// `true` if the distances are those of all keys.
+    /// `true` if all keys were used, not a sample.
     pub exact: bool,
-    /// The trace.
+    /// Size of the trace.
     pub trace: Trace,
-    /// Caches by number of entries.
+    /// Results by number of entries.
     pub curve: Vec<EntriesPoint>,
-    /// Caches by bytes; empty without sizes.
+    /// Results by bytes; empty if the trace has no sizes.
     pub curve_by_bytes: Vec<BytesPoint>,
     /// Rows of the table of limits.
     pub limits: Vec<LimitsPoint>,
@@ -26,86 +26,86 @@ pub struct Answer {
 /// Size of the trace. Keys and bytes are estimates if keys are sampled.
 #[derive(Clone, Debug, Serialize)]
 pub struct Trace {
-    /// References that count. [1]
+    /// References that were counted. [1]
     pub references: u64,
-    /// References before them, which only fill the caches. [1]
+    /// References that only filled the caches. [1]
     pub warm_up_references: u64,
-    /// Different keys. [1]
+    /// Number of different keys. [1]
     pub keys: f64,
-    /// Share of first references, which miss in every cache.
+    /// Share of references to a new key, which miss in every cache.
     pub first_reference_ratio: f64,
     /// Requested bytes. [B]
     pub requested_bytes: Option<f64>,
-    /// Bytes of all keys, each once. [byte]
+    /// Sum of the sizes of all keys. [byte]
     pub footprint_bytes: Option<f64>,
-    /// References for each second of the trace. [1/s]
+    /// References per second of the trace. [1/s]
     pub references_per_s: Option<f64>,
 }
 
 /// Result for a cache with this number of entries.
 #[derive(Clone, Debug, Serialize)]
 pub struct EntriesPoint {
-    /// Most entries. [1]
+    /// Capacity of the cache. [1]
     pub entries: u64,
     /// Share of references that miss.
     pub miss_ratio: f64,
-    /// Half of the width of its 95 % interval; null if nothing was sampled, or the groups of the sample are too coarse.
+    /// Half-width of the 95 % interval of the miss ratio; null without a sample, or if its groups are too small.
     pub half_width: Option<f64>,
-    /// Miss ratio if references were independent, with the same popularities: without first references.
+    /// Miss ratio of independent references with the same popularities, without first references.
     pub independent_miss_ratio: Option<f64>,
 }
 
 /// Result for a cache of this number of bytes.
 #[derive(Clone, Debug, Serialize)]
 pub struct BytesPoint {
-    /// Most bytes. [byte]
+    /// Capacity of the cache. [byte]
     pub bytes: u64,
     /// Share of references that miss.
     pub miss_ratio: f64,
     /// Share of the requested bytes that miss.
     pub byte_miss_ratio: f64,
-    /// Half of the width of the 95 % interval of the miss ratio.
+    /// Half-width of the 95 % interval of the miss ratio.
     pub half_width: Option<f64>,
 }
 
-/// A cache with two limits.
+/// Result for a cache with two limits.
 #[derive(Clone, Debug, Serialize)]
 pub struct LimitsPoint {
-    /// Most entries. [1]
+    /// Limit on entries. [1]
     pub entries: Option<u64>,
-    /// Most bytes, metadata included. [byte]
+    /// Limit on bytes, including metadata. [byte]
     pub bytes: Option<u64>,
-    /// Bytes that metadata takes in the end. [byte]
+    /// Bytes of metadata at the end of the trace. [byte]
     pub metadata_bytes: u64,
-    /// Share of references that do not find their bytes.
+    /// Share of references whose bytes are not in the cache.
     pub miss_ratio: f64,
     /// Share of the requested bytes that miss.
     pub byte_miss_ratio: Option<f64>,
-    /// Share of references that do not even find their entry.
+    /// Share of references whose entry is not in the cache.
     pub entry_miss_ratio: f64,
-    /// Half of the width of the 95 % interval of the miss ratio.
+    /// Half-width of the 95 % interval of the miss ratio.
     pub half_width: Option<f64>,
 }
 
-/// Basis of a sample, and its possible error.
+/// Properties of a sample.
 #[derive(Clone, Debug, Serialize)]
 pub struct SamplingAnswer {
-    /// Share of the keys that was sampled in the end.
+    /// Share of the keys in the sample at the end.
     pub rate: f64,
-    /// Bound on the keys of the sample. [1]
+    /// Limit on the keys of the sample. [1]
     pub keys_at_most: Option<usize>,
     /// Keys of the sample. [1]
     pub keys: usize,
-    /// References of the sample that count. [1]
+    /// References of the sample that were counted. [1]
     pub references: u64,
-    /// References that the sample has too few, on the scale of all; counted as hits of the smallest cache. [1]
+    /// References that the sample lacks, scaled to the whole trace; they count as hits of the smallest cache. [1]
     pub correction_references: f64,
-    /// Groups of keys that the intervals come from. [1]
+    /// Number of groups of keys from which intervals are computed. [1]
     pub groups: usize,
-    /// Level of the intervals.
+    /// Confidence level of the intervals.
     pub confidence: f64,
-    /// Half-widths over the curve by entries: their mean.
+    /// Mean of the half-widths over the curve by entries.
     pub mean_half_width: Option<f64>,
-    /// And the largest.
+    /// Largest half-width of the curve by entries.
     pub largest_half_width: Option<f64>,
 }

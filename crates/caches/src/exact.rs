@@ -1,13 +1,13 @@
-//! Exact stack distances of all keys.
+//! Exact stack distances for all keys.
 
 use crate::keys::Numbers;
 use crate::recency::Recency;
 use crate::tally::{Plan, Seen, Tally};
 
-/// Memory of a key beside its text, with room for tables that double while the old one is still there. [byte]
+/// Memory per key besides its text, including the old tables while tables are doubled. [byte]
 const BYTES_OF_A_KEY: usize = 256;
 
-/// All keys of a trace with their distances.
+/// Exact distances of all keys of a trace.
 #[derive(Debug)]
 pub struct Exact {
     numbers: Numbers,
@@ -21,7 +21,7 @@ pub struct Exact {
 }
 
 impl Exact {
-    /// Nothing so far.
+    /// Creates an empty state.
     #[must_use]
     pub fn new(plan: &Plan) -> Self {
         Self {
@@ -33,7 +33,7 @@ impl Exact {
         }
     }
 
-    /// Notes a reference, and counts it unless it only warms up.
+    /// Records a reference; counts it if `counted`.
     pub fn refer(&mut self, plan: &Plan, key: &[u8], size: u64, counted: bool) {
         let held = self.recency.keys() as u64;
         let number = self.numbers.number(key);
@@ -56,7 +56,7 @@ impl Exact {
         }
     }
 
-    /// Memory that it takes, at most. [byte]
+    /// Upper bound on the memory in use. [byte]
     #[must_use]
     pub fn memory(&self) -> usize {
         self.numbers.text_bytes() + BYTES_OF_A_KEY * self.numbers.len()
@@ -74,7 +74,7 @@ impl Exact {
         self.recency.bytes()
     }
 
-    /// Numbers of references with the number of keys that have as many.
+    /// Pairs of a number of references and the number of keys with that many references.
     #[must_use]
     pub fn counts(&self) -> Vec<(u64, u64)> {
         let mut sorted: Vec<u64> = self.references.iter().copied().filter(|&n| n > 0).collect();

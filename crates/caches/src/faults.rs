@@ -1,18 +1,18 @@
-//! Faults of a trace, each with its place.
+//! Faults of a trace with their locations.
 
 use serde::Serialize;
 
-/// Limit on faults that are reported singly; the others are counted.
+/// Limit on the faults that are reported in full; the others are only counted.
 const REPORTED_AT_MOST: usize = 100;
 
-/// Something wrong in a trace.
+/// A fault of a trace.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct Fault {
-    /// From 1; 0 for the whole.
+    /// Line, from 1; 0 if the fault concerns the whole file.
     pub line: u64,
-    /// From 1, in characters.
+    /// Column, in characters from 1.
     pub column: usize,
-    /// Column of the file.
+    /// Name of the column of the file.
     #[serde(rename = "where")]
     pub place: String,
     /// The requirement, and the value found.
@@ -22,14 +22,14 @@ pub struct Fault {
 /// All faults of a trace.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Faults {
-    /// The first ones.
+    /// The faults that are reported in full.
     pub faults: Vec<Fault>,
     /// Number of further faults. [1]
     pub more: u64,
 }
 
 impl Faults {
-    /// A single one.
+    /// Creates a list with a single fault.
     #[must_use]
     pub fn one(fault: Fault) -> Self {
         Self {
@@ -50,7 +50,7 @@ impl Faults {
         self.faults.is_empty()
     }
 
-    /// Adds one.
+    /// Adds a fault.
     pub fn add(&mut self, fault: Fault) {
         if self.faults.len() < REPORTED_AT_MOST {
             self.faults.push(fault);

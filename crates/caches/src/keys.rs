@@ -1,13 +1,13 @@
-//! Keys as small whole numbers, and as hashes.
+//! Maps keys to consecutive integers, and to hashes.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// A map from hashes that are well mixed already.
+/// A map whose keys are hashes, so that they are not hashed again.
 pub type ByHash = HashMap<u64, u32, BuildHasherDefault<Mixed>>;
 const NONE: u32 = u32::MAX;
 
-/// Passes a hash on as it is.
+/// A hasher that returns a hash unchanged.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Mixed(u64);
 
@@ -33,7 +33,7 @@ pub fn mix(value: u64) -> u64 {
     value ^ (value >> 33)
 }
 
-/// Hash of a key, the same in every run: samples are chosen by it.
+/// Hash of a key, the same in every run, which determines whether the key is sampled.
 #[must_use]
 pub fn hash(key: &[u8]) -> u64 {
     let mut state = mix(key.len() as u64 ^ 0x9e37_79b9_7f4a_7c15);
@@ -45,8 +45,8 @@ pub fn hash(key: &[u8]) -> u64 {
     state
 }
 
-/// Assigns every key a number, in the order of first references. Keys are distinguished by all their bytes, not by
-/// their hash.
+/// Assigns each key a number, in the order of first references. Keys are distinguished by their bytes, not by their
+/// hash.
 #[derive(Debug, Default)]
 pub struct Numbers {
     first: ByHash,
@@ -58,7 +58,7 @@ pub struct Numbers {
 struct Key {
     begin: usize,
     end: usize,
-    /// Another key with the same hash.
+    /// Number of another key with the same hash.
     next: u32,
 }
 
@@ -75,13 +75,13 @@ impl Numbers {
         self.keys.is_empty()
     }
 
-    /// Bytes of the texts of all keys. [byte]
+    /// Total length of all keys. [byte]
     #[must_use]
     pub fn text_bytes(&self) -> usize {
         self.text.len()
     }
 
-    /// Number of a key.
+    /// Returns the number of a key; assigns one if the key is new.
     pub fn number(&mut self, key: &[u8]) -> u32 {
         let new = self.keys.len() as u32;
         let first = *self.first.entry(hash(key)).or_insert(new);

@@ -1,21 +1,21 @@
-//! Sizes at which a curve is reported. They are fixed before the trace is read, so that the curve is exact at each of
+//! Sizes at which a curve is reported. They are fixed before the trace is read, so that results are exact at each of
 //! them.
 
 use std::collections::BTreeSet;
 
-/// All sizes from 1 up to this one are reported.
+/// All sizes from 1 to this one are reported.
 const SINGLY_AT_MOST: u64 = 32;
-/// Sizes in each doubling above.
+/// Number of sizes in each doubling above.
 const STEPS_OF_A_DOUBLING: u32 = 8;
-/// Exponent of the largest size, 2^53: whole numbers up to it are exact everywhere.
+/// Exponent of the largest size, 2^53: integers up to it are exact as floating-point numbers.
 const LARGEST: u32 = 53;
 
-/// Sizes in rising order.
+/// Sizes in ascending order.
 #[derive(Clone, Debug)]
 pub struct Ladder(Vec<u64>);
 
 impl Ladder {
-    /// 1 to 32, eight to a doubling up to 2^53, and the requested sizes.
+    /// Creates the sizes 1 to 32, eight per doubling up to 2^53, and the requested sizes.
     #[must_use]
     pub fn new(asked: &[u64]) -> Self {
         let from = SINGLY_AT_MOST.ilog2() * STEPS_OF_A_DOUBLING;
@@ -37,7 +37,7 @@ impl Ladder {
         &self.0
     }
 
-    /// Place of the smallest size that is enough for a distance; the number of sizes if there is none.
+    /// Index of the smallest size that is at least `distance`; the number of sizes if there is none.
     #[must_use]
     pub fn place(&self, distance: u64) -> usize {
         self.0.partition_point(|&size| size < distance)

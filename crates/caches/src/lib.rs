@@ -1,9 +1,9 @@
-//! Caches: how many references of a trace miss, for every size of the memory.
+//! Computes the share of references of a trace that miss, for caches of every size.
 //!
-//! A trace is a CSV file with a column `key`, and `bytes` and `time` where they are known. One pass over it gives the
-//! miss ratios of least-recently-used caches of all sizes at once ([`recency`], exact), in little memory from a sample of
-//! the keys ([`sampling`]), and with two limits at the same time, on bytes and on the number of entries ([`tally`]). Where
-//! there is no trace but a law of popularity, [`popularity`] gives the hit ratio.
+//! A trace is a CSV file with a column `key`, and optional columns `bytes` and `time`. One pass over it gives the miss
+//! ratios of least-recently-used caches of all sizes at once ([`recency`], exact), in little memory from a sample of
+//! the keys ([`sampling`]), and with two limits at the same time, on bytes and on the number of entries ([`tally`]). If
+//! only the popularity of keys is known, [`popularity`] gives the hit ratio.
 //!
 //! ```
 //! use towtank_caches::analysis::{Settings, analyse};
@@ -16,7 +16,7 @@
 //! ```
 
 #![forbid(unsafe_code)]
-// Formulas with subscripts are no code.
+// Formulas with subscripts are not code.
 #![allow(clippy::doc_markdown)]
 
 pub mod analysis;

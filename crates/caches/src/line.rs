@@ -1,11 +1,11 @@
-//! A line of a CSV file and its cells. Quotes end in the line in which they begin.
+//! Splits a line of a CSV file into cells. Quotes must end in the line in which they begin.
 
 use std::io::{self, BufRead};
 use std::ops::Range;
 
-/// Longest line. [byte]
+/// Limit on the length of a line. [byte]
 pub const LINE_AT_MOST: usize = 65_536;
-/// A byte order mark, kept in addition.
+/// Byte order mark, which may precede the first line in addition to the limit.
 const MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// A cell: its text, and its position in the line.
@@ -15,17 +15,17 @@ struct Cell {
     begin: usize,
 }
 
-/// The line that was read last.
+/// The current line.
 #[derive(Debug, Default)]
 pub struct Line {
     bytes: Vec<u8>,
-    /// Text of a line with quotes, without them.
+    /// Text of the cells without quotes, if the line has quotes.
     unquoted: Vec<u8>,
     quoted: bool,
     cells: Vec<Cell>,
 }
 
-/// Position of a wrong quote, and the rule that it breaks.
+/// Position of an invalid quote, and the violated rule.
 pub struct Misquoted {
     /// Column, in characters from 1.
     pub column: usize,
@@ -34,7 +34,8 @@ pub struct Misquoted {
 }
 
 impl Line {
-    /// Reads a line without its end; of one that is too long only the beginning is kept. False at the end of the file.
+    /// Reads a line without its end; only the beginning of a line that is too long is kept. Returns `false` at the end
+    /// of the file.
     ///
     /// # Errors
     ///
@@ -61,20 +62,20 @@ impl Line {
         }
     }
 
-    /// Takes the byte order mark away that a first line may begin with.
+    /// Removes the byte order mark from the start of the first line.
     pub fn skip_mark(&mut self) {
         if self.bytes.starts_with(MARK) {
             self.bytes.drain(..MARK.len());
         }
     }
 
-    /// Text of the line without blanks around it.
+    /// Text of the line without surrounding blanks.
     #[must_use]
     pub fn text(&self) -> &[u8] {
         self.bytes.trim_ascii()
     }
 
-    /// Number of times that a byte is in the line. [1]
+    /// Number of occurrences of a byte in the line. [1]
     #[must_use]
     pub fn count(&self, byte: u8) -> usize {
         memchr::memchr_iter(byte, &self.bytes).count()
@@ -86,7 +87,7 @@ impl Line {
         self.cells.len()
     }
 
-    /// Text of a cell without blanks around it.
+    /// Text of a cell without surrounding blanks.
     #[must_use]
     pub fn cell(&self, at: usize) -> &[u8] {
         let text = if self.quoted {
@@ -111,7 +112,7 @@ impl Line {
     ///
     /// # Errors
     ///
-    /// If quotes are wrong.
+    /// If quotes are invalid.
     pub fn split(&mut self, separator: u8) -> Result<(), Misquoted> {
         self.cells.clear();
         while self.bytes.last() == Some(&b'\r') {
@@ -162,7 +163,7 @@ impl Line {
         }
     }
 
-    /// Takes the text between quotes, in which two quotes stand for one; returns the position after the last.
+    /// Reads the text between quotes, in which two quotes stand for one; returns the position after the closing quote.
     fn unquote(&mut self, begin: usize) -> Result<usize, Misquoted> {
         let mut at = begin + 1;
         while let Some(length) = memchr::memchr(b'"', &self.bytes[at..]) {

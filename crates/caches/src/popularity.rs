@@ -1,20 +1,22 @@
 //! Hit ratio of a least-recently-used cache for independent references, from the popularities of the keys.
 //!
 //! Che, Tung and Wang, *IEEE J. Selected Areas in Communications* 20(7), 2002: a key stays for about the same time T
-//! after its last reference, so that a key of popularity p is cached with probability 1 - exp(-p T), where T fills the
-//! room, Σ s (1 - exp(-p T)) = C. Exact if all keys are equally popular; otherwise right to a few thousandths already
-//! for small caches (Fricker, Robert and Roberts, *24th International Teletraffic Congress*, 2012).
+//! after its last reference, so that a key of popularity p is cached with probability 1 - exp(-p T), where T follows
+//! from the capacity C of the cache, Σ s (1 - exp(-p T)) = C. Exact if all keys are equally popular; otherwise the
+//! error is a few thousandths even for small caches (Fricker, Robert and Roberts, *24th International Teletraffic
+//! Congress*, 2012).
 
-/// Ranks of Zipf's law that are taken singly; later ones are grouped if they differ by less than a thousandth.
+/// Ranks of Zipf's law up to this one are treated separately; later ones are grouped if they differ by less than a
+/// thousandth.
 const SINGLY_AT_MOST: u64 = 4096;
 const RANKS_TOGETHER: u64 = 1000;
-/// Steps of Newton's method at most: far more than it takes.
+/// Limit on the steps of Newton's method, far more than it needs.
 const STEPS_AT_MOST: usize = 500;
 
-/// Keys that are equally popular.
+/// A group of keys with the same popularity.
 #[derive(Clone, Copy, Debug)]
 struct Alike {
-    /// Share of the references that go to one of them.
+    /// Share of the references for each of the keys.
     share: f64,
     /// Number of keys. [1]
     keys: f64,
@@ -47,7 +49,8 @@ impl Popularity {
         Self::of(&groups)
     }
 
-    /// From the number of references and the number of keys that have as many; at least one above 0.
+    /// Creates popularities from pairs of a number of references and the number of keys with that many references; at
+    /// least one must be above 0.
     #[must_use]
     pub fn counted(groups: &[(u64, u64)]) -> Self {
         let groups: Vec<(f64, f64)> = groups
@@ -71,7 +74,7 @@ impl Popularity {
         }
     }
 
-    /// Share of references that hit a cache with room for this number of entries.
+    /// Share of references that hit a cache with this number of entries.
     #[must_use]
     pub fn hit_ratio(&self, entries: u64) -> f64 {
         let room = entries as f64;
@@ -83,9 +86,9 @@ impl Popularity {
         self.alike.iter().map(hits).sum()
     }
 
-    /// Time that an entry stays after its last reference. [references]
+    /// Time that an entry stays in the cache after its last reference. [references]
     fn time(&self, room: f64) -> f64 {
-        // The number of keys that were asked for rises ever less steeply, so that Newton's steps from 0 on never go too far.
+        // The expected number of keys referenced is concave in time, so that Newton's steps from 0 never overshoot.
         let mut time = 0.0;
         for _ in 0..STEPS_AT_MOST {
             let (mut held, mut slope) = (0.0, 0.0);
@@ -104,8 +107,8 @@ impl Popularity {
     }
 }
 
-/// Sum of i^-skew over the ranks from `from` to before `to`, by the midpoint rule turned round: an integral from half a rank
-/// below to half a rank above, wrong by a part in 10^8 for the ranks that it is used for.
+/// Sum of i^-skew over the ranks from `from` to before `to`, approximated by the integral from half a rank below to
+/// half a rank above. The relative error is 10^-8 for the ranks for which it is used.
 fn between(from: u64, to: u64, skew: f64) -> f64 {
     let (low, high) = (from as f64 - 0.5, to as f64 - 0.5);
     let (power, stretch) = (1.0 - skew, (high / low).ln());

@@ -1,43 +1,42 @@
-//! Stack of keys by their last reference, and the depth of a key in it.
+//! Stack of keys in the order of their last references, and the depth of a key in it.
 //!
 //! Mattson, Gecsei, Slutz and Traiger, *IBM Systems Journal* 9(2), 1970: a cache that drops the least recently used key
 //! holds the top of one stack, whatever its size, so that the depth at which a reference finds its key determines for
 //! all sizes at once whether it hits. The depth is found in O(log n): every reference takes the next slot, a key's mark
 //! is at the slot of its last reference, and marks are counted by blocks in a tree of partial sums (Fenwick, *Software:
-//! Practice and Experience* 24(3), 1994). When the slots are used up, the marks move together.
+//! Practice and Experience* 24(3), 1994). When all slots are used, the marks are compacted.
 //!
-//! With sizes the same holds for bytes, as long as no size shrinks: an entry therefore keeps the largest size that it
-//! had.
+//! With sizes the same holds for bytes, provided that no size decreases: an entry therefore keeps its largest size.
 
-/// Slots of a block: the marks of a block are the bits of a word.
+/// Slots of a block, whose marks are the bits of a word.
 const BLOCK: usize = 64;
-/// Fewest slots: with few keys the marks would move together all the time.
+/// Least number of slots; with fewer, the marks would often have to be compacted.
 const SLOTS_AT_LEAST: usize = 1024;
 const NOWHERE: u32 = u32::MAX;
 
-/// Depth at which a reference found its key, itself included: a cache with so much room hits.
+/// Depth at which a reference finds its key, including the key itself: a cache of at least this size hits.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Distance {
-    /// Different keys since its last reference, and itself. [1]
+    /// Number of different keys since its last reference, including itself. [1]
     pub entries: u64,
-    /// Their bytes; 0 without sizes. [byte]
+    /// Sum of their sizes; 0 without sizes. [byte]
     pub bytes: u64,
 }
 
-/// Keys in the order of their last references. Keys are small whole numbers, which the caller assigns.
+/// Keys in the order of their last references. The caller assigns small integers to keys.
 #[derive(Debug)]
 pub struct Recency {
     weighted: bool,
     /// Slot of each key.
     slot_of: Vec<u32>,
-    /// Key at each slot that is marked.
+    /// Key of each marked slot.
     key_at: Vec<u32>,
-    /// Bytes at each slot that is marked; empty without sizes.
+    /// Bytes of each marked slot; empty without sizes.
     bytes_at: Vec<u64>,
     /// Marked slots.
     marks: Vec<u64>,
     sums: Sums,
-    /// Slot of the next reference.
+    /// Slot for the next reference.
     next: usize,
     keys: usize,
     bytes: u64,
@@ -74,7 +73,7 @@ impl Recency {
         self.bytes
     }
 
-    /// Notes a reference; returns the depth of its key, or `None` for a key that was not in the stack.
+    /// Records a reference; returns the depth of its key, or `None` for a key that was not in the stack.
     pub fn refer(&mut self, key: u32, size: u64) -> Option<Distance> {
         let place = key as usize;
         if place >= self.slot_of.len() {
@@ -105,7 +104,7 @@ impl Recency {
         }
     }
 
-    /// Takes a key out; its number may be given out again.
+    /// Removes a key, whose number may be reused.
     pub fn forget(&mut self, key: u32) {
         let slot = self.slot_of[key as usize];
         if slot != NOWHERE {
@@ -159,12 +158,13 @@ impl Recency {
             0
         };
         self.bytes -= size;
-        // Taking away is adding what wraps around.
+        // Subtraction by adding the wrapped negative.
         self.sums
             .add(slot / BLOCK, 1_u32.wrapping_neg(), size.wrapping_neg());
     }
 
-    /// Moves the marks together, in their order, and leaves as many slots free as are taken: constant cost for each reference.
+    /// Compacts the marks in their order, and leaves as many slots free as are taken, so that the cost per reference is
+    /// constant.
     fn compact(&mut self) {
         let slots = (2 * self.keys).max(SLOTS_AT_LEAST).next_multiple_of(BLOCK);
         let mut key_at = Vec::with_capacity(slots);
@@ -196,11 +196,11 @@ impl Recency {
     }
 }
 
-/// Partial sums over blocks, in the order of Fenwick's tree; numbers wrap around, so that taking away is adding.
+/// Partial sums over blocks, stored as a Fenwick tree. Additions wrap around, so that subtraction is an addition.
 #[derive(Debug, Default)]
 struct Sums {
     keys: Vec<u32>,
-    /// Empty without sizes.
+    /// Sums of bytes; empty without sizes.
     bytes: Vec<u64>,
 }
 
@@ -212,7 +212,7 @@ impl Sums {
             keys[block + 1] = word.count_ones();
         }
         if !bytes_at.is_empty() {
-            // Slots without a mark have no bytes here: the marks were just moved together.
+            // Slots without a mark have no bytes, since the marks were just compacted.
             bytes.push(0);
             bytes.extend(
                 bytes_at
@@ -243,7 +243,7 @@ impl Sums {
         }
     }
 
-    /// Sum of the blocks from the first to this one.
+    /// Sum over the blocks up to and including this one.
     fn up_to(&self, block: usize) -> (u32, u64) {
         let (mut keys, mut bytes) = (0_u32, 0_u64);
         let mut at = block + 1;

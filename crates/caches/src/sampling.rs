@@ -1,17 +1,18 @@
 //! Stack distances from a sample of the keys: SHARDS.
 //!
-//! Waldspurger, Park, Garthwaite and Ahmad, *13th USENIX Conference on File and Storage Technologies*, 2015: a key is
-//! in the sample if its hash is below a threshold, with all its references or none; a distance among samples, over the
-//! share R of keys that are sampled, is an estimate of the distance among all. With a bound on the number of samples
-//! the threshold falls as keys come, and memory is constant for a trace of any length.
+//! Waldspurger, Park, Garthwaite and Ahmad, *13th USENIX Conference on File and Storage Technologies*, 2015: a key and
+//! all of its references are in the sample if its hash is below a threshold. A distance among samples, divided by the
+//! share R of sampled keys, estimates the distance among all keys. With a limit on the number of samples the threshold
+//! decreases as keys arrive, so that memory is constant for a trace of any length.
 //!
-//! A reference of the sample stands for 1/R references. That the sample has some references more or less than R of all
-//! is mostly chance with the most popular keys, which hit anyway: the difference counts as hits of the smallest cache
-//! (SHARDS_adj). So the miss ratio is the weight of sampled misses over the number of *all* references.
+//! A reference of the sample stands for 1/R references. If the sample has more or fewer references than the share R,
+//! the reason is mostly whether the most popular keys were sampled, and these hit in any case: the difference counts as
+//! hits of the smallest cache (SHARDS_adj). The miss ratio is therefore the weight of sampled misses divided by the
+//! number of *all* references.
 //!
-//! The sample itself gives its error: its keys fall into [`GROUPS`] by another hash, each is a sample of its own at
-//! R/[`GROUPS`], and the spread of their curves gives an interval for their mean (random groups; Wolter, *Introduction
-//! to Variance Estimation*, 2nd edition, 2007, chapter 2).
+//! The error is estimated from the sample: another hash divides its keys into [`GROUPS`] groups, each of which is a
+//! sample at the rate R/[`GROUPS`], and the spread of their curves gives an interval for their mean (random groups;
+//! Wolter, *Introduction to Variance Estimation*, 2nd edition, 2007, chapter 2).
 
 use std::collections::BinaryHeap;
 
@@ -19,44 +20,44 @@ use crate::keys::{ByHash, hash, mix};
 use crate::recency::{Distance, Recency};
 use crate::tally::{Plan, Seen, Tally};
 
-/// Groups of samples that the interval is made from.
+/// Number of groups from which the interval is computed.
 pub const GROUPS: usize = 8;
 /// 0.975 quantile of Student's t with `GROUPS - 1` degrees of freedom.
 const STUDENT: f64 = 2.364_624_251_592_784;
-/// Number of hashes: the rate is the threshold over it.
+/// Number of possible hashes: the rate is the threshold divided by it.
 const HASHES: f64 = 18_446_744_073_709_551_616.0;
 
-/// Selection of the sampled keys.
+/// How keys are sampled.
 #[derive(Clone, Copy, Debug)]
 pub struct Sampling {
-    /// Share of the keys, at first, in (0, 1].
+    /// Initial share of the keys, in (0, 1].
     pub rate: f64,
-    /// Most keys; the rate falls to keep it. [1]
+    /// Limit on the keys; the rate decreases to keep it. [1]
     pub keys_at_most: Option<usize>,
 }
 
-/// A sample of the keys of a trace with their distances.
+/// Distances of a sample of the keys of a trace.
 #[derive(Debug)]
 pub struct Sampled {
-    /// Hashes up to this one are sampled.
+    /// Keys with hashes up to this one are sampled.
     threshold: u64,
     keys_at_most: usize,
-    /// The sample.
+    /// The whole sample.
     pub all: Part,
     groups: Vec<Part>,
     /// Hashes of the sample, the largest on top; empty if the rate is fixed.
     largest: BinaryHeap<u64>,
     /// References of the sample that were counted. [1]
     pub references: u64,
-    /// References of the sample that name another size than the largest before. [1]
+    /// References of the sample whose size differs from the largest earlier size of their key. [1]
     pub resized: u64,
 }
 
-/// A sample, or a group of it.
+/// The whole sample, or one of its groups.
 #[derive(Debug)]
 pub struct Part {
     numbers: ByHash,
-    /// Numbers of keys that left.
+    /// Numbers of removed keys, for reuse.
     free: Vec<u32>,
     recency: Recency,
     /// Hits by size.
@@ -64,11 +65,11 @@ pub struct Part {
 }
 
 impl Sampled {
-    /// Nothing so far.
+    /// Creates an empty sample.
     #[must_use]
     pub fn new(plan: &Plan, sampling: Sampling) -> Self {
         Self {
-            // A product of 2^64 saturates: all hashes.
+            // A product of 2^64 saturates, which selects all hashes.
             threshold: (sampling.rate * HASHES) as u64,
             keys_at_most: sampling.keys_at_most.unwrap_or(usize::MAX),
             all: Part::new(plan),
@@ -79,13 +80,13 @@ impl Sampled {
         }
     }
 
-    /// Share of the keys that is sampled now.
+    /// Current share of the keys in the sample.
     #[must_use]
     pub fn rate(&self) -> f64 {
         self.threshold as f64 / HASHES
     }
 
-    /// Notes a reference if its key is sampled, and counts it unless it only warms up.
+    /// Records a reference if its key is sampled; counts it if `counted`.
     pub fn refer(&mut self, plan: &Plan, key: &[u8], size: u64, counted: bool) {
         let hash = hash(key);
         if hash > self.threshold {
@@ -105,7 +106,7 @@ impl Sampled {
         }
     }
 
-    /// Lowers the threshold below the largest hash of the sample, which leaves.
+    /// Lowers the threshold below the largest hash of the sample, whose key is removed.
     fn lower(&mut self) {
         if let Some(hash) = self.largest.pop() {
             self.threshold = hash - 1;
@@ -114,13 +115,13 @@ impl Sampled {
         }
     }
 
-    /// Cumulated hits of each group, made once for a whole curve.
+    /// Cumulative hits of each group, computed once for a whole curve.
     pub fn of_groups<T>(&self, hits: impl Fn(&Tally) -> T) -> Vec<T> {
         self.groups.iter().map(|part| hits(&part.tally)).collect()
     }
 }
 
-/// Half of the width of the 95 % interval of the mean of the groups.
+/// Half-width of the 95 % interval of the mean of the groups.
 #[must_use]
 pub fn half_width(values: &[f64]) -> f64 {
     let count = values.len() as f64;
@@ -160,7 +161,7 @@ impl Part {
         number.map_or(0, |&number| self.recency.size(number))
     }
 
-    /// Notes a reference; returns whether its key is new.
+    /// Records a reference; returns `true` if its key is new.
     fn refer(&mut self, plan: &Plan, hash: u64, size: u64, rate: f64, counted: bool) -> bool {
         let held = (self.keys() as f64 / rate) as u64;
         let own = self.size(hash);
@@ -191,7 +192,8 @@ impl Part {
     }
 }
 
-/// Distance among all keys, from that among samples: the keys in between are scaled, the key itself counts as one.
+/// Converts a distance among samples to one among all keys: the keys in between are scaled, the key itself counts as
+/// one.
 fn scaled(distance: Distance, own: u64, rate: f64) -> Distance {
     Distance {
         entries: 1 + ((distance.entries - 1) as f64 / rate).round() as u64,

@@ -1,10 +1,11 @@
-//! Hits by size of the cache, from which a curve and a table of limits are made.
+//! Hits by size of the cache, for the curves and the table of limits.
 //!
-//! A cache with two limits, on bytes B and on the number of entries F, drops the least recently used entries until it
-//! keeps both. While no entry shrinks it holds the longest top of the stack that fits into both limits: an entry below
-//! never fits before those above are gone. So a reference hits if its distance is at most F entries *and* at most B
-//! bytes, and one pass serves a whole table of limits. Metadata in the same memory, for each of up to F entries whether
-//! or not its bytes are still cached, takes room from the bytes; it only ever grows, and the same holds.
+//! A cache with two limits, on bytes B and on the number of entries F, evicts the least recently used entries until
+//! both limits are met. As long as no entry shrinks, the cache holds the longest part from the top of the stack that
+//! fits into both limits, since an entry further down never fits before those above are evicted. Therefore a reference
+//! hits if its distance is at most F entries *and* at most B bytes, and one pass serves a whole table of limits.
+//! Metadata in the same memory, for each of up to F entries whether or not its bytes are still cached, reduces the
+//! space for bytes; since it only grows, the same argument holds.
 
 use crate::ladder::Ladder;
 use crate::recency::Distance;
@@ -12,14 +13,14 @@ use crate::recency::Distance;
 /// Limits of one cache.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Limits {
-    /// Most entries; none if there is no limit. [1]
+    /// Limit on entries; `None` without a limit. [1]
     pub entries: Option<u64>,
-    /// Most bytes, metadata included; none if there is no limit. [byte]
+    /// Limit on bytes, including metadata; `None` without a limit. [byte]
     pub bytes: Option<u64>,
 }
 
 impl Limits {
-    /// Bytes that metadata takes while `held` keys were referred to. [byte]
+    /// Bytes of metadata after references to `held` different keys. [byte]
     #[must_use]
     pub fn metadata(&self, bytes_of_an_entry: u64, held: u64) -> u64 {
         let entries = self.entries.map_or(held, |most| most.min(held));
@@ -27,7 +28,7 @@ impl Limits {
     }
 }
 
-/// Figures to report.
+/// Sizes and limits for which hits are counted.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// Sizes in entries.
@@ -36,33 +37,33 @@ pub struct Plan {
     pub bytes: Ladder,
     /// Rows of the table of limits.
     pub limits: Vec<Limits>,
-    /// Metadata of an entry, in the memory of the bytes. [byte]
+    /// Metadata of an entry, which takes part of the memory for bytes. [byte]
     pub metadata_bytes: u64,
     /// `true` if references have sizes.
     pub weighted: bool,
 }
 
-/// One reference.
+/// A reference with the depth of its key.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen {
     /// Depth of its key; `None` for the first reference to it.
     pub distance: Option<Distance>,
     /// Requested bytes. [B]
     pub size: u64,
-    /// Number of references that it stands for. [1]
+    /// Number of references that this one represents. [1]
     pub weight: f64,
-    /// Different keys before it. [1]
+    /// Number of different keys referenced before. [1]
     pub held: u64,
 }
 
 /// Hits of one size or row.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Hits {
-    /// References that find their bytes. [1]
+    /// References whose bytes are in the cache. [1]
     pub references: f64,
-    /// Bytes that are found. [byte]
+    /// Bytes that are in the cache. [byte]
     pub bytes: f64,
-    /// References that find their entry, bytes or not. [1]
+    /// References whose entry is in the cache, with or without its bytes. [1]
     pub entries: f64,
 }
 
@@ -81,7 +82,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Nothing so far.
+    /// Creates empty counts.
     #[must_use]
     pub fn new(plan: &Plan) -> Self {
         Self {

@@ -1,18 +1,18 @@
-//! Reads traces: CSV files with a header, line by line, in bounded memory. Reports every fault with its place.
+//! Reads traces: CSV files with a header, line by line, in bounded memory. Reports every fault with its location.
 
 use std::io::{self, BufRead};
 
 use crate::faults::{Fault, Faults};
 use crate::line::{LINE_AT_MOST, Line};
 
-/// Names of the column of keys; that of sizes; that of times.
+/// Names of the column of keys; below, those of sizes and of times.
 const KEY_NAMES: [&str; 6] = ["key", "path", "url", "file", "block", "page"];
 const BYTES_NAMES: [&str; 3] = ["bytes", "size", "size_bytes"];
 const TIME_NAMES: [&str; 3] = ["time", "time_s", "timestamp"];
-/// Largest size: whole numbers up to it are exact everywhere. [byte]
+/// Limit on a size: integers up to it are exact as floating-point numbers. [byte]
 const BYTES_AT_MOST: u64 = 1 << 53;
 
-/// Positions of the columns in a row.
+/// Indices of the columns in a row.
 #[derive(Clone, Copy, Debug)]
 struct Columns {
     key: usize,
@@ -20,18 +20,18 @@ struct Columns {
     time: Option<usize>,
 }
 
-/// One row.
+/// A row of a trace.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Row<'a> {
     /// Key of the reference.
     pub key: &'a [u8],
-    /// Its size; 0 without such a column. [byte]
+    /// Size of the reference; 0 without a column of sizes. [byte]
     pub bytes: u64,
     /// Time of the reference. [s]
     pub time: Option<f64>,
 }
 
-/// A trace that is being read.
+/// Reads a trace row by row.
 pub struct Reader<R> {
     source: R,
     line: Line,
@@ -48,7 +48,7 @@ impl<R: BufRead> Reader<R> {
     ///
     /// # Errors
     ///
-    /// If it is none of a trace.
+    /// If it is not the header of a trace.
     pub fn open(source: R) -> Result<Self, Faults> {
         let mut reader = Self {
             source,
@@ -94,7 +94,7 @@ impl<R: BufRead> Reader<R> {
         self.places.bytes.is_some()
     }
 
-    /// Number of the line that was read last.
+    /// Number of the current line.
     #[must_use]
     pub fn number(&self) -> u64 {
         self.number
@@ -122,7 +122,7 @@ impl<R: BufRead> Reader<R> {
         }
     }
 
-    /// Adds a fault of this line.
+    /// Adds a fault of the current line.
     pub fn fault(&mut self, column: usize, place: &str, message: &str) {
         let fault = Fault {
             line: self.number.max(1),
@@ -142,7 +142,7 @@ impl<R: BufRead> Reader<R> {
             );
             return;
         }
-        // A header without any separator is one column: comma.
+        // A header without any separator has a single column; the separator is then a comma.
         for separator in [b',', b';', b'\t'] {
             if self.line.count(separator) > self.line.count(self.separator) {
                 self.separator = separator;
@@ -185,7 +185,7 @@ impl<R: BufRead> Reader<R> {
         found.first().copied()
     }
 
-    /// Reads to the next line that has content; false at the end.
+    /// Reads the next line that is not empty; `false` at the end.
     fn content(&mut self) -> io::Result<bool> {
         while self.line.read(&mut self.source)? {
             self.number += 1;
@@ -214,7 +214,7 @@ impl<R: BufRead> Reader<R> {
         }
     }
 
-    /// Size and time of the line; `None` if it has a fault.
+    /// Size and time of the current line; `None` if it has a fault.
     fn values(&mut self) -> Option<(u64, Option<f64>)> {
         if !self.split() {
             return None;
@@ -239,7 +239,7 @@ impl<R: BufRead> Reader<R> {
 
     fn size(&mut self, at: usize) -> u64 {
         let text = self.line.cell(at);
-        // Digits alone: `+1` and `1_000` are no sizes here.
+        // Only digits are accepted: `+1` and `1_000` are not sizes.
         let digits = !text.is_empty() && text.iter().all(u8::is_ascii_digit) && text.len() < 18;
         let value = text
             .iter()

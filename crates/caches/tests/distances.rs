@@ -1,4 +1,4 @@
-//! Whole curves and tables of limits, against the definition: a cache that is simulated for each size.
+//! Complete curves and tables of limits, compared with the definition: a cache that is simulated for each size.
 
 mod support;
 
@@ -14,7 +14,7 @@ fn answer(references: &[(u64, u64)], settings: &Settings) -> Answer {
     analyse(trace(references).as_bytes(), settings).expect("the trace is right")
 }
 
-/// Misses by the definition.
+/// Number of misses by the definition.
 fn misses(references: &[(u64, u64)], entries: u64, bytes: u64, metadata: u64) -> usize {
     let mut cache = TwoLimits::new(entries, bytes, metadata);
     references
@@ -72,7 +72,7 @@ fn curves_are_those_of_caches_that_are_simulated() {
         let sizes: Vec<u64> = (0..keys).map(|_| draw() % 9).collect();
         let references: Vec<(u64, u64)> = (0..600)
             .map(|_| {
-                // Half of the references go to a few keys: long and short distances.
+                // Half of the references go to a few keys, so that there are short and long distances.
                 let key = if draw().is_multiple_of(2) {
                     draw() % keys
                 } else {
@@ -100,7 +100,7 @@ fn two_limits_are_those_of_a_cache_that_is_simulated() {
     for seed in 100..140 {
         let mut draw = random(seed);
         let keys = 2 + draw() % 50;
-        // Sizes that grow and shrink: an entry keeps the largest.
+        // Sizes increase and decrease: an entry keeps the largest.
         let references: Vec<(u64, u64)> = (0..500).map(|_| (draw() % keys, draw() % 12)).collect();
         let settings = Settings {
             entries: vec![1, 3, 10, 40, 100],
@@ -181,7 +181,7 @@ fn many() -> String {
     trace(&references)
 }
 
-/// The mean error at a hundred sizes evenly spaced, of references and of bytes, is small; and the reported intervals
+/// The mean error at a hundred evenly spaced sizes, of references and of bytes, is small, and the reported intervals
 /// hold.
 #[test]
 fn samples_are_near_the_exact_curve_and_say_how_near() {
@@ -234,7 +234,7 @@ fn samples_are_near_the_exact_curve_and_say_how_near() {
                     (one.miss_ratio - other.miss_ratio).abs() <= one.half_width.unwrap()
                 })
                 .count();
-            // Intervals of 95 %, but points of one curve err together.
+            // The intervals are of 95 %, but the errors of the points of one curve are correlated.
             assert!(
                 held >= 80 && width < 4.0 * within,
                 "{sampling:?}: {held} {width}"
@@ -247,7 +247,8 @@ fn samples_are_near_the_exact_curve_and_say_how_near() {
 
 #[test]
 fn independent_references_hit_as_che_says() {
-    // Fricker, Robert and Roberts (2012) find the approximation right to a few thousandths; a million references add 0.001.
+    // Fricker, Robert and Roberts (2012) report errors of a few thousandths for the approximation; a million references
+    // add 0.001.
     for (skew, seed) in [(0.0, 1), (0.7, 2), (1.0, 3), (1.2, 4)] {
         let zipf = Zipf::new(5000, skew);
         let mut draw = random(seed);
@@ -268,7 +269,7 @@ fn independent_references_hit_as_che_says() {
                 "{skew}, {room}: {predicted} {exact}"
             );
         }
-        // The popularities of the trace itself say the same as the law where each key came often.
+        // The popularities counted in the trace give the same result as the law if each key occurs often.
         let point = found
             .curve
             .iter()

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::digest::Digest;
 
-/// A row: a text for each column, `None` where the server has no value.
+/// A row: a text for each column; `None` if the server returned no value.
 pub type Row = Vec<Option<Vec<u8>>>;
 
 /// Answer of a server.
@@ -20,11 +20,11 @@ pub struct Answer {
     pub affected: u64,
     /// `true` if rows were left out for lack of room.
     pub is_truncated: bool,
-    /// Content of a stored thing, if the task keeps that.
+    /// Digest of the content that was stored or read, if the task asks for it.
     pub content: Option<Content>,
 }
 
-/// The whole of something that is kept: as it was put there, or as it was read.
+/// Length and digest of a complete content, as it was stored or read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Content {
     /// Its length. [B]
@@ -42,7 +42,8 @@ impl From<&Digest> for Content {
     }
 }
 
-/// Amounts that a call moved, updated while it goes on, so that they are available if the call fails.
+/// Bytes that a call sent and received, updated while it runs, so that they are available if it
+/// fails.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Meter {
     /// Bytes received.
@@ -56,29 +57,30 @@ pub struct Meter {
 /// Kind of a failed call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FailureKind {
-    /// There was no session.
+    /// No session could be opened.
     Connect,
     /// The session ended before the answer was whole.
     Closed,
     /// The bytes received violate the protocol.
     Protocol,
-    /// The server refused.
+    /// The server refused the operation.
     Refused,
     /// A fault of the driver, or of the values it was given.
     Internal,
 }
 
-/// A call without an answer.
+/// Failure of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failed {
-    /// Of which kind.
+    /// Kind of the failure.
     pub kind: FailureKind,
-    /// The server's code, or the message of the system: few different texts, since they are counted.
+    /// Code of the server, or message of the system. Reasons are counted by text, so there must be
+    /// few different ones.
     pub reason: String,
 }
 
 impl Failed {
-    /// Of a kind, with its reason.
+    /// Creates a failure of a kind, with its reason.
     pub fn new(kind: FailureKind, reason: impl Into<String>) -> Self {
         Self {
             kind,
@@ -86,13 +88,13 @@ impl Failed {
         }
     }
 
-    /// The session broke.
+    /// Creates the failure of a call whose session broke.
     #[must_use]
     pub fn closed(error: &std::io::Error) -> Self {
         Self::new(FailureKind::Closed, crate::words::sentence_of(error))
     }
 
-    /// Returns `true` if the failure states that the thing does not exist.
+    /// Returns `true` if the failure states that the stored object does not exist.
     #[must_use]
     pub fn states_absence(&self) -> bool {
         self.kind == FailureKind::Refused && self.reason == "ENOENT"

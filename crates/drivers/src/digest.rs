@@ -4,7 +4,7 @@ use std::fmt;
 
 use ring::digest::{Context, SHA256};
 
-/// A content in pieces.
+/// Computes length and SHA-256 of a content that arrives in pieces.
 #[derive(Clone)]
 pub struct Digest {
     context: Context,
@@ -27,7 +27,7 @@ impl fmt::Debug for Digest {
 }
 
 impl Digest {
-    /// Takes the next piece.
+    /// Adds the next piece.
     pub fn update(&mut self, bytes: &[u8]) {
         self.context.update(bytes);
         self.bytes += bytes.len() as u64;

@@ -12,53 +12,55 @@ use crate::session::Value;
 use crate::sessions::Sessions;
 use crate::turns::{Edge, Watch};
 
-/// Call that a load thread passes to a session.
+/// A call that a load thread hands to the session of a slot.
 #[derive(Debug)]
 pub struct Call {
-    /// Returned with the result.
+    /// Number that the result returns, to match it with the call.
     pub generation: u32,
     /// Index of the task.
     pub task: u32,
     /// Index of the address of the server, if a session must be opened.
     pub location: usize,
-    /// Its values.
+    /// Values of the operation.
     pub values: Vec<Value>,
-    /// Set to the instant at which the call leaves, by the monotonic clock; 0 before. [ns]
+    /// Instant at which the call is sent, by the monotonic clock; the executor sets it, 0 before.
+    /// [ns]
     pub left_ns: Arc<AtomicU64>,
     /// Time limit of the whole call. The load thread enforces it; a driver may pass it on to the server. [ns]
     pub timeout_ns: u64,
-    /// `true` if the session is for this call alone, unless a transaction holds it afterwards.
+    /// `true` if the session is closed after this call, unless a transaction still holds it.
     pub is_single: bool,
 }
 
 /// Orders to a session.
 #[derive(Debug)]
 pub enum Orders {
-    /// Make a call, over a session that is opened if there is none.
+    /// Make a call; opens a session first if the slot has none.
     Call(Call),
-    /// Undo an open transaction.
+    /// Roll back an open transaction.
     Reset,
-    /// End the session without waiting. The closing message of the protocol is sent if the socket accepts it at once. A
-    /// session that executes a call ends after it.
+    /// Close the session without waiting. The closing message of the protocol is sent if the socket
+    /// accepts it at once. A session that executes a call is closed after the call.
     Close,
-    /// Give the session up at once, with its current call.
+    /// Discard the session at once, with its current call.
     Abandon,
 }
 
 /// Result of a call. Instants are by the monotonic clock.
 #[derive(Debug)]
 pub struct Done {
-    /// Place of the session.
+    /// Slot of the session.
     pub place: u32,
-    /// As in the call.
+    /// Generation of the call.
     pub generation: u32,
-    /// Time at which the call left. [ns]
+    /// Time at which the call was sent. [ns]
     pub left_ns: u64,
     /// Time to open a session, if one was opened. [ns]
     pub connect_ns: Option<u64>,
-    /// `true` if a session was closed before the call because its server had sent data that belong to no call.
+    /// `true` if a session was closed before the call because its server had sent data that belong
+    /// to no call.
     pub unasked: bool,
-    /// Amounts moved.
+    /// Bytes sent and received.
     pub meter: Meter,
     /// Time at which the call ended. [ns]
     pub ended_ns: u64,
@@ -68,14 +70,15 @@ pub struct Done {
     pub is_open: bool,
     /// `true` if a transaction holds the session for its user.
     pub is_held: bool,
-    /// The values of the call, for their memory; empty if a lent thread made it.
+    /// Values of the call, so that their memory can be reused; empty if a call thread made the
+    /// call.
     pub values: Vec<Value>,
 }
 
 /// CPU time of the threads of an executor. [ns]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Costs {
-    /// Of drivers that do the work themselves.
+    /// CPU time of drivers that do the work themselves, such as SQLite.
     pub working_ns: u64,
 }
 
@@ -107,7 +110,7 @@ pub(crate) struct Known {
 }
 
 impl Known {
-    /// Returns server, address and task of a call; the plan was checked to have them.
+    /// Returns server, address and task of a call. The plan check guarantees that they exist.
     pub(crate) fn find(
         &self,
         target: usize,
@@ -130,7 +133,7 @@ pub(crate) struct Attempt {
 }
 
 impl Attempt {
-    /// The call leaves now.
+    /// Records the start of a call.
     pub(crate) fn begin(place: u32, call: &Call) -> Self {
         let left_ns = monotonic_ns();
         call.left_ns.store(left_ns, Ordering::Release);
@@ -144,12 +147,12 @@ impl Attempt {
         }
     }
 
-    /// A session was opened.
+    /// Records that a session was opened.
     pub(crate) fn opened(&mut self) {
         self.connect_ns = Some(monotonic_ns().saturating_sub(self.left_ns));
     }
 
-    /// The call ended now.
+    /// Records the end of the call and returns its result.
     pub(crate) fn end(self, result: Result<Answer, Failed>, is_open: bool, is_held: bool) -> Done {
         Done {
             place: self.place,
@@ -171,13 +174,15 @@ pub(crate) fn no_such_task() -> Failed {
     Failed::new(FailureKind::Internal, "no such task")
 }
 
-/// Makes the calls of one load thread. That thread itself runs the sessions that wait for servers; sessions that work are
-/// lent a thread each while they do, unless there is nothing to wait for, as for a read of the page cache.
+/// Makes the calls of one load thread. Sessions that wait for a server over a socket run in the
+/// load thread itself. Sessions that compute in this process (SQLite, files) each borrow a worker
+/// thread for the duration of a call, unless the call needs no wait, such as a read from the page
+/// cache.
 pub struct Executor {
     known: Arc<Known>,
     sessions: Sessions,
     lending: Option<Lending>,
-    /// Results of calls of sessions that work which were made at once.
+    /// Results of calls that a working session completed without a call thread.
     at_once: Vec<Done>,
 }
 
@@ -188,8 +193,9 @@ impl std::fmt::Debug for Executor {
 }
 
 impl Executor {
-    /// Makes one. `servers` has an entry for each target of the plan, `None` for those that speak HTTP; `watch` registers
-    /// sockets with the poller of this thread; `wake` is called by lent threads when there are results to take.
+    /// Creates an executor. `servers` has an entry for each target of the plan, `None` for HTTP
+    /// targets; `watch` registers sockets with the poller of this thread; call threads call
+    /// `wake` when results are ready.
     pub fn new(
         servers: Vec<Option<(Server, Vec<Location>)>>,
         tasks: Arc<[Task]>,
@@ -214,7 +220,8 @@ impl Executor {
         }
     }
 
-    /// Gives orders for the session of a place. A place belongs to one target for ever; its orders are carried out in turn.
+    /// Gives an order to the session of a slot. A slot always belongs to the same target; its
+    /// orders are carried out one after the other.
     pub fn order(&mut self, target: usize, place: u32, orders: Orders) {
         let works = self.works(target);
         let Some(lending) = self.lending.as_ref().filter(|_| works) else {
@@ -230,41 +237,42 @@ impl Executor {
         }
     }
 
-    /// Returns `true` if threads are lent to the sessions of a target: its calls may wait for one.
+    /// Returns `true` if the calls of a target run in call threads, and so may wait for a free
+    /// thread.
     #[must_use]
     pub fn works(&self, target: usize) -> bool {
         matches!(self.known.servers.get(target), Some(Some((server, _))) if server.works())
     }
 
-    /// Passes an edge on that was reported under data with [`crate::SESSION`].
+    /// Passes on an edge that the poller reported for data with [`crate::SESSION`].
     pub fn on_edge(&mut self, edge: Edge) {
         self.sessions.on_edge(edge);
     }
 
-    /// Lets sessions go on that used up their last turn.
+    /// Continues the sessions that used up their last turn.
     pub fn go_on(&mut self) {
         self.sessions.go_on();
     }
 
-    /// Returns `true` if there are sessions to let go on, or results to take, before the next edge.
+    /// Returns `true` if sessions can continue, or results are ready, before the next edge.
     #[must_use]
     pub fn is_busy(&self) -> bool {
         self.sessions.is_busy() || !self.at_once.is_empty()
     }
 
-    /// Returns `true` if the session of a place is being opened by the call under way.
+    /// Returns `true` if the current call is opening the session of a slot.
     #[must_use]
     pub fn is_opening(&self, place: u32) -> bool {
         self.sessions.is_opening(place)
     }
 
-    /// Amounts that the call under way at a place has moved so far; none of sessions that work.
+    /// Bytes that the current call of a slot has moved so far; zero for calls in call threads.
     #[must_use]
     pub fn meter(&self, place: u32) -> Meter {
         self.sessions.meter(place)
     }
 
-    /// Takes the results there are, behind those in `out`.
+    /// Appends the available results to `out`.
     pub fn take(&mut self, out: &mut Vec<Done>) {
         self.sessions.take(out);
         out.append(&mut self.at_once);
@@ -274,7 +282,7 @@ impl Executor {
         }
     }
 
-    /// CPU time that its threads have used so far.
+    /// CPU time that the threads of the executor have used so far.
     #[must_use]
     pub fn costs(&self) -> Costs {
         let results = &self.known.results;

@@ -1,7 +1,7 @@
-//! Files below a folder, as the applications of a host use them.
+//! Driver for files below a folder.
 //!
-//! A session keeps the files that were opened and not closed. Paths never lead out of the folder: the kernel resolves
-//! them beneath it and without links (`openat2`, Linux 5.6).
+//! A session keeps files open until they are closed. Paths cannot leave the folder: the kernel
+//! resolves them beneath it and without symbolic links (`openat2`, Linux 5.6).
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -36,18 +36,19 @@ const BLOCK_BYTES: usize = 1 << 20;
 /// Alignment for direct input and output: that of the largest sectors and of pages. [B]
 const ALIGNMENT_BYTES: usize = 4096;
 
-/// Larger files are not read or written by one operation. [B]
+/// Largest file that one operation reads or writes. [B]
 const SIZE_CEILING: u64 = 1 << 40;
 
-/// Largest size of one read; the load thread is blocked during a read. [B]
+/// Largest read that runs in the load thread, which is blocked meanwhile. [B]
 const AT_ONCE_BYTES: u64 = 64 * 1024;
 
 thread_local! {
-    /// Room for a block at an aligned place.
+    /// Memory for one block and its alignment.
     static SPACE: RefCell<Vec<u8>> = RefCell::new(vec![b'x'; BLOCK_BYTES + ALIGNMENT_BYTES]);
 }
 
-/// File systems of a disk or of memory: what is cached of them is opened without a wait (`statfs(2)`).
+/// File systems on a local disk or in memory: opening a cached file does not wait there
+/// (`statfs(2)`).
 const LOCAL: [FsType; 5] = [
     EXT4_SUPER_MAGIC,
     XFS_SUPER_MAGIC,
@@ -63,7 +64,7 @@ struct Session {
     open: HashMap<Vec<u8>, File>,
 }
 
-/// Passes a block of this thread's room on.
+/// Calls `act` with the aligned block of this thread.
 fn with_block<T>(act: impl FnOnce(&mut [u8]) -> T) -> T {
     SPACE.with_borrow_mut(|space| {
         let start = space.as_ptr().align_offset(ALIGNMENT_BYTES);
@@ -99,7 +100,7 @@ pub(crate) fn open(root: &Path, direct: bool) -> Result<Box<dyn Working>, Failed
     }))
 }
 
-/// The folder of a path, as far as it has one, and its name.
+/// Splits a path into its folder, if it has one, and its name.
 fn split(path: &[u8]) -> (Option<&[u8]>, &[u8]) {
     match path.iter().rposition(|byte| *byte == b'/') {
         Some(place) => (Some(&path[..place]), &path[place + 1..]),
@@ -107,7 +108,7 @@ fn split(path: &[u8]) -> (Option<&[u8]>, &[u8]) {
     }
 }
 
-/// The values of an operation.
+/// Values of an operation.
 struct Values<'a> {
     path: &'a [u8],
     offset: Option<u64>,
@@ -115,11 +116,11 @@ struct Values<'a> {
     to: Option<&'a [u8]>,
 }
 
-/// Failure of an action.
+/// Failure of an operation.
 enum Trouble {
     /// The system refused, and nothing was changed.
     Refused(io::Error),
-    /// A file is in its place, but may be lost in a crash.
+    /// The file was replaced, but a crash may lose it.
     Unsure(io::Error),
 }
 
@@ -148,7 +149,8 @@ fn invalid() -> Failed {
     Failed::new(FailureKind::Internal, "an invalid path, size or offset")
 }
 
-/// Returns `true` if the path can be passed to the kernel, which decides where it leads.
+/// Returns `true` if the path can be passed to the kernel, which checks that it stays in the
+/// folder.
 fn is_path(path: &[u8]) -> bool {
     let parts = path.split(|byte| *byte == b'/');
     !path.is_empty()
@@ -197,7 +199,7 @@ impl Session {
         openat2(&self.root, path, how)
     }
 
-    /// Performs an action with the name of a path in its folder.
+    /// Calls `act` with the folder of a path and the name in it.
     fn in_folder<T>(
         &self,
         path: &[u8],
@@ -224,7 +226,7 @@ impl Session {
         Ok(())
     }
 
-    /// Performs an action with a file: the open one, or else one that is opened for this.
+    /// Calls `act` with a file: the open one, or one opened for this operation only.
     fn with<T>(
         &mut self,
         path: &[u8],
@@ -243,7 +245,7 @@ impl Session {
         with_block(|block| act(&file, block))
     }
 
-    /// Reads from the page cache; `None` if any of it must come from the disk.
+    /// Reads from the page cache; `None` if any part must come from the disk.
     fn read_cached(&self, values: &Values<'_>, meter: &mut Meter) -> Option<Answer> {
         let size = values.size.unwrap_or(AT_ONCE_BYTES + 1);
         if self.direct || size > AT_ONCE_BYTES + u64::from(values.size.is_none()) {
@@ -277,7 +279,7 @@ impl Session {
         Some(Answer::default())
     }
 
-    /// Opens a file whose name and inode are in the caches of the kernel.
+    /// Opens a file whose name and inode are cached by the kernel.
     fn open_cached(&self, path: &[u8]) -> Option<OwnedFd> {
         if !self.is_local {
             return None;
@@ -288,7 +290,7 @@ impl Session {
         rustix::fs::openat2(&self.root, path, flags, rustix::fs::Mode::empty(), resolve).ok()
     }
 
-    /// Writes a complete new file, and waits until it is on the disk.
+    /// Writes a complete new file and waits until it is on disk.
     fn write_new(
         &mut self,
         path: &[u8],
@@ -315,14 +317,14 @@ impl Session {
         })
     }
 
-    /// Renames a file, replacing any file of the new name.
+    /// Renames a file, replacing a file of the new name.
     fn replace(&self, path: &[u8], to: &[u8]) -> nix::Result<()> {
         self.in_folder(path, |from, name| {
             self.in_folder(to, |into, new| renameat(from, name, into, new))
         })
     }
 
-    /// Waits until names in the folder of a path are on the disk.
+    /// Waits until the entries of a path's folder are on disk.
     fn sync_folder(&self, path: &[u8]) -> io::Result<()> {
         let folder = split(path).0.unwrap_or(b".");
         let folder = self.beneath(folder, OFlag::O_RDONLY | OFlag::O_DIRECTORY)?;
@@ -333,7 +335,8 @@ impl Session {
         }
     }
 
-    /// Puts a complete file in its place: readers see all of the previous one or all of this one.
+    /// Replaces a file atomically: readers see either the complete previous file or the complete
+    /// new one.
     fn put(
         &mut self,
         values: &Values<'_>,
@@ -498,7 +501,8 @@ impl Session {
 }
 
 impl Working for Session {
-    /// A read of the page cache waits for nothing. A fault of the values, or of the file, is left to the other way.
+    /// A read from the page cache needs no wait. Invalid values and faulty files are left to
+    /// `perform`, which reports them.
     fn at_once(
         &mut self,
         task: &Task,
@@ -528,7 +532,7 @@ impl Working for Session {
     }
 }
 
-/// The system's own name of an error.
+/// Symbolic name of a system error, such as `ENOENT`.
 fn reason(error: &io::Error) -> String {
     error.raw_os_error().map_or_else(
         || error.kind().to_string(),

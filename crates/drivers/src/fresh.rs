@@ -1,10 +1,10 @@
-//! New files: names that no file has yet, contents that no other file has.
+//! Names and contents for new files; each is different from all others.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::clock::monotonic_ns;
 
-/// A path in a folder that no file has, and its number.
+/// Returns an unused path in a folder, and its number.
 pub(crate) fn beside(folder: Option<&[u8]>) -> (Vec<u8>, u64) {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -16,12 +16,12 @@ pub(crate) fn beside(folder: Option<&[u8]>) -> (Vec<u8>, u64) {
     (path, number)
 }
 
-/// Bytes by xorshift64* (Vigna, ACM Transactions on Mathematical Software 42(4), 2016), with a new seed for each file:
-/// with equal contents a block of another file would go unseen.
+/// Generates bytes by xorshift64* (Vigna, ACM Transactions on Mathematical Software 42(4), 2016),
+/// with a new seed for each file. With equal contents, a block of another file would go undetected.
 pub(crate) struct Noise(u64);
 
 impl Noise {
-    /// Creates the content of a file with a number of its own in this process.
+    /// Creates the generator for the file with this number.
     pub(crate) fn new(number: u64) -> Self {
         // The golden ratio spreads numbers in a row over all bits; the state must not be zero.
         Self((monotonic_ns() ^ number.wrapping_mul(0x9E37_79B9_7F4A_7C15)) | 1)

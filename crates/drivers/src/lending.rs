@@ -1,4 +1,5 @@
-//! Threads that are lent to working sessions: one for each call in progress, kept for the next ones.
+//! A pool of call threads for sessions that compute in this process: one thread for each call in
+//! progress, reused for later calls.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::Ordering;
@@ -9,15 +10,17 @@ use crate::clock::thread_cpu_ns;
 use crate::executor::{Attempt, Call, Done, Known, Orders, no_such_task};
 use crate::session::Working;
 
-/// Limit on concurrent calls of one load thread; further calls wait for a thread, which shows in their start lag.
+/// Limit on concurrent calls of one load thread. Further calls wait for a thread, and their wait
+/// counts as start lag.
 const THREADS_AT_MOST: usize = 1024;
 
 #[derive(Default)]
 struct State {
-    /// Places with orders that nobody works on.
+    /// Slots with orders that no thread works on.
     queue: VecDeque<(u32, u64)>,
     places: HashMap<u32, Slot>,
-    /// Number of the last place begun: a place that was given up must not be taken for its successor.
+    /// Number of the entry created last. It distinguishes a slot that was discarded from its
+    /// successor.
     serial: u64,
     idle: usize,
     threads: usize,
@@ -38,7 +41,7 @@ struct Shared {
     work: Condvar,
 }
 
-/// The threads and the sessions.
+/// The call threads and the sessions.
 pub(crate) struct Lending(Arc<Shared>);
 
 impl Lending {
@@ -53,7 +56,7 @@ impl Lending {
     pub(crate) fn order(&self, target: usize, place: u32, orders: Orders) {
         let mut state = self.0.lock();
         if matches!(orders, Orders::Abandon) {
-            // The thread that works on the place finds that it is gone.
+            // The thread that works on the slot will find it removed and discard the session.
             state.places.remove(&place);
             return;
         }
@@ -75,8 +78,8 @@ impl Lending {
         entry.is_busy = true;
         let waiting = (place, entry.serial);
         state.queue.push_back(waiting);
-        // A thread that was woken counts as idle until it has the lock, and then takes one of the waiting calls. Each
-        // call needs its own thread, since a call may wait for the effect of another.
+        // A woken thread counts as idle until it holds the lock; it then takes one of the waiting
+        // calls. Each call needs its own thread, since a call may wait for the effect of another.
         if state.queue.len() <= state.idle {
             self.0.work.notify_one();
         } else if state.threads < THREADS_AT_MOST {
@@ -84,7 +87,7 @@ impl Lending {
         }
     }
 
-    /// Makes a call in the calling thread, if its session is idle and has nothing to wait for.
+    /// Makes a call in the calling thread, if its session is idle and the call needs no wait.
     pub(crate) fn at_once(&self, target: usize, place: u32, call: &Call) -> Option<Done> {
         let (_, _, task) = self.0.known.find(target, call)?;
         let mut state = self.0.lock();
@@ -95,7 +98,7 @@ impl Lending {
         let session = entry.session.as_mut()?;
         let mut attempt = Attempt::begin(place, call);
         let Some(result) = session.at_once(task, call, &mut attempt.meter) else {
-            // It leaves once a thread is lent to it.
+            // The call is sent once a call thread takes it.
             call.left_ns.store(0, Ordering::Relaxed);
             return None;
         };
@@ -108,7 +111,8 @@ impl Lending {
         Some(attempt.end(result, !ends, is_held))
     }
 
-    /// One thread more. Where the system gives none, those there are come to it, later.
+    /// Starts another call thread. If the system refuses, the existing threads take the call
+    /// later.
     fn lend(&self, state: &mut State) {
         let shared = Arc::clone(&self.0);
         let thread = std::thread::Builder::new().name("call".to_owned());
@@ -122,7 +126,7 @@ impl Drop for Lending {
     fn drop(&mut self) {
         let mut state = self.0.lock();
         state.is_over = true;
-        // Sessions that nobody works on end here, the others with their thread.
+        // Sessions without a thread end here, the others when their thread ends.
         state.queue.clear();
         state.places.clear();
         drop(state);
@@ -135,7 +139,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Loop of a thread until the run is over.
+    /// Loop of a call thread until the run is over.
     fn serve(&self) {
         let mut state = self.lock();
         loop {
@@ -154,7 +158,7 @@ impl Shared {
         }
     }
 
-    /// Carries out the orders of a place until there are none.
+    /// Carries out the orders of a slot until none is left.
     fn attend<'a>(
         &'a self,
         number: u32,
@@ -163,7 +167,7 @@ impl Shared {
     ) -> MutexGuard<'a, State> {
         let mut session = match state.places.get_mut(&number) {
             Some(place) if place.serial == serial => place.session.take(),
-            // The call was given up before a thread took it.
+            // The call was discarded before a thread took it.
             _ => return state,
         };
         let target = state.places.get(&number).map_or(0, |place| place.target);
@@ -188,7 +192,8 @@ impl Shared {
                 place.session = session;
             }
             _ => {
-                // Given up; ending a session may take its time.
+                // The slot was discarded. The session is closed without the lock, since closing may
+                // take time.
                 drop(state);
                 drop(session);
                 state = self.lock();
@@ -217,7 +222,7 @@ impl Shared {
     }
 }
 
-/// The next order of a place, unless it was given up meanwhile.
+/// Returns the next order of a slot, unless the slot was discarded meanwhile.
 fn next(state: &mut State, number: u32, serial: u64) -> Option<Orders> {
     let place = state.places.get_mut(&number)?;
     if place.serial == serial {

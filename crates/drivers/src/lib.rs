@@ -1,14 +1,16 @@
-//! Drivers: how users talk to servers that do not speak HTTP.
+//! Drivers for servers that do not speak HTTP.
 //!
-//! A user's exchange with such a server is a *call*: one operation of a driver, over a session that is opened when it is
-//! needed and kept as connections are. Each load thread has an [`Executor`]: it takes a [`Call`] and gives a [`Done`] back,
-//! with the instants at which the call really left and ended. It never makes the load thread wait.
+//! An exchange of a user with such a server is a *call*: one operation of a driver over a session,
+//! which is opened on demand and kept like a connection. Each load thread has an [`Executor`],
+//! which takes a [`Call`] and returns a [`Done`] with the instants at which the call was sent and
+//! ended. The executor never blocks the load thread.
 //!
-//! There are two kinds of drivers. Some wait for a socket: the load thread itself runs their sessions, as the kernel
-//! reports edges of their sockets. Others work until they are done (`Working`), as an embedded database does: a
-//! thread is lent to each call.
+//! There are two kinds of drivers. Drivers of network protocols wait for a socket: the load thread
+//! runs their sessions when the kernel reports events of their sockets. Other drivers (`Working`),
+//! such as an embedded database, block until their work is done: each of their calls runs in a
+//! call thread.
 //!
-//! All calls have the same result: an [`Answer`], a table of texts and a count.
+//! All calls have the same kind of result: an [`Answer`] with a table of texts and counts.
 #![forbid(unsafe_code)]
 
 mod answer;

@@ -1,4 +1,4 @@
-//! Operations of servers.
+//! Operations that drivers perform.
 
 use std::ops::Range;
 
@@ -7,26 +7,27 @@ use serde::Deserialize;
 use crate::ldap::DirectoryRequest;
 use crate::server::Server;
 
-/// One operation of a driver. Varying values come with each call.
+/// One operation of a driver. Values that vary come with each call.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Operation {
-    /// A statement of SQL; its parameters are `$1`, `$2` and so on.
+    /// An SQL statement; its parameters are `$1`, `$2` and so on.
     Sql {
         /// The statement.
         text: String,
     },
-    /// Something with a file; its values are a path, an offset, a size and another path.
+    /// An operation on a file; its values are a path, an offset, a size and another path.
     File {
         /// Action to perform.
         action: FileAction,
     },
-    /// Something asked of a directory.
+    /// An operation on an LDAP directory.
     Ldap {
-        /// Request, which refers to its values.
+        /// The request, which refers to the values of the call by index.
         request: DirectoryRequest,
     },
-    /// Bytes over a connection; its values are how many to send, a text to send before them, and how many to receive.
+    /// An exchange of bytes over a connection; its values are the number of bytes to send, a text
+    /// to send before them, and the number of bytes to receive.
     Tcp {},
 }
 
@@ -34,51 +35,53 @@ pub enum Operation {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FileAction {
-    /// Make it, empty, and keep it open.
+    /// Create an empty file and keep it open.
     Create,
-    /// Open it and keep it open.
+    /// Open the file and keep it open.
     Open,
-    /// Close it.
+    /// Close the file.
     Close,
-    /// Read `size` bytes from `offset`, or all there are.
+    /// Read `size` bytes from `offset`, or the whole file.
     Read,
     /// Write `size` bytes at `offset`.
     Write,
-    /// Write `size` bytes at its end.
+    /// Append `size` bytes.
     Append,
-    /// Write it whole, `size` bytes beside its place, wait until they are on the disk, and put it in its place.
+    /// Replace the file atomically: write `size` bytes to a temporary file beside it, wait until
+    /// they are on disk, and rename the temporary file.
     Put,
-    /// Wait until it is on the disk.
+    /// Wait until the file is on disk.
     Sync,
-    /// Its size and kind.
+    /// Read size and kind of the file.
     Stat,
-    /// Names in a folder.
+    /// List the names in a folder.
     List,
-    /// Give it another path.
+    /// Rename the file.
     Rename,
-    /// Make a folder.
+    /// Create a folder.
     MakeFolder,
-    /// Take it away.
+    /// Delete the file.
     Delete,
 }
 
-/// An operation as users perform it.
+/// An operation with the settings of its use in the plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Task {
-    /// Its number among all of the plan, under which a session keeps its prepared statement.
+    /// Number among all tasks of the plan; a session keeps its prepared statement under this
+    /// number.
     pub number: u32,
     /// Operation to perform.
     pub operation: Operation,
-    /// `true` if rows are inspected, and so kept.
+    /// `true` if rows are kept, because they are inspected.
     pub keeps_rows: bool,
-    /// Bytes of rows that are kept at most.
+    /// Limit on the bytes of the kept rows. [B]
     pub rows_bytes_at_most: usize,
-    /// `true` if length and digest are reported of content that is put, or read whole.
+    /// `true` if the answer has length and digest of a content that is stored or read completely.
     pub keeps_content: bool,
 }
 
 impl Operation {
-    /// Returns the fault of this operation for a server, if any.
+    /// Returns the fault of this operation for a server and this number of values, if any.
     #[must_use]
     pub fn fault(&self, server: &Server, values: usize) -> Option<String> {
         match self {
@@ -117,7 +120,8 @@ fn wrong_count(wanted: usize, values: usize) -> Option<String> {
     (wanted != values).then(|| format!("must have {wanted} values, null included, got {values}"))
 }
 
-/// Parameters `$n` of a statement, outside of quotes and comments: the position of each, and its `n`.
+/// Finds the parameters `$n` of a statement outside of quotes and comments: the position of each,
+/// and its `n`.
 pub(crate) fn parameters(text: &str) -> Vec<(Range<usize>, usize)> {
     let bytes = text.as_bytes();
     let (mut at, mut found) = (0, Vec::new());

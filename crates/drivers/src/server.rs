@@ -1,4 +1,4 @@
-//! Servers that calls go to, and their drivers.
+//! Servers that calls go to.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use crate::file;
 use crate::session::Working;
 use crate::sql::sqlite;
 
-/// Settings of a server, beside its address.
+/// Settings of a server without its address.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Server {
@@ -38,10 +38,10 @@ pub enum Server {
     Sqlite {
         /// The file, which must exist.
         path: PathBuf,
-        /// Condition of a commit.
+        /// When a commit is complete.
         #[serde(default)]
         synchronous: Synchronous,
-        /// Memory for pages of each session. [B]
+        /// Page cache of each session. [B]
         #[serde(default)]
         cache_bytes: Option<u64>,
     },
@@ -55,36 +55,36 @@ pub enum Server {
     },
     /// An LDAP directory.
     Ldap {
-        /// Name of the entry that sessions log in as; nobody, if none.
+        /// Name of the entry that sessions log in as; anonymous without.
         #[serde(default)]
         user: Option<String>,
         /// Its password.
         #[serde(default)]
         password: Option<String>,
     },
-    /// Whatever takes connections.
+    /// Any server that accepts connections.
     Tcp {},
 }
 
-/// Conditions of a commit of SQLite.
+/// When a commit of SQLite is complete.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Synchronous {
-    /// A commit waits for nothing.
+    /// Immediately, without waiting for the disk.
     Off,
-    /// A commit waits for nothing, with a write-ahead log; checkpoints wait for the disk.
+    /// Immediately; with a write-ahead log, checkpoints wait for the disk.
     Normal,
-    /// For the disk.
+    /// When the data is on disk.
     #[default]
     Full,
 }
 
-/// An address, resolved.
+/// A resolved address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Location {
-    /// Over the network.
+    /// A TCP address.
     Tcp(std::net::SocketAddr),
-    /// Over the network, at the first address of a name that takes the connection.
+    /// The addresses of a name; the session uses the first one that accepts the connection.
     Name(Vec<std::net::SocketAddr>),
     /// A Unix socket.
     Unix(PathBuf),
@@ -109,13 +109,13 @@ impl Server {
         )
     }
 
-    /// Returns `true` if its sessions work in the thread that calls them.
+    /// Returns `true` if its sessions compute in this process and block the calling thread.
     #[must_use]
     pub fn works(&self) -> bool {
         matches!(self, Self::Sqlite { .. } | Self::File { .. })
     }
 
-    /// Opens a session that works.
+    /// Opens a session of a driver that blocks the calling thread.
     ///
     /// # Errors
     /// If the session cannot be opened.

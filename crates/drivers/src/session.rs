@@ -1,4 +1,4 @@
-//! Sessions of the drivers: what can be asked of them.
+//! Sessions of the drivers and the operations that all of them offer.
 
 use std::rc::Rc;
 
@@ -10,11 +10,11 @@ use crate::sql::{mysql, postgresql};
 use crate::turns::Turn;
 use crate::{ldap, tcp};
 
-/// A value handed to an operation; `None` is the server's "no value".
+/// A value of an operation; `None` is the server's null.
 pub type Value = Option<Vec<u8>>;
 
-/// A session that waits for its server over a socket. It never sleeps, retries or records; a server that fails is an
-/// outcome.
+/// A session that waits for its server over a socket. A session never sleeps, retries or records;
+/// the failure of a server is a result.
 pub(crate) enum Session {
     Postgresql(postgresql::Session),
     Mysql(mysql::Session),
@@ -63,7 +63,7 @@ impl Session {
         }
     }
 
-    /// Does one operation.
+    /// Performs one operation.
     ///
     /// # Errors
     /// How it failed.
@@ -81,7 +81,7 @@ impl Session {
         }
     }
 
-    /// Returns `true` if the server has closed it while nothing was asked.
+    /// Returns `true` if the server has closed the idle session.
     pub(crate) fn is_closed(&mut self) -> bool {
         match self {
             Self::Postgresql(session) => session.wire.is_closed(),
@@ -91,8 +91,9 @@ impl Session {
         }
     }
 
-    /// Returns `true` if the server has sent something while nothing was asked, and it is neither a notice nor a farewell:
-    /// it would be taken for the answer to the next call. Bytes of a plain connection may come at any time.
+    /// Returns `true` if the server has sent data to the idle session that is neither a notice nor
+    /// a closing message, and would be taken for the answer to the next call. Plain TCP connections
+    /// may receive bytes at any time.
     pub(crate) fn has_unasked(&self) -> bool {
         match self {
             Self::Postgresql(session) => postgresql::has_unasked(&session.wire.received),
@@ -101,7 +102,7 @@ impl Session {
         }
     }
 
-    /// Returns `true` if it has something open that belongs to its user: a transaction.
+    /// Returns `true` if the session has an open transaction of its user.
     pub(crate) fn is_held(&self) -> bool {
         match self {
             Self::Postgresql(session) => session.is_held(),
@@ -110,15 +111,15 @@ impl Session {
         }
     }
 
-    /// Returns `true` if the last operation has ended it.
+    /// Returns `true` if the last operation has ended the session.
     pub(crate) fn is_over(&self) -> bool {
         matches!(self, Self::Ldap(session) if session.is_over())
     }
 
-    /// Undoes what is open.
+    /// Rolls back an open transaction.
     ///
     /// # Errors
-    /// When that fails; the session is then given up.
+    /// If that fails; the session is then discarded.
     pub(crate) async fn reset(&mut self) -> Result<(), Failed> {
         match self {
             Self::Postgresql(session) => session.reset().await,
@@ -127,7 +128,7 @@ impl Session {
         }
     }
 
-    /// Gives memory back that an idle session does not need.
+    /// Frees memory that an idle session does not need.
     pub(crate) fn rest(&mut self) {
         match self {
             Self::Postgresql(session) => session.wire.rest(),
@@ -137,7 +138,7 @@ impl Session {
         }
     }
 
-    /// Says farewell.
+    /// Sends the closing message of the protocol and closes the session.
     pub(crate) async fn close(self) {
         match self {
             Self::Postgresql(session) => session.close().await,
@@ -152,15 +153,15 @@ fn no_session() -> Failed {
     Failed::new(FailureKind::Internal, "no such session of this server")
 }
 
-/// A session that works in the thread that calls it.
+/// A session that computes in the calling thread.
 pub(crate) trait Working: Send {
-    /// Does one operation.
+    /// Performs one operation.
     ///
     /// # Errors
     /// The failure of the operation.
     fn perform(&mut self, task: &Task, call: &Call, meter: &mut Meter) -> Result<Answer, Failed>;
 
-    /// Does an operation that needs nothing to be waited for; `None` if it would have to wait, or might.
+    /// Performs an operation that needs no wait; `None` if it might have to wait.
     fn at_once(
         &mut self,
         _task: &Task,
@@ -170,15 +171,15 @@ pub(crate) trait Working: Send {
         None
     }
 
-    /// Returns `true` if it has something open that belongs to its user: a transaction.
+    /// Returns `true` if the session has an open transaction of its user.
     fn is_held(&self) -> bool {
         false
     }
 
-    /// Undoes an open transaction.
+    /// Rolls back an open transaction.
     ///
     /// # Errors
-    /// If that fails; the session is then given up.
+    /// If that fails; the session is then discarded.
     fn reset(&mut self) -> Result<(), Failed> {
         Ok(())
     }

@@ -1,8 +1,8 @@
-//! The sessions of a load thread that wait for servers, run by that thread itself.
+//! The sessions of a load thread that wait for servers over sockets, run by that thread itself.
 //!
-//! Each session is a future that the thread polls when it has an order for it, when the kernel reports an edge of its
-//! socket, and in the next turn when the session has used up its share of one. Nothing else wakes it, so that no thread,
-//! channel or lock stands between a user and its server.
+//! Each session is a future. The thread polls it when the session gets an order, when the kernel
+//! reports an edge of its socket, and in the next turn if the session used up its share of a turn.
+//! Nothing else wakes a session: there is no thread, channel or lock between a user and its server.
 
 use std::cell::RefCell;
 use std::future::Future;
@@ -16,13 +16,13 @@ use crate::executor::{Attempt, Call, Done, Known, Orders, no_such_task};
 use crate::session::Session;
 use crate::turns::{Edge, SESSION, Thread, Turn, Watch};
 
-/// No place has this number: the session is on its way out.
+/// Slot of a session that no longer has one, because it is closing.
 const NOWHERE: u32 = u32::MAX;
 
-/// A session that runs, or ended: its number may then be given to another.
+/// Storage of one session. Its number is reused after the session has ended.
 #[derive(Default)]
 struct Seat {
-    /// Of the session that sits here; edges of an earlier one have another.
+    /// Generation of the current session; edges of an earlier session have another one.
     generation: u32,
     running: Option<Running>,
 }
@@ -31,20 +31,21 @@ struct Running {
     turn: Rc<Turn>,
     place: u32,
     course: Pin<Box<dyn Future<Output = ()>>>,
-    /// It goes on in the next turn, once, whatever edges its socket has meanwhile.
+    /// `true` if the session is listed for the next turn; it is listed once, whatever edges its
+    /// socket has meanwhile.
     is_listed: bool,
 }
 
-/// The sessions.
+/// Sessions of a load thread.
 pub(crate) struct Sessions {
     known: Arc<Known>,
     thread: Rc<Thread>,
     done: Rc<RefCell<Vec<Done>>>,
     seats: Vec<Seat>,
     free: Vec<u32>,
-    /// Seat of the session of each place, plus one; 0 where there is none.
+    /// Seat of the session of each slot, plus one; 0 for a slot without a session.
     of_place: Vec<u32>,
-    /// Seats whose sessions go on in the next turn, each with its generation.
+    /// Seats of the sessions that continue in the next turn, each with its generation.
     again: Vec<(u32, u32)>,
 }
 
@@ -74,7 +75,8 @@ impl Sessions {
                 if let Some(seat) = seat {
                     self.leave(place);
                     self.carry_out(seat, Orders::Close);
-                    // A farewell that does not leave at once is left out: nobody has a deadline for it.
+                    // A closing message that cannot be sent at once is dropped, since no deadline
+                    // would bound the wait.
                     if self.seats[seat as usize].running.is_some() {
                         self.vacate(seat);
                     }
@@ -87,21 +89,21 @@ impl Sessions {
         }
     }
 
-    /// Returns `true` if the session of a place is being opened.
+    /// Returns `true` if the session of a slot is being opened.
     pub(crate) fn is_opening(&self, place: u32) -> bool {
         let seat = self.seat_of(place);
         let running = seat.and_then(|seat| self.seats[seat as usize].running.as_ref());
         running.is_some_and(|running| running.turn.is_opening())
     }
 
-    /// Amounts that the call under way at a place has moved so far.
+    /// Bytes that the current call of a slot has moved so far.
     pub(crate) fn meter(&self, place: u32) -> Meter {
         let seat = self.seat_of(place);
         let running = seat.and_then(|seat| self.seats[seat as usize].running.as_ref());
         running.map_or_else(Meter::default, |running| running.turn.meter())
     }
 
-    /// Passes an edge on to the session whose socket has it.
+    /// Passes an edge to the session of its socket.
     pub(crate) fn on_edge(&mut self, edge: Edge) {
         let seat = (edge.data & (SESSION - 1)) as u32;
         let Some(found) = self.seats.get(seat as usize) else {
@@ -118,7 +120,7 @@ impl Sessions {
         }
     }
 
-    /// Lets those go on that used up their last turn.
+    /// Continues the sessions that used up their last turn.
     pub(crate) fn go_on(&mut self) {
         for (seat, generation) in std::mem::take(&mut self.again) {
             let found = &mut self.seats[seat as usize];
@@ -131,7 +133,8 @@ impl Sessions {
         }
     }
 
-    /// Returns `true` if sessions have work to do, or results wait to be taken, without another event of a socket.
+    /// Returns `true` if sessions can continue or results are ready, without another event of a
+    /// socket.
     pub(crate) fn is_busy(&self) -> bool {
         !self.again.is_empty() || !self.done.borrow().is_empty()
     }
@@ -208,7 +211,7 @@ impl Sessions {
         }
     }
 
-    /// Ends the session of a seat, with its socket; a server rolls an open transaction back then.
+    /// Drops the session of a seat and its socket; the server then rolls back an open transaction.
     fn vacate(&mut self, seat: u32) {
         let found = &mut self.seats[seat as usize];
         found.running = None;
@@ -218,7 +221,7 @@ impl Sessions {
 }
 
 impl Drop for Sessions {
-    /// Says farewell as far as the sockets take it at once.
+    /// Sends the closing messages of all sessions, as far as their sockets accept them at once.
     fn drop(&mut self) {
         for seat in 0..self.seats.len() as u32 {
             self.carry_out(seat, Orders::Close);
@@ -226,7 +229,7 @@ impl Drop for Sessions {
     }
 }
 
-/// One session from its first order to its last.
+/// Runs one session from its first order to its last.
 async fn attend(
     known: Arc<Known>,
     done: Rc<RefCell<Vec<Done>>>,
@@ -282,7 +285,8 @@ async fn exchange(
     turn: &Rc<Turn>,
 ) -> Result<Answer, Failed> {
     let (server, location, task) = known.find(target, call).ok_or_else(no_such_task)?;
-    // One that the server closed while nothing was asked is opened again, as a connection is; a transaction is lost.
+    // A session that the server closed while idle is opened again, like a connection; its
+    // transaction is lost.
     if let Some(open) = session.as_mut() {
         let (is_held, is_closed) = (open.is_held(), open.is_closed());
         attempt.unasked = open.has_unasked();

@@ -1,4 +1,4 @@
-//! Bytes over a connection: a number of bytes there, a number of bytes back.
+//! Driver for plain TCP: sends a number of bytes and receives a number of bytes.
 
 use std::rc::Rc;
 
@@ -16,13 +16,13 @@ const BLOCK_BYTES: u64 = 64 * 1024;
 /// Upper bound of the bytes of one exchange. [B]
 const SIZE_CEILING: u64 = 1 << 40;
 
-/// A session.
+/// A TCP session.
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) wire: Wire,
 }
 
-/// Opens a session: the connection.
+/// Opens a session by connecting.
 ///
 /// # Errors
 /// Kind `connect`.
@@ -59,7 +59,7 @@ impl Session {
                 self.wire.receive(meter).await?;
             }
             let now = left.min(self.wire.received.len() as u64);
-            // Clearing keeps the capacity; splitting off would give a part of it away.
+            // `clear` keeps the capacity; `split_to` would give part of it away.
             if now == self.wire.received.len() as u64 {
                 self.wire.received.clear();
             } else {
@@ -72,7 +72,7 @@ impl Session {
 }
 
 impl Session {
-    /// Does one operation.
+    /// Performs one operation.
     ///
     /// # Errors
     /// How it failed.

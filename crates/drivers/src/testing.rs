@@ -1,4 +1,4 @@
-//! A loop for tests: one session at a time, polled as a load thread does.
+//! An event loop for tests, which polls one session like a load thread.
 
 use std::future::Future;
 use std::io;
@@ -11,7 +11,7 @@ use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTime
 
 use crate::turns::{Edge, Thread, Turn, Watch};
 
-/// Longest time without an edge; a test that takes it waits for something that does not come. [ms]
+/// Longest time without an edge. A test that reaches it waits for an event that never occurs. [ms]
 const PATIENCE_MS: u16 = 20_000;
 
 #[derive(Clone)]
@@ -27,7 +27,7 @@ impl Watch for Poller {
     }
 }
 
-/// The loop.
+/// The event loop.
 pub(crate) struct Loop {
     poller: Poller,
     pub(crate) turn: Rc<Turn>,
@@ -42,7 +42,7 @@ impl Loop {
         Self { poller, turn }
     }
 
-    /// Takes the edges there are within a time. [ms]
+    /// Returns the number of edges that occur within a time. [ms]
     pub(crate) fn edges(&self, within_ms: u16) -> usize {
         let mut events = [EpollEvent::empty(); 4];
         let timeout = EpollTimeout::from(within_ms);
@@ -60,7 +60,7 @@ impl Loop {
         count
     }
 
-    /// Runs to the end; the number of turns is in the result.
+    /// Runs the future to its end; the result includes the number of turns.
     pub(crate) fn run<T>(&self, future: impl Future<Output = T>) -> (T, usize) {
         let mut future = pin!(future);
         let mut context = Context::from_waker(Waker::noop());

@@ -1,4 +1,5 @@
-//! The turns of a session in the loop of its load thread: edges of its socket, and how much it may move at once.
+//! The turns of a session in the loop of its load thread: the edges of its socket, and a limit on
+//! the bytes and the time of one turn.
 
 use std::cell::{Cell, RefCell, RefMut};
 use std::collections::VecDeque;
@@ -12,19 +13,20 @@ use crate::answer::Meter;
 use crate::clock::monotonic_ns;
 use crate::executor::Orders;
 
-/// Bytes that a session moves in one turn at most; other sessions of the thread run before it goes on. [B]
+/// Limit on the bytes that a session moves in one turn; then other sessions of the thread run. [B]
 pub(crate) const TURN_BYTES: usize = 256 * 1024;
 
-/// Time that a session takes in one turn at most, but for its last [`PACE`] messages. [ns]
+/// Limit on the time of a session in one turn, except for its last [`PACE`] messages. [ns]
 const TURN_NS: u64 = 100_000;
 
 /// Messages after which a session looks at the clock: reading it costs as much as reading a message.
 const PACE: u32 = 32;
 
-/// Bytes that are taken in while nothing was asked; the rest waits in the socket until an answer is awaited. [B]
+/// Limit on the bytes that an idle session reads; the rest stays in the socket until a call waits
+/// for an answer. [B]
 pub(crate) const UNASKED_BYTES: usize = 64 * 1024;
 
-/// Space to read into at once, shared by all sessions of a thread. [B]
+/// Size of the read buffer that all sessions of a thread share. [B]
 const READ_BYTES: usize = 16 * 1024;
 
 /// Set in the data of the events of sessions, which no other event of a load thread has in its low half.
@@ -32,7 +34,8 @@ pub const SESSION: u64 = 1 << 31;
 
 /// Registers sockets with the poller of a load thread.
 pub trait Watch {
-    /// Reports every edge of a file under `data` until the file is closed: readable, writable, and the end.
+    /// Registers a file: the poller reports each of its edges under `data` until the file is
+    /// closed.
     ///
     /// # Errors
     /// When the system refuses.
@@ -44,15 +47,15 @@ pub trait Watch {
 pub struct Edge {
     /// The data under which the socket is registered.
     pub data: u64,
-    /// There are bytes to read, or the end of them, or an error.
+    /// Bytes, the end of the stream, or an error can be read.
     pub readable: bool,
-    /// There is room to write, or an error.
+    /// Bytes can be written, or an error is pending.
     pub writable: bool,
-    /// The other side sends no more.
+    /// The peer sends no more bytes.
     pub closed: bool,
 }
 
-/// Shared by all sessions of a thread.
+/// State that all sessions of a thread share.
 pub(crate) struct Thread {
     watch: Box<dyn Watch>,
     buffer: RefCell<Vec<u8>>,
@@ -67,7 +70,7 @@ impl Thread {
     }
 }
 
-/// Shared by a session and the loop that polls it.
+/// State that a session shares with the loop that polls it.
 pub(crate) struct Turn {
     thread: Rc<Thread>,
     data: u64,
@@ -82,8 +85,8 @@ pub(crate) struct Turn {
     /// Messages read, over all turns.
     messages: Cell<u32>,
     goes_on: Cell<bool>,
-    /// Amounts of the call under way, which are gone with its session if it is given up; `None` between calls, so that
-    /// what a rollback moves is not counted for one.
+    /// Bytes of the current call, kept here because they would be lost with a discarded session;
+    /// `None` between calls, so that the bytes of a rollback are not counted for a call.
     meter: Cell<Option<Meter>>,
 }
 
@@ -118,22 +121,22 @@ impl Turn {
         self.goes_on.set(false);
     }
 
-    /// A call begins to move bytes.
+    /// Begins to count the bytes of a call.
     pub(crate) fn begin_call(&self) {
         self.meter.set(Some(Meter::default()));
     }
 
-    /// The call has moved all that it does.
+    /// Stops counting the bytes of a call.
     pub(crate) fn end_call(&self) {
         self.meter.set(None);
     }
 
-    /// Amounts that the call under way has moved so far.
+    /// Bytes that the current call has moved so far.
     pub(crate) fn meter(&self) -> Meter {
         self.meter.get().unwrap_or_default()
     }
 
-    /// Counts bytes that left.
+    /// Counts bytes that were sent.
     pub(crate) fn wrote(&self, count: usize) {
         if let Some(mut meter) = self.meter.get() {
             meter.bytes_out += count as u64;
@@ -151,7 +154,7 @@ impl Turn {
         }
     }
 
-    /// Returns `true` if the session moved all that a turn allows and waits for the next one.
+    /// Returns `true` if the session has used up its turn and waits for the next one.
     pub(crate) fn goes_on(&self) -> bool {
         self.goes_on.get()
     }
@@ -160,7 +163,7 @@ impl Turn {
         self.orders.borrow_mut().push_back(orders);
     }
 
-    /// The next order.
+    /// Waits for the next order.
     pub(crate) async fn order(&self) -> Orders {
         poll_fn(|_| match self.orders.borrow_mut().pop_front() {
             Some(orders) => Poll::Ready(orders),
@@ -211,7 +214,7 @@ impl Turn {
             if !ready.get() {
                 return Poll::Pending;
             }
-            // Most calls move few bytes once in each direction: they need no clock.
+            // Most calls move few bytes once in each direction, and need no look at the clock.
             if self.moved.get() > 0 && self.is_used_up() {
                 self.goes_on.set(true);
                 return Poll::Pending;
@@ -221,8 +224,8 @@ impl Turn {
         .await;
     }
 
-    /// Counts a message that was read, and lets other sessions run if this one has used up its turn: a message of a few
-    /// bytes costs far more time than its bytes.
+    /// Counts a message that was read, and yields to other sessions if this one has used up its
+    /// turn. A short message costs far more time than its bytes suggest.
     pub(crate) async fn pace(&self) {
         self.messages.set(self.messages.get().wrapping_add(1));
         if !self.messages.get().is_multiple_of(PACE) {
@@ -242,7 +245,8 @@ impl Turn {
         self.moved.get() >= TURN_BYTES || monotonic_ns() >= self.began_ns() + TURN_NS
     }
 
-    /// When the session moved its first bytes or read its first messages in this turn. [ns]
+    /// Time at which the session moved its first bytes or read its first messages in this turn.
+    /// [ns]
     fn began_ns(&self) -> u64 {
         if self.since_ns.get() == 0 {
             self.since_ns.set(monotonic_ns());
@@ -267,8 +271,9 @@ impl Turn {
         self.moved.set(self.moved.get() + count);
     }
 
-    /// Counts a read of `count` bytes into space for `room`. A read that leaves space has emptied the socket, so that the
-    /// next bytes bring an edge; the end of the connection has brought its edge already.
+    /// Counts a read of `count` bytes into a buffer of `room` bytes. A read that does not fill the
+    /// buffer has emptied the socket, so that further bytes cause another edge; the end of the
+    /// connection has already caused its edge.
     pub(crate) fn read(&self, count: usize, room: usize) {
         self.moved(count);
         if count < room && !self.closed.get() {
@@ -276,7 +281,7 @@ impl Turn {
         }
     }
 
-    /// Space to read into.
+    /// Read buffer of the thread.
     pub(crate) fn buffer(&self) -> RefMut<'_, Vec<u8>> {
         self.thread.buffer.borrow_mut()
     }

@@ -1,7 +1,8 @@
-//! A socket with the bytes that came over it, for drivers that speak a protocol.
+//! A socket with its receive and send buffers, for the drivers of network protocols.
 //!
-//! The load thread polls the session that owns a wire after each event of its socket. Reads and writes never block: they
-//! go on when the kernel reports the next edge, or in the next turn of the loop once they have moved [`TURN_BYTES`].
+//! The load thread polls the session that owns a wire after each event of its socket. Reads and
+//! writes never block: they continue when the kernel reports the next edge, or in the next turn of
+//! the loop after they have moved [`TURN_BYTES`].
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -47,7 +48,8 @@ impl Socket {
                 let file = open(family)?;
                 begin(&file, &SockaddrStorage::from(*address))?;
                 let stream = TcpStream::from(file);
-                // Requests are written whole; waiting for more bytes would only delay them. A refusal costs time, not truth.
+                // Requests are written as a whole; waiting for more bytes would only delay them. If
+                // the system refuses, requests are slower but still correct.
                 let _ = stream.set_nodelay(true);
                 Self::Tcp(stream)
             }
@@ -115,14 +117,15 @@ fn begin(file: &OwnedFd, address: &dyn SockaddrLike) -> io::Result<()> {
 pub(crate) struct Wire {
     socket: Socket,
     turn: Rc<Turn>,
-    /// Bytes received and not taken yet.
+    /// Bytes received and not processed yet.
     pub(crate) received: BytesMut,
     /// Bytes to send.
     pub(crate) out: BytesMut,
 }
 
 impl Wire {
-    /// Connects; to a name, at the first of its addresses that takes the connection.
+    /// Connects to a server; with a name, to the first of its addresses that accepts the
+    /// connection.
     ///
     /// # Errors
     /// Kind `connect` with the system's reason, and the addresses that were tried.
@@ -146,7 +149,7 @@ impl Wire {
 
     async fn establish(location: &Location, turn: &Rc<Turn>) -> io::Result<Self> {
         let socket = Socket::start(location)?;
-        // Edges of an earlier socket of this session say nothing of the new one.
+        // Edges of an earlier socket of this session do not apply to the new one.
         turn.forget_edges();
         turn.watch(socket.as_fd())?;
         while !socket.is_connected()? {
@@ -188,13 +191,13 @@ impl Wire {
         Ok(())
     }
 
-    /// Sends as much of `out` as the kernel takes at once, as the last bytes of a session that is given up.
+    /// Sends as much of `out` as the kernel accepts at once: the last bytes of a discarded session.
     pub(crate) fn send_now(&mut self) {
         // The session is over; a failure changes nothing.
         let _ = self.socket.write(&self.out);
     }
 
-    /// Counts a message that was read; other sessions run in between if there are many.
+    /// Counts a message that was read, and yields to other sessions after many of them.
     pub(crate) async fn pace(&self) {
         self.turn.pace().await;
     }
@@ -239,8 +242,8 @@ impl Wire {
         }
     }
 
-    /// Returns `true` if the other side has closed. Bytes that it has sent are kept. The read stops after some of them, so that a
-    /// server cannot fill the memory of a session that asks for nothing.
+    /// Returns `true` if the peer has closed. Bytes received before are kept. The read is limited,
+    /// so that a server cannot fill the memory of an idle session.
     pub(crate) fn is_closed(&mut self) -> bool {
         while self.turn.is_readable() && self.received.len() < UNASKED_BYTES {
             match self.read() {
@@ -251,7 +254,7 @@ impl Wire {
         false
     }
 
-    /// Gives memory back that only a large request or answer needed.
+    /// Frees memory beyond the needs of a usual request or answer.
     pub(crate) fn rest(&mut self) {
         for buffer in [&mut self.received, &mut self.out] {
             if buffer.is_empty() && buffer.capacity() > IDLE_BYTES {

@@ -1,4 +1,4 @@
-//! Sentences about errors of the system on a connection: the fact, and the next step.
+//! Sentences for connection errors of the system: the fact, and the next step.
 
 use std::io;
 

@@ -1,7 +1,7 @@
-//! The contract of every driver of a protocol, whatever its bytes mean. The loop of the test is the only clock: the server says
-//! a byte, the loop passes the edges on, and so forth.
+//! The contract of every driver of a network protocol. The loop of the test determines the order of events: the server
+//! sends a byte, the loop passes on the edges, and so on.
 //!
-//! A new protocol is a case more in [`cases`].
+//! A new protocol is a further case in [`cases`].
 
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -18,7 +18,7 @@ use towtank_drivers::{
     Task, Watch,
 };
 
-/// Longest time without an edge; a test that takes it waits for something that does not come. [ms]
+/// Longest time without an edge. A test that reaches it waits for an event that never occurs. [ms]
 const PATIENCE_MS: u16 = 20_000;
 
 #[derive(Clone)]
@@ -34,21 +34,21 @@ impl Watch for Poller {
     }
 }
 
-/// A protocol: a server, one call, and all that the server says in the session of that call.
+/// A protocol: a server, one call, and all bytes of the server in the session of that call.
 struct Case {
     name: &'static str,
     server: Server,
     task: Task,
     values: Vec<Option<Vec<u8>>>,
-    /// The server says this before the call is sent. [B]
+    /// Bytes of the server before the call is sent.
     welcome: Vec<u8>,
-    /// Its answer to the call.
+    /// Bytes of its answer to the call.
     answer: Vec<u8>,
     /// Last bytes of the client; empty if it only closes.
     closing_bytes: &'static [u8],
 }
 
-/// Load thread and server in one.
+/// A load thread and a server in one.
 struct Bench {
     poller: Poller,
     executor: Executor,
@@ -93,7 +93,7 @@ impl Bench {
         stream
     }
 
-    /// One turn of a load thread, which waits so long for an edge; what ended. [ms]
+    /// Runs one turn of a load thread, which waits this long for an edge; returns the calls that ended.
     fn turn(&mut self, within_ms: u16) -> Vec<Done> {
         let mut events = [EpollEvent::empty(); 8];
         let timeout = EpollTimeout::from(if self.executor.is_busy() {
@@ -118,7 +118,7 @@ impl Bench {
         done
     }
 
-    /// The one call that ends next.
+    /// Returns the one call that ends next.
     fn end(&mut self) -> Done {
         loop {
             let mut done = self.turn(PATIENCE_MS);
@@ -129,7 +129,7 @@ impl Bench {
         }
     }
 
-    /// Says bytes in pieces of a size, a turn after each.
+    /// Sends bytes in pieces of this size, with a turn after each.
     fn say(&mut self, stream: &mut TcpStream, bytes: &[u8], piece: usize) -> Vec<Done> {
         let mut done = Vec::new();
         for piece in bytes.chunks(piece) {
@@ -203,7 +203,7 @@ fn postgresql() -> Case {
     }
 }
 
-/// All bytes of MariaDB 10.11: it greeted and let in, then prepared a statement and answered it with two rows.
+/// All bytes of MariaDB 10.11: greeting, login, a prepared statement, and its answer with two rows.
 fn mysql() -> Case {
     let recorded = include_bytes!("data/mysql-session.bin");
     let end_of = |packets: usize| {
@@ -212,8 +212,8 @@ fn mysql() -> Case {
             at + 4 + length as usize
         })
     };
-    // Prepared: one packet, one parameter, six columns, an end of each; then the table: its head, six columns, an end,
-    // two rows, an end.
+    // The login takes two packets; the prepared statement takes one packet, one parameter, six columns and their
+    // ends; the table its head, six columns, an end, two rows and an end.
     let (welcome, answer) = (end_of(2), end_of(2 + (1 + 2 + 7) + (1 + 6 + 1 + 2 + 1)));
     Case {
         name: "mysql",
@@ -247,7 +247,7 @@ fn ldap() -> Case {
         values: vec![Some(b"dc=x".to_vec()), Some(b"1".to_vec())],
         welcome: Vec::new(),
         answer: [entry(b"one"), entry(b"two"), message(0x65, &result)].concat(),
-        // A message of number 2 with an unbind.
+        // An unbind request as message number 2.
         closing_bytes: b"\x30\x05\x02\x01\x02\x42\x00",
     }
 }
@@ -268,7 +268,7 @@ fn cases() -> [Case; 4] {
     [postgresql(), mysql(), ldap(), tcp()]
 }
 
-/// The answer of a server that says all at once.
+/// The answer of a server that sends all bytes at once.
 fn answer_of(case: &Case) -> Answer {
     let mut bench = Bench::new(case);
     bench.call(case, 0);
@@ -302,7 +302,7 @@ fn an_answer_that_comes_byte_by_byte_is_the_one_that_comes_at_once() {
         stream.write_all(&[*last]).expect("a client");
         let done = bench.end();
         assert_eq!(done.result.as_ref().expect(case.name), &whole);
-        // What is said before the session is open belongs to no call.
+        // Bytes before the session is open belong to no call.
         assert_eq!(
             done.meter.bytes_in,
             case.answer.len() as u64,
@@ -329,7 +329,7 @@ fn a_server_that_closes_anywhere_ends_the_call_and_the_next_one_has_a_new_sessio
             } else {
                 FailureKind::Closed
             };
-            // A socket that is closed with bytes unread is reset, which may meet the client's own bytes.
+            // Closing a socket with unread bytes sends a reset, which may cross the client's own bytes.
             let is_so = failed.kind == during
                 || (failed.kind == FailureKind::Closed && length == case.welcome.len());
             assert!(is_so, "{} after {length}: {failed:?}", case.name);
@@ -363,7 +363,7 @@ fn a_call_that_is_given_up_takes_its_session_along() {
             bench.executor.order(0, 0, Orders::Abandon);
             bench.call(&case, 0);
             let mut next = bench.accept();
-            // The rest of an answer that nobody waits for reaches no other call.
+            // The rest of an answer for which no call waits does not reach another call.
             let _ = stream.write_all(&said[length..]);
             assert!(bench.turn(0).is_empty());
             next.write_all(&said).expect("a client");
@@ -395,7 +395,7 @@ fn a_session_that_ends_says_farewell() {
     }
 }
 
-/// A session has no deadline once it is on its way out, so it waits for nothing then.
+/// A session that is closing has no deadline, so it must not wait.
 #[test]
 fn a_session_that_ends_behind_a_rollback_without_an_answer_ends_at_once() {
     let case = postgresql();
@@ -409,7 +409,7 @@ fn a_session_that_ends_behind_a_rollback_without_an_answer_ends_at_once() {
     stream.write_all(b"T").expect("a client");
     assert!(bench.end().is_held);
     bench.executor.order(0, 0, Orders::Reset);
-    // A call that waits behind the rollback has moved nothing.
+    // A call that waits behind the rollback has moved no bytes.
     bench.call(&case, 0);
     assert_eq!(bench.executor.meter(0), Meter::default());
     bench.executor.order(0, 0, Orders::Close);
@@ -424,7 +424,7 @@ fn a_session_that_ends_behind_a_rollback_without_an_answer_ends_at_once() {
     );
 }
 
-/// An answer that nobody asked for ends the session before the next call, and is counted.
+/// An unrequested answer ends the session before the next call, and is counted.
 #[test]
 fn an_answer_that_comes_twice_is_not_taken_for_the_next_one() {
     for case in [postgresql(), mysql()] {
@@ -446,7 +446,7 @@ fn an_answer_that_comes_twice_is_not_taken_for_the_next_one() {
     }
 }
 
-/// A notice, or the error with which a server ends a session, is no fault of it.
+/// A notice, or the error with which a server ends a session, is not a fault.
 #[test]
 fn what_a_server_may_say_at_any_time_is_not_counted() {
     let message = |tag: u8, body: &[u8]| {
@@ -476,7 +476,7 @@ fn what_a_server_may_say_at_any_time_is_not_counted() {
     );
 }
 
-/// A server that never stops does not keep the answers of others waiting, and takes one turn in each loop.
+/// A server that sends endlessly does not delay the answers of others, and its session takes one turn per loop.
 #[test]
 fn a_session_that_is_flooded_takes_turns() {
     let flood = tcp();
@@ -495,7 +495,7 @@ fn a_session_that_is_flooded_takes_turns() {
     let flooding = std::thread::spawn(move || {
         stream.set_nonblocking(false).expect("a socket");
         let block = vec![b'z'; 64 << 10];
-        // Ends with the session.
+        // The thread ends with the session.
         while stream.write_all(&block).is_ok() {
             counted.fetch_add(block.len() as u64, Ordering::Relaxed);
         }
@@ -508,7 +508,7 @@ fn a_session_that_is_flooded_takes_turns() {
         }
         *sum = sent.load(Ordering::Relaxed);
     }
-    // A turn is 256 KiB at most; what else was sent is in the buffers of the sockets.
+    // A turn moves at most 256 KiB; the other bytes are in the socket buffers.
     let moved = after[1] - after[0];
     assert!(
         moved <= 400 * (256 << 10) + (32 << 20),

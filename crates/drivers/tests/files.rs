@@ -1,4 +1,4 @@
-//! The driver of files, by its executor: what it does, and that nothing outside of its folder is reached.
+//! The file driver, tested through its executor: its operations, and that nothing outside of its folder is reached.
 
 mod common;
 
@@ -254,13 +254,13 @@ fn a_read_of_the_page_cache_is_made_at_once_and_is_no_other() {
     let mut bench = Bench::keeping(&folder.0, false, false);
     bench.answer(FileAction::Create, "one", None);
     bench.answer(FileAction::Append, "one", Some(70_000));
-    // The thread that was lent for it returns the session a little after its answer.
+    // The call thread returns the session slightly later than its answer.
     let is_back = (0..1000).any(|_| {
         bench.done(FileAction::Read, "one", (None, Some(1)), None);
         bench.was_at_once
     });
     assert!(is_back);
-    // From and how much; how much there is then, and whether that is little enough.
+    // Offset and size; how much is found, and whether that is little enough to be read at once.
     for (from, size, found, is_little) in [
         (Some(100), Some(4096), 4096, true),
         (None, Some(65_536), 65_536, true),
@@ -282,7 +282,7 @@ fn a_read_of_the_page_cache_is_made_at_once_and_is_no_other() {
     assert_eq!(refused, (FailureKind::Refused, "ENOENT".to_owned()));
     let refused = bench.refusal(FileAction::Read, "../one", None);
     assert_eq!(refused.0, FailureKind::Internal);
-    // A file that is not open is opened below the folder, links left out.
+    // A file that is not open is opened below the folder, without following links.
     bench.answer(FileAction::Close, "one", None);
     std::os::unix::fs::symlink("one", folder.0.join("link")).expect("a link");
     let read = bench.done(FileAction::Read, "one", (None, Some(10)), None);
@@ -291,7 +291,7 @@ fn a_read_of_the_page_cache_is_made_at_once_and_is_no_other() {
     assert_eq!(refused, (FailureKind::Refused, "ELOOP".to_owned()));
 }
 
-/// Opening a pipe blocks until it has a writer. The open runs in a lent thread, so that the load thread goes on.
+/// Opening a pipe blocks until it has a writer. The call runs in a call thread, so that the load thread continues.
 #[test]
 fn a_read_of_a_pipe_keeps_nobody_waiting_but_its_own_session() {
     let folder = Folder::new();
@@ -329,7 +329,7 @@ fn direct_output_is_aligned() {
     let mut bench = Bench::new(&folder.0, true);
     let made = bench.done(FileAction::Create, "one", (None, None), None);
     if made.result.is_err() {
-        // A file system without direct input and output, as tmpfs was.
+        // A file system without direct input and output, as tmpfs was in older kernels.
         return;
     }
     assert_eq!(
@@ -346,7 +346,7 @@ fn what_is_put_is_there_whole_and_read_back_with_the_same_digest() {
     let mut bench = Bench::new(&folder.0, false);
     bench.answer(FileAction::MakeFolder, "a", None);
     let mut contents = Vec::new();
-    // More than one block, no whole number of words, nothing.
+    // More than one block, a length that is not a multiple of a word, and zero.
     for (path, size) in [("a/one", 2_500_003), ("two", 13), ("a/one", 0)] {
         let put = bench.answer(FileAction::Put, path, Some(size));
         assert_eq!(put.affected, size);

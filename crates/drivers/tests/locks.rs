@@ -1,4 +1,4 @@
-//! Sessions that work wait for locks of one another, and each has a thread to do it in.
+//! Sessions that compute in this process may wait for each other's locks, since each call has a separate thread.
 
 mod common;
 
@@ -13,7 +13,7 @@ use towtank_drivers::{Call, Done, Executor, Operation, Orders, Server, Task};
 const STATEMENTS: [&str; 2] = ["begin immediate", "commit"];
 const BEGIN: u32 = 0;
 const COMMIT: u32 = 1;
-/// Long enough for any machine; a call that takes it waits for something that does not come.
+/// Long enough for any machine. A call that takes this long waits for an event that never occurs. [ns]
 const TIMEOUT_NS: u64 = 20_000_000_000;
 
 struct Bench {
@@ -43,7 +43,7 @@ impl Bench {
         }))
         .expect("a server");
         let (waker, rung) = channel();
-        // Whoever listened may be gone when the last call of a bench ends.
+        // The receiver may be gone when the last call of a bench ends.
         let wake = move || {
             let _ = waker.send(());
         };
@@ -98,7 +98,7 @@ fn who_lets_go_of_a_lock_is_not_kept_waiting_by_who_waits_for_it() {
         let mut bench = Bench::new(&database);
         bench.ask(0, BEGIN);
         bench.well(0);
-        // Its thread is idle now, or about to be; both orders come before it can be on its way.
+        // Its thread is idle or about to be; both orders arrive before it can wake.
         std::thread::sleep(Duration::from_millis(1));
         bench.ask(1, BEGIN);
         bench.ask(0, COMMIT);

@@ -1,8 +1,8 @@
 //! `towtank-engine caches [FILE] [options]`: miss ratios of a trace for caches of all sizes.
 //!
-//! The trace is CSV, from the file or from standard input. The output is JSON: `{"answer": {...}}`, or `{"faults": [...],
-//! "more": 0}` with exit status 2. With `--zipf KEYS:SKEW` there is no trace: the hit ratios of caches of `--entries` where
-//! references are independent and follow Zipf's law.
+//! The trace is CSV, from the file or from standard input. The output is JSON: `{"answer": {...}}`, or `{"faults":
+//! [...], "more": 0}` with exit status 2. With `--zipf KEYS:SKEW` no trace is read: the output is the hit ratios of
+//! caches with `--entries` for independent references that follow Zipf's law.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
@@ -13,13 +13,13 @@ use towtank_caches::analysis::{Settings, analyse};
 use towtank_caches::popularity::Popularity;
 use towtank_caches::sampling::Sampling;
 
-/// The trace or the command line is wrong.
+/// Exit status if the trace or the command line is invalid.
 const WRONG: u8 = 2;
 const USAGE: &str = "usage: towtank-engine caches [FILE] [--entries N,N,...] [--bytes N,N,...] [--metadata-bytes N] \
 [--shards RATE] [--samples N] [--warm-up N] [--memory BYTES] | caches --zipf KEYS:SKEW --entries N,N,...";
-/// Most rows of the table of limits: each costs time at every reference.
+/// Limit on the rows of the table of limits: each row costs time at every reference.
 const LIMITS_AT_MOST: usize = 10_000;
-/// Most keys of Zipf's law, as whole numbers are exact.
+/// Limit on the keys of Zipf's law: integers up to it are exact as floating-point numbers.
 const KEYS_AT_MOST: u64 = 1 << 53;
 /// Memory for exact distances if the system does not report its free memory. [B]
 const MEMORY_UNKNOWN: usize = 1 << 30;
@@ -146,7 +146,7 @@ fn set(parsed: &mut Arguments, option: &str, value: &str) -> Result<(), String> 
     Ok(())
 }
 
-/// Half of the memory that may be taken without swapping. [byte]
+/// Half of the memory that is available without swapping. [byte]
 fn half_of_what_is_free() -> usize {
     let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let kibibytes = text

@@ -31,7 +31,7 @@ pub fn parse(text: &str) -> Result<Vec<usize>, String> {
 /// Pins the calling thread, and all threads and processes that it starts later, to some CPUs.
 ///
 /// # Errors
-/// A text with the reason, when the machine has none of them or does not allow it.
+/// A text with the reason, if the machine has none of the CPUs or does not allow them.
 pub fn pin(cpus: &[usize]) -> Result<(), String> {
     let pinned = || -> Result<(), Errno> {
         let mut set = CpuSet::new();

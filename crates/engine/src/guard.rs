@@ -1,8 +1,8 @@
-//! `towtank-engine guard`: runs a command and leaves nothing of it behind.
+//! `towtank-engine guard`: runs a command and leaves none of its processes behind.
 //!
-//! The guard is the reaper of all descendants of the command, also of those that detached themselves. It ends all of
-//! them when its standard input ends or its parent dies (the conductor is gone), and when the command itself exits. It
-//! runs in a session of its own: Ctrl-C is for the conductor, which then closes things in order.
+//! The guard is the reaper of all descendants of the command, including those that detached themselves. It ends all of
+//! them when its standard input ends or its parent dies (because the conductor has ended), and when the command itself
+//! exits. It runs in a separate session: Ctrl-C reaches only the conductor, which then shuts everything down in order.
 
 mod descendants;
 mod options;
@@ -24,7 +24,7 @@ use descendants::Descendants;
 use options::Options;
 use processes::{CannotStart, Reaped};
 
-/// Signals that are passed on to the command.
+/// Signals that are forwarded to the command.
 const FORWARDED: [Signal; 6] = [
     Signal::SIGTERM,
     Signal::SIGINT,
@@ -33,11 +33,12 @@ const FORWARDED: [Signal; 6] = [
     Signal::SIGUSR1,
     Signal::SIGUSR2,
 ];
-/// Interval between looks for descendants while they end.
+/// Interval between searches for descendants while they end.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// A process that the kernel does not let go for so long after `SIGKILL` (a dead disk, say) is left to it, and named.
+/// Limit on the wait for a process after `SIGKILL`. If the kernel cannot end the process (because of a faulty disk, for
+/// example), the guard reports its number and leaves it.
 const KILLED_AT_LATEST: Duration = Duration::from_secs(30);
-/// Interval between checks of the parent if the kernel cannot report its death. [ms]
+/// Interval between checks of the parent, if the kernel cannot report its death. [ms]
 const LOOK_AT_PARENT_EVERY: u16 = 500;
 
 /// Runs the subcommand; the exit status is that of the command, 128 + n if signal n ended it.
@@ -81,12 +82,12 @@ impl From<Errno> for Fault {
     }
 }
 
-/// Event that woke the guard.
+/// Event that wakes the guard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Event {
-    /// The conductor is gone or lets go: end everything.
+    /// The conductor has ended or closed the input: end everything.
     LetGo,
-    /// The command ended with this status, as a shell has it.
+    /// The command ended with this status, in the form of shells.
     Ended(u8),
     Nothing,
 }
@@ -94,7 +95,7 @@ enum Event {
 struct Guard {
     signals: SignalFd,
     parent: Pid,
-    /// Readable once the parent is dead.
+    /// Descriptor that becomes readable when the parent dies.
     parent_death: Option<OwnedFd>,
     watch_stdin: bool,
     grace: Duration,
@@ -104,10 +105,10 @@ struct Guard {
 
 impl Guard {
     fn start(options: &Options) -> Result<Self, Fault> {
-        // First of all: from here on the death of the parent is noticed.
+        // First of all: from here on the death of the parent is detected.
         let parent = getppid();
         let parent_death = processes::death_of(parent);
-        // Fails for the leader of a process group, as when a shell starts the guard; see `forward`.
+        // Fails if the guard leads a process group, as it does when a shell starts it; see `forward`.
         let _ = setsid();
         prctl::set_child_subreaper(true)?;
         let mut mask = SigSet::empty();
@@ -149,11 +150,11 @@ impl Guard {
                 Event::Nothing => {}
             }
         }
-        // Without a status the command outlived `SIGKILL`.
+        // Without a status the command survived `SIGKILL`.
         self.status.unwrap_or(128 + Signal::SIGKILL as u8)
     }
 
-    /// Sleeps until something happens, or for `at_most`.
+    /// Sleeps until an event occurs, or for `at_most`.
     fn wait(&self, at_most: Option<Duration>) -> Event {
         let stdin = io::stdin();
         let mut watched = vec![readable(self.signals.as_fd())];
@@ -168,7 +169,7 @@ impl Guard {
             None if self.parent_death.is_none() => PollTimeout::from(LOOK_AT_PARENT_EVERY),
             None => PollTimeout::NONE,
         };
-        // An interrupted poll is one with no news.
+        // An interrupted poll reports no events.
         let _ = poll(&mut watched, timeout);
         let stdin_has_news = self.watch_stdin
             && !ending
@@ -190,23 +191,24 @@ impl Guard {
         }
     }
 
-    /// Passes pending signals on to the command.
+    /// Forwards pending signals to the command.
     fn forward(&self) {
         while let Ok(Some(news)) = self.signals.read_signal() {
             let Ok(signal) = Signal::try_from(news.ssi_signo.cast_signed()) else {
                 continue;
             };
-            // From the kernel itself, these two come from the terminal: Ctrl-C and Ctrl-\ are for the conductor.
+            // If the kernel sent these two signals, they come from the terminal: Ctrl-C and Ctrl-\ are for the
+            // conductor.
             let from_terminal = matches!(signal, Signal::SIGINT | Signal::SIGQUIT)
                 && news.ssi_code == libc::SI_KERNEL;
             if signal != Signal::SIGCHLD && !from_terminal && self.status.is_none() {
-                // The command may have ended this instant.
+                // The command may have ended meanwhile.
                 let _ = kill(self.command, signal);
             }
         }
     }
 
-    /// Reaps every child that ended; the status of the command if it is among them.
+    /// Reaps all children that have ended; returns the status of the command if it is among them.
     fn reap(&self) -> Option<u8> {
         let mut status = None;
         while let Some(Reaped { pid, exit_status }) = processes::reap() {
@@ -217,7 +219,7 @@ impl Guard {
         status
     }
 
-    /// Ends all descendants: `SIGTERM`, and `SIGKILL` to the remaining ones after the grace time.
+    /// Ends all descendants: sends `SIGTERM`, and `SIGKILL` to the remaining ones after the grace period.
     fn end_all(&mut self) {
         let started = Instant::now();
         let mut asked = Descendants::default();
@@ -235,7 +237,7 @@ impl Guard {
             if waited >= self.grace {
                 left.kill();
             } else {
-                // Each process is asked once, also those that appear while others end.
+                // Each process gets `SIGTERM` once, including those that appear while others end.
                 left.ask_to_end(&asked);
                 asked = left;
             }

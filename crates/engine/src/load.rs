@@ -1,5 +1,5 @@
-//! `towtank-engine load PLAN [--live] [--until-stdin-closes | --control]`: drives the load of a plan. `towtank-engine
-//! load --check`: checks plans from standard input without driving them.
+//! `towtank-engine load PLAN [--live] [--until-stdin-closes | --control]`: generates the load of a plan.
+//! `towtank-engine load --check`: checks plans from standard input without running them.
 
 use std::io::{BufRead, Write};
 use std::path::{Path, PathBuf};
@@ -10,11 +10,11 @@ use towtank_load::plan::{self, Fault};
 use towtank_load::run::{Control, Prepared, RunFailed, Switches};
 use towtank_load::sys::Signals;
 
-/// The plan or the command line is wrong.
+/// Exit status if the plan or the command line is invalid.
 const WRONG: u8 = 2;
-/// The engine itself failed: `EX_SOFTWARE` of sysexits.h.
+/// Exit status if the engine itself failed: `EX_SOFTWARE` of sysexits.h.
 const INTERNAL: u8 = 70;
-/// Results cannot be written: `EX_IOERR` of sysexits.h.
+/// Exit status if results cannot be written: `EX_IOERR` of sysexits.h.
 const DISK: u8 = 74;
 
 /// Runs the subcommand.
@@ -36,7 +36,7 @@ pub fn run(arguments: &[String]) -> ExitCode {
         Ok(prepared) => prepared,
         Err(faults) => return tell_faults(&path, &faults),
     };
-    // Before any thread is made, so that none of them takes the signals.
+    // Before any thread is started, so that the signals are blocked in all of them.
     let control = Signals::block().and_then(|signals| Control::new(switches, Some(signals)));
     let result = match control {
         Ok(mut control) => prepared.run(&mut control),
@@ -55,7 +55,7 @@ pub fn run(arguments: &[String]) -> ExitCode {
     }
 }
 
-/// Reads a plan from each line, and writes a line with its faults for each: `{"faults": [{"place", "message"}]}`.
+/// Reads a plan from each line, and writes one line with its faults for each: `{"faults": [{"place", "message"}]}`.
 fn check(plans: impl BufRead, mut out: impl Write) -> ExitCode {
     for line in plans.lines() {
         let written = line.and_then(|text| {

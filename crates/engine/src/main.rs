@@ -1,6 +1,6 @@
 //! The program `towtank-engine`: `load | probe | guard | solve | simulate | caches | rate | null-server | peer`.
 //!
-//! Each subcommand lives in a file of its own; this file only chooses.
+//! Each subcommand is a separate module; this file selects it.
 
 mod caches;
 mod cpus;

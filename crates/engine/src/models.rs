@@ -1,4 +1,4 @@
-//! Common parts of `solve` and `simulate`: options and one file on the command line, models as JSON.
+//! Common parts of `solve` and `simulate`: parsing of the command line and of JSON models.
 
 use std::io::Read;
 use std::process::ExitCode;
@@ -6,14 +6,15 @@ use std::process::ExitCode;
 use serde_json::Value;
 use towtank_queueing::model::{Fault, Model};
 
-/// Exit status if the model or the command line is wrong.
+/// Exit status if the model or the command line is invalid.
 pub const WRONG: u8 = 2;
 
-/// Takes options from a command line: those of `flags` have no value, and `set` gets the empty text for them.
+/// Parses the options of a command line and passes each to `set`. Options in `flags` have no value; `set` gets an empty
+/// text for them.
 ///
 /// # Errors
 ///
-/// The fault of the first wrong option: it lacks its value, or `set` refuses it; or a second file.
+/// The fault of the first wrong option: it lacks its value, or `set` refuses it, or a second file is given.
 pub fn options(
     arguments: &[String],
     flags: &[&str],
@@ -37,7 +38,7 @@ pub fn options(
     Ok(path)
 }
 
-/// JSON from a file, or from standard input without one.
+/// Reads JSON from a file, or from standard input if no file is given.
 ///
 /// # Errors
 ///
@@ -65,7 +66,7 @@ pub fn model(input: Value) -> Result<Model, Vec<Fault>> {
         .map_err(|error| vec![Fault::new(&[], format!("must be a model, got: {error}"))])
 }
 
-/// Prints the fault of a command line, and its usage.
+/// Prints the fault of a command line, and the usage.
 pub fn refuse(command: &str, message: &str, usage: &str) -> ExitCode {
     eprintln!("towtank-engine {command}: {message}\nusage: towtank-engine {command} {usage}");
     ExitCode::from(WRONG)

@@ -1,9 +1,9 @@
 //! `towtank-engine null-server`: answers every request at once with the same bytes.
 //!
-//! It calibrates generators, since no real server is faster than one that does nothing; and, by its options, it is a
-//! server with a known delay or a known demand for CPU time, one that stalls, and one that breaks the protocol in every
-//! way that a client must survive. With several threads and ports it holds a million connections: each thread has open
-//! files of its own.
+//! It calibrates load generators, since no real server is faster. With options it becomes a server with a known delay
+//! or a known demand for CPU time, a server that stalls, or one that violates the protocol in every way that a client
+//! must survive. With several threads and ports it holds a million connections: each thread has a separate table of
+//! open files.
 
 mod answering;
 mod bomb;
@@ -62,7 +62,7 @@ fn serve(options: &Options) -> io::Result<()> {
     }
     // Every connection is an open file.
     raise_open_files()?;
-    // Blocked before any thread starts, so that all of them leave the signals to `wait_for_the_end`.
+    // Blocked before any thread starts, so that only `wait_for_the_end` receives the signals.
     let mut mask = SigSet::empty();
     mask.add(Signal::SIGTERM);
     mask.add(Signal::SIGINT);
@@ -128,10 +128,10 @@ fn start_workers(
             thread::Builder::new()
                 .name(format!("answering-{number}"))
                 .spawn(move || {
-                    // Each thread then holds as many connections as one process may. Where the system forbids it, all
-                    // threads together do.
+                    // Each thread can then hold as many connections as a process. If the system forbids it, all threads
+                    // together hold that many.
                     let _ = towtank_load::sys::own_files();
-                    // A reference that other programs hold up would be no reference.
+                    // The null server is a reference, so other programs must not delay it.
                     towtank_load::sys::come_first();
                     worker.run()
                 })
@@ -155,7 +155,7 @@ fn wait_for_the_end(signals: &SignalFd, until_stdin_closes: bool) -> io::Result<
         if has_news(&watched[0]) {
             return Ok(());
         }
-        // Bytes written to the null server are ignored; a stream that cannot be read is at its end.
+        // Input of the null server is ignored; a stream that cannot be read counts as ended.
         if watched.get(1).is_some_and(has_news)
             && !matches!(read(stdin.as_fd(), &mut [0; 4096]), Ok(1..))
         {

@@ -1,20 +1,20 @@
-//! `towtank-engine peer --listen ADDRESS [--take BYTES] [--give BYTES]`: the other end of calls over TCP or a Unix
-//! socket.
+//! `towtank-engine peer --listen ADDRESS [--take BYTES] [--give BYTES]`: the server for calls of the `tcp` driver, over
+//! TCP or a Unix socket.
 //!
-//! It takes every `take` bytes as an exchange and answers with `give` bytes; each connection has a thread of its own.
-//! It does nothing else, so that its cost is that of the kernel.
+//! It answers every `take` bytes with `give` bytes; each connection has a separate thread. It does nothing else, so
+//! that its cost is that of the kernel.
 
 use std::io::{self, Read, Write};
 use std::net::TcpListener;
 use std::os::unix::net::UnixListener;
 use std::process::ExitCode;
 
-/// Bytes moved at once. [B]
+/// Largest number of bytes moved at once. [B]
 const BLOCK_BYTES: usize = 64 * 1024;
 
-/// The command line is wrong.
+/// Exit status if the command line is invalid.
 const WRONG: u8 = 2;
-/// It cannot listen: `EX_UNAVAILABLE` of sysexits.h.
+/// Exit status if it cannot listen: `EX_UNAVAILABLE` of sysexits.h.
 const UNAVAILABLE: u8 = 69;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,7 +24,7 @@ struct Options {
     give: u64,
 }
 
-/// Runs the subcommand; it ends by a signal.
+/// Runs the subcommand until a signal ends it.
 pub fn run(arguments: &[String]) -> ExitCode {
     let options = match parse(arguments) {
         Ok(options) => options,
@@ -87,9 +87,9 @@ fn listen(options: &Options) -> io::Result<()> {
     let listener = TcpListener::bind(&options.listen)?;
     println!("listening on {}", listener.local_addr()?);
     for stream in listener.incoming() {
-        // A client that left before it was accepted is no reason to end.
+        // The client closed the connection before it was accepted.
         let Ok(stream) = stream else { continue };
-        // Answers are whole; waiting for more of them would only delay them.
+        // Answers are written as a whole; waiting for more bytes would only delay them.
         let _ = stream.set_nodelay(true);
         attend(stream, options);
     }
@@ -99,11 +99,11 @@ fn listen(options: &Options) -> io::Result<()> {
 fn attend(mut stream: impl Read + Write + Send + 'static, options: &Options) {
     let (take, give) = (options.take, options.give);
     let thread = std::thread::Builder::new().stack_size(256 * 1024);
-    // If the system gives no thread, the connection is closed, which its other end sees.
+    // If the system refuses a thread, the connection is closed, which the client notices.
     let _ = thread.spawn(move || exchange(&mut stream, take, give));
 }
 
-/// Until the other end closes.
+/// Answers requests until the peer closes.
 fn exchange(stream: &mut (impl Read + Write), take: u64, give: u64) -> io::Result<()> {
     let mut block = vec![b'x'; BLOCK_BYTES];
     let mut taken = 0;

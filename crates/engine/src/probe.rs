@@ -15,7 +15,8 @@ Lines on standard input change what is watched: `group NAME PID`, `drop NAME`.";
 const SHORTEST_INTERVAL_S: f64 = 0.01;
 const LONGEST_S: f64 = 1e9;
 
-/// Runs the subcommand: 0 if it ended by an order, 1 if the stream cannot be written, 2 for a wrong command line.
+/// Runs the subcommand. Exit status 0 if it ended as ordered, 1 if the stream cannot be written, 2 for an invalid
+/// command line.
 #[must_use]
 pub fn main(arguments: &[String]) -> ExitCode {
     if arguments
@@ -49,13 +50,13 @@ fn open(out: &str) -> io::Result<Box<dyn Write>> {
     if out == "-" {
         return Ok(Box::new(io::stdout()));
     }
-    // An existing stream is continued: recorded samples are never lost.
+    // An existing stream is continued, so that recorded samples are never lost.
     Ok(Box::new(
         OpenOptions::new().create(true).append(true).open(out)?,
     ))
 }
 
-/// Reads the command line; all faults at once.
+/// Parses the command line; returns all faults at once.
 fn parse(arguments: &[String]) -> Result<(Options, String), Vec<String>> {
     let mut options = Options {
         has_pace: true,

@@ -1,7 +1,7 @@
 //! `towtank-engine simulate [FILE] [options]`: simulates a model, or a list of models with common random numbers.
 //!
-//! The input is JSON, from the file or from standard input. The output is JSON: `{"answers": [...], "comparisons": [...]}`, each
-//! further model compared with the first, or `{"faults": [...]}` with exit status 2.
+//! The input is JSON, from the file or from standard input. The output is JSON: `{"answers": [...], "comparisons":
+//! [...]}`, with a comparison of each further model with the first, or `{"faults": [...]}` with exit status 2.
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};

@@ -1,5 +1,5 @@
-//! The guard with real processes. Each test marks its processes with a number of seconds to sleep that nobody else
-//! sleeps, looks for the mark among all processes, and kills what it finds at the end, also when it fails.
+//! The guard with real processes. Each test marks its processes with a unique number of seconds to sleep, searches all
+//! processes for the mark, and kills those it finds at the end, even if it fails.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};
@@ -11,10 +11,10 @@ use nix::sys::signal::{SigHandler, Signal, kill, signal};
 use nix::unistd::Pid;
 
 const ENGINE: &str = env!("CARGO_BIN_EXE_towtank-engine");
-/// Long enough for a machine that is busy with other things; only a failure takes so long.
+/// Long enough for a busy machine; only a failure takes so long.
 const AT_LATEST: Duration = Duration::from_secs(60);
 
-/// The number that marks the processes of one test.
+/// The number of seconds that marks the processes of one test.
 struct Mark(String);
 
 impl Mark {
@@ -22,7 +22,7 @@ impl Mark {
         Self(format!("9{test:02}{:07}", std::process::id()))
     }
 
-    /// Processes with the mark among their arguments that did not end.
+    /// Processes with the mark in their arguments that have not ended.
     fn processes(&self) -> Vec<Pid> {
         let pids = fs::read_dir("/proc").expect("/proc").flatten();
         let pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
@@ -36,7 +36,7 @@ impl Mark {
         .collect()
     }
 
-    /// `sleep` processes alone, without the guard and the shells that have the script among their arguments.
+    /// Number of `sleep` processes, without the guard and the shells, whose arguments contain the mark in the script.
     fn sleeping(&self) -> usize {
         let is_sleep =
             |pid: &Pid| fs::read(format!("/proc/{pid}/comm")).is_ok_and(|name| name == b"sleep\n");
@@ -60,7 +60,7 @@ fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// A guard with its standard input in our hand.
+/// Starts a guard whose standard input the test holds.
 fn guarded(options: &[&str], command: &[&str]) -> Child {
     let mut prepared = Command::new(ENGINE);
     prepared.arg("guard").args(options).arg("--").args(command);
@@ -72,7 +72,7 @@ fn guarded(options: &[&str], command: &[&str]) -> Child {
         .expect("the guard starts")
 }
 
-/// Runs to its end; the guard's standard input stays open meanwhile.
+/// Runs a guard to its end; its standard input stays open meanwhile.
 fn run(options: &[&str], command: &[&str]) -> Output {
     let mut guard = guarded(options, command);
     let stdin = guard.stdin.take();
@@ -239,7 +239,7 @@ fn children_that_come_during_the_grace_time_are_ended_too() {
 fn nothing_outlives_a_parent_that_is_killed() {
     for (test, option) in [(6, "--stdin-watch"), (7, "--no-stdin-watch")] {
         let mark = Mark::new(test);
-        // The guard's input is a pipe that the test holds open: only the death of the parent ends it.
+        // The guard's input is a pipe that the test keeps open, so that only the death of the parent ends the guard.
         let script = format!(
             "{ENGINE} guard {option} -- sh -c '(setsid sleep {0} &); sleep {0}' <&3 & wait",
             mark.0
@@ -270,8 +270,8 @@ fn the_command_dies_with_a_guard_that_is_killed() {
 
 #[test]
 fn signals_are_passed_on() {
-    // A shell cannot trap what was ignored when it began, as SIGINT is by jobs in the background.
-    // Safety: nothing here handles the signal.
+    // A shell cannot trap signals that were ignored when it started, as SIGINT is for background jobs. Safety: this
+    // test does not handle the signal.
     unsafe { signal(Signal::SIGINT, SigHandler::SigDfl) }.expect("SIGINT has a default");
     for (sent, name, status) in [(Signal::SIGTERM, "TERM", 42), (Signal::SIGINT, "INT", 43)] {
         let script =

@@ -1,4 +1,4 @@
-//! The subcommand `load` as a conductor uses it: exit statuses, frames, stopping.
+//! The subcommand `load` as its caller sees it: exit statuses, frames, stopping.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
-/// A folder of its own that is gone with the value.
+/// A folder that is deleted when the value is dropped.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -36,7 +36,7 @@ impl Drop for Folder {
     }
 }
 
-/// A process that does not outlive its test.
+/// A process that is killed with its test.
 struct Engine(Child);
 
 impl Drop for Engine {
@@ -46,7 +46,7 @@ impl Drop for Engine {
     }
 }
 
-/// Answers every request, or none.
+/// Starts a server that answers every request, or none.
 fn server(answers: bool) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
@@ -139,7 +139,7 @@ fn start(arguments: &[&str]) -> Engine {
     Engine(command.spawn().expect("the engine"))
 }
 
-/// Reads frames until one says that users are at work.
+/// Reads frames until one shows active users.
 fn await_work(engine: &mut Engine) -> Vec<Value> {
     let out = engine.0.stdout.take().expect("frames");
     let mut frames = Vec::new();
@@ -292,7 +292,7 @@ fn the_end_of_standard_input_ends_the_run() {
 fn a_full_disk_is_status_74_and_a_message() {
     let folder = Folder::new();
     let path = plan(server(true), &folder, 600.0);
-    // A file where the folder should be stands for any disk that refuses.
+    // A file in place of the folder stands for a disk that refuses writes.
     std::fs::write(folder.0.join("out"), "").expect("written");
     let mut engine = start(&[path.to_str().expect("a path")]);
     assert_eq!(engine.0.wait().expect("an end").code(), Some(74));
@@ -310,7 +310,7 @@ fn a_full_disk_is_status_74_and_a_message() {
     );
 }
 
-/// A plan of the small one, with so many users.
+/// The small plan with this number of users.
 fn crowd(address: SocketAddr, folder: &Folder, users: usize, seconds: f64) -> PathBuf {
     let path = plan(address, folder, seconds);
     let text = std::fs::read_to_string(&path).expect("the plan");
@@ -325,7 +325,7 @@ fn crowd(address: SocketAddr, folder: &Folder, users: usize, seconds: f64) -> Pa
     path
 }
 
-/// The engine where a process may have so many open files.
+/// Starts the engine with this limit on open files.
 fn start_limited(open_files: usize, path: &std::path::Path) -> Engine {
     let mut command = Command::new("sh");
     command.args(["-c", "ulimit -n \"$0\"; exec \"$@\""]);
@@ -338,7 +338,7 @@ fn start_limited(open_files: usize, path: &std::path::Path) -> Engine {
     Engine(command.spawn().expect("the engine"))
 }
 
-/// Answers every request, and counts the connections that are open.
+/// Starts a server that answers every request and counts open connections.
 fn counting_server() -> (SocketAddr, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
@@ -357,7 +357,7 @@ fn counting_server() -> (SocketAddr, Arc<AtomicUsize>) {
     (address, open)
 }
 
-/// Waits for an engine at work until the server has met all users.
+/// Waits with a running engine until the server has seen all users.
 fn await_all(engine: &mut Engine, are_there: impl Fn() -> bool) {
     while !are_there() {
         assert!(engine.0.try_wait().expect("a state").is_none(), "ended");
@@ -375,7 +375,8 @@ fn users_beyond_the_limit_on_open_files_get_threads_with_files_of_their_own() {
     signal(&engine, "TERM");
     assert_eq!(engine.0.wait().expect("an end").code(), Some(0));
     let summary = folder.engine_json();
-    // 300 users, 64 files to spare and a bell are more than 200 files, and so are 150, 64 and 2; 100, 64 and 3 are not.
+    // 300 users with 64 spare files and a waker need more than 200 files, as do 150 with 64 and 2, but not 100 with 64
+    // and 3.
     assert_eq!(summary["threads"], 3);
     let files = json!({"limit": 200, "tables": 3, "connections_at_most": 300});
     assert_eq!(summary["open_files"], files);
@@ -393,7 +394,7 @@ fn the_same_users_do_the_same_whatever_holds_their_connections() {
         let (address, seen) = recording_server();
         let path = crowd(address, &folder, 150, 600.0);
         let text = std::fs::read_to_string(&path).expect("the plan");
-        // Each user makes one request of its own and rests until the end.
+        // Each user makes one request over its own connection and pauses until the end.
         let mut plan: Value = serde_json::from_str(&text).expect("JSON");
         plan["groups"][0]["think"]["mean_s"] = json!(600.0);
         plan["transactions"][0]["ops"][0]["path"] = json!([
@@ -419,7 +420,7 @@ fn the_same_users_do_the_same_whatever_holds_their_connections() {
 
 type Requests = Arc<Mutex<Vec<String>>>;
 
-/// Answers every request, and keeps the first line of each.
+/// Starts a server that answers every request and records its first line.
 fn recording_server() -> (SocketAddr, Requests) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");

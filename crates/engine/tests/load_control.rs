@@ -1,4 +1,4 @@
-//! The subcommand `load`, controlled by commands on standard input while it runs.
+//! The subcommand `load`, controlled by commands on standard input.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// A process that does not outlive its test.
+/// A process that is killed with its test.
 struct Running(Child);
 
 impl Drop for Running {
@@ -29,7 +29,7 @@ fn engine(arguments: &[&str]) -> (Running, ChildStdin, BufReader<std::process::C
     (Running(child), input, output)
 }
 
-/// An engine at work on a plan, against a null server.
+/// An engine that runs a plan against a null server.
 struct Session {
     folder: PathBuf,
     engine: Running,
@@ -44,7 +44,7 @@ impl Drop for Session {
     }
 }
 
-/// Longest wait for something that must come.
+/// Longest wait for an event that must occur.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 impl Session {
@@ -87,7 +87,7 @@ impl Session {
         writeln!(input, "{line}").expect("a command");
     }
 
-    /// The next line that is wanted.
+    /// Returns the next line that satisfies a condition.
     fn await_line(&self, wanted: impl Fn(&Value) -> bool) -> Value {
         loop {
             let line = self.replies.recv_timeout(PATIENCE).expect("a line");
@@ -112,7 +112,7 @@ impl Session {
         answer["why"].as_str().expect("a reason").to_owned()
     }
 
-    /// Waits for its end and reads what it wrote.
+    /// Waits for the end of the process and reads its results.
     fn end(&mut self) -> Written {
         assert_eq!(self.engine.0.wait().expect("an end").code(), Some(0));
         let text = std::fs::read_to_string(self.folder.join("out/engine.json")).expect("results");
@@ -136,7 +136,7 @@ impl Session {
     }
 }
 
-/// Results: `engine.json`, and the lines of every segment in order of thread and part.
+/// The results: `engine.json`, and the lines of every segment in the order of threads and parts.
 struct Written {
     engine: Value,
     parts: Vec<Vec<Value>>,
@@ -147,8 +147,8 @@ fn seconds(value: &Value) -> f64 {
 }
 
 impl Written {
-    /// Checks the invariants of every run: the identities, intervals without gap or overlap that keep within their
-    /// stage, and segments that all end with the stages of `engine.json`.
+    /// Checks the invariants of every run: the identities hold, intervals have no gaps or overlaps and stay within
+    /// their stage, and all segments end with the stages of `engine.json`.
     fn check(&self) {
         let holds = json!({"offered_holds": true, "started_holds": true});
         assert_eq!(self.engine["identity"], holds);
@@ -209,7 +209,7 @@ fn closed(stages: &[Value]) -> Value {
     json!({"kind": "closed", "users_at_most": 8, "stages": stages})
 }
 
-/// A settle stage of ten minutes, to be ended by a command, before a steady one.
+/// A settle stage of ten minutes, which a command ends, before a steady stage.
 fn settling() -> Value {
     closed(&[
         stage("up", "ramp_up", 0.0, 4),
@@ -267,7 +267,7 @@ fn appended_stages_follow_the_last_one() {
     let answer = session.await_kind("appended");
     assert_eq!((&answer["first"], &answer["count"]), (&json!(1), &json!(2)));
     assert!((seconds(&answer["end_s"]) - 600.7).abs() < 1e-6);
-    // It is about to be the second stage, and is not yet.
+    // The second stage is about to begin, but has not begun.
     session.send(r#"{"do":"next","stage":0}"#);
     session.await_stage(2);
     let written = session.end();
@@ -344,7 +344,7 @@ fn a_stage_that_does_not_wait_to_be_told_goes_on() {
 
 #[test]
 fn commands_after_the_drain_began_are_refused() {
-    // No answer comes before the server ends, so that the drain goes on.
+    // The server never answers, so that the drain continues.
     let load = closed(&[
         stage("only", "ramp_up", 0.0, 2),
         stage("only", "steady", 600.0, 2),
@@ -371,7 +371,7 @@ fn commands_after_the_drain_began_are_refused() {
 
 #[test]
 fn arrivals_that_wait_are_told_and_carried_over_an_edit() {
-    // 50 /s for two users that take a second each: nearly all wait.
+    // 50/s for two users whose transactions take a second each: nearly all arrivals wait.
     let stage = |name: &str| json!({"name": name, "phase": "steady", "duration_s": 600.0, "rate": 50.0, "until": "command"});
     let load = json!({"kind": "open", "arrivals": "poisson", "users_at_most": 2, "backlog_at_most": 1000,
                       "stages": [stage("one"), stage("two")]});
@@ -402,7 +402,7 @@ fn the_end_of_the_conductor_in_the_middle_leaves_whole_results() {
         r#"{"do":"append","stages":[{"name":"x","phase":"steady","duration_s":5.0,"users":1}]}"#,
     );
     session.send(r#"{"do":"next","stage":1}"#);
-    // The end of the input comes before the instant of the edit, or with it.
+    // The end of the input is read before the instant of the edit, or together with it.
     drop(session.input.take());
     let written = session.end();
     assert_eq!(written.engine["reason"], "stopped");
@@ -411,7 +411,7 @@ fn the_end_of_the_conductor_in_the_middle_leaves_whole_results() {
 #[test]
 fn a_signal_in_the_middle_of_an_edit_leaves_whole_results() {
     let mut load = settling();
-    // No run is over before the signal comes.
+    // The run does not end before the signal arrives.
     load["stages"][2]["duration_s"] = json!(600.0);
     for _ in 0..5 {
         let mut session = Session::start(&load, 3, &[]);

@@ -1,4 +1,4 @@
-//! The null server as a process, read with the engine's own scanner.
+//! The null server as a process; its answers are read with the engine's scanner.
 
 use std::fs;
 use std::io::{self, BufRead as _, BufReader, ErrorKind, Read as _, Write as _};
@@ -24,7 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 struct Server {
     process: Child,
     address: String,
-    /// All addresses, that one first.
+    /// All addresses, beginning with `address`.
     addresses: Vec<String>,
 }
 
@@ -85,7 +85,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may have ended already, which is as good.
+        // An error means that the process has ended already.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
@@ -101,7 +101,7 @@ enum Failed {
 struct Client {
     stream: TcpStream,
     scanner: ResponseScanner,
-    /// Bytes that came with the response before.
+    /// Bytes received together with the previous response.
     unread: Vec<u8>,
 }
 
@@ -126,7 +126,7 @@ impl Client {
                 self.unread = bytes.split_off(consumed);
                 return Ok(self.scanner.answer().status());
             }
-            // A read with a time limit is interrupted when the process is stopped and goes on.
+            // Stopping and continuing the process interrupts a read with a time limit.
             let length = loop {
                 match self.stream.read(&mut buffer) {
                     Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -157,7 +157,7 @@ impl Client {
         matches!(self.stream.read(&mut [0]), Ok(0))
     }
 
-    /// Waits a little and finds that nothing comes.
+    /// Returns `true` if no bytes arrive within a short time.
     fn is_silent(&mut self) -> bool {
         self.stream
             .set_read_timeout(Some(Duration::from_millis(200)))
@@ -167,7 +167,7 @@ impl Client {
     }
 }
 
-/// The log of a server: arrivals and answers. [ns]
+/// Arrivals and answers from the log of a server. [ns]
 fn log_of(path: &PathBuf) -> Vec<(u64, u64)> {
     let text = fs::read_to_string(path).expect("the log is there");
     fs::remove_file(path).expect("the log is ours");
@@ -278,7 +278,7 @@ fn an_answer_is_never_before_its_delay_and_all_are_logged() {
             );
         }
     }
-    // An answer that is held back for a client that went away must find nobody, not another client.
+    // A delayed answer for a client that has closed must not reach another client.
     clients.remove(0).send(GET);
     assert_eq!(server.connect().get().unwrap(), 200);
     assert_eq!(server.stop(), Some(0));

@@ -1,4 +1,4 @@
-//! Linux interfaces shared by load engine, probe and null server: clocks, and room for open files.
+//! Linux interfaces shared by load engine, probe and null server: clocks, CPU pinning, and the limit on open files.
 //!
 //! ```
 //! let start_ns = towtank_linux::monotonic_ns();
@@ -14,7 +14,7 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::time::{ClockId, clock_gettime};
 use nix::unistd::Pid;
 
-/// The clocks used here exist on every Linux, so that reading them cannot fail.
+/// Reads a clock. The clocks used here exist on every Linux, so that reading them cannot fail.
 fn read_ns(clock: ClockId) -> u64 {
     clock_gettime(clock).map_or(0, |time| {
         time.tv_sec() as u64 * 1_000_000_000 + time.tv_nsec() as u64
@@ -48,14 +48,14 @@ pub fn process_cpu_ns() -> u64 {
 /// Pins the calling thread, and all threads and processes that it starts later, to one CPU.
 ///
 /// # Errors
-/// When the machine has no such CPU, or does not let this process use it.
+/// If the machine has no such CPU, or does not let this process use it.
 pub fn pin_thread(cpu: usize) -> io::Result<()> {
     let mut only = CpuSet::new();
     only.set(cpu)?;
     Ok(sched_setaffinity(Pid::from_raw(0), &only)?)
 }
 
-/// Allows as many open files as the system lets this process have.
+/// Raises the limit on open files as far as the system permits.
 ///
 /// # Errors
 /// If the system refuses; opening the files then fails with its own error.
@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     fn a_thread_is_pinned_to_a_cpu_that_there_is() {
-        // In a thread of its own: the others of this process keep their CPUs.
+        // In a separate thread, so that other threads of this process keep their CPUs.
         let pinned =
             std::thread::spawn(|| (pin_thread(usize::MAX).is_err(), pin_thread(1023).is_err()));
         assert_eq!(pinned.join().ok(), Some((true, true)));

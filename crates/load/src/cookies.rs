@@ -8,24 +8,24 @@ mod site;
 use set_cookie::SetCookie;
 pub use site::Site;
 
-/// Most cookies of one domain that a user keeps, as browsers do; a server cannot make users grow without end.
+/// Limit on the cookies of one domain per user, as in browsers; without it a server could make users grow without end.
 pub const MOST: usize = 50;
 
-/// Time of a cookie without Max-Age and Expires. [ms since 1970]
+/// Expiry time of a cookie without Max-Age and Expires. [ms since 1970]
 const NEVER: i64 = i64::MAX;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Cookie {
     domain: Box<[u8]>,
-    /// `true` if it goes to hosts below its domain too.
+    /// `true` if the cookie is also sent to hosts below its domain.
     below: bool,
     secure: bool,
     path: Box<[u8]>,
     name: Box<[u8]>,
     value: Box<[u8]>,
-    /// Instant from which it is not sent. [ms since 1970]
+    /// Instant from which the cookie is not sent. [ms since 1970]
     expires_ms: i64,
-    /// Count of uses of the jar at its last use.
+    /// Value of the jar's use counter when the cookie was last used.
     used: u64,
 }
 
@@ -33,7 +33,7 @@ struct Cookie {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Jar {
     cookies: Vec<Cookie>,
-    /// `true` if a cookie may expire, so that the time matters.
+    /// `true` if any cookie may expire, so that the jar must read the time.
     ages: bool,
     uses: u64,
 }
@@ -45,13 +45,13 @@ impl Jar {
         self.cookies.is_empty()
     }
 
-    /// Resets the jar to the cookies that a user has from its start.
+    /// Resets the jar to the cookies that a user has at its start.
     pub fn restart(&mut self, given: &Self) {
         self.cookies.clone_from(&given.cookies);
         (self.ages, self.uses) = (given.ages, given.uses);
     }
 
-    /// Adds a cookie that no server has set, for one host with and without TLS; replaces the cookie of the same name,
+    /// Adds a cookie that no server has set, for one host with and without TLS. Replaces the cookie with the same name,
     /// host and path.
     pub fn give(&mut self, site: &Site, path: &[u8], name: &[u8], value: &[u8]) {
         self.keep(Cookie {
@@ -100,7 +100,7 @@ impl Jar {
         }
     }
 
-    /// Adds or replaces a cookie; one that is replaced keeps its place, which is that of its creation.
+    /// Adds or replaces a cookie. A replaced cookie keeps its position in the order of creation.
     fn keep(&mut self, cookie: Cookie) {
         self.ages |= cookie.expires_ms != NEVER;
         if let Some(old) = self.cookies.iter_mut().find(|old| old.is_same(&cookie)) {
@@ -114,7 +114,7 @@ impl Jar {
             .insert(at.unwrap_or(self.cookies.len()), cookie);
     }
 
-    /// Removes the cookie that was not used for longest if its domain is full (RFC 6265, section 5.3).
+    /// Removes the least recently used cookie of a domain that is full (RFC 6265, section 5.3).
     fn make_room_at(&mut self, domain: &[u8]) {
         let of_domain = |(_, old): &(usize, &Cookie)| *old.domain == *domain;
         let all = self.cookies.iter().enumerate();
@@ -134,8 +134,8 @@ impl Jar {
     }
 
     /// Appends the cookies for this path to the value that begins at `start` of `out`: a request has one Cookie header
-    /// (RFC 6265, section 5.4). Cookies already in the value come from the step, and override cookies of the same name.
-    /// `now_ms` [ms since 1970] is read only if a cookie may expire.
+    /// (RFC 6265, section 5.4). Cookies already in the value were set by the step, and override cookies of the same
+    /// name. `now_ms` [ms since 1970] is read only if a cookie may expire.
     pub fn join(
         &mut self,
         site: &Site,
@@ -168,12 +168,12 @@ impl Jar {
 }
 
 impl Cookie {
-    /// RFC 6265, section 5.3, step 11.
+    /// Returns `true` if the other cookie has the same name, domain and path (RFC 6265, section 5.3, step 11).
     fn is_same(&self, other: &Self) -> bool {
         self.name == other.name && self.domain == other.domain && self.path == other.path
     }
 
-    /// RFC 6265, section 5.4, step 1, without the time.
+    /// Returns `true` if the cookie matches a request, apart from its expiry (RFC 6265, section 5.4, step 1).
     #[inline]
     fn goes_to(&self, site: &Site, path: &[u8]) -> bool {
         let of_host = if self.below {

@@ -1,8 +1,7 @@
-//! Virtual users, arrivals, protocol drivers and the recorder of Towtank: pure Rust, testable alone.
+//! The load engine of Towtank: virtual users, arrivals, protocols and the recorder.
 //!
-//! Modules at the wire and the disk: [`http::response`] recognises answers, [`outcome`] classifies the ends of
-//! requests, [`histogram`] counts times, [`recorder`] keeps one interval of them per thread and writes it, [`wheel`]
-//! finds the timers that are due.
+//! Some modules: [`http::response`] parses answers, [`outcome`] classifies how requests end, [`histogram`] counts
+//! times, [`recorder`] counts and writes the intervals of a thread, [`wheel`] finds the timers that are due.
 
 pub mod cookies;
 pub mod extract;

@@ -14,11 +14,11 @@ pub struct Frame<'a> {
     pub stage_index: usize,
     /// The current stage.
     pub stage: &'a Stage,
-    /// Figures that all threads published: gauges, and counts since the frame before.
+    /// Figures that all threads published: gauges, and counts since the previous frame.
     pub published: &'a Published,
-    /// Time since the frame before. [s]
+    /// Time since the previous frame. [s]
     pub seconds: f64,
-    /// CPU time of the engine since the frame before. [s]
+    /// CPU time of the engine since the previous frame. [s]
     pub cpu_s: f64,
 }
 
@@ -31,7 +31,7 @@ fn millis(nanoseconds: Option<u64>) -> Value {
 }
 
 impl Frame<'_> {
-    /// The frame as one line.
+    /// Formats the frame as one line.
     #[must_use]
     pub fn line(&self) -> String {
         let counts = &self.published.counts;
@@ -59,7 +59,7 @@ impl Frame<'_> {
     }
 }
 
-/// The line that announces a new stage.
+/// Formats the line that announces a new stage.
 #[must_use]
 pub fn stage_line(t_s: f64, index: usize, stage: &Stage) -> String {
     json!({"k": "stage", "t_s": rounded(t_s), "index": index, "name": stage.name, "end_s": rounded(stage.end_s)})

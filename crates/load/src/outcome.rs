@@ -1,13 +1,13 @@
-//! Outcomes of a request, a page or a transaction: closed sets, counted by index.
+//! Outcomes of requests, pages and transactions: closed enums, counted by index.
 
 /// Reason why a started request, page or transaction did not succeed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Failure {
     /// No connection: refused, unreachable, or not made in time.
     Connect,
-    /// No whole response within the time allowed.
+    /// The answer was not complete within the time allowed.
     Timeout,
-    /// Closed or reset by the other side before the response was whole.
+    /// The server closed or reset the connection before the answer was complete.
     Closed,
     /// The bytes received were not HTTP, or exceeded a limit.
     Protocol,
@@ -49,13 +49,13 @@ impl Failure {
         Self::Refused,
     ];
 
-    /// Place in [`Failure::ALL`], in `[0, COUNT)`.
+    /// Index in [`Failure::ALL`], in `[0, COUNT)`.
     #[must_use]
     pub const fn index(self) -> usize {
         self as usize
     }
 
-    /// The name in result files.
+    /// Name in result files.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -74,7 +74,7 @@ impl Failure {
         }
     }
 
-    /// The kind for an answer with an unaccepted status.
+    /// The failure for an answer with a status that no check allows.
     #[must_use]
     pub const fn of_status(status: u16) -> Self {
         match status {
@@ -84,7 +84,7 @@ impl Failure {
         }
     }
 
-    /// Returns `true` if a whole answer by HTTP came, which a check or an extraction refused.
+    /// Returns `true` if a complete HTTP answer arrived and failed a check or an extraction.
     #[must_use]
     pub const fn has_answer(self) -> bool {
         matches!(
@@ -93,7 +93,8 @@ impl Failure {
         )
     }
 
-    /// Returns `true` if the time until this failure is a response time: an answer came, or the wait for it was cut.
+    /// Returns `true` if the time until this failure is a response time: an answer arrived, or the wait for it timed
+    /// out.
     #[must_use]
     pub const fn has_response_time(self) -> bool {
         matches!(
@@ -125,13 +126,13 @@ impl NotStarted {
     /// All reasons, in the order of their index.
     pub const ALL: [Self; Self::COUNT] = [Self::Overflow, Self::Stopped];
 
-    /// Place in [`NotStarted::ALL`], in `[0, COUNT)`.
+    /// Index in [`NotStarted::ALL`], in `[0, COUNT)`.
     #[must_use]
     pub const fn index(self) -> usize {
         self as usize
     }
 
-    /// The name in result files.
+    /// Name in result files.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -8,7 +8,7 @@ pub fn draw_ns(pause: &Pause, random: &mut Random) -> u64 {
     nanoseconds(draw_s(pause, random))
 }
 
-/// Seconds as whole nanoseconds.
+/// Converts seconds to whole nanoseconds.
 #[must_use]
 pub fn nanoseconds(seconds: f64) -> u64 {
     (seconds * 1e9).round() as u64
@@ -19,8 +19,8 @@ fn draw_s(pause: &Pause, random: &mut Random) -> f64 {
         Pause::Fixed { mean_s } => mean_s,
         Pause::Exponential { mean_s } => mean_s * random.exponential(),
         Pause::Uniform { min_s, max_s } => min_s + (max_s - min_s) * random.unit(),
-        // Rejection keeps the shape of the density inside the bounds; clipping would pile mass onto them. The plan's
-        // checks leave enough of the distribution inside that this ends.
+        // Rejection keeps the shape of the density inside the bounds, whereas clipping would concentrate probability at
+        // the bounds. The plan check ensures that enough of the distribution lies inside for the loop to end.
         Pause::Normal {
             mean_s,
             sd_s,

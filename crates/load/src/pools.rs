@@ -1,4 +1,4 @@
-//! Rows of data that users draw from. Threads share only the number of the next row of a unique pool.
+//! Data pools that users draw rows from. Threads share only the number of the next row of a unique pool.
 
 use std::fs::File;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,7 +10,7 @@ use crate::rng::{Alias, Random};
 #[derive(Debug)]
 pub struct Pool {
     columns: usize,
-    /// Row after row, `columns` fields each.
+    /// The fields of all rows, `columns` fields per row.
     fields: Vec<Box<[u8]>>,
     deal: Deal,
 }
@@ -20,12 +20,12 @@ enum Deal {
     Random,
     Weighted(Alias),
     Sequential,
-    /// Number of the next row, which goes to the first user that draws. No row is reserved for a slow user.
+    /// Number of the next row, which the next user that draws receives. No row is reserved for a slow user.
     Unique(AtomicU64),
 }
 
 impl Pool {
-    /// Row for the `draws`-th draw (from 0) of a user, `None` when a unique pool has no row left.
+    /// Returns the row for a user's draw number `draws`, from 0; `None` if a unique pool has no row left.
     pub fn draw(
         &self,
         user: u64,

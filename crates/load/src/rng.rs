@@ -1,7 +1,7 @@
-//! Seeded random numbers: one small generator per user and purpose, so that a user's sequence depends on the seed and
-//! its number alone.
+//! Seeded random numbers. Each user has one small generator per purpose, so that its sequence depends only on the seed
+//! and the number of the user.
 
-/// Purposes of generators. Each purpose of each user has a sequence of its own.
+/// Purposes of generators. Each user has a separate sequence for each purpose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stream {
     /// Decisions and values of a user.
@@ -28,7 +28,7 @@ fn splitmix64(state: &mut u64) -> u64 {
 }
 
 impl Random {
-    /// The generator of one user and purpose.
+    /// Creates the generator of one user and purpose.
     #[must_use]
     pub fn for_stream(seed: u64, user: u64, stream: Stream) -> Self {
         let mut chain = seed;
@@ -37,7 +37,7 @@ impl Random {
         Self::from_seed(splitmix64(&mut mixed))
     }
 
-    /// A generator from one number.
+    /// Creates a generator from a single number.
     #[must_use]
     pub fn from_seed(seed: u64) -> Self {
         let mut chain = seed;
@@ -55,13 +55,13 @@ impl Random {
         result
     }
 
-    /// Uniform in `[0, 1)`, 53 bits.
+    /// Uniform in `[0, 1)`, with 53 random bits.
     pub fn unit(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// Uniform over the whole numbers below `bound`, which is above 0. Without bias: D. Lemire, *Fast Random Integer
-    /// Generation in an Interval*, ACM TOMACS 29(1), 2019, <https://doi.org/10.1145/3230636>.
+    /// Uniform over the integers below `bound`, which is above 0, without bias (D. Lemire, *Fast Random Integer
+    /// Generation in an Interval*, ACM TOMACS 29(1), 2019, <https://doi.org/10.1145/3230636>).
     pub fn below(&mut self, bound: u64) -> u64 {
         let mut product = u128::from(self.next_u64()) * u128::from(bound);
         if (product as u64) < bound {
@@ -79,7 +79,7 @@ impl Random {
     }
 
     /// Standard normal by the polar method (G. Marsaglia and T. A. Bray, *SIAM Review* 6(3), 1964,
-    /// <https://doi.org/10.1137/1006063>). The second value is not kept: a user stays small.
+    /// <https://doi.org/10.1137/1006063>). The second value of each pair is discarded, to keep users small.
     pub fn normal(&mut self) -> f64 {
         loop {
             let x = 2.0 * self.unit() - 1.0;
@@ -92,8 +92,9 @@ impl Random {
     }
 }
 
-/// Draws indices in proportion to weights with one number each: the alias method (A. J. Walker, *ACM TOMS* 3(3), 1977,
-/// <https://doi.org/10.1145/355744.355749>), tables built as M. D. Vose shows in *IEEE TSE* 17(9), 1991.
+/// Draws indices with probabilities proportional to weights, using one random number per draw: the alias method (A. J.
+/// Walker, *ACM TOMS* 3(3), 1977, <https://doi.org/10.1145/355744.355749>), with tables built as M. D. Vose shows in
+/// *IEEE TSE* 17(9), 1991.
 #[derive(Debug, Clone)]
 pub struct Alias {
     keep: Vec<f64>,
@@ -101,7 +102,7 @@ pub struct Alias {
 }
 
 impl Alias {
-    /// Tables for weights that are not negative and not all zero.
+    /// Builds the tables for weights, which are not negative and not all zero.
     #[must_use]
     pub fn new(weights: &[f64]) -> Self {
         let total: f64 = weights.iter().sum();
@@ -121,7 +122,8 @@ impl Alias {
                 large.push(high);
             }
         }
-        // The remaining columns are full up to rounding. A weight of zero never ends here unless all others do too.
+        // The remaining columns are full up to rounding. A weight of zero is never among them unless all others are
+        // zero, too.
         for index in small
             .into_iter()
             .filter(|index| weights[*index] > 0.0)
@@ -132,7 +134,7 @@ impl Alias {
         Self { keep, other }
     }
 
-    /// An index.
+    /// Draws an index.
     pub fn draw(&self, random: &mut Random) -> usize {
         let place = random.unit() * self.keep.len() as f64;
         let index = place as usize;

@@ -1,4 +1,4 @@
-//! One run: starts the threads, watches them, stops them, and checks their sums.
+//! Runs a load: starts the threads, watches them, stops them, and checks their sums.
 
 mod commands;
 mod control;
@@ -32,7 +32,7 @@ use resolved_targets::ResolvedTarget;
 
 pub use control::{Control, Switches};
 
-/// Concurrent requests over a connection of a pool, unless the plan sets another number; the usual limit of servers.
+/// Default limit on concurrent requests over a connection of a pool; the usual limit of servers.
 const STREAMS: u32 = 100;
 
 /// Outcome of a run as written to engine.json.
@@ -44,16 +44,16 @@ pub struct Outcome {
     pub totals: Totals,
 }
 
-/// Reason why there is no result, or no complete one.
+/// Reason why a run has no result, or an incomplete one.
 #[derive(Debug)]
 pub enum RunFailed {
     /// Results cannot be written.
     Disk(String),
-    /// The engine cannot go on.
+    /// The engine failed.
     Internal(String),
 }
 
-/// A plan with all of its files and addresses loaded, compiled and resolved.
+/// A plan whose files are loaded, whose names are resolved, and whose operations are compiled.
 #[derive(Debug)]
 pub struct Prepared {
     plan: Plan,
@@ -68,10 +68,10 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// Loads, compiles and resolves.
+    /// Loads files, resolves names and compiles operations.
     ///
     /// # Errors
-    /// Every fault that shows only now.
+    /// All faults that are found only now.
     pub fn new(mut plan: Plan) -> Result<Self, Vec<Fault>> {
         let (mut targets, mut faults) = resolved_targets::resolve(&plan);
         let sources = resolved_targets::sources(&plan, &mut targets, &mut faults);
@@ -107,7 +107,7 @@ impl Prepared {
         }
     }
 
-    /// First line of the segments of a thread, except for the start of the run, which is not known yet.
+    /// Creates the first line of the segments of a thread. The start of the run is filled in later.
     fn header(&self, worker: usize) -> Header {
         let plan = &self.plan;
         let named = |names: &[crate::plan::Named]| {
@@ -192,7 +192,7 @@ impl Prepared {
         places.map(server).collect()
     }
 
-    /// Limit on concurrent requests over a connection that speaks HTTP/2.
+    /// Limit on concurrent requests over an HTTP/2 connection.
     fn streams(&self) -> u32 {
         match self.plan.connections.mode {
             ConnectionMode::Pool => self.plan.connections.streams.unwrap_or(STREAMS),
@@ -200,7 +200,7 @@ impl Prepared {
         }
     }
 
-    /// Connections of one thread: a pool is split so that all threads together have exactly its size.
+    /// Connections of one thread. A pool is divided so that all threads together have exactly its size.
     fn ownership(&self, worker: usize) -> Ownership {
         let (connections, threads) = (&self.plan.connections, self.plan.threads);
         match connections.mode {
@@ -218,10 +218,10 @@ impl Prepared {
     /// # Errors
     /// [`RunFailed`]; everything recorded until then is on disk.
     pub fn run(&self, control: &mut Control) -> Result<Outcome, RunFailed> {
-        // If the system refuses, connections fail and are counted.
+        // If the system refuses, connections fail and are counted as failed.
         let _ = sys::raise_open_files();
         if !self.plan.cpus.is_empty() {
-            // This thread works little, but must not do so on a CPU of the system under test.
+            // This thread does little work, but must not do it on a CPU of the system under test.
             sys::pin(&self.plan.cpus).map_err(|error| {
                 RunFailed::Internal(format!("cannot run on CPUs {:?}: {error}", self.plan.cpus))
             })?;
@@ -353,7 +353,8 @@ fn add_reasons(all: &mut BTreeMap<String, u64>, more: BTreeMap<String, u64>) {
     }
 }
 
-/// Group of every user; with an open load each thread needs a user of each group, or arrivals would wait for ever.
+/// Assigns a group to every user. With an open load each thread needs a user of each group, otherwise arrivals would
+/// wait for ever.
 fn groups_of_users(plan: &Plan, faults: &mut Vec<Fault>) -> Vec<u16> {
     let shares: Vec<f64> = plan.groups.iter().map(|group| group.share).collect();
     let (Load::Closed { users_at_most, .. } | Load::Open { users_at_most, .. }) = plan.load;
@@ -382,13 +383,13 @@ fn groups_of_users(plan: &Plan, faults: &mut Vec<Fault>) -> Vec<u16> {
     groups
 }
 
-/// Group of every user if groups have their own users: their numbers follow each other, group by group.
+/// Assigns a group to every user if groups have their own users: the users of a group have consecutive numbers.
 fn groups_in_blocks(users: &[u32], users_at_most: usize) -> Vec<u16> {
     let each = users.iter().zip(0_u16..);
     let mut groups: Vec<u16> = each
         .flat_map(|(users, group)| std::iter::repeat_n(group, *users as usize))
         .collect();
-    // Users beyond those of the groups never start.
+    // Users beyond those of the groups are never started.
     groups.resize(users_at_most, 0);
     groups
 }

@@ -1,5 +1,5 @@
-//! Common start of all threads. Each thread prepares its users first, which takes seconds for millions of them; the
-//! time of the run begins when all threads are ready.
+//! Common start of all threads. Each thread first prepares its users, which takes seconds for millions of them. The run
+//! starts when all threads are ready.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -16,7 +16,7 @@ pub struct Start {
 
 #[derive(Debug)]
 struct State {
-    /// Threads that are not ready.
+    /// Number of threads that are not ready.
     pending: usize,
     start: Option<Start>,
 }
@@ -47,7 +47,7 @@ impl StartBarrier {
         Participant(self)
     }
 
-    /// Waits until all threads are ready or gone, and starts the run.
+    /// Waits until every thread is ready or has ended, and starts the run.
     pub fn open(&self) -> Start {
         let mut state = self.lock();
         while state.pending > 0 {
@@ -74,7 +74,7 @@ impl StartBarrier {
     }
 }
 
-/// Handle of one thread. A thread that ends before the start drops its handle, and the others no longer wait for it.
+/// Handle of one thread. A thread that ends before the start drops its handle, so that the others do not wait for it.
 #[derive(Debug)]
 pub struct Participant<'a>(&'a StartBarrier);
 

@@ -1,5 +1,5 @@
 //! Linux interfaces that the standard library lacks: epoll with nanoseconds, pinning, signals. This module holds all
-//! unsafe code of the load engine; each call passes the kernel pointers to locals that outlive it.
+//! unsafe code of the load engine; all pointers passed to the kernel are to local variables that outlive the call.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -32,8 +32,8 @@ pub struct Usage {
     pub peak_rss_bytes: u64,
 }
 
-/// `VmHWM` of this program. The `ru_maxrss` of getrusage would not do: it keeps, through fork and exec, the size of the
-/// process that started this one.
+/// Reads `VmHWM` of this process. The `ru_maxrss` of getrusage is not used: through fork and exec it keeps the size of
+/// the process that started this one.
 fn peak_rss_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status
@@ -47,7 +47,7 @@ fn peak_rss_bytes() -> Option<u64> {
 #[must_use]
 pub fn usage() -> Usage {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
-    // Safety: `usage` is a valid place; zeroes are a valid `rusage` should the call fail.
+    // Safety: `usage` is valid for writing; zeroes are a valid `rusage` in case the call fails.
     let usage = unsafe {
         libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr());
         usage.assume_init()
@@ -76,13 +76,13 @@ pub fn pin(cpus: &[usize]) -> io::Result<()> {
     check(i64::from(result)).map(|_| ())
 }
 
-/// Lets timers of the calling thread fire when they are due: the kernel otherwise adds up to 50 us of slack.
+/// Makes timers of the calling thread fire when they are due; otherwise the kernel adds up to 50 us of slack.
 pub fn sharp_timers() {
-    // Safety: takes numbers only. A kernel that refuses leaves timers a little late, which the start lag shows.
+    // Safety: the call takes numbers only. If the kernel refuses, timers are a little late, which the start lag shows.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64, 0, 0, 0) };
 }
 
-/// Priority of load threads: ahead of programs that share their CPU, but not so far ahead that probe and conductor
+/// Nice value of load threads: ahead of programs that share their CPU, but not so far ahead that probe and conductor
 /// starve when the load threads are busy all the time.
 const LOAD_THREAD_NICE: i32 = -5;
 
@@ -90,8 +90,8 @@ const LOAD_THREAD_NICE: i32 = -5;
 /// thread that wakes preempts one with a longer slice at once, instead of waiting for the end of that slice.
 const LOAD_THREAD_SLICE_NS: u64 = 100_000;
 
-/// Lets the calling thread run as soon as it wakes, though other programs, the thread that writes the results among
-/// them, are at work on its CPU. A process that may not lower the nice value gets the short slice alone.
+/// Makes the calling thread run as soon as it wakes, even if other programs (or the thread that writes the results) use
+/// its CPU. A process that may not lower the nice value gets the short slice only.
 pub fn come_first() {
     if !schedule_as(LOAD_THREAD_NICE) {
         schedule_as(0);
@@ -109,30 +109,31 @@ fn schedule_as(nice: i32) -> bool {
         sched_deadline: 0,
         sched_period: 0,
     };
-    // Safety: `attributes` is valid and says its size. A kernel that refuses leaves the thread as it is: its start lag shows.
+    // Safety: `attributes` is valid and states its size. If the kernel refuses, the thread keeps its priority, which
+    // the start lag shows.
     unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) == 0 }
 }
 
-/// Files that a table of descriptors may hold at most; `None` without limit.
+/// Limit on the open files of a table of descriptors; `None` without a limit.
 #[must_use]
 pub fn file_limit() -> Option<u64> {
     let mut limit = libc::rlimit {
         rlim_cur: 0,
         rlim_max: 0,
     };
-    // Safety: `limit` is a valid place.
+    // Safety: `limit` is valid for writing.
     let known = unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) } == 0;
     (known && limit.rlim_max != libc::RLIM_INFINITY).then_some(limit.rlim_max)
 }
 
-/// Gives the calling thread a table of open files of its own: a copy of the one that it shared with the process until
-/// now. The limit on open files then holds for this thread and those that it makes, apart from the others.
+/// Gives the calling thread a separate table of open files: a copy of the one that it shared with the process. The
+/// limit on open files then applies separately to this thread and the threads that it starts.
 ///
 /// # Errors
 /// If the system has no memory for it, or forbids it.
 pub fn own_files() -> io::Result<()> {
-    // Safety: take numbers only. Containers often forbid `unshare` and not `close_range`, which does the same with this
-    // flag before it closes what is in the range: nothing, since no descriptor is that high.
+    // Safety: the calls take numbers only. Containers often forbid `unshare` but not `close_range`, which with this
+    // flag also copies the table before it closes the descriptors in the range: none, since no descriptor is that high.
     unsafe {
         if libc::unshare(libc::CLONE_FILES) == 0 {
             return Ok(());
@@ -143,8 +144,8 @@ pub fn own_files() -> io::Result<()> {
     }
 }
 
-/// Ports that outgoing connections of one address of this host can have to one address and port; `None` if the system
-/// does not state them.
+/// Number of ports for outgoing connections from one address of this host to one address and port; `None` if the system
+/// does not report it.
 #[must_use]
 pub fn ports() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").ok()?;
@@ -156,33 +157,33 @@ pub fn ports() -> Option<u64> {
 /// Event of a descriptor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Event {
-    /// The number given when it was added.
+    /// The number given when the descriptor was registered.
     pub data: u64,
     flags: u32,
 }
 
 impl Event {
-    /// Returns `true` if a read returns bytes, the end of the stream, or an error.
+    /// Returns `true` if a read would return bytes, the end of the stream, or an error.
     #[must_use]
     pub fn readable(self) -> bool {
         self.flags & (libc::EPOLLIN | libc::EPOLLRDHUP | libc::EPOLLHUP | libc::EPOLLERR) as u32
             != 0
     }
 
-    /// Returns `true` if a write has room or returns an error.
+    /// Returns `true` if a write would accept bytes or return an error.
     #[must_use]
     pub fn writable(self) -> bool {
         self.flags & (libc::EPOLLOUT | libc::EPOLLHUP | libc::EPOLLERR) as u32 != 0
     }
 
-    /// Returns `true` if the other side sends no more.
+    /// Returns `true` if the peer sends no more bytes.
     #[must_use]
     pub fn closed(self) -> bool {
         self.flags & (libc::EPOLLRDHUP | libc::EPOLLHUP | libc::EPOLLERR) as u32 != 0
     }
 }
 
-/// Waits for many descriptors, edge-triggered.
+/// An edge-triggered epoll instance.
 #[derive(Debug)]
 pub struct Epoll {
     fd: OwnedFd,
@@ -207,8 +208,8 @@ impl Epoll {
         })
     }
 
-    /// Registers a descriptor for all events, once: closing it removes it. With edges, interest in writing costs
-    /// nothing until a write has met a full buffer.
+    /// Registers a descriptor for all events until it is closed. With edge triggering, interest in writing costs
+    /// nothing until a write finds the buffer full.
     ///
     /// # Errors
     /// If the system refuses.
@@ -216,10 +217,10 @@ impl Epoll {
         register(&self.fd, file.as_raw_fd(), data)
     }
 
-    /// A handle that others register their descriptors with.
+    /// Returns a handle for registering descriptors from elsewhere.
     ///
     /// # Errors
-    /// When the system has no descriptor left.
+    /// If the system has no descriptor left.
     pub fn registry(&self) -> io::Result<Registry> {
         self.fd.try_clone().map(Registry)
     }
@@ -255,8 +256,8 @@ impl Epoll {
         }
     }
 
-    /// Waits in whole milliseconds, rounded up, on kernels before 5.11: starts may be that late, which shows in the
-    /// lag.
+    /// Waits in whole milliseconds, rounded up, on kernels before 5.11. Starts may be that late, which the start lag
+    /// shows.
     fn wait_coarse(&mut self, timeout_ns: u64) -> io::Result<usize> {
         let millis = timeout_ns.div_ceil(1_000_000).min(60_000) as libc::c_int;
         // Safety: as above.
@@ -270,7 +271,7 @@ impl Epoll {
         }
     }
 
-    /// One of the events that [`Epoll::wait`] counted.
+    /// Returns one of the events that [`Epoll::wait`] counted.
     #[must_use]
     pub fn event(&self, index: usize) -> Event {
         let event = self.events[index];
@@ -281,7 +282,7 @@ impl Epoll {
     }
 }
 
-/// Registers descriptors with an [`Epoll`] that somebody else waits for.
+/// Registers descriptors with an [`Epoll`] whose events the owner of the instance receives.
 #[derive(Debug)]
 pub struct Registry(OwnedFd);
 
@@ -326,7 +327,7 @@ impl Waker {
     /// Wakes the waiting thread.
     pub fn wake(&self) {
         let one = 1_u64;
-        // Safety: eight bytes of a valid local. A full counter has woken the thread already.
+        // Safety: passes eight bytes of a valid local. If the counter is full, the thread has been woken already.
         unsafe { libc::write(self.fd.as_raw_fd(), (&raw const one).cast(), 8) };
     }
 }
@@ -337,7 +338,8 @@ impl AsRawFd for Waker {
     }
 }
 
-/// SIGINT and SIGTERM as a descriptor. Made before any thread is, so that all of them have the signals blocked.
+/// SIGINT and SIGTERM as a descriptor. Must be created before any thread, so that the signals are blocked in all
+/// threads.
 #[derive(Debug)]
 pub struct Signals {
     fd: OwnedFd,
@@ -349,7 +351,7 @@ impl Signals {
     /// # Errors
     /// If the system refuses.
     pub fn block() -> io::Result<Self> {
-        // Safety: `set` is a valid place, filled by `sigemptyset`; the descriptor is owned from here on.
+        // Safety: `set` is valid for writing and filled by `sigemptyset`; the descriptor is owned from here on.
         unsafe {
             let mut set: libc::sigset_t = std::mem::zeroed();
             libc::sigemptyset(&raw mut set);
@@ -364,8 +366,7 @@ impl Signals {
         }
     }
 
-    /// Number of signals since the last call. Two of one kind that came together count as one: the kernel reports no
-    /// more.
+    /// Number of signals since the last call. The kernel counts signals of the same kind that arrived together as one.
     #[must_use]
     pub fn take(&self) -> usize {
         let mut count = 0;
@@ -387,7 +388,7 @@ impl AsRawFd for Signals {
     }
 }
 
-/// Waits until one of the descriptors can be read or the time is over; returns for each whether it can.
+/// Waits until a descriptor can be read or the time is over. Returns `true` for each descriptor that can be read.
 ///
 /// # Errors
 /// Any error but an interruption by a signal.

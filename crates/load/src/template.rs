@@ -1,4 +1,4 @@
-//! Templates compiled to literals and slots, and the values that fill them.
+//! Templates, compiled to literals and slots, and the values that fill the slots.
 
 use crate::plan::{Encode, Function, Part};
 use crate::rng::Random;
@@ -22,14 +22,14 @@ impl Memory {
         }
     }
 
-    /// Clears everything, and keeps the space of the variables.
+    /// Clears all variables and lists; keeps the memory of the variables.
     pub fn clear(&mut self) {
         self.variables.iter_mut().for_each(Vec::clear);
         self.lists.iter_mut().for_each(Vec::clear);
     }
 }
 
-/// The user whose template is filled.
+/// The user whose values fill a template.
 #[derive(Debug)]
 pub struct Context<'a> {
     /// Variables of the user.
@@ -56,7 +56,7 @@ enum Piece {
 }
 
 impl Text {
-    /// Compiles a template; neighbouring literals become one.
+    /// Compiles a template; adjacent literals are merged.
     #[must_use]
     pub fn new(parts: &[Part]) -> Self {
         let mut text = Self::default();
@@ -80,7 +80,7 @@ impl Text {
         }
     }
 
-    /// The text, if nothing in it varies.
+    /// The text, if it does not vary.
     #[must_use]
     pub fn constant(&self) -> Option<&[u8]> {
         match self.pieces.as_slice() {
@@ -104,7 +104,7 @@ impl Text {
     }
 }
 
-/// Appends `value` in the encoding of its place.
+/// Appends `value` in an encoding.
 pub fn encode(value: &[u8], how: Encode, out: &mut Vec<u8>) {
     match how {
         Encode::None => out.extend_from_slice(value),
@@ -186,7 +186,7 @@ pub(crate) fn decimal(number: i128, out: &mut Vec<u8>) {
     let _ = write!(out, "{number}");
 }
 
-/// RFC 9562, section 5.4.
+/// Appends a random UUID (RFC 9562, section 5.4).
 fn uuid(out: &mut Vec<u8>, random: &mut Random) {
     let mut bytes = [0_u8; 16];
     bytes[..8].copy_from_slice(&random.next_u64().to_be_bytes());

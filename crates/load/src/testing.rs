@@ -29,7 +29,7 @@ impl SplitMix {
     }
 }
 
-/// A folder that is removed with the test.
+/// A folder that is deleted when the value is dropped.
 pub(crate) struct Folder {
     path: PathBuf,
 }
@@ -48,7 +48,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // A folder that remains must not hide why the test failed.
+        // A folder that cannot be deleted must not hide the reason of a failed test.
         let _ = std::fs::remove_dir_all(&self.path);
     }
 }

@@ -1,4 +1,4 @@
-//! TLS clients: from the settings of a plan to sessions that a load thread drives byte by byte.
+//! TLS clients: creates, from the settings of a plan, sessions that a load thread drives byte by byte.
 
 mod sessions;
 mod trust;
@@ -17,14 +17,14 @@ use crate::plan::{Fault, HttpVersion, Target, Tls, TlsVersion};
 pub use sessions::Sessions;
 pub use words::sentence;
 
-/// HTTP/2 as ALPN names it (RFC 9113, section 3.2).
+/// Name of HTTP/2 in ALPN (RFC 9113, section 3.2).
 pub const HTTP2: &[u8] = b"h2";
 
 /// TLS settings of one target, the same for all threads.
 #[derive(Debug, Clone)]
 pub struct Secured {
     config: ClientConfig,
-    /// Name to ask for and to verify.
+    /// Server name to request and to verify.
     pub name: ServerName<'static>,
     resumption: bool,
 }
@@ -33,7 +33,7 @@ impl Secured {
     /// Loads certificates and keys.
     ///
     /// # Errors
-    /// All faults of them.
+    /// All faults of the certificates and keys.
     pub fn new(place: &str, target: &Target) -> Result<Self, Vec<Fault>> {
         let tls = target.tls.clone().unwrap_or_default();
         let mut loading = Loading {
@@ -56,7 +56,7 @@ impl Secured {
         }
     }
 
-    /// Configuration for one thread, with the store of its sessions.
+    /// Creates the configuration for one thread, with its own store of sessions.
     #[must_use]
     pub fn for_thread(&self) -> (Arc<ClientConfig>, Arc<Sessions>) {
         let sessions = Arc::new(Sessions::default());
@@ -70,10 +70,10 @@ impl Secured {
     }
 }
 
-/// A certificate with the chain to its authority, and its key.
+/// A certificate with its chain, and its private key.
 type Identity = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
 
-/// Marks a fault that is already in the list.
+/// Marks a fault that has been added to the list.
 struct Faulty;
 
 struct Loading<'a> {
@@ -163,7 +163,7 @@ impl Loading<'_> {
         }
     }
 
-    /// The client's own certificate, if it has one.
+    /// Loads the client's own certificate, if the settings have one.
     fn identity(&mut self, tls: &Tls) -> Result<Option<Identity>, Faulty> {
         let (Some(certificate), Some(key)) = (&tls.client_certificate, &tls.client_key) else {
             return Ok(None);
@@ -203,7 +203,7 @@ fn version(version: TlsVersion) -> &'static SupportedProtocolVersion {
     }
 }
 
-/// The name in a Host header: without the port, and without the brackets of an IPv6 address.
+/// Returns the name in a Host header without the port, and without the brackets of an IPv6 address.
 fn without_port(host: &str) -> &str {
     if let Some(rest) = host.strip_prefix('[') {
         return rest.split(']').next().unwrap_or(rest);

@@ -6,27 +6,27 @@
 //! from now, and moves down when time enters that slot: at most once per level. Each slot is a list whose links
 //! lie with the keys, 16 bytes per key, and each level has a word with a bit per slot that is not empty.
 
-/// Length of a tick as a power of two: 16.4 µs, well below the lag a load thread has anyway.
+/// Length of a tick as a power of two: 16.4 µs, well below the usual lag of a load thread.
 const TICK_MAGNITUDE: u32 = 14;
 const SLOT_BITS: u32 = 6;
 const SLOTS: usize = 1 << SLOT_BITS;
-/// With 7 levels the wheel spans 2.3 years; a deadline beyond that waits at its rim.
+/// Number of levels. With 7 levels the wheel spans 2.3 years; later deadlines are set to that limit.
 const LEVELS: usize = 7;
 const LAST_TICK: u64 = (1 << (SLOT_BITS * LEVELS as u32)) - 1;
 
-/// The list of keys that are due and not yet fetched, after those of all slots.
+/// The list of keys that are due and not yet fetched; its number follows those of all slots.
 const DUE: usize = LEVELS * SLOTS;
 const LISTS: usize = DUE + 1;
 
 const NONE: u32 = u32::MAX;
-/// Marks, in `previous`, the head of a list; the rest of the number is the list.
+/// Mark in `previous` of the first key of a list; the rest of the number is the list.
 const HEAD: u32 = 1 << 31;
 
 #[derive(Clone, Copy, Debug)]
 struct Node {
     tick: u64,
     next: u32,
-    /// The key before in the list, `HEAD | list` for the first one, [`NONE`] for a key without deadline.
+    /// The previous key in the list, `HEAD | list` for the first key, [`NONE`] for a key without deadline.
     previous: u32,
 }
 
@@ -44,15 +44,16 @@ struct Node {
 pub struct Wheel {
     nodes: Vec<Node>,
     heads: [u32; LISTS],
-    /// Per level, a bit for each slot that is not empty.
+    /// A bit per level and slot that is not empty.
     occupied: [u64; LEVELS],
-    /// Every key whose tick is at or before this one is in the list of those due.
+    /// Every key whose tick is at or before this one is in the list of due keys.
     now: u64,
     scheduled: usize,
 }
 
 impl Wheel {
-    /// An empty wheel at time zero with room for keys below `capacity`; it grows when larger keys come.
+    /// Creates an empty wheel at time zero with memory for keys below `capacity`; it grows when larger keys are
+    /// inserted.
     #[must_use]
     pub fn new(capacity: usize) -> Self {
         let nodes = vec![
@@ -72,7 +73,7 @@ impl Wheel {
         }
     }
 
-    /// Sets the deadline of a key below 2^31, in place of one it had. [ns]
+    /// Sets or replaces the deadline of a key below 2^31. [ns]
     ///
     /// # Panics
     /// If the key is 2^31 or above.
@@ -89,13 +90,13 @@ impl Wheel {
             );
         }
         self.cancel(key);
-        // Rounded up: a tick is over when its deadline is not before it.
+        // Rounded up, so that a tick is not over before its deadline.
         self.nodes[key as usize].tick = deadline_ns.div_ceil(1 << TICK_MAGNITUDE).min(LAST_TICK);
         self.scheduled += 1;
         self.place(key);
     }
 
-    /// Cancels a deadline. Returns `true` if there was one.
+    /// Cancels a deadline. Returns `true` if the key had one.
     pub fn cancel(&mut self, key: u32) -> bool {
         if !self.is_scheduled(key) {
             return false;
@@ -125,15 +126,15 @@ impl Wheel {
         self.scheduled == 0
     }
 
-    /// Calls `fired` for every key whose deadline is at or before `now_ns`, and forgets its deadline. Never early,
-    /// late by less than one tick (16.4 µs).
+    /// Calls `fired` for every key whose deadline is at or before `now_ns`, and removes the deadline. A deadline never
+    /// fires early, and fires late by less than one tick (16.4 µs).
     pub fn expire(&mut self, now_ns: u64, mut fired: impl FnMut(u32)) {
         while let Some(key) = self.pop(now_ns) {
             fired(key);
         }
     }
 
-    /// One key that is due at `now_ns`, or `None`; like [`Wheel::expire`], for callers that set deadlines meanwhile.
+    /// Takes one key that is due at `now_ns`; like [`Wheel::expire`], for callers that set deadlines in between.
     pub fn pop(&mut self, now_ns: u64) -> Option<u32> {
         if self.heads[DUE] == NONE {
             self.advance(now_ns >> TICK_MAGNITUDE);
@@ -146,8 +147,9 @@ impl Wheel {
         Some(key)
     }
 
-    /// Time of the next call of [`Wheel::expire`]; no deadline fires before it. While deadlines are far, this may be
-    /// the instant at which they only move to a finer level: once for each of its slots, not for each key. [ns]
+    /// Time at which [`Wheel::expire`] must be called next; no deadline fires before it. If all deadlines are far away,
+    /// this may be the instant at which a slot moves to a finer level, which happens once per slot and not per key.
+    /// [ns]
     #[must_use]
     pub fn next_deadline(&self) -> Option<u64> {
         if self.heads[DUE] != NONE {
@@ -157,7 +159,7 @@ impl Wheel {
             .map(|(_, _, start)| start << TICK_MAGNITUDE)
     }
 
-    /// Moves time on until keys are due or `tick` is reached.
+    /// Advances time until keys are due or `tick` is reached.
     fn advance(&mut self, tick: u64) {
         while let Some((level, slot, start)) = self.next_slot()
             && start <= tick
@@ -168,11 +170,11 @@ impl Wheel {
                 return;
             }
         }
-        // An instant before the last one changes nothing.
+        // A time before the previous one changes nothing.
         self.now = self.now.max(tick.min(LAST_TICK));
     }
 
-    /// Level, slot and first tick of the slot that time enters next.
+    /// Level, slot and first tick of the next slot that time enters.
     ///
     /// All keys of a level are in the current block of that level, those of the levels above in later blocks: so the
     /// first level with a key has the next slot.
@@ -184,7 +186,7 @@ impl Wheel {
         Some((level, slot, (block + slot as u64) << shift))
     }
 
-    /// Places all keys of a slot anew.
+    /// Moves all keys of a slot to their slots on finer levels.
     fn empty(&mut self, level: usize, slot: usize) {
         let list = level * SLOTS + slot;
         let mut key = std::mem::replace(&mut self.heads[list], NONE);

@@ -1,5 +1,5 @@
-//! After warm-up a request costs no heap allocation, and a stall of the server takes no more memory: counted by an
-//! allocator, between requests that the server sees.
+//! After warm-up a request allocates no heap memory, and a stall of the server takes no more memory. A counting
+//! allocator measures this between requests that the server receives.
 #![allow(unsafe_code)] // An allocator is unsafe by its trait; this one only counts and hands on.
 
 mod support;
@@ -14,29 +14,29 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use support::{closed, get, plan_of, run};
 
-/// Requests between two looks at the counter; an interval line of the recorder falls into few of these stretches.
+/// Requests between two readings of the counter; few of these periods contain an interval line of the recorder.
 const STRETCH: u64 = 200;
-/// Stretches that count as warm-up: connections, buffers and histograms grow to their size.
+/// Number of periods that count as warm-up, in which connections, buffers and histograms grow.
 const WARM_UP: usize = 5;
 
 static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
-/// Memory that is taken at the moment. [B]
+/// Memory in use. [B]
 static TAKEN_BYTES: AtomicU64 = AtomicU64::new(0);
 
 struct Counting;
 
-// Safety: everything is handed on to the system's allocator, with the arguments as they came.
+// Safety: all calls are passed to the system's allocator with unchanged arguments.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
         TAKEN_BYTES.fetch_add(layout.size() as u64, Ordering::Relaxed);
-        // Safety: the caller keeps the contract of `GlobalAlloc::alloc`.
+        // Safety: the caller fulfils the contract of `GlobalAlloc::alloc`.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
         TAKEN_BYTES.fetch_sub(layout.size() as u64, Ordering::Relaxed);
-        // Safety: `place` came from `System` by `alloc` or `realloc` above.
+        // Safety: `place` was returned by `System` from `alloc` or `realloc`.
         unsafe { System.dealloc(place, layout) }
     }
 
@@ -44,7 +44,7 @@ unsafe impl GlobalAlloc for Counting {
         ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
         TAKEN_BYTES.fetch_add(size as u64, Ordering::Relaxed);
         TAKEN_BYTES.fetch_sub(layout.size() as u64, Ordering::Relaxed);
-        // Safety: as for `dealloc`; the size keeps the contract of the caller.
+        // Safety: as for `dealloc`; the caller guarantees the size.
         unsafe { System.realloc(place, layout, size) }
     }
 }
@@ -52,7 +52,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Answers every read with the same bytes, allocates nothing, and notes the counter after each stretch of requests.
+/// Answers every read with the same bytes without allocating, and records the counter after each period.
 fn serve(mut stream: TcpStream, looks: &Mutex<Vec<u64>>) {
     let mut buffer = [0; 4096];
     let mut requests = 0;
@@ -81,7 +81,7 @@ fn start(looks: &'static Mutex<Vec<u64>>, serve: Serve) -> SocketAddr {
     address
 }
 
-/// Two transactions with weights, a status check each, without think time: what a plain workload does.
+/// A plain workload: two weighted transactions with one status check each, without think time.
 fn plain(address: SocketAddr) -> Value {
     let with_check = |step: usize, path: &str| {
         let mut request = get(step, &json!([path]));
@@ -100,7 +100,7 @@ fn plain(address: SocketAddr) -> Value {
     plan
 }
 
-/// The same by HTTP/2: answers every request that a read brings, allocates nothing.
+/// The same over HTTP/2: answers every request of a read without allocating.
 fn serve_http2(mut stream: TcpStream, looks: &Mutex<Vec<u64>>) {
     const SETTINGS: [u8; 9] = [0, 0, 0, 4, 0, 0, 0, 0, 0];
     let (mut buffer, mut requests) = ([0; 4096], 0);
@@ -135,25 +135,25 @@ fn serve_http2(mut stream: TcpStream, looks: &Mutex<Vec<u64>>) {
     }
 }
 
-/// Notes the counter after each stretch of requests.
+/// Records the counter after each period.
 fn note(requests: u64, looks: &Mutex<Vec<u64>>) {
     if requests.is_multiple_of(STRETCH) {
         let mut looks = looks.lock().expect("the looks");
-        // Beyond the room made for them they would allocate themselves.
+        // Beyond its capacity the list itself would allocate.
         if looks.len() < looks.capacity() {
             looks.push(ALLOCATIONS.load(Ordering::Relaxed));
         }
     }
 }
 
-/// Requests before the server stands still.
+/// Requests before the server stalls.
 const BEFORE_STALL: u64 = 500;
-/// Memory of a thread of the server: its handle, its name, its part of the list of threads. [B]
+/// Memory per thread of the server: its handle, its name and its entry in the list of threads. [B]
 const SERVER_THREAD_BYTES: u64 = 1_000;
-/// Memory of the stalled requests beside that: lines and lists that grow to their size. [B]
+/// Further memory of the stalled requests: lines and lists that grow. [B]
 const STALL_BYTES: u64 = 100_000;
 
-/// Memory taken before the stall and after it, and connections that there were by then.
+/// Memory in use before and after the stall, and the number of connections after it.
 #[derive(Debug, Default)]
 struct Stall {
     requests: u64,
@@ -169,7 +169,7 @@ static STALL: Mutex<Stall> = Mutex::new(Stall {
     after: 0,
 });
 
-/// Stands still once, for all connections: whoever comes meanwhile waits for the lock.
+/// Stalls once, for all connections: other requests meanwhile wait for the lock.
 fn serve_with_a_stall(mut stream: TcpStream, _: &Mutex<Vec<u64>>) {
     let mut buffer = [0; 4096];
     STALL.lock().expect("the stall").connections += 1;
@@ -200,7 +200,8 @@ fn check_stall() {
     run(plan).check_identity();
     let stall = STALL.lock().expect("the stall");
     assert!(stall.requests > BEFORE_STALL, "{stall:?}");
-    // Without room made before, the 300 requests of the stall took a kilobyte each, and records that wait for the disk more.
+    // Without memory allocated in advance, the 300 requests of the stall took a kilobyte each, and records that wait
+    // for the disk took more.
     let grown = stall.after.saturating_sub(stall.before);
     assert!(
         grown <= STALL_BYTES + stall.connections * SERVER_THREAD_BYTES,
@@ -208,7 +209,7 @@ fn check_stall() {
     );
 }
 
-/// One after the other, since the counters are one for all.
+/// Measured one after the other, since all tests share the counters.
 #[test]
 fn a_request_of_a_plain_workload_allocates_nothing() {
     check_stall();

@@ -1,4 +1,4 @@
-//! Whatever comes from outside is read or refused: answers of servers, cookies, documents, plans; good ones, damaged.
+//! All external input is read or refused without a crash: answers, cookies, documents and plans, valid and damaged.
 
 #[path = "../fuzz/hpack.rs"]
 mod hpack;
@@ -19,7 +19,7 @@ use towtank_load::extract::JsonPath;
 use towtank_load::http2::hpack::{Encoder, Name};
 use towtank_load::plan::{read_stages, read_text};
 
-/// Responses that fuzzing with coverage found worth keeping; the first byte is a switch.
+/// Responses found by coverage-guided fuzzing; the first byte selects options.
 fn responses() -> Vec<Vec<u8>> {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus/oracle");
     let entries = std::fs::read_dir(corpus).expect("the corpus is part of the crate");
@@ -27,7 +27,7 @@ fn responses() -> Vec<Vec<u8>> {
         .map(|entry| std::fs::read(entry.expect("an entry").path()).expect("a file"))
         .filter(|bytes| bytes.len() > 1)
         .collect();
-    // The order of a folder is that of its file system.
+    // The order in a folder depends on the file system.
     found.sort_unstable();
     found
 }
@@ -43,7 +43,7 @@ fn responses_split_anywhere_are_read_as_in_one_piece() {
     }
 }
 
-/// A server of HTTP/2 that answers two requests.
+/// Frames of an HTTP/2 server that answers two requests.
 fn frames() -> Vec<Frame> {
     let mut fields = Vec::new();
     let mut encoder = Encoder::default();
@@ -166,7 +166,7 @@ fn paths_of_any_form_find_something_or_are_refused() {
     );
 }
 
-/// Plans with something of each kind, as text.
+/// Plans with all kinds of elements, as text.
 fn plans() -> Vec<Vec<u8>> {
     let ops = json!([
         get(0, &json!(["/a/", {"var": 0, "encode": "url"}])),

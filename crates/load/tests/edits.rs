@@ -1,5 +1,5 @@
-//! Stages that change while a load runs: what was before an edit stays, what comes after it is that of the new stages,
-//! and every thread sees the same.
+//! Stages that change during a load: events before an edit remain, events after it follow the new stages, and all
+//! threads see the same stages.
 
 mod support;
 
@@ -48,16 +48,16 @@ fn append(at_ns: u64, plan: &Plan, stages: &[Value]) -> Edit {
     Edit { at_ns, change }
 }
 
-/// Work before an edit that a thread may have done when it makes the edit.
+/// How far a thread has proceeded when it makes an edit.
 #[derive(Clone, Copy)]
 enum Pace {
-    /// Everything; it also has looked at what comes next.
+    /// As far as possible: it has also computed the next event.
     Eager,
-    /// Nothing: it was held up.
+    /// Not at all, because it was delayed.
     Late,
 }
 
-/// Own moves of one of several threads, taken as a load thread takes them.
+/// User changes of one of several threads, taken as in a load thread.
 fn user_changes_of(
     plan: &Plan,
     edits: &[Edit],
@@ -90,7 +90,7 @@ fn user_changes_of(
     taken
 }
 
-/// Own arrivals, likewise.
+/// Arrivals of one of several threads, taken as in a load thread.
 fn arrivals_of(
     plan: &Plan,
     edits: &[Edit],
@@ -123,7 +123,7 @@ fn arrivals_of(
     taken
 }
 
-/// All moves, after a check that three threads, eager or late, make the same ones.
+/// All user changes, after checking that three threads in any state of progress compute the same ones.
 fn user_changes(plan: &Plan, edits: &[Edit]) -> Vec<UserChange> {
     let alone = user_changes_of(plan, edits, (0, 1), Pace::Late);
     for pace in [Pace::Eager, Pace::Late] {
@@ -133,7 +133,7 @@ fn user_changes(plan: &Plan, edits: &[Edit]) -> Vec<UserChange> {
             .collect();
         all.sort_by_key(|change| change.at_ns);
         let mut expected = alone.clone();
-        // Users that move at the same instant may belong to different threads.
+        // Users that change at the same instant may belong to different threads.
         let key = |change: &UserChange| (change.at_ns, change.user, change.starts);
         all.sort_by_key(key);
         expected.sort_by_key(key);
@@ -142,7 +142,7 @@ fn user_changes(plan: &Plan, edits: &[Edit]) -> Vec<UserChange> {
     alone
 }
 
-/// All arrivals, checked likewise.
+/// All arrivals, after the same check.
 fn arrivals(plan: &Plan, edits: &[Edit]) -> Vec<Arrival> {
     let alone = arrivals_of(plan, edits, (0, 1), Pace::Late);
     for pace in [Pace::Eager, Pace::Late] {
@@ -215,7 +215,7 @@ fn a_ramp_down_that_is_cut_short_keeps_the_others() {
         stage("ramp_up", 1.0, "users", 9.0),
     ]);
     let found = user_changes(&plan, &[next(2_001_000_000, 1)]);
-    // Users 9, 8 and 7 leave at 0, 1 and 2 s, then 7 and 8 come back.
+    // Users 9, 8 and 7 leave at 0, 1 and 2 s; then users 7 and 8 start again.
     let tail: Vec<_> = found[10..]
         .iter()
         .map(|change| (change.at_ns, change.user, change.starts))
@@ -265,7 +265,7 @@ fn the_unit_process_goes_on_over_an_edit() {
             if unedited.at_ns < 30 * SECOND {
                 assert_eq!(unedited, edited);
             } else if unedited.at_ns < 60 * SECOND {
-                // 20 /s have become 5 /s: what was t after the edit is 4 t after it now, up to rounding.
+                // The rate changed from 20/s to 5/s: a time t after the edit is now 4 t after it, up to rounding.
                 let expected = 30 * SECOND + 4 * (unedited.at_ns - 30 * SECOND);
                 assert!(
                     edited.at_ns.abs_diff(expected) <= 4,

@@ -1,4 +1,4 @@
-//! Notes of calls that put, overwrite, read and delete files.
+//! Notes of calls that store, overwrite, read and delete files.
 
 mod support;
 
@@ -47,7 +47,7 @@ fn what_files_hold_is_told_when_it_is_and_intents_before() {
     assert_eq!(sizes, [&json!(1000), &json!(2000), &json!(2000)]);
     assert_ne!(notes[0]["sha256"], notes[2]["sha256"]);
     assert_eq!(notes[2]["sha256"], notes[3]["sha256"]);
-    // Intents belong to what became of them.
+    // Each intent belongs to an outcome.
     for (begun, ended) in [(1, 2), (4, 5), (7, 8)] {
         assert_eq!(notes[begun]["t_ns"], notes[ended]["begun_ns"]);
     }

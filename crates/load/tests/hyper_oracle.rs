@@ -1,5 +1,5 @@
-//! Responses that are known to have fooled readers of HTTP, and everything that fuzzing found worth keeping: hyper reads
-//! the same response, or there is a reason why not.
+//! Responses that are known to confuse HTTP parsers, and those found by fuzzing: hyper either reads the same response,
+//! or there is a stated reason for the difference.
 
 #[path = "../fuzz/oracle.rs"]
 mod oracle;
@@ -72,7 +72,7 @@ const AMBIGUOUS: &[(&[u8], ProtocolError)] = &[
     (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n", ProtocolError::Truncated),
 ];
 
-/// Odd but well defined.
+/// Unusual but well-defined responses.
 const FINE: &[&[u8]] = &[
     b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
     b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 5\r\n\r\nhello",
@@ -89,7 +89,7 @@ const FINE: &[&[u8]] = &[
     b"HTTP/1.1 200 OK\r\nTransfer-Encoding: CHUNKED\r\n\r\nA\r\n0123456789\r\n0\r\n\r\n",
     b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n",
     b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5;name=value\r\nhello\r\n0;last\r\nTrailer: x\r\n\r\n",
-    // Chunked is not the last encoding, so the end of the connection is the end (RFC 9112, section 6.3, rule 4.2).
+    // Chunked is not the last coding, so the body ends with the connection (RFC 9112, section 6.3, rule 4.2).
     b"HTTP/1.1 200 OK\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n",
     b"HTTP/1.1 999 Odd\r\nContent-Length: 0\r\n\r\n",
 ];

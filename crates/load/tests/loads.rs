@@ -1,4 +1,4 @@
-//! Closed and open load as they run: who is there, what waits, what is never started, and the end.
+//! Closed and open loads: the number of users, waiting arrivals, requests that never start, and the end of the run.
 
 mod support;
 
@@ -15,7 +15,7 @@ fn total(results: &support::Results, key: &str) -> u64 {
     value.and_then(Value::as_u64).unwrap_or(0)
 }
 
-/// Sum of a number over all interval lines that have it.
+/// Sum of a number over all interval lines that contain it.
 fn sum(results: &support::Results, number: impl Fn(&Value) -> Option<u64>) -> u64 {
     results
         .lines
@@ -25,7 +25,7 @@ fn sum(results: &support::Results, number: impl Fn(&Value) -> Option<u64>) -> u6
         .sum()
 }
 
-/// Picks of every transaction in an interval line.
+/// Choices of every transaction in an interval line.
 fn picks(line: &Value) -> Vec<u64> {
     let series = line["series"].as_array().expect("series");
     series
@@ -56,7 +56,8 @@ fn an_open_load_offers_every_arrival_with_any_number_of_threads() {
         assert_eq!(index.len(), threads);
         let arrivals = sum(&results, |line| line["arrivals"][0].as_u64());
         assert_eq!(arrivals, 100);
-        // Every gap is known to one thread, whatever their number: they add up to the last intended start.
+        // Each gap is counted by one thread, so that for any number of threads the gaps add up to the last intended
+        // start.
         let gaps_ns = sum(&results, |line| line["gaps_sum_ns"].as_u64());
         assert_eq!(gaps_ns, 495_000_000);
         let picked = sum(&results, |line| {
@@ -93,7 +94,8 @@ fn a_waiting_arrival_keeps_its_intended_start() {
     results.check_identity();
     let ok = total(&results, "/ok");
     assert!(ok >= 2, "{ok}");
-    // One user serves 50 ms each, arrivals come every 25 ms: the k-th has waited k times 25 ms or more when it starts.
+    // One user serves 50 ms each, and arrivals come every 25 ms: the k-th one has waited at least k times 25 ms when it
+    // starts.
     let waited_ns =
         results.count("step", 0, "/response_sum_ns") - results.count("step", 0, "/exchange_sum_ns");
     assert!(
@@ -156,7 +158,7 @@ fn intervals_tile_the_run_and_never_span_two_stages() {
         .intervals()
         .find(|line| line["t0_ns"] == 1_000_000_000)
         .expect("an interval");
-    // Users come late if the machine stands still while they should come.
+    // Users are late if the machine stands still when they should start.
     if results
         .intervals()
         .all(|line| line.get("stalled_ns").is_none())
@@ -176,7 +178,7 @@ fn pacing_counts_from_intended_start_to_intended_start() {
     plan["load"] = closed(1, 0.45);
     let results = run(plan);
     results.check_identity();
-    // Begun at 0, 0.1, 0.2, 0.3 and 0.4 s, whatever the answers take, as long as they take less than 0.1 s.
+    // Started at 0, 0.1, 0.2, 0.3 and 0.4 s, whatever the response times, as long as they are below 0.1 s.
     let (ok, think) = (
         total(&results, "/ok"),
         results

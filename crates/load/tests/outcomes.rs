@@ -1,4 +1,4 @@
-//! Every way a request can end, against a server that misbehaves on purpose.
+//! All outcomes of a request, against a server that misbehaves deliberately.
 
 #![allow(clippy::needless_pass_by_value)] // `json!` at the call is read best as a value.
 
@@ -12,7 +12,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use support::{Reply, Results, Server, answer, closed, get, plan_of, run};
 
-/// Runs one user that makes one request; gives the results and the kind of its failure, if it failed.
+/// Runs one user that makes one request; returns the results and the kind of the failure, if any.
 fn outcome(reply: impl Fn() -> Reply + Send + Sync + 'static, change: Value) -> (Results, String) {
     let server = Server::start(move |_| reply());
     let mut request = get(0, &json!(["/x"]));
@@ -101,7 +101,7 @@ fn an_endless_head_or_body_is_protocol_and_does_not_swell_the_engine() {
     assert!(peak.is_some_and(|bytes| bytes < 200 << 20), "{peak:?}");
 }
 
-/// Letters `a` and `b` in no order.
+/// A sequence of letters `a` and `b` without a pattern.
 fn letters(count: usize) -> String {
     let mut state = 1_u32;
     let each = (0..count).map(|_| {
@@ -124,7 +124,7 @@ fn an_answer_that_came_while_the_thread_stood_still_is_in_time() {
     });
     let mut request = get(0, &json!(["/"]));
     request["timeout_s"] = json!(0.4);
-    // A match may begin at every letter, and the text has no repeated stretch, so the search takes seconds.
+    // A match may begin at every letter and the text has no repetitions, so that the search takes seconds.
     request["checks"] = json!([{"kind": "regex", "pattern": "a[ab]{300}[^ab]", "not": true}]);
     let mut plan = plan_of(server.address, &json!([request]));
     plan["load"] = closed(2, 0.1);
@@ -279,12 +279,13 @@ fn connections_are_kept_and_remade_as_the_server_says() {
         connections(|| answer(200, "Connection: close\r\n", "x")),
         [0, 1, 2]
     );
-    // HTTP/1.0 closes unless it says otherwise, and its body ends with the connection.
+    // An HTTP/1.0 response closes the connection unless it states otherwise, and its body ends with the connection.
     assert_eq!(
         connections(|| Reply::Close(b"HTTP/1.0 200 OK\r\n\r\nbody".to_vec())),
         [0, 1, 2]
     );
-    // Closed while idle, without a word: seen, and a new connection made before the next request.
+    // The server closes the idle connection without `Connection: close`; the engine detects this and opens a new
+    // connection before the next request.
     let silently = || Reply::Close(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx".to_vec());
     assert_eq!(connections_after(1.0, silently), [0, 1, 2]);
 }
@@ -313,7 +314,7 @@ fn a_failure_ends_the_transaction_unless_told_to_go_on() {
     );
 }
 
-/// Sums the counts of these kinds of bytes over all intervals.
+/// Sums of both counts of surplus data over all intervals.
 fn framing(results: &Results) -> (u64, u64) {
     let count = |key: &str| {
         let found = results
@@ -351,7 +352,7 @@ fn bytes_between_two_requests_are_counted() {
     let ops = json!([get(0, &json!(["/1"])), pause]);
     let results = run(plan_of(address, &ops));
     results.check_identity();
-    // A machine under load may see the answer and what follows at once.
+    // On a busy machine the answer and the surplus data may be read together.
     let (surplus, unasked) = framing(&results);
     assert_eq!(surplus + unasked, 1);
 }

@@ -1,4 +1,4 @@
-//! Faults of plans: each is found, and all are reported at once, each with its place.
+//! Faults of plans: each one is found, and all are reported at once with their locations.
 
 mod support;
 
@@ -26,7 +26,7 @@ fn faults(plan: &Value) -> Vec<String> {
         .collect()
 }
 
-/// Puts `value` at a JSON pointer of a good plan and gives the only fault.
+/// Puts `value` at a JSON pointer of a valid plan and returns the only fault.
 fn fault(pointer: &str, value: Value) -> String {
     let mut plan = good();
     let (parent, key) = pointer.rsplit_once('/').expect("a pointer");

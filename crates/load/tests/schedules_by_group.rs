@@ -1,4 +1,4 @@
-//! Rates that follow a trace, and groups with users and arrivals of their own.
+//! Rates that follow a trace, and groups with separate users and arrivals.
 
 mod support;
 
@@ -36,7 +36,7 @@ fn arrivals(plan: &Plan) -> Vec<Arrival> {
     Arrivals::new(plan, &Stages::new(plan)).collect()
 }
 
-/// Arrivals of a load with these rates over ten seconds, constant.
+/// Evenly spaced arrivals of a load with these rates over ten seconds.
 fn traced(knots: &Value) -> Vec<u64> {
     let load = open("constant", &json!([stage("steady", 10.0, "rates", knots)]));
     let found = arrivals(&plan(&load));
@@ -45,7 +45,7 @@ fn traced(knots: &Value) -> Vec<u64> {
 
 #[test]
 fn a_rate_moves_between_the_knots_and_holds_after_the_last() {
-    // 0 to 8 /s over 2 s (8 arrivals, at sqrt(k / 2)), 8 /s for a second, 1.9 /s from there on.
+    // 0 to 8/s over 2 s (8 arrivals, at sqrt(k / 2)), 8/s for a second, then 1.9/s.
     let at = traced(&json!([[0, 0], [2, 8], [3, 8], [3.000_001, 1.9]]));
     let expected: Vec<f64> = (0..8)
         .map(|k| f64::from(k).sqrt() / 2_f64.sqrt())
@@ -54,7 +54,7 @@ fn a_rate_moves_between_the_knots_and_holds_after_the_last() {
         .collect();
     assert_eq!(at.len(), expected.len());
     for (at_ns, expected_s) in at.iter().zip(expected) {
-        // The step down takes a microsecond in which up to 5 millionths of an arrival pass.
+        // The step down takes a microsecond, which contains at most 5 millionths of an arrival.
         assert!((*at_ns as f64 / 1e9 - expected_s).abs() < 3e-6, "{at_ns}");
     }
 }
@@ -127,7 +127,7 @@ fn every_group_has_a_sequence_of_its_own() {
             .copied()
             .collect()
     };
-    // The actions of one group change nothing in the other.
+    // Operations of one group do not affect the other group.
     let mut others = two_groups();
     others[0]["rates_by_group"][0] = json!(5.0);
     let changed = arrivals(&plan(&open("poisson", &others)));
@@ -235,7 +235,7 @@ fn a_ramp_of_groups_that_is_cut_short_leaves_what_each_reached() {
     let plan = plan(&closed(&stages));
     let mut stages = Stages::new(&plan);
     let mut user_changes = UserChanges::new(&stages);
-    // Another thread's user_changes were passed over.
+    // Changes of other threads are skipped.
     while user_changes.next_if(|change| change.user != 7).is_some() {}
     let edit = Edit {
         at_ns: 4 * SECOND,

@@ -1,4 +1,4 @@
-//! Behaviour of users: order, data, memory, and reproducibility from the seed alone.
+//! Behaviour of users: order, data, variables, and reproducibility from the seed.
 
 mod support;
 
@@ -24,7 +24,7 @@ fn a_user_does_once_then_its_mix_then_exit() {
     assert_eq!(results.outcome.reason, "finished");
 }
 
-/// Each user of each group asks twice, with a connection for each request, and yet always at one server.
+/// Each user of each group makes two requests over separate connections, and both go to the same server.
 #[test]
 fn users_stay_with_one_address_and_each_address_has_its_part_of_each_group() {
     for threads in [1, 2] {
@@ -218,7 +218,7 @@ fn cookies_are_kept_as_long_as_the_group_says() {
     }
 }
 
-/// One user draws all the time while the others sleep: every row is dealt once.
+/// One user draws continuously while the others sleep: every row is dealt once.
 #[test]
 fn rows_of_a_unique_pool_go_to_whoever_asks() {
     for threads in [1, 2] {
@@ -234,7 +234,7 @@ fn rows_of_a_unique_pool_go_to_whoever_asks() {
             {"op": "think", "pause": {"dist": "fixed", "mean_s": 60.0}}]);
         plan["load"] = closed(2, 2.0);
         plan["load"]["users_at_most"] = json!(10);
-        // The pauses are longer than anybody waits.
+        // The pauses are longer than the drain.
         plan["timeouts"]["drain_s"] = json!(5.0);
         let results = run(plan);
         results.check_identity();
@@ -302,7 +302,7 @@ fn loops_and_branches_go_as_often_as_they_say() {
     assert_eq!(server.paths(), expected);
 }
 
-/// A workload in which everything that can be random is.
+/// A workload in which everything that can be random is random.
 fn random_plan(server: &Server, threads: usize) -> Value {
     let user = json!({"function": "user"});
     let tail = json!({"variable": 0});
@@ -417,14 +417,15 @@ fn think_time_is_told_and_is_no_response_time() {
             .filter_map(|line| line["think"][key].as_u64());
         counts.sum()
     };
-    // Two of 0.1 s inside each transaction, one of 0.05 s after each but the last, whose pause the end may cut.
+    // Two pauses of 0.1 s in each transaction, and one of 0.05 s after each transaction; the end of the load may cut
+    // the last one.
     let between = think("count") - 2 * transactions;
     assert!(between == transactions || between + 1 == transactions);
     assert_eq!(
         think("sum_ns"),
         2 * transactions * 100_000_000 + between * 50_000_000
     );
-    // Response times of one user and its think times cannot overlap.
+    // The response times of one user and its think times cannot overlap.
     let wall_s = results.engine["generator"]["wall_s"]
         .as_f64()
         .expect("a time");

@@ -1,4 +1,4 @@
-//! CPU accounting of the control group in which the root of a group sits, versions 1 and 2.
+//! CPU accounting of the control group of a group's root process, for cgroup versions 1 and 2.
 //!
 //! The root cgroup is left out: it is the whole host, which is sampled already, and has no limits.
 
@@ -11,30 +11,30 @@ use crate::text;
 
 const MICROSECOND_NS: u64 = 1000;
 
-/// Control group that accounts for the CPU time of a process.
+/// Control group that counts the CPU time of a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AccountingGroup {
-    /// Version 1: the folders of the controllers `cpu` and `cpuacct`, which may be one.
+    /// Version 1: the folders of the controllers `cpu` and `cpuacct`, which may be the same.
     V1 {
-        /// Limits and throttling.
+        /// Folder of the limits and of throttling.
         cpu: Option<PathBuf>,
-        /// Usage.
+        /// Folder of the CPU usage.
         cpuacct: Option<PathBuf>,
         /// Path of the cgroup below its root.
         path: String,
     },
-    /// Version 2: one folder.
+    /// Version 2: a single folder.
     V2 {
-        /// Everything.
+        /// Folder of all files.
         folder: PathBuf,
         /// Path of the cgroup below its root.
         path: String,
     },
 }
 
-/// Finds the place from the content of `/proc/PID/cgroup` and `/proc/self/mountinfo`.
+/// Finds the control group from the content of `/proc/PID/cgroup` and `/proc/self/mountinfo`.
 ///
-/// If both versions are mounted, the CPU controller is with version 1 if that has it.
+/// If both versions are mounted, version 1 is used if it has the CPU controller.
 #[must_use]
 pub fn locate(membership: &str, mounts: &str) -> Option<AccountingGroup> {
     let v1 = |controller: &str| {
@@ -76,7 +76,7 @@ pub fn locate(membership: &str, mounts: &str) -> Option<AccountingGroup> {
     })
 }
 
-/// Root and mount point of a line of mountinfo, if it mounts this file system (with this option).
+/// Root and mount point from a line of mountinfo, if it mounts this file system (with this option).
 pub(crate) fn mount<'a>(
     line: &'a str,
     kind: &str,
@@ -91,7 +91,7 @@ pub(crate) fn mount<'a>(
     (fits && wanted).then(|| Some((before.next()?, before.next()?)))?
 }
 
-/// The folder of a cgroup below its mount point; `None` for the root cgroup and for one outside of the mounts.
+/// The folder of a cgroup below its mount point; `None` for the root cgroup and for a cgroup outside of the mounts.
 fn folder((root, point): &(&str, &str), path: &str) -> Option<PathBuf> {
     let below = Path::new(path).strip_prefix(root).ok()?;
     let inside = !below
@@ -112,7 +112,7 @@ pub struct CgroupCpu {
 }
 
 impl CgroupCpu {
-    /// Finds the cgroup of a process; `None` if it sits in the root cgroup or nothing is mounted.
+    /// Finds the cgroup of a process; `None` if the process is in the root cgroup or no cgroups are mounted.
     #[must_use]
     pub fn of_process(proc: &Path, pid: u32) -> Option<Self> {
         let membership = fs::read_to_string(proc.join(pid.to_string()).join("cgroup")).ok()?;
@@ -120,7 +120,7 @@ impl CgroupCpu {
         locate(&membership, &mounts).map(Self::open)
     }
 
-    /// Opens the files of this place.
+    /// Opens the files of a cgroup.
     #[must_use]
     pub fn open(place: AccountingGroup) -> Self {
         let file = |folder: &PathBuf, name: &str| Some(ProcFile::new(folder.join(name)));
@@ -168,7 +168,8 @@ impl CgroupCpu {
         json.end_object();
     }
 
-    /// Version 1 counts throttled time in nanoseconds, version 2 everything in microseconds.
+    /// Writes the counters of `cpu.stat`. Version 1 counts throttled time in nanoseconds; version 2 counts all times in
+    /// microseconds.
     fn write_stat(&self, content: &[u8], json: &mut Json) {
         let microseconds = |key| text::keyed(content, key).map(|value| value * MICROSECOND_NS);
         if self.version == 2 {
@@ -189,7 +190,7 @@ impl CgroupCpu {
         json.seconds("throttled_s_total", throttled);
     }
 
-    /// CPUs that the cgroup may use; `None` without a limit. [1]
+    /// Number of CPUs that the cgroup may use; `None` without a limit. [1]
     fn limit(&mut self, buffer: &mut Buffer) -> Option<f64> {
         let first = |buffer: &Buffer, place| {
             text::fields(buffer.text())

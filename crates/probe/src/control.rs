@@ -1,17 +1,18 @@
-//! Commands that reach a running probe as lines on standard input.
+//! Commands for a running probe, as lines on standard input.
 
 use crate::run::GroupRoot;
 
-/// One command.
+/// A command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command {
-    /// `group NAME PID`: watch this tree under this name; a tree watched so far under it is replaced, its totals stay.
+    /// `group NAME PID`: sample this process tree under this name. It replaces an earlier tree of the same name, whose
+    /// totals continue.
     Group(GroupRoot),
-    /// `drop NAME`: watch it no longer.
+    /// `drop NAME`: stop sampling this tree.
     Drop(String),
 }
 
-/// Longest line that can be a command. [bytes]
+/// Limit on the length of a command. [bytes]
 const LONGEST_LINE: usize = 4096;
 
 /// Splits the input into lines.
@@ -21,7 +22,7 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// Takes bytes and returns the commands that they complete; for an invalid line, the reason.
+    /// Takes bytes and returns the commands that they complete; for an invalid line, the fault.
     pub fn push(&mut self, bytes: &[u8]) -> Vec<Result<Command, String>> {
         self.pending.extend_from_slice(bytes);
         let mut commands = Vec::new();
@@ -57,7 +58,7 @@ fn parse(line: &str) -> Result<Command, String> {
 ///
 /// # Errors
 ///
-/// The fault of either, as a sentence.
+/// The fault of the name or of the number, as a sentence.
 pub fn group(name: &str, pid: &str) -> Result<GroupRoot, String> {
     if name.is_empty() {
         return Err("the name of a group must not be empty".to_owned());

@@ -19,7 +19,7 @@ use crate::users::Users;
 
 /// Input shared by all groups.
 pub struct Reader<'a> {
-    /// Shared by all files.
+    /// Read buffer, shared by all files.
     pub buffer: &'a mut Buffer,
     /// All processes of the host.
     pub table: &'a Table,
@@ -33,7 +33,7 @@ pub struct Reader<'a> {
     pub count: FileCount,
     /// Length of a clock tick. [ns]
     pub tick_ns: u64,
-    /// Size of a page. [bytes]
+    /// Size of a memory page. [bytes]
     pub page_bytes: u64,
     /// Start of the sample, on `CLOCK_MONOTONIC`. [ns]
     pub now_ns: u64,
@@ -41,16 +41,16 @@ pub struct Reader<'a> {
     pub roots: &'a [u32],
     /// `true` if the kernel offers proportional sets.
     pub has_proportional: bool,
-    /// CPU time of the last rounds over the memory of all groups. [ns]
+    /// CPU time of the last memory measurements of all groups. [ns]
     pub memory_took_ns: u64,
-    /// `true` if the kernel randomizes the image of each program.
+    /// `true` if the kernel randomizes the memory layout of each program.
     pub images_are_drawn: bool,
 }
 
-/// Users are counted from this share of their limit on, in per cent.
+/// Processes are counted by user only from this share of a user's limit on. [percent]
 const USERS_FROM: u64 = 90;
 
-/// A number that no process has: the kernel's limit is 2^22.
+/// A process id that no process has: the kernel's limit is 2^22.
 const NOBODY: u32 = u32::MAX;
 
 #[derive(Debug)]
@@ -63,12 +63,12 @@ struct Member {
 /// State of one group.
 #[derive(Debug)]
 pub struct Group {
-    /// Its name in the samples.
+    /// Name in the samples.
     pub name: String,
     root: u32,
     root_start_ticks: Option<u64>,
     proc: PathBuf,
-    /// A root that was just named has descendants of any age.
+    /// `true` after the root was set, since it may have descendants of any age.
     unexplored: bool,
     members: BTreeMap<u32, Member>,
     ledger: Ledger,
@@ -78,11 +78,11 @@ pub struct Group {
     kin: Kin,
     cpu: CpuTotal,
     pace: Pace,
-    /// Roots of all groups when the kinship was settled.
+    /// Roots of all groups when the kinship was last determined.
     settled_with: Vec<u32>,
 }
 
-/// Sums over the members that live.
+/// Sums over the living members.
 #[derive(Debug, Default)]
 pub struct Standing {
     balance: Balance,
@@ -96,7 +96,8 @@ pub struct Standing {
     alive: u64,
 }
 
-/// Open files and limit of the process that is closest to its limit: a limit holds for each process, not for the sum.
+/// Open files and limit of the process that is closest to its limit, since the limit applies to each process
+/// separately.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Fullest {
     open: u64,
@@ -116,7 +117,7 @@ impl Fullest {
 }
 
 impl Group {
-    /// Watches the tree below `root`.
+    /// Creates the group of the process tree below `root`.
     #[must_use]
     pub fn new(name: &str, root: u32, proc: &Path) -> Self {
         Self {
@@ -137,22 +138,22 @@ impl Group {
         }
     }
 
-    /// Its root process.
+    /// Root process of the group.
     #[must_use]
     pub fn root(&self) -> u32 {
         self.root
     }
 
-    /// CPU time of the last round over its memory. [ns]
+    /// CPU time of the last measurement of its memory. [ns]
     #[must_use]
     pub fn memory_took_ns(&self) -> u64 {
         self.pace.took_ns()
     }
 
-    /// Watches another tree from now on, as when a service has been started again; its totals go on.
+    /// Replaces the process tree, for example after a service was restarted; its totals continue.
     ///
-    /// Totals start anew when the new root is older than the old one: as its ancestor it may have been credited with
-    /// what is in the totals already.
+    /// Totals start anew if the new root is older than the old one: it may be an ancestor, whose counters then include
+    /// usage that is already in the totals.
     pub fn replace_root(&mut self, root: u32, table: &Table) {
         let older = |new: u64| self.root_start_ticks.is_some_and(|old| new < old);
         if table
@@ -185,7 +186,7 @@ impl Group {
         ) = (root, None, true, None, None);
     }
 
-    /// Reads all members, and the CPU time of the control group at the same instant.
+    /// Reads all members, and at the same instant the CPU time of the control group.
     pub fn read(&mut self, with: &mut Reader<'_>) -> Standing {
         let mut standing = Standing {
             io_known: true,
@@ -208,7 +209,7 @@ impl Group {
     /// Writes the object of this group.
     pub fn write(&mut self, with: &mut Reader<'_>, standing: &Standing, json: &mut Json) {
         json.object(&self.name);
-        // A group whose root never existed has nothing to report.
+        // A group whose root never existed has no values.
         if self.root_start_ticks.is_some() || !self.members.is_empty() {
             self.write_sums(with, standing, json);
         }
@@ -222,7 +223,7 @@ impl Group {
             .is_some_and(|usage| usage.stat.alive())
     }
 
-    /// Collects the traces that prove membership, if the roots of groups have changed.
+    /// Collects the traces that prove membership, if the roots of any groups have changed.
     fn settle_kinship(&mut self, with: &Reader<'_>) {
         if self.settled_with != with.roots {
             let others = with.roots.iter().filter(|pid| **pid != self.root);
@@ -237,8 +238,8 @@ impl Group {
         self.kin.refresh(with.table);
     }
 
-    /// Adds processes that belong here, and drops those whose number is another process now. Returns `true` if any was
-    /// added: it may prove that further ones belong here.
+    /// Adds processes that belong to the group, and drops members whose process id was reused. Returns `true` if any
+    /// was added, since it may prove that others belong to the group.
     fn discover(&mut self, with: &Reader<'_>, balance: &mut Balance) -> bool {
         let table = with.table;
         let root = self.root_that_is_meant(table);
@@ -258,7 +259,7 @@ impl Group {
         !found.is_empty()
     }
 
-    /// Returns the id of the root; an id that no process has if another process has the id of the root now.
+    /// Returns the process id of the root; an id that no process has, if the id was reused.
     fn root_that_is_meant(&self, table: &Table) -> u32 {
         let is_another = self.root_start_ticks.is_some_and(|start| {
             table
@@ -276,7 +277,7 @@ impl Group {
 
     fn belongs(&self, pid: u32, entry: &Entry, root: u32, with: &Reader<'_>) -> bool {
         let table = with.table;
-        // The kernel may reuse a process id; it counts only while its start time is that of the member.
+        // The kernel may reuse a process id: it counts only if the start time is that of the member.
         let member = |pid: u32| {
             table
                 .get(pid)
@@ -303,7 +304,7 @@ impl Group {
         self.members.insert(pid, member);
     }
 
-    /// Drops a member, keeping its last values.
+    /// Removes a member, and keeps its last values.
     fn vanish(&mut self, pid: u32, balance: &mut Balance) {
         let Some(last) = self.members.remove(&pid).and_then(|member| member.last) else {
             return;
@@ -383,14 +384,14 @@ impl Group {
         if let Some(pids) = &mut self.pids {
             pids.write(with.buffer, json);
         }
-        // The guard at the root may be outside of the network that its command is in.
+        // The guard at the root may be outside of the network namespace of its command.
         let inside = self.members.keys().rfind(|pid| **pid != self.root);
         if let Some(pid) = inside.or_else(|| self.members.keys().next()) {
             with.networks.write(&self.proc, *pid, json);
         }
     }
 
-    /// Writes the sum of the resident sets, and the proportional sets if a round of them is due.
+    /// Writes the sum of the resident sets, and the proportional sets if their measurement is due.
     fn write_memory(&mut self, with: &Reader<'_>, standing: &Standing, json: &mut Json) {
         let resident = standing.resident_pages.map(|pages| pages * with.page_bytes);
         json.count("resident_sets_bytes", resident);
@@ -407,9 +408,10 @@ impl Group {
         json.count("memory_anonymous_bytes", found.map(|sets| sets.anonymous));
     }
 
-    /// Writes processes and threads of the user that is closest to its limit, if all of the host are near the limit.
+    /// Writes the processes and threads of the user that is closest to its limit, if the number on the whole host is
+    /// near the limit.
     ///
-    /// Otherwise no user can be near it, and nothing has to be counted.
+    /// Otherwise no user can be near the limit, and nothing needs to be counted.
     fn write_user(&self, with: &mut Reader<'_>, json: &mut Json) {
         let limited = |(pid, member): (&u32, &Member)| Some((*pid, member.last?.processes_limit?));
         let lowest = self

@@ -35,7 +35,7 @@ pub struct HostSampler {
 }
 
 impl HostSampler {
-    /// Watches the host whose `/proc` and `/sys` are at these places.
+    /// Creates the sampler for the host with these `/proc` and `/sys` folders.
     #[must_use]
     pub fn new(roots: &Roots, tick_ns: u64) -> Self {
         let file = |name: &str| ProcFile::new(roots.proc.join(name));

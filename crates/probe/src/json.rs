@@ -1,10 +1,10 @@
-//! A JSON writer into one reused buffer. Numbers come out as the counters they are, not through floating point.
+//! A JSON writer with a single reused buffer. Counters are written as integers, without conversion to floating point.
 
 use std::fmt::Write as _;
 
 const NANOSECONDS: u64 = 1_000_000_000;
 
-/// One JSON document being written; the buffer is kept from document to document.
+/// A JSON document that is being written. The buffer is reused for the next document.
 #[derive(Debug, Default)]
 pub struct Json {
     buffer: String,
@@ -12,7 +12,7 @@ pub struct Json {
 }
 
 impl Json {
-    /// Forgets the document, keeps the memory.
+    /// Removes the document, keeps the memory.
     pub fn clear(&mut self) {
         self.buffer.clear();
         self.after_value = false;
@@ -60,7 +60,7 @@ impl Json {
         }
     }
 
-    /// Writes a time given in nanoseconds as seconds with all its digits; `None` leaves the key out.
+    /// Writes a time in nanoseconds as seconds with all of its digits; `None` leaves the key out.
     pub fn seconds(&mut self, key: &str, value_ns: impl Into<Option<u64>>) {
         let Some(value_ns) = value_ns.into() else {
             return;
@@ -82,7 +82,7 @@ impl Json {
         self.buffer.truncate(self.buffer.len() - zeros);
     }
 
-    /// Writes a finite number; `None` and what JSON cannot say leave the key out.
+    /// Writes a finite number; `None` and other numbers leave the key out.
     pub fn number(&mut self, key: &str, value: impl Into<Option<f64>>) {
         if let Some(value) = value.into().filter(|value| value.is_finite()) {
             self.key(key);

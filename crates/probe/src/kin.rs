@@ -1,8 +1,8 @@
-//! Kinship: traces by which a process belongs to a group although all processes between it and the group have ended.
+//! Kinship: traces that show that a process belongs to a group although all processes between it and the group have
+//! ended.
 //!
-//! A server that detaches forks, leads a session of its own and forks again; the process in between ends, and the
-//! kernel gives the worker another parent. Four traces are left, the first two of which prove descent under all
-//! conditions:
+//! A server that detaches forks, starts a new session and forks again; the process in between ends, and the kernel
+//! assigns another parent to the last process. Four traces remain, of which the first two always prove descent:
 //!
 //! 1. The group's root is a reaper (`PR_SET_CHILD_SUBREAPER`), as the guard is: the worker becomes a child of the root.
 //! 2. The group has a control group of its own: the worker stays in it.
@@ -15,33 +15,33 @@ use crate::own_cgroup::OwnCgroup;
 use crate::process::Image;
 use crate::tree::{Entry, Table};
 
-/// Traces of the members of one group.
+/// Traces of the members of a group.
 #[derive(Debug, Default)]
 pub struct Kin {
-    /// Sessions that members lead, each with the start of its leader. In clock ticks.
+    /// Sessions that members lead, each with the start time of its leader. [clock ticks]
     sessions: BTreeMap<u32, u64>,
     images: BTreeSet<Image>,
-    /// Images that others have, too: of the parent of the root, and of the roots of other groups.
+    /// Images that other processes share: those of the root's parent and of the roots of other groups.
     shared: BTreeSet<Image>,
-    /// The control group that holds this group and nothing else.
+    /// The control group that contains this group only.
     pub cgroup: Option<OwnCgroup>,
     members_of_cgroup: BTreeSet<u32>,
     learned: bool,
 }
 
-/// Traces of a member that identify its kin.
+/// Properties of a member by which other processes of the group are recognized.
 #[derive(Debug, Clone, Copy)]
 pub struct Trace {
-    /// The process that leads its session.
+    /// Process id of the leader of its session.
     pub session: u32,
-    /// Start of the process. In clock ticks.
+    /// Start time of the process. [clock ticks]
     pub start_ticks: u64,
-    /// Its image.
+    /// Image of the process.
     pub image: Image,
 }
 
 impl Kin {
-    /// Notes the images that prove nothing: those of the parent of the root, and of other groups.
+    /// Records the images that prove nothing: those of the root's parent and of other groups.
     pub fn exclude(&mut self, root: u32, others: &[u32], table: &Table) {
         let parent = table.get(root).map(|entry| entry.parent);
         self.shared = parent
@@ -52,7 +52,7 @@ impl Kin {
         self.learned = true;
     }
 
-    /// Learns from a member; its image proves something only if the kernel randomizes images.
+    /// Records the traces of a member. Its image counts only if the kernel randomizes images.
     pub fn learn(&mut self, pid: u32, trace: Trace, images_are_drawn: bool) {
         if trace.session == pid {
             let before = self.sessions.insert(pid, trace.start_ticks);
@@ -63,18 +63,19 @@ impl Kin {
         }
     }
 
-    /// Returns `true` if traces were learned that no process was compared with yet.
+    /// Returns `true` if there are new traces with which processes have not been compared.
     #[must_use]
     pub fn is_news(&self) -> bool {
         self.learned
     }
 
-    /// Returns `true` if traces were learned since the last call: then processes of any age may belong here.
+    /// Returns `true` if traces were recorded since the last call, so that processes of any age may belong to the
+    /// group.
     pub fn has_learned(&mut self) -> bool {
         std::mem::take(&mut self.learned)
     }
 
-    /// Reads which processes are in the control group, and forgets sessions whose number is another process now.
+    /// Reads the processes of the control group, and removes sessions whose process id was reused.
     pub fn refresh(&mut self, table: &Table) {
         self.members_of_cgroup = self
             .cgroup
@@ -88,8 +89,8 @@ impl Kin {
         });
     }
 
-    /// Returns `true` if a process belongs to the group by one of the traces; `root_start_ticks` is the start of the
-    /// root.
+    /// Returns `true` if one of the traces shows that a process belongs to the group; `root_start_ticks` is the start
+    /// time of the root.
     #[must_use]
     pub fn claims(&self, pid: u32, entry: &Entry, root_start_ticks: u64, table: &Table) -> bool {
         if self.members_of_cgroup.contains(&pid) {

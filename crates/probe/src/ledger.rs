@@ -1,56 +1,57 @@
-//! The account of a group: the usage of its processes, ended ones included, without double counting.
+//! Counts the resource usage of a group, including processes that have ended, without double counting.
 //!
-//! A process that ends and is reaped is credited to the process that waited for it: its user and system time and its
-//! page faults, with those of its own children, go into the `children` fields of that process; its `io` goes into the
-//! parent's `io` without a field of its own. A process that is never waited for (its parent ignores SIGCHLD), or that
-//! is reaped by a process outside of the group, is credited nowhere.
+//! When a process ends and is reaped, the kernel adds its usage to the process that waited for it. User time, system
+//! time and page faults, including those of its own children, are added to the `children` fields of that process; `io`
+//! is added to the parent's own `io`. A process that is never waited for (its parent ignores SIGCHLD), or that is
+//! reaped by a process outside of the group, is lost.
 //!
 //! Let `S` be the sum over living members of own and children's time, `V` the last values of the members that vanished
-//! since the last sample, and `R` the growth of the children's fields of the members present in both samples. The part
-//! of `V` that came back is at most `R`, so `max(0, V − R)` is carried on:
+//! since the last sample, and `R` the growth of the children's fields of the members present in both samples. At most
+//! `R` of `V` is included in the fields of living members, so that `max(0, V − R)` is carried forward:
 //!
 //! ```text
 //! carried  ←  carried + max(0, V − R)        total = S + carried
 //! ```
 //!
-//! The total never shrinks. It never exceeds the truth either: `R` plus the carried amount is `max(R, V)`, and both are
-//! parts of the real usage. It falls short only by the usage of ended processes after their last sample, if they are
-//! not waited for within the group.
+//! The total never decreases. It never exceeds the real usage: `R` plus the carried amount is `max(R, V)`, and both are
+//! parts of the real usage. It misses only the usage of ended processes after their last sample, if no process of the
+//! group waits for them.
 
 use crate::own_cgroup::CpuTime;
 
 /// Changes between two samples, summed over the members of a group.
 ///
-/// The four places are user time, system time in clock ticks, minor and major page faults.
+/// The elements of each array are user time and system time in clock ticks, minor and major page faults.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Balance {
-    /// Own and children's use of all members that live now.
+    /// Usage of all living members and their reaped children.
     pub standing: [u64; 4],
-    /// Growth of the children's fields of members that lived then and live now.
+    /// Growth of the `children` fields of members that lived at the previous sample and live now.
     pub reaped: [u64; 4],
-    /// Own and children's use, when last seen, of members that have ended.
+    /// Usage, at their last sample, of members that have ended and of their reaped children.
     pub vanished: [u64; 4],
-    /// `io` of all members that live now.
+    /// `io` of all living members.
     pub io_standing: [u64; 4],
-    /// `io`, when last seen, of members that have ended.
+    /// `io`, at their last sample, of members that have ended.
     pub io_vanished: [u64; 4],
 }
 
-/// CPU time of a group: that of its processes, or that of the control group of its own, whichever is more.
+/// CPU time of a group: that of its processes or that of its own control group, whichever is larger.
 ///
-/// The control group includes processes that ended and were waited for outside of the group, which the ledger misses.
-/// The ledger includes members outside of the control group. The total never shrinks.
+/// The control group includes processes that ended and were reaped outside of the group, which the ledger misses. The
+/// ledger includes members outside of the control group. The total never decreases.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct CpuTotal {
-    /// Time counted beyond the ledger: user and system time. [ns]
+    /// User and system time counted in addition to the ledger. [ns]
     surplus: [u64; 2],
-    /// The control group and the total when it was read first; and the control group when it was read last.
+    /// CPU time of the control group and the total at the first reading, and the CPU time of the control group at the
+    /// last reading.
     base: Option<(CpuTime, u64)>,
     last: Option<CpuTime>,
 }
 
 impl CpuTotal {
-    /// Settles one sample: user and system time. [ns]
+    /// Processes one sample; returns total user and system time. [ns]
     pub fn settle(&mut self, ledger: [u64; 2], cgroup: Option<CpuTime>) -> [u64; 2] {
         let total = [ledger[0] + self.surplus[0], ledger[1] + self.surplus[1]];
         let Some(now) = cgroup else { return total };
@@ -65,13 +66,13 @@ impl CpuTotal {
         [total[0] + missing - system, total[1] + system]
     }
 
-    /// Starts again with the next control group; earlier counts stay.
+    /// Starts again with another control group; earlier counts are kept.
     pub fn leave_cgroup(&mut self) {
         (self.base, self.last) = (None, None);
     }
 }
 
-/// The part of a time that was system time, as in the usage of the control group between two samples.
+/// System time within a time, in proportion to the usage of the control group between two samples.
 fn system_part(time: u64, last: CpuTime, now: CpuTime) -> u64 {
     let whole = now.total_ns.saturating_sub(last.total_ns);
     let Some((before, after)) = last.user_ns.zip(now.user_ns) else {
@@ -84,14 +85,14 @@ fn system_part(time: u64, last: CpuTime, now: CpuTime) -> u64 {
 
 const MINOR_FAULTS: usize = 2;
 
-/// Sums, each at its place, `right` to `left`.
+/// Adds the elements of `right` to those of `left`.
 pub fn add(left: &mut [u64; 4], right: &[u64; 4]) {
     for (left, right) in left.iter_mut().zip(right) {
         *left += right;
     }
 }
 
-/// Usage of members that are no longer seen, and the last reported totals.
+/// Usage of members that have ended, and the last reported totals.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Ledger {
     carried: [u64; 4],
@@ -100,7 +101,7 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Settles one sample: totals of user time, system time, minor and major faults, and those of `io`.
+    /// Processes one sample; returns the totals of user time, system time, minor and major faults, and those of `io`.
     pub fn settle(&mut self, balance: &Balance) -> ([u64; 4], [u64; 4]) {
         let mut total = balance.standing;
         for (place, total) in total.iter_mut().enumerate() {
@@ -111,7 +112,7 @@ impl Ledger {
         (total, self.io_total)
     }
 
-    /// Carries on everything a group has used, because all its members are dropped.
+    /// Carries forward the usage of all members, because all members are dropped.
     pub fn close(&mut self, dropped: &Balance) {
         let all_vanished = Balance {
             vanished: dropped.vanished,
@@ -121,8 +122,9 @@ impl Ledger {
         self.settle(&all_vanished);
     }
 
-    /// A process has faults from its first instruction on, so faults that came back show that the parent waited for a
-    /// child. Then the `io` of the vanished may be in that of the living already: it is only kept from shrinking.
+    /// Computes the totals of `io`. Every process has page faults from its first instruction on, so that a growth of
+    /// the `children` faults shows that the parent waited for a child. Then the `io` of ended members may already be
+    /// included in that of living ones, and the total is only kept from decreasing.
     fn settle_io(&mut self, balance: &Balance) {
         let nobody_waited_for = balance.reaped[MINOR_FAULTS] == 0;
         for place in 0..self.io_total.len() {

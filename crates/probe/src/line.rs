@@ -1,15 +1,16 @@
-//! Checksummed lines: CRC-32 in eight hexadecimal digits, a blank, a JSON document, a line feed.
+//! Lines with checksums: CRC-32 in eight hexadecimal digits, a blank, a JSON document, a line feed.
 
 use std::io::{self, Write};
 
-/// Puts documents into a stream, one line and one write each, so that a kill costs at most the line being written.
+/// Writes documents to a stream, each with one line and one system call, so that a killed process loses at most the
+/// current line.
 pub struct LineWriter<'a> {
     stream: &'a mut dyn Write,
     line: Vec<u8>,
 }
 
 impl<'a> LineWriter<'a> {
-    /// Writes to this stream.
+    /// Creates a writer to this stream.
     pub fn new(stream: &'a mut dyn Write) -> Self {
         Self {
             stream,
@@ -17,11 +18,11 @@ impl<'a> LineWriter<'a> {
         }
     }
 
-    /// Writes one document, which holds no line feed.
+    /// Writes a document, which must not contain a line feed.
     ///
     /// # Errors
     ///
-    /// Errors of the stream: a full disk, a reader that went away.
+    /// Errors of the stream, such as a full disk or a reader that has closed it.
     pub fn write(&mut self, document: &str) -> io::Result<()> {
         self.line.clear();
         writeln!(

@@ -1,12 +1,12 @@
-//! Memory of a group without double counting: proportional sets, at a pace of their own.
+//! Memory of a group without double counting: proportional sets, measured at a limited cost.
 //!
 //! The resident sets of processes that share pages (PostgreSQL, servers that fork workers, children of any process
 //! after a `fork`) count shared pages once for each process. The proportional set (Pss) of a process counts each page
 //! divided by the number of processes that map it, so that the sum over all of them counts it once.
 //!
 //! The kernel walks the page tables of the process for `/proc/PID/smaps_rollup`: some 10 µs for a small process, and
-//! milliseconds for each GiB. So the sets are read in rounds, all members of a group at once, and the next round waits
-//! for a multiple of the time that the last ones of all groups took.
+//! milliseconds for each GiB. Therefore all members of a group are read in one round, and the next round waits for a
+//! multiple of the CPU time that the last rounds of all groups took.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -16,24 +16,26 @@ use crate::sys;
 use crate::text;
 
 const KIB: u64 = 1024;
-/// The rounds of all groups may take this share of one CPU while they stay as they are: one half of a per cent.
+/// Pause after a round in multiples of the last rounds' CPU time, while groups do not change: half a per cent of one
+/// CPU.
 const REST_WHEN_STEADY: u64 = 200;
-/// They may take this share while they change: two per cent.
+/// Pause after a round in multiples of the last rounds' CPU time, while groups change: two per cent of one CPU.
 const REST_WHEN_CHANGED: u64 = 50;
-/// A group has changed if its resident sets or its processes differ by more than one part in this number.
+/// A group counts as changed if its resident sets or its number of processes differ by more than one part in this
+/// number.
 const CHANGE: u64 = 10;
 
-/// Proportional sets of one process, or of several. [bytes]
+/// Proportional set of one process, or the sum over several. [bytes]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Proportional {
     /// All pages.
     pub all: u64,
-    /// Pages that belong to no file on a disk: anonymous and shared memory.
+    /// Pages that are not backed by a file on a disk: anonymous and shared memory.
     pub anonymous: u64,
 }
 
 impl Proportional {
-    /// Reads the content of `/proc/PID/smaps_rollup`.
+    /// Parses the content of `/proc/PID/smaps_rollup`.
     #[must_use]
     pub fn parse(content: &[u8]) -> Option<Self> {
         let of = |key| text::keyed(content, key).map(|value| value * KIB);
@@ -44,7 +46,7 @@ impl Proportional {
     }
 }
 
-/// Time of the last measurement of a group, and its size then.
+/// Time of the last measurement of a group, and its size at that time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Round {
     at_ns: u64,
@@ -53,15 +55,15 @@ struct Round {
     processes: u64,
 }
 
-/// Says when the next round of a group is due.
+/// Determines when the next round of a group is due.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Pace {
     last: Option<Round>,
 }
 
 impl Pace {
-    /// Returns `true` if a round is due now, for a group with this sum of resident sets and this many processes, if
-    /// the last rounds of all groups took `all_took_ns`.
+    /// Returns `true` if a round is due for a group with this sum of resident sets and this number of processes, if the
+    /// last rounds of all groups took `all_took_ns`.
     #[must_use]
     pub fn is_due(&self, now_ns: u64, resident: u64, processes: u64, all_took_ns: u64) -> bool {
         let Some(last) = self.last else { return true };
@@ -81,7 +83,7 @@ impl Pace {
         self.last.map_or(0, |last| last.took_ns)
     }
 
-    /// Notes a round.
+    /// Records a round.
     pub fn note(&mut self, at_ns: u64, took_ns: u64, resident: u64, processes: u64) {
         self.last = Some(Round {
             at_ns,
@@ -92,15 +94,15 @@ impl Pace {
     }
 }
 
-/// Returns `true` if the kernel offers proportional sets of a whole process (Linux 4.14 and later).
+/// Returns `true` if the kernel provides the proportional set of a process (Linux 4.14 and later).
 #[must_use]
 pub fn is_offered(proc: &Path) -> bool {
     proc.join("self/smaps_rollup").exists()
 }
 
-/// Sum over processes; `None` if one of them is not ours to read.
+/// Sum over processes; `None` if this process may not read one of them.
 ///
-/// The files are opened anew each time: an open one stays bound to the memory from before an `exec`.
+/// The files are opened each time, since an open file remains bound to the memory from before an `exec`.
 #[must_use]
 pub fn measure(proc: &Path, pids: impl Iterator<Item = u32>) -> Option<Proportional> {
     let mut sum = Proportional::default();
@@ -113,7 +115,7 @@ pub fn measure(proc: &Path, pids: impl Iterator<Item = u32>) -> Option<Proportio
                 sum.all += process.all;
                 sum.anonymous += process.anonymous;
             }
-            // It has just ended, or ended before and was not waited for: it has no memory.
+            // The process has ended, so it has no memory.
             Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ESRCH)) => {}
             Err(_) => return None,
         }
@@ -126,7 +128,7 @@ fn read(folder: &Path, content: &mut Vec<u8>) -> io::Result<()> {
     Ok(())
 }
 
-/// Measures, and notes the cost in the pace.
+/// Measures a group, and records the cost.
 pub fn round(
     pace: &mut Pace,
     proc: &Path,

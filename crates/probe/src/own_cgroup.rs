@@ -1,7 +1,7 @@
-//! A control group that holds one group of processes and nothing else: a unit of systemd, a container, a host.
+//! A control group that contains one group of processes only: a systemd unit, a container, or a host.
 //!
-//! Its membership survives whatever the processes do, its CPU time includes that of processes which nobody of the
-//! group waited for, and its memory counts shared pages once.
+//! Processes cannot leave it by detaching. Its CPU time includes processes that no process of the group waited for, and
+//! its memory counts shared pages once.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,7 +14,7 @@ use crate::text;
 
 const MICROSECOND_NS: u64 = 1000;
 
-/// Counters of a control group, and their files. Version 1 has a tree for each controller.
+/// Counters of a control group, and their files. Version 1 has a separate hierarchy for each controller.
 #[derive(Debug)]
 pub struct OwnCgroup {
     /// Folder that lists the processes.
@@ -42,13 +42,13 @@ struct Memory {
 /// CPU time that a control group has used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CpuTime {
-    /// All of it. [ns]
+    /// Total. [ns]
     pub total_ns: u64,
-    /// The part in user mode; `None` if the kernel does not report it. [ns]
+    /// Part in user mode; `None` if the kernel does not report it. [ns]
     pub user_ns: Option<u64>,
 }
 
-/// One line of `/proc/PID/cgroup`.
+/// A line of `/proc/PID/cgroup`.
 struct Line<'a> {
     controllers: &'a str,
     path: &'a str,
@@ -64,18 +64,18 @@ fn lines(membership: &str) -> impl Iterator<Item = Line<'_>> {
     })
 }
 
-/// Returns `true` if a control group is `path` or lies below it.
+/// Returns `true` if the control group `other` is `path` or is below it.
 fn is_within(other: &str, path: &str) -> bool {
     Path::new(other).starts_with(path)
 }
 
-/// A tree in which the root of the group has a control group that no stranger is in.
+/// A hierarchy in which the control group of the root contains no process from outside the group.
 struct Tree<'a> {
     controllers: &'a str,
     folder: PathBuf,
 }
 
-/// Finds these trees; version 2 has no controllers in its line.
+/// Finds these hierarchies. The line of version 2 has no controllers.
 fn own_trees<'a>(membership: &'a str, mounts: &str, strangers: &[String]) -> Vec<Tree<'a>> {
     let is_own = |line: &Line<'_>| {
         line.path != "/"
@@ -114,7 +114,7 @@ fn folder(line: &Line<'_>, mounts: &str) -> Option<PathBuf> {
 }
 
 impl OwnCgroup {
-    /// Finds the control group of `root`; `None` if it shares it with a stranger or is in none.
+    /// Finds the control group of `root`; `None` if it shares the group with a stranger, or is in no control group.
     ///
     /// `strangers` are processes that do not belong to the group: the probe, ancestors of the root, other groups.
     #[must_use]
@@ -161,7 +161,7 @@ impl OwnCgroup {
         })
     }
 
-    /// Numbers of all processes in it and in control groups below it.
+    /// Ids of all processes in the control group and in those below it.
     #[must_use]
     pub fn processes(&self) -> BTreeSet<u32> {
         let mut found = BTreeSet::new();
@@ -181,7 +181,7 @@ impl OwnCgroup {
         found
     }
 
-    /// CPU time of all that ever ran in it; `None` if no controller counts it.
+    /// CPU time of all processes that ever ran in the control group; `None` if no controller counts it.
     pub fn cpu(&mut self, buffer: &mut Buffer) -> Option<CpuTime> {
         let cpu = self.cpu.as_mut()?;
         if cpu.version == 2 {
@@ -208,8 +208,7 @@ impl OwnCgroup {
         json.end_object();
     }
 
-    /// Memory that the kernel could not reclaim at once, and the reclaimable part: page cache and reclaimable slabs.
-    /// [B]
+    /// Memory that the kernel cannot reclaim at once, and the reclaimable part: page cache and reclaimable slabs. [B]
     fn memory(&mut self, buffer: &mut Buffer) -> Option<(u64, u64)> {
         let memory = self.memory.as_mut()?;
         let current = number(&mut memory.current, buffer)?;
@@ -220,7 +219,7 @@ impl OwnCgroup {
         } else {
             of("inactive_file")? + of("active_file")? + of("slab_reclaimable").unwrap_or(0)
         };
-        // Both files are read one after the other: a cache that grows in between may exceed the whole.
+        // The files are read one after the other: a cache that grows in between may exceed the total.
         Some((current.checked_sub(cache)?, cache))
     }
 }

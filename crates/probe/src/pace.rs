@@ -1,8 +1,8 @@
-//! Current speed of the CPUs: the CPU time of a fixed piece of work on each of them.
+//! Current speed of each CPU: the CPU time of a fixed piece of work.
 //!
-//! A CPU that another guest shares, or whose clock rate falls, does less in a second without any steal time. Each CPU
-//! has a thread of its own that sleeps, does the work on request, and sleeps again: a saturated CPU keeps its thread
-//! waiting, never the samples.
+//! A CPU that is shared with another guest, or whose clock rate falls, does less work per second without any steal
+//! time. Each CPU has a separate thread that does the work on request and then sleeps: a saturated CPU delays this
+//! thread, but never the samples.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -12,13 +12,13 @@ use std::thread::{self, Thread};
 use crate::json::Json;
 use crate::sys;
 
-/// CPUs beyond these are not timed, so that the probe stays small on large machines. [1]
+/// Limit on the CPUs that are timed, so that the probe remains small on large machines. [1]
 const CPUS_AT_MOST: usize = 64;
-/// Steps of the work, each of which needs the one before. [1]
+/// Steps of the work, each of which depends on the previous one. [1]
 const STEPS: u64 = 20_000;
-/// Entries of the table that the work reads: 32 KiB, as large as a first-level cache. [1]
+/// Entries of the table that the work reads: 32 KiB, the size of a first-level cache. [1]
 const ENTRIES: usize = 4096;
-/// The shortest of this number of times counts: the first one fills the cache. [1]
+/// Number of repetitions, of which the shortest counts: the first one fills the cache. [1]
 const TRIES: usize = 3;
 
 /// Times a fixed piece of work on each CPU.
@@ -30,12 +30,12 @@ pub struct Pace {
 #[derive(Debug)]
 struct Worker {
     thread: Thread,
-    /// Time of the last piece of work; 0 until the first is done. [ns]
+    /// CPU time of the last piece of work; 0 until the first one is done. [ns]
     took_ns: Arc<AtomicU64>,
 }
 
 impl Pace {
-    /// Starts a thread on each CPU that is online, as far as the system lets it.
+    /// Starts a thread on each CPU that is online, as far as the system permits.
     #[must_use]
     pub fn start() -> Self {
         let cpus =
@@ -45,9 +45,9 @@ impl Pace {
         }
     }
 
-    /// Writes the time of the work on each CPU since the last call, and starts it again.
+    /// Writes the time of the work done on each CPU since the last call, and starts the work again.
     ///
-    /// CPUs whose thread did not come to run, or may not run there, are left out.
+    /// CPUs whose thread did not run since then, or may not run there, are left out.
     pub fn write(&self, json: &mut Json) {
         json.object("work_s");
         for (cpu, worker) in self.workers.iter().enumerate() {
@@ -64,7 +64,7 @@ impl Worker {
         let took_ns = Arc::new(AtomicU64::new(0));
         let took = Arc::clone(&took_ns);
         let body = move || {
-            // The system does not allow this CPU: the time would be that of another one.
+            // The system does not permit this CPU: the result would be the time of another CPU.
             if sys::pin_thread(cpu).is_err() {
                 return;
             }
@@ -77,7 +77,7 @@ impl Worker {
         let handle = thread::Builder::new()
             .name(format!("pace-{cpu}"))
             .spawn(body);
-        // At a limit of processes there is no thread; the probe samples all the same.
+        // If a limit on processes is reached, there is no thread, and the probe samples without it.
         let thread = handle.ok()?.thread().clone();
         Some(Self { thread, took_ns })
     }
@@ -103,7 +103,7 @@ fn work(table: &[u64]) -> u64 {
     state
 }
 
-/// Spreads the bits of a number, so that the places that the work visits are scattered.
+/// Mixes the bits of a number, so that the work accesses scattered entries.
 fn mixed(number: u64) -> u64 {
     let spread = (number + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     spread ^ (spread >> 29)

@@ -1,6 +1,6 @@
-//! Processes and threads of the control groups that a process is in, beside the limit `pids.max` of each.
+//! Numbers of processes and threads in the control groups of a process, and the limit `pids.max` of each.
 //!
-//! A limit of any control group above holds too: that of a container, or of a slice of systemd.
+//! The limits of all control groups above apply too, such as that of a container or of a systemd slice.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -10,10 +10,10 @@ use crate::json::Json;
 use crate::procfile::{Buffer, ProcFile, Reading};
 use crate::text;
 
-/// Folders of the control groups of a process that the controller `pids` is with, the innermost first.
+/// Folders of the control groups of a process with the controller `pids`, innermost first.
 ///
-/// `membership` is the content of `/proc/PID/cgroup`, `mounts` that of `/proc/self/mountinfo`. `None` where the
-/// controller cannot be seen from here.
+/// `membership` is the content of `/proc/PID/cgroup`, `mounts` that of `/proc/self/mountinfo`. `None` if the controller
+/// is not visible to this process.
 #[must_use]
 pub fn folders(membership: &str, mounts: &str) -> Option<Vec<PathBuf>> {
     let first = membership.lines().find_map(|line| {
@@ -43,7 +43,7 @@ pub fn folders(membership: &str, mounts: &str) -> Option<Vec<PathBuf>> {
     Some(within.map(Path::to_path_buf).collect())
 }
 
-/// The control groups with a limit.
+/// The control groups that have a limit.
 #[derive(Debug)]
 pub struct CgroupTasks {
     levels: Vec<Level>,
@@ -56,7 +56,7 @@ struct Level {
 }
 
 impl CgroupTasks {
-    /// Finds the control groups of a process; `None` if the controller cannot be seen.
+    /// Finds the control groups of a process; `None` if the controller is not visible.
     #[must_use]
     pub fn of_process(proc: &Path, pid: u32) -> Option<Self> {
         let membership = fs::read_to_string(proc.join(pid.to_string()).join("cgroup")).ok()?;
@@ -64,7 +64,7 @@ impl CgroupTasks {
         folders(&membership, &mounts).map(|folders| Self::open(&folders))
     }
 
-    /// Keeps the control groups among these that have a limit now.
+    /// Opens those of these control groups that have a limit now.
     #[must_use]
     pub fn open(folders: &[PathBuf]) -> Self {
         let is_limited = |folder: &&PathBuf| {
@@ -84,7 +84,8 @@ impl CgroupTasks {
         }
     }
 
-    /// Writes the object `pids` of a group: tasks and limit of the control group that is closest to its limit.
+    /// Writes the object `pids` of a group: the number of tasks and the limit of the control group that is closest to
+    /// its limit.
     pub fn write(&mut self, buffer: &mut Buffer, json: &mut Json) {
         json.object("pids");
         json.count("levels", self.levels.len() as u64);

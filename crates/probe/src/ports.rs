@@ -1,9 +1,9 @@
 //! Local ports in use towards each destination, for each network namespace.
 //!
-//! Connections to one destination need a local port each, and closed ones keep theirs for a minute. Sockets of a
-//! namespace are counted with every sample; as long as all of them together are few, no destination can be short of
-//! ports. They are listed only if they are many, which costs about 1 µs of CPU for each socket, and never for more than
-//! 1 % of the time.
+//! Each connection to a destination needs a local port, and a closed connection keeps its port for a minute. The
+//! sockets of a namespace are counted with every sample; as long as their total is small, no destination can run out of
+//! ports. Only if there are many are they listed by destination, which costs about 1 µs of CPU per socket, and takes at
+//! most 1 % of the time.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,15 +14,15 @@ use crate::host::networks;
 use crate::json::Json;
 use crate::{sys, text};
 
-/// Sockets that are listed from this share of the ports on, in per cent.
+/// Sockets are listed if their number exceeds this share of the ports. [percent]
 const LISTED_FROM: u64 = 90;
-/// The kernel's own range of local ports.
+/// Default range of local ports of the kernel.
 const USUAL: (u64, u64) = (32_768, 60_999);
-/// After one listing, no listing for this multiple of its duration.
+/// Pause after a listing, in multiples of its duration.
 const REST: u64 = 100;
-/// Limit on reported destinations.
+/// Limit on the reported destinations.
 const REPORTED_AT_MOST: usize = 3;
-/// State of a socket that listens, in hexadecimal.
+/// State of a listening socket, in hexadecimal.
 const LISTENS: &[u8] = b"0A";
 
 /// The network namespaces of all groups.
@@ -34,7 +34,7 @@ pub struct Networks {
     rest_until_ns: BTreeMap<u64, u64>,
 }
 
-/// One namespace in one sample.
+/// Values of one namespace in one sample.
 #[derive(Debug, Clone)]
 struct Seen {
     sockets: u64,
@@ -42,13 +42,13 @@ struct Seen {
 }
 
 impl Networks {
-    /// Takes the range of local ports of this host.
+    /// Reads the range of local ports of this host.
     #[must_use]
     pub fn new(proc: &Path) -> Self {
         let range = fs::read(proc.join("sys/net/ipv4/ip_local_port_range")).unwrap_or_default();
         let mut ends = text::fields(&range).map_while(text::number);
         let (first, last) = ends.next().zip(ends.next()).unwrap_or(USUAL);
-        // A namespace may have another range, which only a process within it sees: the usual one, most likely.
+        // A namespace may have another range, which only its processes can read; most likely it is the default.
         let ports = last.saturating_sub(first).min(USUAL.1 - USUAL.0) + 1;
         Self {
             first: first.min(USUAL.0),
@@ -58,12 +58,12 @@ impl Networks {
         }
     }
 
-    /// Forgets the last sample.
+    /// Removes the values of the last sample.
     pub fn begin(&mut self) {
         self.seen.clear();
     }
 
-    /// Writes the object `ports` of a group with this process in it; nothing if its network cannot be seen.
+    /// Writes the object `ports` of a group that contains this process; nothing if its network is not visible.
     pub fn write(&mut self, proc: &Path, pid: u32, json: &mut Json) {
         let folder = proc.join(pid.to_string());
         let Some(namespace) = namespace(&folder) else {
@@ -118,7 +118,7 @@ fn namespace(folder: &Path) -> Option<u64> {
     name.parse().ok()
 }
 
-/// The destinations with the most local ports from `first` on in use, from the lines of `/proc/net/tcp` and `tcp6`.
+/// The destinations that use the most local ports from `first` on, from the lines of `/proc/net/tcp` and `tcp6`.
 #[must_use]
 pub fn fullest(lists: &[Vec<u8>], first: u64) -> Vec<(SocketAddr, u64)> {
     let mut used: BTreeMap<(IpAddr, SocketAddr), u64> = BTreeMap::new();
@@ -137,7 +137,7 @@ pub fn fullest(lists: &[Vec<u8>], first: u64) -> Vec<(SocketAddr, u64)> {
     found
 }
 
-/// Both ends of a connection, from its line; `None` for headings and for sockets that listen.
+/// Local and remote end of a connection, from its line; `None` for headings and listening sockets.
 fn ends(line: &[u8]) -> Option<(SocketAddr, SocketAddr)> {
     let mut fields = text::fields(line).skip(1);
     let (local, remote) = (fields.next()?, fields.next()?);
@@ -145,7 +145,7 @@ fn ends(line: &[u8]) -> Option<(SocketAddr, SocketAddr)> {
     Some((address(local)?, address(remote)?))
 }
 
-/// An address as the kernel writes it: words of 32 bits in the order of this machine, a colon, the port.
+/// Parses an address as the kernel writes it: 32-bit words in the byte order of this machine, a colon, the port.
 fn address(field: &[u8]) -> Option<SocketAddr> {
     let (host, port) = std::str::from_utf8(field).ok()?.split_once(':')?;
     let port = u16::from_str_radix(port, 16).ok()?;
@@ -160,7 +160,7 @@ fn address(field: &[u8]) -> Option<SocketAddr> {
         for (place, part) in bytes.chunks_exact_mut(4).enumerate() {
             part.copy_from_slice(&word(place)?);
         }
-        // Ports are shared with the IPv4 addresses that it stands for.
+        // IPv4 addresses and the IPv6 addresses that map them share ports.
         IpAddr::V6(Ipv6Addr::from(bytes)).to_canonical()
     };
     Some(SocketAddr::new(ip, port))

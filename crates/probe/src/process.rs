@@ -1,4 +1,4 @@
-//! One process: its files under `/proc/PID`, kept open.
+//! Reads the files of one process under `/proc/PID`, which are kept open.
 
 use std::fs;
 use std::io;
@@ -9,48 +9,52 @@ use crate::procfile::{Buffer, ProcFile, Reading};
 use crate::text;
 use crate::threads::{Switches, Threads};
 
-/// Addresses that the kernel randomizes at each `exec`: start of code, stack, heap and arguments.
+/// Memory layout of a program, which the kernel randomizes at each `exec`: the start of code, stack, heap and
+/// arguments.
 ///
-/// `fork` keeps them. Two processes with the same image descend from the same `exec`, whoever their parents are now.
+/// `fork` copies the layout. Two processes with the same image therefore descend from the same `exec`, whatever their
+/// current parents.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Image([u64; 4]);
 
 impl Image {
-    /// Returns `true` if the kernel reported all addresses; it reports zeros of processes that are not ours to read.
+    /// Returns `true` if the kernel reported all addresses; for processes that this process may not read it reports
+    /// zeros.
     #[must_use]
     pub fn is_known(self) -> bool {
         !self.0.contains(&0)
     }
 }
 
-/// Content of `/proc/PID/stat`, of all threads together, ended ones included. CPU times in clock ticks.
+/// Content of `/proc/PID/stat`, over all threads, including ended ones. CPU times are in clock ticks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stat {
-    /// State letter; `Z` is a process that has ended and was not yet waited for.
+    /// State letter; `Z` for a process that has ended and was not reaped.
     pub state: u8,
-    /// The parent now.
+    /// Current parent.
     pub parent: u32,
-    /// Number of the process that leads the session.
+    /// Process id of the leader of the session.
     pub session: u32,
     /// User time, system time, minor faults, major faults of the process itself.
     pub own: [u64; 4],
-    /// The same of the children that it has waited for, and of theirs.
+    /// The same values for reaped children and their reaped children.
     pub children: [u64; 4],
-    /// Threads that live.
+    /// Number of living threads.
     pub threads: u64,
-    /// Start of the process after boot; together with its number the identity of a process. In clock ticks.
+    /// Start time after boot, which together with the process id identifies the process. [clock ticks]
     pub start_ticks: u64,
-    /// Addresses at which `exec` has put the program.
+    /// Memory layout from the last `exec`.
     pub image: Image,
 }
 
-/// Number of the field that a whole line has at least: the start.
+/// Number of the last field that a line must have: the start time.
 const LAST_NEEDED: usize = 22;
 /// Number of the last field that is read if the line has it.
 const LAST_READ: usize = 48;
 
 impl Stat {
-    /// Reads the content of `/proc/PID/stat`. The name in brackets may hold anything, brackets and blanks too.
+    /// Parses the content of `/proc/PID/stat`. The name in parentheses may contain any characters, including
+    /// parentheses and blanks.
     #[must_use]
     pub fn parse(content: &[u8]) -> Option<Self> {
         let close = content.iter().rposition(|byte| *byte == b')')?;
@@ -63,7 +67,7 @@ impl Stat {
         (number >= LAST_NEEDED).then_some(stat)
     }
 
-    /// Takes one field, numbered as in proc(5).
+    /// Stores one field, numbered as in proc(5).
     fn take(&mut self, number: usize, field: &[u8]) -> Option<()> {
         match number {
             3 => self.state = field[0],
@@ -88,7 +92,7 @@ impl Stat {
         Some(())
     }
 
-    /// Returns the traces of its origin.
+    /// Returns the traces of the process, by which its relatives are recognized.
     #[must_use]
     pub fn trace(&self) -> Trace {
         Trace {
@@ -105,7 +109,7 @@ impl Stat {
     }
 }
 
-/// Bytes read from and written to disks, read and write calls; includes children that were reaped.
+/// Parses bytes read from and written to disks, and the numbers of read and write calls; these include reaped children.
 #[must_use]
 pub fn parse_io(content: &[u8]) -> Option<[u64; 4]> {
     let value = |name| text::keyed(content, name);
@@ -117,7 +121,7 @@ pub fn parse_io(content: &[u8]) -> Option<[u64; 4]> {
     ])
 }
 
-/// A soft limit (`Max open files`, `Max processes`), from the content of `/proc/PID/limits`; `None` for no limit.
+/// Parses a soft limit (`Max open files`, `Max processes`) from the content of `/proc/PID/limits`; `None` if unlimited.
 #[must_use]
 pub fn parse_limit(content: &[u8], name: &str) -> Option<u64> {
     let line = text::lines(content).find(|line| line.starts_with(name.as_bytes()))?;
@@ -126,22 +130,22 @@ pub fn parse_limit(content: &[u8], name: &str) -> Option<u64> {
         .and_then(text::number)
 }
 
-/// Resources that one process used, as far as the kernel reports them.
+/// Resource usage of one process, as far as the kernel reports it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Of all threads together.
+    /// Content of `stat`.
     pub stat: Stat,
-    /// See [`parse_io`]; `None` if we may not read it.
+    /// See [`parse_io`]; `None` if this process may not read it.
     pub io: Option<[u64; 4]>,
     /// Resident set. [pages]
     pub resident_pages: Option<u64>,
     /// Open files.
     pub open_files: Option<u64>,
-    /// Its soft limit on open files.
+    /// Soft limit on the open files of the process.
     pub open_files_limit: Option<u64>,
-    /// Soft limit on processes and threads of its user, which holds unless it is exempt.
+    /// Soft limit on the processes and threads of its user, unless the process is exempt.
     pub processes_limit: Option<u64>,
-    /// Context switches and waiting for a CPU.
+    /// Context switches and time waiting for a CPU.
     pub switches: Switches,
 }
 
@@ -155,14 +159,14 @@ pub enum FileCount {
 }
 
 impl FileCount {
-    /// Detects the method with this process, which always has files open.
+    /// Detects the method by testing it with this process, which always has open files.
     #[must_use]
     pub fn detect(proc: &Path) -> Self {
         let reported = fs::metadata(proc.join("self/fd")).is_ok_and(|metadata| metadata.len() > 0);
         if reported { Self::Size } else { Self::Entries }
     }
 
-    /// Counts; 0 if the process has just ended, `None` if we may not look.
+    /// Counts the open files; 0 if the process has just ended, `None` if this process may not read the folder.
     fn count(self, folder: &Path) -> Option<u64> {
         let counted = match self {
             Self::Size => fs::metadata(folder).map(|metadata| metadata.len()),
@@ -192,7 +196,7 @@ pub struct ProcessReader {
 }
 
 impl ProcessReader {
-    /// Names the files of the process with this number.
+    /// Creates a reader for the process with this id.
     #[must_use]
     pub fn new(proc: &Path, pid: u32) -> Self {
         let folder = proc.join(pid.to_string());
@@ -208,7 +212,7 @@ impl ProcessReader {
         }
     }
 
-    /// Reads everything; `None` if the process has ended. `last` is the previous reading of the same process.
+    /// Reads all values; `None` if the process has ended. `last` is the previous reading of the same process.
     pub fn read(
         &mut self,
         buffer: &mut Buffer,
@@ -220,7 +224,7 @@ impl ProcessReader {
         let io = (self.io.read(buffer) == Reading::Whole)
             .then(|| parse_io(buffer.text()))
             .flatten();
-        // A process that has ended but was not reaped may hide its account, which does not change any more.
+        // The counters of a process that has ended but was not reaped may be hidden; they no longer change.
         let io = io.or_else(|| {
             if stat.alive() {
                 None
@@ -245,8 +249,8 @@ impl ProcessReader {
         })
     }
 
-    /// The limit of open files. A server that sets its own does so early: the limit is read again only if more than
-    /// half of it is in use.
+    /// The limit on open files. Servers that change their limit do so early, so it is read again only if more than half
+    /// of it is in use.
     fn limit_for(&mut self, open_files: Option<u64>, buffer: &mut Buffer) -> Option<u64> {
         let in_use = open_files.unwrap_or(0);
         let plenty = self

@@ -1,21 +1,21 @@
-//! A file of `/proc` that is opened once and read again and again.
+//! A file of `/proc` that is opened once and read repeatedly.
 
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
-/// First size of the buffer; `/proc/vmstat` and the files of a process fit.
+/// Initial size of the buffer, enough for `/proc/vmstat` and the files of a process. [bytes]
 const BUFFER_BYTES: usize = 8192;
 
 /// Result of a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reading {
-    /// The buffer holds the file.
+    /// The buffer contains the complete file.
     Whole,
     /// The process of the file has ended.
     Ended,
-    /// The kernel does not offer the file, or not to us.
+    /// The kernel does not provide the file, or this process may not read it.
     Unknown,
 }
 
@@ -36,8 +36,8 @@ impl Buffer {
 
 /// One file, by name and, after its first use, by descriptor.
 ///
-/// A descriptor of a file of `/proc/PID` stays bound to that process: after the end of the process it gives ESRCH, even
-/// if another process got the number since. That makes a reused process number harmless.
+/// A descriptor of a file under `/proc/PID` remains bound to that process: after the end of the process, reads fail
+/// with ESRCH, even if its id was reused. Therefore a reused process id does no harm.
 #[derive(Debug)]
 pub struct ProcFile {
     path: PathBuf,
@@ -46,7 +46,7 @@ pub struct ProcFile {
 }
 
 impl ProcFile {
-    /// Names the file; it is opened by the first read.
+    /// Creates a file that is opened by the first read.
     #[must_use]
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self {
@@ -58,7 +58,7 @@ impl ProcFile {
 
     /// Reads the file from its start into `buffer`.
     ///
-    /// A file that is missing or not ours to read is not tried again: neither changes while the probe runs.
+    /// A file that is missing or may not be read is not tried again, since neither changes while the probe runs.
     pub fn read(&mut self, buffer: &mut Buffer) -> Reading {
         buffer.length = 0;
         if self.unknown {
@@ -95,7 +95,7 @@ impl ProcFile {
         self.file = None;
         match error.raw_os_error() {
             Some(libc::ESRCH) => Reading::Ended,
-            // Out of descriptors may pass; everything else stays as it is.
+            // A lack of descriptors may be temporary; other errors are permanent.
             Some(libc::EMFILE | libc::ENFILE) => Reading::Unknown,
             _ => {
                 self.unknown = true;

@@ -1,4 +1,4 @@
-//! The loop of the probe: wait for the next instant, sample, write; listen to commands in between.
+//! The main loop of the probe: waits for the next instant, samples and writes, and executes commands in between.
 
 use std::io::{self, BufRead, Write};
 use std::path::{Path, PathBuf};
@@ -20,12 +20,12 @@ use crate::tree::Table;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// A group as it is named to the probe.
+/// Name and root process of a group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GroupRoot {
     /// Name in the samples.
     pub name: String,
-    /// Number of the process at the root of the tree.
+    /// Process id of the root of the tree.
     pub pid: u32,
 }
 
@@ -50,17 +50,18 @@ impl Default for Roots {
 /// Options of the probe.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
-    /// Groups watched from the start.
+    /// Groups that are sampled from the start.
     pub groups: Vec<GroupRoot>,
-    /// Distance of samples, > 0. [ns]
+    /// Interval between samples, > 0. [ns]
     pub interval_ns: u64,
-    /// End after this time; without it only by an order. [ns]
+    /// Duration after which the probe ends; without it, only a command or signal ends the probe. [ns]
     pub duration_ns: Option<u64>,
-    /// End with standard input; SIGINT is ignored then, because it reaches the holder of the other end too.
+    /// `true` if the probe ends with standard input. SIGINT is then ignored, since the process at the other end
+    /// receives it too.
     pub until_stdin_closes: bool,
-    /// Process whose own CPU time counts as cost of observing: the conductor.
+    /// Process id of the conductor, whose CPU time counts as a cost of observation.
     pub observer: Option<u32>,
-    /// Times a fixed piece of work on each CPU, some 0.15 ms in each interval.
+    /// `true` to time a fixed piece of work on each CPU, which takes some 0.15 ms per interval.
     pub has_pace: bool,
     /// Folders of the kernel's file systems.
     pub roots: Roots,
@@ -83,15 +84,15 @@ impl Default for Options {
 /// Reason why the probe ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EndReason {
-    /// Its time was over.
+    /// Its duration was over.
     Duration,
     /// Standard input was closed.
     InputClosed,
-    /// SIGTERM or SIGINT.
+    /// SIGTERM or SIGINT was received.
     Signal,
 }
 
-/// Makes the documents of the stream.
+/// Creates the documents of the stream.
 pub struct Sampler {
     roots: Roots,
     interval_ns: u64,
@@ -112,7 +113,7 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// Prepares everything; no file is read yet.
+    /// Creates the sampler; no file is read yet.
     #[must_use]
     pub fn new(options: &Options) -> Self {
         let roots = options.roots.clone();
@@ -144,7 +145,7 @@ impl Sampler {
         }
     }
 
-    /// The header line's document.
+    /// Creates the document of the header line.
     pub fn header(&mut self, groups: &[GroupRoot]) -> &str {
         let json = &mut self.json;
         json.clear();
@@ -166,7 +167,7 @@ impl Sampler {
         json.as_str()
     }
 
-    /// Takes one sample, `late_ns` after its instant.
+    /// Takes one sample, `late_ns` after its intended instant.
     pub fn sample(&mut self, late_ns: u64) -> &str {
         let (t_ns, wall_ns) = (sys::monotonic_ns(), sys::wall_ns());
         self.json.clear();
@@ -215,7 +216,7 @@ impl Sampler {
             memory_took_ns: self.groups.iter().map(Group::memory_took_ns).sum(),
             images_are_drawn: self.images_are_drawn,
         };
-        // All are read before any is written: to measure the memory of one may take long.
+        // All groups are read before any is written, since measuring the memory of a group may take long.
         let standings: Vec<Standing> = self
             .groups
             .iter_mut()
@@ -228,7 +229,7 @@ impl Sampler {
         self.json.end_object();
     }
 
-    /// Writes the CPU time of the process that observes, without its children.
+    /// Writes the CPU time of the observing process, without its children.
     fn write_observer(&mut self) {
         let Some(file) = &mut self.observer else {
             return;
@@ -240,7 +241,7 @@ impl Sampler {
         }
     }
 
-    /// Follows a command; the next sample shows it.
+    /// Executes a command, which takes effect with the next sample.
     pub fn follow(&mut self, command: &Command) {
         match command {
             Command::Group(root) => self.watch(root),
@@ -259,20 +260,20 @@ impl Sampler {
     }
 }
 
-/// Returns `true` if the kernel randomizes the addresses of each program, heap included.
+/// Returns `true` if the kernel randomizes the addresses of each program, including its heap.
 fn images_are_drawn(proc: &Path) -> bool {
     std::fs::read_to_string(proc.join("sys/kernel/randomize_va_space"))
         .is_ok_and(|level| level.trim() == "2")
 }
 
-/// Standard input, read as far as it is ready.
+/// Standard input, read as far as data is available.
 struct Input {
     lines: Lines,
     open: bool,
 }
 
 impl Input {
-    /// Takes the available commands, and complains on standard error about invalid lines.
+    /// Reads the available commands, and reports invalid lines on standard error.
     fn take(&mut self) -> Vec<Command> {
         let mut input = io::stdin().lock();
         let length = input.fill_buf().map_or(0, <[u8]>::len);
@@ -291,17 +292,17 @@ impl Input {
     }
 }
 
-/// Samples until the end that the options name, and writes header and samples to `stream`.
+/// Samples until the probe is to end, and writes header and samples to `stream`.
 ///
-/// A probe that is ordered to end takes its last sample at once, off the grid: a measurement up to that moment has
-/// samples on both sides.
+/// When the probe is told to end, it takes its last sample at once, outside of the grid, so that a measurement up to
+/// that moment has samples on both sides.
 ///
 /// # Errors
 ///
 /// Errors of the stream; lines written before are kept.
 pub fn run(options: &Options, stream: &mut dyn Write) -> io::Result<EndReason> {
     sys::install_signals(options.until_stdin_closes);
-    // Files of `/proc` are kept open. A refusal leaves the limit as it is.
+    // Files of `/proc` are kept open. If the system refuses, the limit remains as it is.
     let _ = sys::raise_open_files();
     let mut writer = LineWriter::new(stream);
     let mut sampler = Sampler::new(options);

@@ -1,6 +1,6 @@
-//! The grid of sampling instants: multiples of the interval on `CLOCK_MONOTONIC`, so that lateness never adds up.
+//! The grid of sampling instants: multiples of the interval on `CLOCK_MONOTONIC`, so that delays do not accumulate.
 
-/// Gives one instant after the other.
+/// Computes the sampling instants one after the other.
 #[derive(Debug, Clone, Copy)]
 pub struct Schedule {
     interval_ns: u64,
@@ -8,7 +8,7 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// Starts with the first multiple of the interval that lies after `now_ns`.
+    /// Creates a schedule that begins with the first multiple of the interval after `now_ns`.
     ///
     /// # Panics
     ///
@@ -22,16 +22,16 @@ impl Schedule {
         }
     }
 
-    /// The instant that comes next. [ns]
+    /// The next instant. [ns]
     #[must_use]
     pub fn next_ns(&self) -> u64 {
         self.next_ns
     }
 
-    /// Takes the instant that has come and returns its lateness. [ns]
+    /// Advances past the current instant and returns the delay since then. [ns]
     ///
-    /// Instants that passed while the host slept or starved the probe are skipped; samples are never made up in a
-    /// burst.
+    /// Instants that were missed while the host slept or the probe got no CPU are skipped, so that samples are never
+    /// taken in a burst.
     pub fn take(&mut self, now_ns: u64) -> u64 {
         let late_ns = now_ns.saturating_sub(self.next_ns);
         self.next_ns += (late_ns / self.interval_ns + 1) * self.interval_ns;

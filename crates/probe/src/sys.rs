@@ -1,4 +1,4 @@
-//! The few calls of the C library that the standard library does not offer. All unsafe code of the crate is here.
+//! System calls that the standard library does not provide. This module contains all unsafe code of the crate.
 
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
@@ -13,15 +13,15 @@ pub use towtank_linux::{
 /// Reason why a wait ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wake {
-    /// The deadline has come.
+    /// The deadline was reached.
     Deadline,
-    /// Standard input has something to say, its end included.
+    /// Standard input has data or has ended.
     Input,
     /// A signal asked the probe to end.
     Signal,
 }
 
-/// Kinds of file systems, of `linux/magic.h` and statfs(2).
+/// File system type numbers of `linux/magic.h` and statfs(2).
 const TMPFS_MAGIC: libc::__fsword_t = 0x0102_1994;
 const RAMFS_MAGIC: libc::__fsword_t = 0x8584_58f6;
 
@@ -31,7 +31,7 @@ extern "C" fn note_signal(_signal: libc::c_int) {
     ASKED_TO_END.store(true, Ordering::Relaxed);
 }
 
-/// Makes SIGTERM, and SIGINT unless `ignore_interrupt`, end [`wait_until`] with [`Wake::Signal`].
+/// Makes SIGTERM end [`wait_until`] with [`Wake::Signal`], and SIGINT too unless `ignore_interrupt` is set.
 pub fn install_signals(ignore_interrupt: bool) {
     let note = note_signal as extern "C" fn(libc::c_int) as libc::sighandler_t;
     let interrupt = if ignore_interrupt {
@@ -71,8 +71,8 @@ pub fn online_cpus() -> u64 {
     configured(libc::_SC_NPROCESSORS_ONLN, 1)
 }
 
-/// Returns `true` if a file lies in memory: on a file system of the kind `tmpfs` or `ramfs`. False if it cannot be
-/// seen.
+/// Returns `true` if a file is in memory, on a file system of the type `tmpfs` or `ramfs`; `false` if the file is not
+/// visible.
 #[must_use]
 pub fn is_in_memory(file: &Path) -> bool {
     let Ok(name) = CString::new(file.as_os_str().as_bytes()) else {
@@ -89,7 +89,7 @@ pub fn is_in_memory(file: &Path) -> bool {
     [TMPFS_MAGIC, RAMFS_MAGIC].contains(&kind)
 }
 
-/// Sleeps until `CLOCK_MONOTONIC` shows `deadline_ns`, or until something else happens.
+/// Sleeps until `CLOCK_MONOTONIC` reaches `deadline_ns`, or until another event.
 #[must_use]
 pub fn wait_until(deadline_ns: u64, watch_input: bool) -> Wake {
     loop {

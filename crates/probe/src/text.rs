@@ -1,6 +1,6 @@
-//! Reading numbers and fields from the text that the kernel writes, without allocation.
+//! Parses numbers and fields of the kernel's text files without allocation.
 
-/// Reads a whole field as an unsigned number; `None` if it is anything else or does not fit.
+/// Parses a complete field as an unsigned number; `None` if it is not one or does not fit.
 #[must_use]
 pub fn number(field: &[u8]) -> Option<u64> {
     if field.is_empty() {
@@ -19,7 +19,7 @@ pub fn fields(line: &[u8]) -> impl Iterator<Item = &[u8]> {
         .filter(|field| !field.is_empty())
 }
 
-/// The lines of a text that are not empty.
+/// The lines of a text, without the empty ones.
 pub fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split(|byte| *byte == b'\n')
         .filter(|line| !line.is_empty())

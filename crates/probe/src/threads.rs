@@ -1,7 +1,7 @@
-//! Context switches and waiting for a CPU, over all threads of a process.
+//! Context switches and time waiting for a CPU, summed over all threads of a process.
 //!
 //! The kernel reports both per thread only. `/proc/PID/task/TID/schedstat` is one short line; `status`, which has the
-//! context switches, costs several times as much. So `schedstat` is read for every thread, and `status` only for
+//! context switches, costs several times as much. Therefore `schedstat` is read for every thread, and `status` only for
 //! threads that ran since the last sample: a thread that did not run has not switched either.
 
 use std::fs;
@@ -13,11 +13,11 @@ use crate::text;
 /// Sums over threads; values that the kernel does not report are `None`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Switches {
-    /// Context switches because the thread had to wait for something.
+    /// Context switches because the thread had to wait.
     pub voluntary: Option<u64>,
-    /// Context switches because another thread was to have the CPU.
+    /// Context switches because another thread got the CPU.
     pub involuntary: Option<u64>,
-    /// Time in which a thread could run and had no CPU. [ns]
+    /// Time in which threads were runnable but had no CPU. [ns]
     pub wait_ns: Option<u64>,
 }
 
@@ -38,7 +38,7 @@ impl Switches {
         wait_ns: None,
     };
 
-    /// Adds another sum; what one of them does not know is unknown in the result.
+    /// Adds another sum; values that are unknown in either sum are unknown in the result.
     pub fn add(&mut self, other: &Self) {
         let sum = |left: Option<u64>, right: Option<u64>| {
             left.zip(right).map(|(left, right)| left + right)
@@ -48,7 +48,7 @@ impl Switches {
         self.wait_ns = sum(self.wait_ns, other.wait_ns);
     }
 
-    /// Adds what something that has ended is known to have done.
+    /// Adds the known values of a thread or process that has ended.
     pub fn carry(&mut self, ended: &Self) {
         let sum =
             |left: Option<u64>, right: Option<u64>| left.map(|left| left + right.unwrap_or(0));
@@ -63,7 +63,7 @@ struct Thread {
     number: u32,
     schedstat: ProcFile,
     status: ProcFile,
-    /// CPU time and time slices of `schedstat`; they stand still while the thread does not run.
+    /// CPU time and number of time slices from `schedstat`, which change only if the thread runs.
     ran: Option<(u64, u64)>,
     sum: Switches,
 }
@@ -77,7 +77,7 @@ pub struct Threads {
 }
 
 impl Threads {
-    /// Takes the folder `/proc/PID/task`.
+    /// Creates the sums for the folder `/proc/PID/task`.
     #[must_use]
     pub fn new(folder: PathBuf) -> Self {
         Self {
@@ -87,7 +87,7 @@ impl Threads {
         }
     }
 
-    /// Reads all threads, `expected` in number, and sums them up with those that have ended.
+    /// Reads all threads, `expected` in number, and adds those that have ended.
     pub fn read(&mut self, buffer: &mut Buffer, expected: u64) -> Switches {
         let ended = &mut self.ended;
         self.live.retain_mut(|thread| {
@@ -144,7 +144,7 @@ impl Thread {
         }
     }
 
-    /// Reads the changes; false if the thread has ended.
+    /// Reads the changes of a thread; `false` if the thread has ended.
     fn read(&mut self, buffer: &mut Buffer) -> bool {
         let ran = match self.schedstat.read(buffer) {
             Reading::Ended => return false,

@@ -1,9 +1,9 @@
-//! Processes of the host and their parents.
+//! The processes of the host and their parents.
 //!
 //! Listing `/proc` is the most expensive part of watching process trees, so it is done only after a process was
-//! started: the last field of `/proc/loadavg` is the last number assigned, and it moves with every new process or
-//! thread. A process is examined once, when it first appears; when the numbers have begun anew from the bottom, all are
-//! examined again, because only then can a number mean another process than before.
+//! started: the last field of `/proc/loadavg` is the process id assigned last, and changes with every new process or
+//! thread. A process is examined once, when it first appears. When process ids start again from the lowest, all
+//! processes are examined again, because only then can an id belong to another process than before.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,23 +14,23 @@ use crate::process::{Image, Stat};
 use crate::procfile::{Buffer, ProcFile, Reading};
 use crate::text;
 
-/// A process as it was when first seen.
+/// Properties of a process when it was first seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry {
-    /// Its parent.
+    /// Parent process.
     pub parent: u32,
-    /// The process that leads its session.
+    /// Process id of the leader of its session.
     pub session: u32,
-    /// Start of the process. In clock ticks.
+    /// Start time of the process. [clock ticks]
     pub start_ticks: u64,
-    /// Addresses at which `exec` had put its program when it was first seen.
+    /// Memory layout of its program.
     pub image: Image,
     /// `true` if the last refresh has found it.
     pub new: bool,
 }
 
 impl Entry {
-    /// Returns the traces of its origin.
+    /// Returns the traces of the process, by which its relatives are recognized.
     #[must_use]
     pub fn trace(&self) -> Trace {
         Trace {
@@ -41,10 +41,10 @@ impl Entry {
     }
 }
 
-/// Longest chain of parents that is followed; a longer one can only be a loop of numbers used again.
+/// Limit on the length of a chain of parents. A longer chain can only be a loop of reused process ids.
 const DEEPEST: usize = 256;
 
-/// All processes.
+/// All processes of the host.
 #[derive(Debug)]
 pub struct Table {
     proc: PathBuf,
@@ -55,7 +55,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// Takes the place of `/proc`. The table is empty until the first refresh.
+    /// Creates an empty table for this `/proc` folder; the first refresh fills it.
     #[must_use]
     pub fn new(proc: PathBuf) -> Self {
         let loadavg = ProcFile::new(proc.join("loadavg"));
@@ -68,9 +68,9 @@ impl Table {
         }
     }
 
-    /// Looks for new processes, if there can be any; returns `true` if the list was read.
+    /// Finds new processes, if any can exist; returns `true` if the list was read.
     pub fn refresh(&mut self, buffer: &mut Buffer) -> bool {
-        // Read before the list: a process started in between is then in this list or makes for the next one.
+        // Read before the list: a process that is started in between is in this list or causes the next one to be read.
         let known = self.loadavg.read(buffer) == Reading::Whole;
         let content = if known { buffer.text() } else { &[] };
         let number = text::fields(content).nth(4).and_then(text::number);
@@ -103,7 +103,7 @@ impl Table {
             });
             let found = match known {
                 Some(known) if !anew => Some(known),
-                // The same start means the same process; its parent stays the one it was started by.
+                // The same start time means the same process; it keeps its original parent.
                 Some(known) => self.look(pid).map(|now| {
                     if now.start_ticks == known.start_ticks {
                         known
@@ -120,7 +120,8 @@ impl Table {
         self.look_again_at_orphans();
     }
 
-    /// Reads the parent of new processes anew if it ended while the list was read: the kernel has given them another.
+    /// Reads the parent of new processes again if it ended while the list was read, because the kernel has assigned
+    /// another parent.
     fn look_again_at_orphans(&mut self) {
         let orphans: Vec<u32> = self
             .processes(true)
@@ -146,19 +147,20 @@ impl Table {
         })
     }
 
-    /// Processes and threads of the whole host, seen from here or not; `None` if the kernel does not report them.
+    /// Number of processes and threads of the whole host, including those not visible to this process; `None` if the
+    /// kernel does not report it.
     #[must_use]
     pub fn tasks(&self) -> Option<u64> {
         self.tasks
     }
 
-    /// The process with this number.
+    /// The process with this id.
     #[must_use]
     pub fn get(&self, pid: u32) -> Option<&Entry> {
         self.processes.get(&pid)
     }
 
-    /// All processes, or only those that the last refresh has found.
+    /// All processes, or only those that the last refresh found.
     pub fn processes(&self, only_new: bool) -> impl Iterator<Item = (u32, &Entry)> {
         self.processes
             .iter()
@@ -166,7 +168,7 @@ impl Table {
             .map(|(pid, entry)| (*pid, entry))
     }
 
-    /// The process that started this one, the one that started that, and so on.
+    /// The ancestors of a process: its parent, the parent of that, and so on.
     #[must_use]
     pub fn ancestors(&self, pid: u32) -> Vec<u32> {
         let parent = |pid: &u32| Some(self.get(*pid)?.parent).filter(|parent| *parent > 0);
@@ -175,10 +177,10 @@ impl Table {
             .collect()
     }
 
-    /// Returns `true` if a process descends from `root` or from any process that is a member already.
+    /// Returns `true` if a process descends from `root` or from any member.
     ///
-    /// The chain of parents is broken above a process whose parent ended before it was seen. If `root` leads a session,
-    /// the session still identifies it: it is inherited, and cannot be joined from outside.
+    /// The chain of parents is broken if a parent ended before it was seen. If `root` leads a session, the session
+    /// still identifies its descendants: it is inherited, and other processes cannot join it.
     pub fn descends(&self, pid: u32, root: u32, member: impl Fn(u32) -> bool) -> bool {
         let mut current = pid;
         for _ in 0..DEEPEST {
@@ -194,7 +196,7 @@ impl Table {
     }
 }
 
-/// The second number of `running/all`.
+/// Returns the second number of `running/all`.
 fn behind_slash(field: &[u8]) -> Option<u64> {
     let slash = field.iter().position(|byte| *byte == b'/')?;
     text::number(&field[slash + 1..])

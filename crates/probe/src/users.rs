@@ -1,4 +1,4 @@
-//! Processes and threads by user, beside the limit that the kernel sets a user.
+//! Numbers of processes and threads by user, and the kernel's limit for a user.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,16 +12,16 @@ const EXEMPTING: u64 = 1 << 21 | 1 << 24;
 /// Fields of `/proc/PID/status` about the user of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Owner {
-    /// Its real user, to whom the kernel counts it.
+    /// Real user, for whom the kernel counts the process.
     pub user: u64,
-    /// Threads that live.
+    /// Number of living threads.
     pub threads: u64,
     /// `true` if the process is exempt from the limit.
     pub exempt: bool,
 }
 
 impl Owner {
-    /// Reads the content of `/proc/PID/status`.
+    /// Parses the content of `/proc/PID/status`.
     #[must_use]
     pub fn parse(content: &[u8]) -> Option<Self> {
         let user = text::keyed(content, "Uid")?;
@@ -37,7 +37,7 @@ impl Owner {
     }
 }
 
-/// All processes by user.
+/// Processes and threads of each user.
 #[derive(Debug, Default)]
 pub struct Users {
     owners: BTreeMap<u32, Owner>,
@@ -45,7 +45,7 @@ pub struct Users {
 }
 
 impl Users {
-    /// Counts these processes: about 15 µs each.
+    /// Counts these processes, which takes about 15 µs each.
     #[must_use]
     pub fn count(proc: &Path, pids: impl Iterator<Item = u32>) -> Self {
         let mut found = Self::default();
@@ -59,7 +59,7 @@ impl Users {
         found
     }
 
-    /// Processes and threads of the user of a process, and whether the limit does not hold for the process.
+    /// Processes and threads of the user of a process, and `true` if the process is exempt from the limit.
     #[must_use]
     pub fn of(&self, pid: u32) -> Option<(u64, bool)> {
         let owner = self.owners.get(&pid)?;

@@ -1,4 +1,4 @@
-//! The sampler against the running kernel: what it says a tree of processes used, and what `wait4` says afterwards.
+//! The sampler with the running kernel: its CPU time of a process tree, compared with the result of `wait4`.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -7,10 +7,11 @@ use serde_json::Value;
 use towtank_probe::control::Command as Order;
 use towtank_probe::{GroupRoot, Options, Sampler};
 
-/// Truncation to ticks in each of user and system time of each process, and what the tree uses after its last sample.
+/// Tolerance: truncation to ticks of the user and system time of each process, and usage of the tree after its last
+/// sample.
 const FEW_TICKS_S: f64 = 0.06;
 
-/// A shell that executes line by line, and answers each line.
+/// A shell that executes commands line by line and answers each.
 struct Shell {
     child: Child,
     input: ChildStdin,
@@ -45,7 +46,7 @@ impl Shell {
         assert_eq!(answer, "done\n");
     }
 
-    /// Ends the shell; CPU time of it and of all it waited for. [s]
+    /// Ends the shell; returns its CPU time and that of all processes that it waited for. [s]
     fn end(self) -> f64 {
         let Self {
             child,
@@ -54,7 +55,8 @@ impl Shell {
         } = self;
         drop((input, output));
         let mut status = 0;
-        // Safety: all zero is a valid `rusage`; both pointers are valid for writing; the child is ours and not yet waited for.
+        // Safety: zeroes are a valid `rusage`; both pointers are valid for writing; the child belongs to this process
+        // and was not reaped.
         let usage = unsafe {
             let mut usage: libc::rusage = std::mem::zeroed();
             let pid = libc::pid_t::try_from(child.id()).expect("a process number");
@@ -94,11 +96,11 @@ fn children_seen_and_unseen_are_counted_once() {
     let mut shell = Shell::new();
     let mut sampler = watch(shell.child.id());
     assert_eq!(group(&mut sampler)["processes"], 1);
-    // Both the tree's own work and that of a child which comes and goes between two samples.
+    // Work of the tree itself and of a child that starts and ends between two samples.
     shell.execute("burn 100000; (burn 200000)");
     let first = group(&mut sampler);
     assert_eq!(first["processes"], 1);
-    // A child that is seen while it lives, and waited for.
+    // A child that is sampled while it runs, and is reaped later.
     shell.execute("(burn 200000; exec sleep 1000) & child=$!");
     let mut living = group(&mut sampler);
     assert_eq!(living["alive"], true);
@@ -198,8 +200,8 @@ fn orphans_stay_with_the_session_they_were_born_in() {
 #[test]
 fn a_worker_that_was_orphaned_before_the_first_sample_counts() {
     let mut shell = Shell::new();
-    // The shell in between ends at once. The worker is another's child by then, and in the session of this test: only
-    // its image shows where it comes from.
+    // The intermediate shell ends at once. The worker then has another parent and is in the session of this test, so
+    // that only its image shows its origin.
     shell.execute("worker=$( ( (while :; do :; done) >/dev/null & echo $! ) )");
     let mut sampler = watch(shell.child.id());
     let first = group(&mut sampler);
@@ -236,7 +238,7 @@ fn a_group_whose_root_launched_and_left_goes_on() {
 
 #[test]
 fn shared_pages_count_once() {
-    // Perl would do; the shell has no memory to share. A file in memory that two processes map is shared for certain.
+    // The shell has no memory to share, so the script maps a file in memory in two processes.
     let script = "import mmap, os, sys\n\
                   shared = mmap.mmap(-1, 64 << 20)\n\
                   shared.write(b'x' * (64 << 20))\n\

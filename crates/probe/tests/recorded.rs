@@ -1,5 +1,5 @@
-//! Samples of recorded kernel files: exact output. `tests/data/recorded` is a virtual machine with Linux 6.18 and a tree
-//! of two processes, its numbers as the kernel gave them; `minimal` is what an old, small kernel offers.
+//! Exact output for recorded kernel files. `tests/data/recorded` is a virtual machine with Linux 6.18 and a tree of two
+//! processes, with the numbers of the kernel; `minimal` has the files of an old, small kernel.
 
 use std::path::{Path, PathBuf};
 
@@ -39,7 +39,7 @@ fn a_recorded_host_and_group() {
     let mut sampler = Sampler::new(&options("recorded", 4100));
     let expected = include_str!("data/recorded/expected.txt").replace('\n', "");
     assert_eq!(body(sampler.sample(0)), expected);
-    // The same files again are the same totals: nothing is added up twice. The next round of memory is not due yet.
+    // The same files give the same totals: nothing is counted twice. The next measurement of memory is not due yet.
     let round = "\"memory_bytes\":6041600,\"memory_anonymous_bytes\":4423680,";
     assert_eq!(body(sampler.sample(0)), expected.replace(round, ""));
 }

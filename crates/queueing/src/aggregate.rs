@@ -1,22 +1,23 @@
-//! Several closed classes at first come, first served stations of several servers, by one class that represents all.
+//! Solves several closed classes at first-come-first-served stations with several servers, by a single class that
+//! represents all of them.
 //!
-//! The service times of that class are a mixture of those of all, by their throughputs, and so is its think time; it is
-//! solved by phases ([`crate::marie`]). All classes wait as long as it does at stations in order of arrival, and are
-//! slowed by the same factor at shared servers. Their times give their throughputs, and so on until these converge.
-//! With few servers a class of few users hardly ever meets itself, which this method ignores; approximate mean value
-//! analysis is better then.
+//! The service and think times of that class are mixtures of those of all classes, weighted by throughput; it is solved
+//! by phases ([`crate::marie`]). At first-come-first-served stations each class waits as long as the representing
+//! class, and at shared servers it is slowed by the same factor. The resulting times give new throughputs, and the
+//! iteration continues until these converge. The method ignores that with few servers a class of few users hardly ever
+//! queues behind its own jobs; approximate mean value analysis is then more accurate.
 
 use crate::marie;
 use crate::model::Discipline;
 use crate::network::{Center, Load, Network, Speed};
 
-/// Servers of a station in order of arrival from which on the method is used.
+/// Smallest number of servers of a first-come-first-served station for which the method is used.
 const SERVERS_AT_LEAST: u32 = 3;
 const ROUNDS_AT_MOST: usize = 500;
-/// Relative change of the throughputs at which they stay.
+/// Relative change of the throughputs at which the iteration has converged.
 const TOLERANCE: f64 = 1e-9;
 
-/// Throughput by class and residence times by class and station.
+/// Throughput by class, and residence time by class and station.
 #[derive(Clone, Debug)]
 pub struct Means {
     /// Throughput. [1/s]
@@ -25,7 +26,7 @@ pub struct Means {
     pub residence: Vec<Vec<f64>>,
 }
 
-/// Solves a network of closed classes; nothing where the method does not apply.
+/// Solves a network of closed classes; `None` if the method does not apply.
 #[must_use]
 pub fn solve(network: &Network) -> Option<Means> {
     let classes = network.loads.len();
@@ -53,7 +54,8 @@ pub fn solve(network: &Network) -> Option<Means> {
             *rate = 0.5 * (*rate + new);
         }
         if moved < TOLERANCE {
-            // The last half step keeps populations only to the tolerance: rates follow from the times.
+            // The last half step meets the populations only within the tolerance, so the throughputs are computed from
+            // the times.
             for (class, rate) in throughput.iter_mut().enumerate() {
                 let cycle = network.think_time(class) + residence[class].iter().sum::<f64>();
                 *rate = network.users(class) as f64 / cycle;
@@ -67,7 +69,7 @@ pub fn solve(network: &Network) -> Option<Means> {
     None
 }
 
-/// Returns `true` if all stations are of kinds known here, and a first-come-first-served one has several servers.
+/// Returns `true` if all stations are of supported kinds, and a first-come-first-served station has several servers.
 fn applies(network: &Network) -> bool {
     let known = |center: &Center| {
         center.capacity.is_none()
@@ -86,7 +88,7 @@ fn applies(network: &Network) -> bool {
     network.centers.iter().all(known) && network.centers.iter().any(several)
 }
 
-/// The network of the one class that represents all, at given throughputs.
+/// Creates the network with the class that represents all classes, at given throughputs.
 fn mixed(network: &Network, throughput: &[f64]) -> Network {
     let total: f64 = throughput.iter().sum();
     let mean = |value: &dyn Fn(usize) -> f64| -> f64 {
@@ -138,12 +140,12 @@ fn visits(center: &Center, class: usize) -> f64 {
     }
 }
 
-/// Visits times the second moment of the service time. [s²]
+/// Number of visits times the second moment of the service time. [s²]
 fn visits_square(center: &Center, class: usize) -> f64 {
     center.demand[class] * center.service_time[class] * (1.0 + center.scv[class])
 }
 
-/// Residence times of a class, from those of the class that represents all.
+/// Residence times of a class, computed from those of the representing class.
 fn times(network: &Network, throughput: &[f64], means: &marie::Means, class: usize) -> Vec<f64> {
     let total: f64 = throughput.iter().sum();
     (network.centers.iter().enumerate())

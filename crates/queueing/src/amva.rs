@@ -1,8 +1,9 @@
 //! Approximate mean value analysis, for networks without product form or too large for exact solution.
 //!
-//! A fixed point: the mean numbers of jobs that an arriving job finds give the time that it stays; the times give the
-//! numbers by Little's law. The state that an arriving job of a closed class finds is estimated as Bard and Schweitzer
-//! do, or by the Linearizer (Chandy and Neuse, Comm. ACM 25(2), 1982), which corrects for the job's own absence.
+//! Iterates to a fixed point: the mean numbers of jobs that an arriving job finds determine its residence times, and
+//! the residence times determine the numbers of jobs by Little's law. The state that an arriving job of a closed class
+//! finds is estimated as Bard and Schweitzer do, or by the Linearizer (Chandy and Neuse, Comm. ACM 25(2), 1982), which
+//! corrects for the job's own absence.
 
 use crate::join;
 use crate::limit;
@@ -10,19 +11,20 @@ use crate::model::Discipline;
 use crate::network::{Center, Load, Network, Speed};
 use crate::stay;
 
-/// Relative change of the numbers of jobs at which the fixed point is reached.
+/// Relative change of the numbers of jobs at which the iteration has converged.
 const TOLERANCE: f64 = 1e-13;
-/// Rounds at most: near saturation of an open class the error shrinks by its load in each round.
+/// Limit on the iterations. Near saturation of an open class each iteration reduces the error only by the factor of its
+/// load.
 const ROUNDS_AT_MOST: usize = 50_000;
-/// Rounds of the Linearizer about its core.
+/// Number of times that the Linearizer corrects its estimates.
 const CORRECTIONS: usize = 12;
 
 /// Estimate of the state that an arriving job finds.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Estimate {
-    /// Shares of the queue are those of the full population.
+    /// Queue lengths are taken from the full population, in proportion.
     BardSchweitzer,
-    /// Shares are corrected from solutions with one job less.
+    /// Queue lengths are corrected with solutions for one job less.
     Linearizer,
 }
 
@@ -33,9 +35,9 @@ pub struct Means {
     pub throughput: Vec<f64>,
     /// Residence time by class and station. [s]
     pub residence: Vec<Vec<f64>>,
-    /// Wait for a unit by class and pool. [s]
+    /// Wait for a unit, by class and pool. [s]
     pub pool_wait: Vec<Vec<f64>>,
-    /// Time a unit is held by class and pool. [s]
+    /// Time that a unit is held, by class and pool. [s]
     pub pool_hold: Vec<Vec<f64>>,
     /// Response time by class. [s]
     pub response: Vec<f64>,
@@ -43,12 +45,12 @@ pub struct Means {
     pub converged: bool,
 }
 
-/// Numbers of jobs by class and place (stations, then units held, then waits for units).
+/// Numbers of jobs by class and place: stations, then units held, then queues for units.
 type Numbers = Vec<Vec<f64>>;
 
 struct Problem<'a> {
     network: &'a Network,
-    /// Stations and pools that no other pool holds, by class.
+    /// Stations and pools that are in no other pool, by class.
     outermost_pools: Vec<Vec<usize>>,
 }
 
@@ -57,7 +59,7 @@ struct Round {
     users: Vec<f64>,
     numbers: Numbers,
     throughput: Vec<f64>,
-    /// Wait by station that keeps it from doing more than it can (see [`limit`]).
+    /// Additional wait by station that keeps its throughput within its capacity (see [`limit`]).
     excess: Vec<f64>,
     means: Means,
 }
@@ -131,13 +133,14 @@ impl<'a> Problem<'a> {
         self.stations() + 2 * self.network.holds.len()
     }
 
-    /// Demand of a class at all stations together. [s]
+    /// Total demand of a class over all stations. [s]
     fn demand(&self, class: usize) -> f64 {
         let centers = self.network.centers.iter();
         centers.map(|center| center.demand[class]).sum()
     }
 
-    /// Users spread evenly over the stations of their class; open classes as if alone.
+    /// Start of the iteration: users are spread evenly over the stations of their class, and open classes have the
+    /// queues that they would have alone.
     fn start(&self, users: &[f64]) -> Numbers {
         (0..users.len())
             .map(|class| {
@@ -156,7 +159,7 @@ impl<'a> Problem<'a> {
             .collect()
     }
 
-    /// By how much the shares of queues change when one job of a class is away, `changes[absent][class][place]`.
+    /// Changes of the shares of queues when one job of a class is removed, `changes[absent][class][place]`.
     fn changes(&self, full: &Round, less: &[Option<Round>]) -> Vec<Numbers> {
         let share = |round: &Round, class: usize, place: usize| {
             if round.users[class] > 0.0 {
@@ -180,7 +183,7 @@ impl<'a> Problem<'a> {
             .collect()
     }
 
-    /// Goes round until the numbers stay.
+    /// Iterates until the numbers of jobs converge.
     fn core(&self, users: &[f64], numbers: Numbers, changes: &[Numbers]) -> Round {
         let classes = users.len();
         let mut round = Round {
@@ -219,7 +222,7 @@ impl<'a> Problem<'a> {
 
     /// Runs one iteration; returns the largest relative change of a number of jobs.
     fn round(&self, round: &mut Round, changes: &[Numbers], count: usize) -> f64 {
-        // Half steps after the first rounds: many servers near saturation swing otherwise.
+        // Half steps after the first iterations, since many servers near saturation oscillate otherwise.
         let step = if count < 20 { 1.0 } else { 0.5 };
         let mut moved = 0.0_f64;
         let mut next = round.numbers.clone();
@@ -284,8 +287,7 @@ impl<'a> Problem<'a> {
         }
     }
 
-    /// Returns the time of a class at a place. The places are the stations, then the held units, then the queues for
-    /// units.
+    /// Time of a class at a place: a station, a held unit, or a queue for a unit.
     fn time_at(&self, round: &Round, class: usize, place: usize) -> f64 {
         let (stations, pools) = (self.stations(), self.network.holds.len());
         if place < stations {
@@ -328,8 +330,8 @@ impl<'a> Problem<'a> {
             .collect()
     }
 
-    /// Share of a class's jobs at a place that an arriving job of `class` can find: it does not find itself. Within a
-    /// pool it is one of those that hold a unit, not one of all users.
+    /// Share of the jobs of another class at a place that an arriving job of `class` can find, since a job does not
+    /// find itself. Within a pool it is one of the holders of a unit, not one of all users.
     fn own_absence(&self, round: &Round, class: usize, other: usize, place: usize) -> f64 {
         if class != other || matches!(self.network.loads[class], Load::Open { .. }) {
             return 1.0;
@@ -349,7 +351,7 @@ impl<'a> Problem<'a> {
         (among - 1.0).max(0.0) / among
     }
 
-    /// Returns `true` if a pool holds a place directly: a station, or the units and the queue of an inner pool.
+    /// Returns `true` if a place is directly in a pool: a station, or the units and the queue of an inner pool.
     fn holds(&self, hold: &crate::network::Hold, place: usize) -> bool {
         match place.checked_sub(self.stations()) {
             None => hold.stations.contains(&place),
@@ -357,7 +359,7 @@ impl<'a> Problem<'a> {
         }
     }
 
-    /// Returns `true` if a pool holds a station directly or through inner pools.
+    /// Returns `true` if a station is in a pool, directly or through inner pools.
     fn reaches(&self, hold: &crate::network::Hold, class: usize, station: usize) -> bool {
         hold.stations.contains(&station)
             || hold.pools.iter().any(|&pool| {
@@ -378,7 +380,7 @@ impl<'a> Problem<'a> {
         time + self.through(round, class, &direct)
     }
 
-    /// Time for a number of stations, those of a fork at the same time.
+    /// Time that a class spends at several stations; the branches of a fork overlap.
     fn through(&self, round: &Round, class: usize, stations: &[usize]) -> f64 {
         let utilization: Vec<f64> = (self.network.centers.iter())
             .map(|center| {
@@ -400,7 +402,8 @@ impl<'a> Problem<'a> {
         )
     }
 
-    /// Wait for a unit of a pool, and the time it is held; a pool is a station whose service is what goes on inside.
+    /// Wait for a unit of a pool, and the time that the unit is held. A pool is treated as a station whose service is
+    /// the work inside the pool.
     fn pool(&self, round: &mut Round, class: usize, pool: usize, found: &Numbers) -> f64 {
         let hold = &self.network.holds[pool];
         let mut time = self.through(round, class, &hold.stations);
@@ -441,7 +444,8 @@ impl<'a> Problem<'a> {
     }
 }
 
-/// Returns `true` if a class never waits: only closed classes go before it, with no more users than servers.
+/// Returns `true` if a class never waits, because only closed classes are served before it, with no more users than
+/// servers.
 fn never_waits(network: &Network, users: &[f64], center: &Center, class: usize) -> bool {
     let Speed::Servers(servers) = center.speed else {
         return false;
@@ -456,7 +460,7 @@ fn never_waits(network: &Network, users: &[f64], center: &Center, class: usize) 
     jobs.sum::<f64>() <= f64::from(servers)
 }
 
-/// Numbers scaled from one population to another.
+/// Scales numbers of jobs from one population to another.
 fn scaled(numbers: &Numbers, users: &[f64], fewer: &[f64]) -> Numbers {
     let factor = |class: usize| {
         if users[class] > 0.0 {

@@ -1,4 +1,4 @@
-//! The answer as data, with the laws checked on it.
+//! The answer of a solver as data, with checks of operational laws.
 
 use std::ops::Index;
 
@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 
 use crate::bounds::Range;
 
-/// Entries by name, in the order of the model.
+/// Values by name, in the order of the model.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Named<T>(pub Vec<(String, T)>);
 
@@ -22,7 +22,7 @@ impl<T: Serialize> Serialize for Named<T> {
 }
 
 impl<T> Named<T> {
-    /// The entry of a name, if there is one.
+    /// The value of a name, if it exists.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&T> {
         self.0
@@ -45,22 +45,22 @@ impl<T> Index<&str> for Named<T> {
 pub struct Answer {
     /// Kind and version of the format.
     pub schema: &'static str,
-    /// By class.
+    /// Results by class.
     pub classes: Named<ClassAnswer>,
-    /// By station.
+    /// Results by station.
     pub stations: Named<StationAnswer>,
-    /// By pool.
+    /// Results by pool.
     pub pools: Named<PoolAnswer>,
     /// Name of the method.
     pub method: String,
     /// `true` if the method is exact for this model.
     pub exact: bool,
-    /// Largest relative error of a mean response time that was seen in simulated networks of this kind; nothing for exact
-    /// answers. [ratio]
+    /// Largest relative error of a mean response time that was observed in simulated networks of this kind; `None` for
+    /// exact answers. [ratio]
     pub approximate_within: Option<f64>,
-    /// Bounds that hold whatever the method, by class.
+    /// Bounds that hold for every method, by class.
     pub bounds: Named<ClassBounds>,
-    /// Laws that any answer must keep.
+    /// Checks of laws that every answer must satisfy.
     pub checks: Checks,
     /// Warnings about the answer.
     pub warnings: Vec<String>,
@@ -71,9 +71,9 @@ pub struct Answer {
 pub struct ClassAnswer {
     /// Transactions completed. [1/s]
     pub throughput_per_s: f64,
-    /// From the arrival to the end of a transaction, waits for pools included. [s]
+    /// Mean time from the arrival to the end of a transaction, including waits for pools. [s]
     pub response_time_s: f64,
-    /// Mean number of its jobs in the system, those of thinking users not included. [1]
+    /// Mean number of its jobs in the system, without thinking users. [1]
     pub users_in_system: f64,
     /// Transactions dropped at full stations. [1/s]
     pub dropped_per_s: f64,
@@ -82,18 +82,18 @@ pub struct ClassAnswer {
 /// Results of a station.
 #[derive(Clone, Debug, Serialize)]
 pub struct StationAnswer {
-    /// Share of all servers that is busy, or of the highest speed that is used; 0 for a delay, which has servers without
-    /// end. In [0, 1].
+    /// Share of busy servers, or share of the highest speed in use; 0 for a delay, which has any number of servers. In
+    /// [0, 1].
     pub utilization: f64,
-    /// Jobs present, those in service included. [1]
+    /// Mean number of jobs present, including those in service. [1]
     pub queue_length: f64,
-    /// Visits served, hits included. [1/s]
+    /// Visits served, including cache hits. [1/s]
     pub throughput_per_s: f64,
     /// Share of visits that find the station full; 0 without a capacity.
     pub loss_probability: f64,
-    /// Share of visits that the cache answers; 0 without one.
+    /// Share of visits that the cache answers; 0 without a cache.
     pub hit_ratio: f64,
-    /// Time of a transaction here over all its visits, by class. [s]
+    /// Time that a transaction spends here over all of its visits, by class. [s]
     pub residence_time_s: Named<f64>,
     /// Share of the servers that each class keeps busy.
     pub utilization_by_class: Named<f64>,
@@ -102,28 +102,28 @@ pub struct StationAnswer {
 /// Results of a pool.
 #[derive(Clone, Debug, Serialize)]
 pub struct PoolAnswer {
-    /// Share of the units that is held.
+    /// Share of the units that are held.
     pub utilization: f64,
-    /// Units held. [1]
+    /// Mean number of units held. [1]
     pub held: f64,
-    /// Jobs that wait for a unit. [1]
+    /// Mean number of jobs that wait for a unit. [1]
     pub waiting: f64,
-    /// Wait of a transaction for a unit, by class. [s]
+    /// Time that a transaction waits for a unit, by class. [s]
     pub waiting_time_s: Named<f64>,
 }
 
 /// Bounds of a class.
 #[derive(Clone, Debug, Serialize)]
 pub struct ClassBounds {
-    /// The closest of all. [1/s]
+    /// The tightest bounds of all methods. [1/s]
     pub throughput_per_s: Range,
-    /// The closest of all. [s]
+    /// The tightest bounds of all methods. [s]
     pub response_time_s: Range,
-    /// Number of users at which the asymptotes meet, N* = (D + Z) / D_max; closed classes only. [1]
+    /// Number of users at which the asymptotes intersect, N* = (D + Z) / D_max; closed classes only. [1]
     pub knee_users: Option<f64>,
-    /// Station with the highest demand for a server.
+    /// Station with the highest demand per server.
     pub bottleneck: String,
-    /// Throughput by kind of bounds: lower, upper. [1/s]
+    /// Lower and upper bound of the throughput, by method. [1/s]
     pub by_method: Named<[f64; 2]>,
 }
 
@@ -143,7 +143,8 @@ pub struct Checks {
 }
 
 impl Checks {
-    /// Residual up to which a law is taken to hold: the largest of all tests is 4e-13, that of a sum of 20,000 terms.
+    /// Largest residual at which a law counts as satisfied. The largest residual in the tests is 4e-13, for a sum of
+    /// 20,000 terms.
     const ROUNDING: f64 = 1e-9;
 
     /// Returns the warnings of an answer that contradicts itself.

@@ -1,4 +1,4 @@
-//! Assembles the answer of a solution: measures by name, bounds, and the laws checked on the reported figures.
+//! Assembles the answer from a solution: values by name, bounds, and checks of laws on the reported values.
 
 use crate::answer::{Answer, Checks, ClassAnswer, ClassBounds, Named, PoolAnswer, StationAnswer};
 use crate::bounds::{Range, Single};
@@ -8,10 +8,10 @@ use crate::series::Series;
 use crate::solve::Solution;
 use crate::stated;
 
-/// Tolerance for rounding on the bounds of an answer.
+/// Tolerance for rounding errors in the comparison of an answer with its bounds.
 const ROUNDING: f64 = 1e-9;
 
-/// The answer of a solution.
+/// Creates the answer of a solution.
 #[must_use]
 pub fn answer(network: &Network, solution: &Solution) -> Answer {
     let names = &network.names;
@@ -59,7 +59,7 @@ pub fn answer(network: &Network, solution: &Solution) -> Answer {
     }
 }
 
-/// Renders the error bound of an approximation. From 100 % of the simulated value on, the error gives no lower bound.
+/// Describes the error of an approximation. If it is 100 % of the simulated value or more, it gives no lower bound.
 fn warning_of(error: f64) -> String {
     let percent = 100.0 * error;
     if error < 1.0 {
@@ -139,12 +139,12 @@ fn pool_answer(network: &Network, solution: &Solution, pool: usize) -> PoolAnswe
     }
 }
 
-/// Servers that open classes leave to closed ones.
+/// Number of servers that open classes leave to closed ones.
 fn room(network: &Network, center: &Center) -> f64 {
     center.speed.highest() - network.open_load(center)
 }
 
-/// Demand of a class at the stations and forks it goes through, if it never waited. [s]
+/// Total demand of a class at its stations and forks, without any wait. [s]
 fn without_waiting(network: &Network, class: usize) -> f64 {
     let least: Vec<f64> = (network.centers.iter())
         .map(|center| match &center.speed {
@@ -163,7 +163,7 @@ fn without_waiting(network: &Network, class: usize) -> f64 {
     time
 }
 
-/// Longest mean stay of a closed class at a station whatever the others do; `None` if there is no limit.
+/// Longest mean time of a closed class at a station, whatever the other classes do; `None` if there is no limit.
 fn with_all_ahead(network: &Network, class: usize, center: &Center, jobs: f64) -> Option<f64> {
     let demand = center.demand[class];
     let open = network.open_load(center);
@@ -245,7 +245,7 @@ fn class_bounds(network: &Network, class: usize) -> ClassBounds {
         .iter()
         .map(|center| with_all_ahead(network, class, center, jobs))
         .sum();
-    // A pool adds a wait in which all others may go ahead.
+    // A pool adds a wait during which all other jobs may be served first.
     let longest = longest.filter(|_| network.holds.iter().all(|hold| !hold.concerns[class]));
     let asymptotic = [
         longest.map_or(0.0, |time| users / (think_time + time)),
@@ -280,7 +280,7 @@ fn class_bounds(network: &Network, class: usize) -> ClassBounds {
 }
 
 fn held_without_waiting(network: &Network, hold: &crate::network::Hold, class: usize) -> f64 {
-    // Branches of a fork overlap; their longest is at least the largest single station's time.
+    // The branches of a fork overlap; their maximum is at least the largest time of a single station.
     let forked = |station: usize| {
         network
             .splits
@@ -316,7 +316,7 @@ fn held_without_waiting(network: &Network, hold: &crate::network::Hold, class: u
     plain + longest + inner
 }
 
-/// Closer bounds of a single closed class at single servers of product form.
+/// Tighter bounds of a single closed class at single servers of product form.
 fn single_class(network: &Network, class: usize) -> Vec<(String, [f64; 2])> {
     let single = network.loads.len() == 1
         && network.is_product_form()
@@ -404,7 +404,8 @@ fn checks(
             checks.population = checks.population.max(relative(found, users as f64));
         }
         let range = &bounds.0[class].1;
-        // A response time below the digits of the think time is known to these digits only.
+        // A response time far smaller than the think time is known only to the digits that it shares with the think
+        // time.
         let digits = 1e-13 * network.think_time(class);
         checks.within_bounds &= within(range.throughput_per_s, of_class.throughput_per_s, 0.0)
             && within(range.response_time_s, of_class.response_time_s, digits);

@@ -1,4 +1,4 @@
-//! Bounds on throughput and response time that need no solution.
+//! Bounds on throughput and response time that do not require a solution.
 //!
 //! Asymptotic bounds (Muntz and Wong 1974; Denning and Buzen 1978), balanced job bounds (Zahorjan, Sevcik, Eager and
 //! Galler, Comm. ACM 25(2), 1982), proportional bounds (Hsieh and Lam 1987) and geometric bounds (Casale, Muntz and
@@ -6,23 +6,23 @@
 
 use serde::Serialize;
 
-/// A range; no end where none is known.
+/// A range. Ends that are unknown are `None`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Range {
-    /// No less than this.
+    /// Lower end.
     pub lower: f64,
-    /// No more than this.
+    /// Upper end; `None` if no upper bound is known.
     pub upper: Option<f64>,
 }
 
-/// One class at single servers, Z with all delays.
+/// A single class at single servers; all delays are part of the think time Z.
 #[derive(Clone, Debug)]
 pub struct Single {
     /// Users N, at least 1. [1]
     pub users: f64,
-    /// Think time with delays. [s]
+    /// Think time, including all delays. [s]
     pub think_time: f64,
-    /// Demands at the servers, above 0. [s]
+    /// Demand at each server, > 0. [s]
     pub demand: Vec<f64>,
 }
 
@@ -35,7 +35,7 @@ impl Single {
         self.demand.iter().copied().fold(0.0, f64::max)
     }
 
-    /// N / (D + Z + (N − 1) D_max) <= X <= min(1 / D_max, N / (D + Z)), where no job can meet more than N − 1 others.
+    /// N / (D + Z + (N − 1) D_max) <= X <= min(1 / D_max, N / (D + Z)), if a job can find at most N − 1 others.
     #[must_use]
     pub fn asymptotic(&self) -> [f64; 2] {
         let (users, total, largest) = (self.users, self.total(), self.largest());
@@ -76,8 +76,8 @@ impl Single {
         [lower, upper.min(1.0 / largest)]
     }
 
-    /// Bounds of Casale et al.: the queues of all but the slowest server lie between geometric sums, and X(N − 1) between
-    /// X(N) (N − 1) / N and X(N), which leaves a quadratic equation in X(N).
+    /// Bounds of Casale et al.: the queues of all servers but the slowest lie between geometric sums, and X(N − 1) lies
+    /// between X(N) (N − 1) / N and X(N), which yields a quadratic equation for X(N).
     #[must_use]
     pub fn geometric(&self) -> [f64; 2] {
         let (users, total, largest) = (self.users, self.total(), self.largest());
@@ -105,7 +105,7 @@ impl Single {
         ]
     }
 
-    /// The coarsest bounds at a population.
+    /// The widest bounds at a population.
     fn coarse(&self, users: f64) -> (f64, f64) {
         let alone = self.total() + self.think_time;
         let largest = self.largest();

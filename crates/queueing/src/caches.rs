@@ -1,8 +1,9 @@
-//! Caches in front of stations, for the solvers: a hit is a visit to a delay beside the station, a miss one to the station.
+//! Caches in front of stations, for the solvers: a hit becomes a visit to a separate delay, a miss a visit to the
+//! station.
 //!
-//! A class comes to the station in V (1 - h) of its V visits, and to the delay in V h. With a given hit ratio h, visits that
-//! hit are independent of each other, and a network of product form keeps it. With a number of entries, h is Che's
-//! approximation (`towtank_caches::popularity`), and the answer is approximate.
+//! Of its V visits a class makes V (1 - h) to the station and V h to the delay. With a given hit ratio h, hits are
+//! independent of each other, so that product form is preserved. If the number of entries is given instead, h is
+//! computed by Che's approximation (`towtank_caches::popularity`), and the answer is approximate.
 
 use towtank_caches::popularity::Popularity;
 
@@ -10,25 +11,25 @@ use crate::answer::{Answer, StationAnswer};
 use crate::model::behaviour::Cache;
 use crate::model::{Branching, Discipline, Fault, Model, Service, Station, Variation};
 
-/// A model whose caches are made into delays.
+/// A model whose caches are replaced by delays.
 pub(crate) struct Parted {
-    /// Without caches.
+    /// The model without caches.
     pub model: Model,
     parts: Vec<Part>,
 }
 
-/// One cache.
+/// A cache that was replaced.
 struct Part {
     station: String,
-    /// Name of the delay, which no file can have.
+    /// Name of the delay, which cannot occur in a model file.
     delay: String,
     hit_ratio: f64,
-    /// Entries and keys if the hit ratio was estimated.
+    /// Numbers of entries and keys, if the hit ratio was estimated.
     estimated: Option<(u64, u64)>,
 }
 
 impl Parted {
-    /// Parts every station with a cache in two. The model has no faults.
+    /// Splits every station with a cache into the station and a delay. The model must have no faults.
     ///
     /// # Errors
     ///
@@ -55,7 +56,7 @@ impl Parted {
             parts: model.behaviour.caches.iter().map(Part::of).collect(),
         };
         parted.model.behaviour.caches.clear();
-        // A random balancer adds nothing to the visits, and its stations are no longer alone.
+        // The visits of a random balancer have been computed, and its stations are no longer the only ones.
         parted.model.behaviour.balancers.clear();
         for (part, cache) in parted.parts.iter().zip(&model.behaviour.caches) {
             part.apply(&mut parted.model, cache.hit_time_s);
@@ -63,7 +64,7 @@ impl Parted {
         Ok(parted)
     }
 
-    /// Puts the delays of an answer back to their stations.
+    /// Adds the results of the delays in an answer to those of their stations.
     pub fn join(&self, mut answer: Answer) -> Answer {
         for part in &self.parts {
             let stations = &mut answer.stations.0;
@@ -86,7 +87,7 @@ impl Parted {
         answer
     }
 
-    /// Reason why no answer is exact if a hit ratio is an estimate.
+    /// Reason why no answer is exact, if a hit ratio is an estimate.
     pub fn estimated(&self) -> Option<Fault> {
         let part = self.parts.iter().find(|part| part.estimated.is_some())?;
         let message = "must have a 'hit_ratio' for an exact answer, got 'items' and 'keys', from which it is estimated";
@@ -94,7 +95,7 @@ impl Parted {
     }
 }
 
-/// Adds what goes on in the delay to the station.
+/// Adds the results of a delay to those of its station.
 fn add(station: &mut StationAnswer, hits: &StationAnswer) {
     station.queue_length += hits.queue_length;
     station.throughput_per_s += hits.throughput_per_s;
@@ -134,7 +135,7 @@ impl Part {
         ))
     }
 
-    /// Puts the delay after the station, wherever the station is.
+    /// Adds the delay after the station, wherever the station is used.
     fn apply(&self, model: &mut Model, hit_time_s: f64) {
         self.add_station(model, hit_time_s);
         let behind = |names: &mut Vec<String>| {
@@ -173,7 +174,7 @@ impl Part {
         let station = &mut model.stations[place];
         let mut services = Vec::new();
         for service in &mut station.services {
-            // With a route the visits follow from it.
+            // For a class with a route, the visits follow from the route.
             let visits = (!routed.contains(&service.class)).then(|| service.visits.unwrap_or(1.0));
             service.visits = visits.map(|count| count * (1.0 - self.hit_ratio));
             services.push(Service {
@@ -194,7 +195,7 @@ impl Part {
         model.stations.insert(place + 1, delay);
     }
 
-    /// Parts what goes to the station.
+    /// Splits the transitions to the station.
     fn part(&self, next: &mut Branching) {
         if let Some(share) = next.get(&self.station).copied() {
             next.insert(self.station.clone(), share * (1.0 - self.hit_ratio));

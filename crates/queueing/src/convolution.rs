@@ -1,17 +1,17 @@
 //! Exact solution of closed product-form networks by convolution of positive series (see [`crate::series`]).
 //!
-//! Buzen, Comm. ACM 16(9), 1973, for G; the mean number of jobs of a class at a station is
-//! Q_rk = D_rk [z^(N − e_r)] F_k'(y_k) Π_{j≠k} F_j / G(N). Counters are scaled by estimates of the throughputs, so that
-//! G is nearly flat where it counts, and rows are brought back to 1: 20,000 users and hundreds of servers stay in range.
+//! Buzen, Comm. ACM 16(9), 1973, for G; the mean number of jobs of a class at a station is Q_rk = D_rk [z^(N − e_r)]
+//! F_k'(y_k) Π_{j≠k} F_j / G(N). Counters are scaled by estimates of the throughputs, so that G is nearly constant in
+//! the relevant range, and rows are normalized to 1: this avoids overflow for 20,000 users and hundreds of servers.
 
 use crate::grid::{Grid, Scaled};
 use crate::network::Speed;
 use crate::series::Series;
 
-/// A station of a closed network, with the load that open classes put on it.
+/// A station of a closed network, with the load of open classes.
 #[derive(Clone, Debug)]
 pub struct Queue {
-    /// Speed; not a delay.
+    /// Speed; the station must not be a delay.
     pub speed: Speed,
     /// Load of open classes, in servers. [1]
     pub open_load: f64,
@@ -24,15 +24,15 @@ pub struct Queue {
 pub struct Closed {
     /// Users of each class. [1]
     pub users: Vec<u64>,
-    /// Think time of each class with all its delays. [s]
+    /// Think time of each class, including all its delays. [s]
     pub think_time: Vec<f64>,
-    /// The stations with queues.
+    /// Stations with queues.
     pub queues: Vec<Queue>,
-    /// Estimates of the throughputs; too high is better than too low. [1/s]
+    /// Estimates of the throughputs; estimates above the true value are better than below. [1/s]
     pub estimate: Vec<f64>,
 }
 
-/// Mean values, and for a single class those at every population.
+/// Mean values; for a single class, also those at every smaller population.
 #[derive(Clone, Debug)]
 pub struct Means {
     /// Throughput of each class. [1/s]
@@ -41,15 +41,15 @@ pub struct Means {
     pub jobs: Vec<Vec<f64>>,
     /// Mean number of jobs of open classes at each station.
     pub open_jobs: Vec<f64>,
-    /// For a single class: at each station, the probability of 0, 1, ... N jobs.
+    /// For a single class: probabilities of 0, 1, ... N jobs at each station.
     pub marginals: Vec<Vec<f64>>,
-    /// For a single class: the throughput with 0, 1, ... N users; not a number where it was out of range. [1/s]
+    /// For a single class: throughput with 0, 1, ... N users; NaN where it was out of range. [1/s]
     pub throughput_at: Vec<f64>,
-    /// For a single class: the mean number of jobs at each station with 0, 1, ... N users.
+    /// For a single class: mean number of jobs at each station with 0, 1, ... N users.
     pub jobs_at: Vec<Vec<f64>>,
 }
 
-/// Results to compute beside the means.
+/// Optional results besides the means.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Extras {
     /// Marginal distributions.
@@ -58,7 +58,7 @@ pub struct Extras {
     pub populations: bool,
 }
 
-/// Operations that [`solve`] takes, about.
+/// Approximate number of operations of [`solve`].
 #[must_use]
 pub fn cost(closed: &Closed) -> f64 {
     let users: f64 = closed.users.iter().map(|&count| count as f64).sum();
@@ -74,7 +74,7 @@ pub fn cost(closed: &Closed) -> f64 {
         Speed::Rates(rates) => (rates.len() as f64).min(users + 1.0),
     };
     let steps: f64 = closed.queues.iter().map(degree).sum();
-    // The binomial sums that make room for open classes, each term an exponential.
+    // The binomial sums that account for open classes; each term needs an exponential.
     let shifts = closed
         .queues
         .iter()
@@ -88,7 +88,7 @@ pub fn cost(closed: &Closed) -> f64 {
         + shifts
 }
 
-/// Solves exactly; nothing where the numbers leave their range.
+/// Solves the network exactly; `None` if numbers overflow.
 #[must_use]
 pub fn solve(closed: &Closed, extras: Extras) -> Option<Means> {
     let users: usize = closed.users.iter().map(|&count| count as usize).sum();
@@ -185,7 +185,7 @@ impl<'a> Run<'a> {
         Some(())
     }
 
-    /// Mean numbers at a station, from the series of the network with the station's own F and with its slope.
+    /// Mean numbers of jobs at a station, from the series of the network with the station's F and with its derivative.
     fn station(&mut self, index: usize, value: &Grid, slope: &Grid) {
         let queue = &self.closed.queues[index];
         let unit: f64 = queue
@@ -224,7 +224,8 @@ impl<'a> Run<'a> {
         self.means.marginals[index] = marginal;
     }
 
-    /// The network without each station in turn, by halves: log2 K convolutions each, and no division.
+    /// Computes the network without each station in turn, by halving the list of stations: log2 K convolutions per
+    /// station, and no division.
     fn leave_one_out(&mut self, indices: &[usize], rest: &Grid) {
         match indices {
             [] => {}
@@ -248,7 +249,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Distribution of the number of jobs at a station, of a single class.
+/// Distribution of the number of jobs at a station, for a single class.
 fn marginal(rest: &Grid, station: &Scaled) -> Vec<f64> {
     let own = rest.one().times(station);
     let weights: Vec<f64> = own

@@ -6,14 +6,14 @@ use crate::mva;
 use crate::network::Network;
 use crate::solve::Solution;
 
-/// Operations that an exact solution may take, about a second.
+/// Limit on the operations of an exact solution, about a second. [1]
 const OPERATIONS_AT_MOST: f64 = 1.5e9;
-/// Values that an exact solution may keep in memory, about a gigabyte with copies.
+/// Limit on the values that an exact solution keeps in memory, about a gigabyte with copies. [1]
 const VALUES_AT_MOST: f64 = 1.2e7;
-/// Largest residual of the population that an exact solution may have.
+/// Limit on the relative error of the populations in an exact solution.
 const RESIDUAL_AT_MOST: f64 = 1e-7;
 
-/// Exact solution of a product form; `None` if it costs too much or leaves its range.
+/// Solves a product-form network exactly; `None` if the cost is too high or numbers overflow.
 pub(crate) fn solve(network: &Network, closed: &[usize]) -> Option<Solution> {
     let users: Vec<u64> = closed.iter().map(|&class| network.users(class)).collect();
     let single = network
@@ -44,7 +44,7 @@ pub(crate) fn solve(network: &Network, closed: &[usize]) -> Option<Solution> {
         .then_some(solution)
 }
 
-/// Largest relative error of the populations; nothing where numbers are not finite.
+/// Largest relative error of the populations; `None` if numbers are not finite.
 fn residual(network: &Network, solution: &Solution) -> Option<f64> {
     let mut largest = 0.0_f64;
     for class in network.closed() {
@@ -61,7 +61,7 @@ fn residual(network: &Network, solution: &Solution) -> Option<f64> {
     Some(largest)
 }
 
-/// Think time with all delays.
+/// Think time, including all delays.
 fn delays(network: &Network, class: usize) -> f64 {
     let waits = network
         .centers
@@ -150,7 +150,7 @@ fn by_convolution(
     None
 }
 
-/// Jobs of open classes: in mixed stations by share of load, in others as if alone.
+/// Jobs of open classes: at stations shared with closed classes in proportion to load, at others as if alone.
 fn open_jobs(network: &Network, queues: &[usize], mixed: &[f64], jobs: &mut [Vec<f64>]) {
     for (index, center) in network.centers.iter().enumerate() {
         let load = network.open_load(center);
@@ -168,7 +168,7 @@ fn open_jobs(network: &Network, queues: &[usize], mixed: &[f64], jobs: &mut [Vec
     }
 }
 
-/// Estimates of the throughputs to scale by, best first.
+/// Estimates of the throughputs for scaling, best first.
 fn estimates(network: &Network, closed: &[usize], problem: &convolution::Closed) -> Vec<Vec<f64>> {
     let approximate = || {
         let means = amva::solve(network, Estimate::BardSchweitzer);

@@ -1,11 +1,11 @@
-//! Series in the counters of closed classes, cut off at their populations: the rows of the convolution.
+//! Power series in one counter per closed class, truncated at the populations: the rows of the convolution.
 
 use crate::series::Series;
 
-/// Values below this share of the largest are zero: they contribute nothing that a double can hold.
+/// Values below this share of the largest are set to zero, since they do not contribute to a double.
 const NEGLIGIBLE: f64 = 1e-280;
 
-/// A value for each population from none to all users, the last class varying fastest, times exp(`log`).
+/// One value per population from zero to all users, with the last class varying fastest, times exp(`log`).
 #[derive(Clone, Debug)]
 pub struct Grid {
     sides: Vec<usize>,
@@ -16,7 +16,7 @@ pub struct Grid {
     pub log: f64,
 }
 
-/// A station's series with its counters scaled: y = Σ_r `weights`_r z_r times `unit`.
+/// The series of a station with scaled counters: y = Σ_r `weights`_r z_r times `unit`.
 pub struct Scaled {
     weights: Vec<f64>,
     finite: Vec<f64>,
@@ -30,7 +30,7 @@ pub struct Scaled {
 }
 
 impl Scaled {
-    /// Scales a series to loads (demand times throughput, by class) at the station.
+    /// Scales a series to the loads at the station (demand times throughput, by class).
     #[must_use]
     pub fn new(series: &Series, loads: &[f64]) -> Self {
         let unit: f64 = loads.iter().sum();
@@ -60,13 +60,13 @@ impl Scaled {
         }
     }
 
-    /// Ratio of successive terms far out, a times unit.
+    /// Limit of the ratio of successive terms, a times unit.
     #[must_use]
     pub fn ratio(&self) -> f64 {
         self.pole
     }
 
-    /// Returns `true` if the series is 1 / (1 − a y): one server.
+    /// Returns `true` if the series is 1 / (1 − a y), which means a single server.
     #[must_use]
     pub fn is_geometric(&self) -> bool {
         self.finite.is_empty() && self.tail.len() == 1
@@ -138,7 +138,7 @@ impl Grid {
         self.values[self.values.len() - 1]
     }
 
-    /// Value at the full population less one job of a class.
+    /// Value at the full population minus one job of a class.
     #[must_use]
     pub fn last_but(&self, class: usize) -> f64 {
         self.values[self.values.len() - 1 - self.strides[class]]
@@ -171,7 +171,7 @@ impl Grid {
         product
     }
 
-    /// The products with a station's series F and with unit · F'(y), with the same factor.
+    /// The products with a station's series F and with unit · F'(y), scaled by the same factor.
     #[must_use]
     pub fn times_with_slope(&self, station: &Scaled) -> (Self, Self) {
         let mut value = self.polynomial(&station.tail, station);
@@ -186,7 +186,7 @@ impl Grid {
         (value, slope)
     }
 
-    /// For one server, of which this grid already has the series: unit · F'(y) times the rest.
+    /// For a single server, whose series this grid already contains: unit · F'(y) times the remaining network.
     #[must_use]
     pub fn slope_of_geometric(&self, station: &Scaled) -> Self {
         let mut slope = self.clone();
@@ -221,7 +221,7 @@ impl Grid {
         product
     }
 
-    /// With one class a product with a polynomial is a plain convolution; four terms at a time.
+    /// For a single class the product with a polynomial is a plain convolution, computed four terms at a time.
     fn direct(&self, coefficients: &[f64]) -> Self {
         let length = self.values.len();
         let mut padded = vec![0.0; length + coefficients.len() + 4];
@@ -252,7 +252,8 @@ impl Grid {
         }
     }
 
-    /// Multiplies by y / unit in place: from the end, since a value takes those before it.
+    /// Multiplies by y / unit in place, beginning at the end, since each value depends on earlier ones before the
+    /// change.
     fn shift(&mut self, station: &Scaled) {
         self.walk(
             |values, index, sources| {
@@ -267,7 +268,7 @@ impl Grid {
         );
     }
 
-    /// Divides by 1 − a y in place: from the beginning, since a value takes those before it as they have become.
+    /// Divides by 1 − a y in place, beginning at the start, since each value depends on earlier ones after the change.
     fn divide(&mut self, station: &Scaled) {
         if station.pole == 0.0 {
             return;
@@ -293,7 +294,7 @@ impl Grid {
         );
     }
 
-    /// Visits every population with the strides to those with one job less, and the weights of these.
+    /// Visits every population with the strides to the populations with one job less, and their weights.
     fn walk(
         &mut self,
         mut visit: impl FnMut(&mut [f64], usize, &[(usize, f64)]),

@@ -44,9 +44,9 @@ pub fn longest_of_queues(means: &[f64], utilization: f64) -> f64 {
     slowest + (independent - slowest) * (factor - 1.0) / (harmonic - 1.0)
 }
 
-/// Time of a class for a number of stations, those of a fork at the same time.
+/// Time that a class spends at several stations; the branches of a fork overlap.
 ///
-/// `residence` is the time at each station of the network, `utilization` the share of it that is busy.
+/// `residence` is the time at each station of the network, `utilization` its utilization.
 #[must_use]
 pub fn through(
     network: &Network,

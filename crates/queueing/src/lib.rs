@@ -1,8 +1,8 @@
-//! Queueing networks: the limit of a system, and its performance under another load.
+//! Queueing networks, which predict the capacity of a system and its performance under other loads.
 //!
-//! A [`model::Model`] is data: classes of jobs, stations where they are served, pools that they hold meanwhile.
-//! [`solve::solve`] gives its mean values in steady state, exactly where that is affordable and else by an
-//! approximation that says so, with bounds that bracket the answer.
+//! A [`model::Model`] is data: classes of jobs, stations where they are served, pools whose units they hold meanwhile.
+//! [`solve::solve`] gives its mean values in steady state, exactly if the cost permits and otherwise by an
+//! approximation, which the answer names, with bounds on the result.
 //!
 //! ```
 //! use towtank_queueing::model::Model;
@@ -21,7 +21,7 @@
 //! ```
 
 #![forbid(unsafe_code)]
-// Formulas with subscripts are no code.
+// Formulas with subscripts are not code.
 #![allow(clippy::doc_markdown)]
 
 mod aggregate;

@@ -1,17 +1,17 @@
-//! No station exceeds its capacity: the additional wait of closed classes if a formula lets their users return too
-//! fast.
+//! Keeps every station within its capacity, by an additional wait of closed classes if an approximation lets their
+//! users return too fast.
 //!
-//! The state that a job finds on arrival is an estimate, and in a closed network nothing in the estimate keeps
-//! throughput times demand below the number of servers. If it exceeds that, all arriving jobs wait longer, until it
-//! does not: that is the only wait that the saturated station can have with these users.
+//! The state that an arriving job finds is an estimate, which does not ensure that throughput times demand stays below
+//! the number of servers in a closed network. If it does not, the wait of all arriving jobs is increased until it does:
+//! no shorter wait is possible at the saturated station with these users.
 
 use crate::model::Discipline;
 use crate::network::{Center, Load, Network};
 
-/// Halvings of the interval of a wait: as many as a float has digits.
+/// Number of bisections of a wait, the number of binary digits of a floating-point number.
 const HALVINGS: usize = 60;
 
-/// Closed classes with their response times in a round.
+/// Closed classes with their response times in an iteration.
 pub struct Closed<'a> {
     /// The network.
     pub network: &'a Network,
@@ -21,7 +21,7 @@ pub struct Closed<'a> {
     pub response: &'a [f64],
 }
 
-/// One class at a station: users, demand, cycle without the excess, and the increase of the cycle per unit of it.
+/// One class at a station: users, demand, cycle time without the excess, and its increase per unit of the excess.
 struct Term {
     users: f64,
     demand: f64,
@@ -29,8 +29,8 @@ struct Term {
     weight: f64,
 }
 
-/// Residence time with the excess of its station: as long for all visits in order of arrival, in proportion to the wait
-/// where ranks wait differently.
+/// Residence time including the excess of its station: the same for every visit with first come, first served; in
+/// proportion to the wait if ranks wait differently.
 pub fn with_excess(center: &Center, class: usize, stay: f64, excess: f64) -> f64 {
     if center.demand[class] == 0.0 {
         return stay;
@@ -47,7 +47,8 @@ fn weight(center: &Center, class: usize, stay: f64) -> f64 {
 }
 
 impl Closed<'_> {
-    /// Sets the excess of each station so that it does not exceed its capacity; returns the largest change of a cycle.
+    /// Computes the excess of each station that keeps it within its capacity; returns the largest change of a cycle
+    /// time.
     pub fn hold_within(&self, residence: &[Vec<f64>], excess: &mut [f64]) -> f64 {
         let mut cycles: Vec<f64> = (0..self.users.len())
             .map(|class| self.response[class] + self.network.think_time(class))
@@ -84,7 +85,7 @@ impl Closed<'_> {
     }
 }
 
-/// Weight of a class from a residence time that has the excess in it.
+/// Weight of a class, from a residence time that includes the excess.
 fn weight_within(center: &Center, class: usize, residence: f64, excess: f64) -> f64 {
     let demand = center.demand[class];
     if center.discipline == Discipline::Priority {
@@ -94,7 +95,7 @@ fn weight_within(center: &Center, class: usize, residence: f64, excess: f64) -> 
     }
 }
 
-/// The least excess at which classes bring no more load than there is room for.
+/// The least excess at which the load of the classes does not exceed `room`.
 fn least_excess(terms: &[Term], room: f64) -> f64 {
     let load = |excess: f64| -> f64 {
         terms

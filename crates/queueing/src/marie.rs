@@ -1,24 +1,24 @@
-//! One closed class at first come, first served stations whose service times are not exponential.
+//! Solves one closed class at first-come-first-served stations whose service times are not exponential.
 //!
 //! Marie, IEEE Trans. Software Eng. 5(5), 1979: the rest of the network sends jobs to a station at a rate that depends
 //! on the number already there. With these rates the station is solved exactly with two phases of service
-//! ([`crate::phases`]), its completions become the speeds of a station of product form, and so on in turn until all
-//! speeds converge. With one such station and delays the answer is that of the two phases, without any further
+//! ([`crate::phases`]), and its completion rates become the speeds of a product-form station. This is repeated for each
+//! such station until all speeds converge. With a single such station and delays, the two phases are the only
 //! assumption.
 //!
-//! Less variation than two phases can have (1/2) is extrapolated: residence times grow linearly with the squared
-//! coefficient of variation in Pollaczek and Khinchine's formula, and nearly so here.
+//! For less variation than two phases can have (1/2), results are extrapolated: residence times grow linearly with the
+//! squared coefficient of variation in Pollaczek and Khinchine's formula, and nearly so here.
 
 use crate::convolution::{self, Closed, Extras, Queue};
 use crate::model::Discipline;
 use crate::network::{Center, Network, Speed};
 use crate::phases::{self, Conditional, LEAST_SCV, Phases};
 
-/// Operations that a solution may take, some tenths of a second.
+/// Limit on the operations of a solution, some tenths of a second. [1]
 const OPERATIONS_AT_MOST: f64 = 3e8;
-/// Rounds at most; a few are usual.
+/// Limit on the iterations; a few are usual.
 const ROUNDS_AT_MOST: usize = 100;
-/// Relative change of the speeds at which they stay.
+/// Relative change of the speeds at which the iteration has converged.
 const TOLERANCE: f64 = 1e-10;
 
 /// Throughput and mean numbers of jobs by station.
@@ -30,8 +30,7 @@ pub struct Means {
     pub jobs: Vec<f64>,
 }
 
-/// Solves a network of one closed class without pools and forks; nothing where the method does not apply or costs too
-/// much.
+/// Solves a network of one closed class without pools and forks; `None` if the method does not apply or costs too much.
 #[must_use]
 pub fn solve(network: &Network) -> Option<Means> {
     let problem = Problem::of(network)?;
@@ -39,7 +38,7 @@ pub fn solve(network: &Network) -> Option<Means> {
     if least >= LEAST_SCV {
         return problem.solve(1.0);
     }
-    // The step toward the variation asked for that two phases can make, counted from exponential times.
+    // Step from exponential times toward the requested variation that two phases can represent.
     let step = (1.0 - LEAST_SCV) / (1.0 - least);
     let (plain, near) = (problem.solve(0.0)?, problem.solve(step)?);
     Some(problem.beyond(&plain, &near, step))
@@ -48,11 +47,11 @@ pub fn solve(network: &Network) -> Option<Means> {
 struct Problem<'a> {
     network: &'a Network,
     users: usize,
-    /// Think time and the time at stations where nobody waits. [s]
+    /// Think time and time at stations without queues. [s]
     away: f64,
-    /// Stations of product form with a queue.
+    /// Product-form stations with a queue.
     plain: Vec<usize>,
-    /// Stations to be solved by phases.
+    /// Stations that are solved by phases.
     special: Vec<usize>,
 }
 
@@ -123,7 +122,7 @@ impl<'a> Problem<'a> {
             .collect()
     }
 
-    /// The network with the special stations at given speeds, without one of them.
+    /// Creates the network with the given speeds of the special stations, without one of them.
     fn closed(&self, speeds: &[Vec<f64>], without: Option<usize>, users: usize) -> Closed {
         let queue = |station: usize, speed: Speed| Queue {
             speed,
@@ -152,7 +151,7 @@ impl<'a> Problem<'a> {
         }
     }
 
-    /// Throughput and jobs of the network without a special station, with 0, 1, ... N users.
+    /// Throughput and jobs of the network without one special station, with 0, 1, ... N users.
     fn rest(&self, speeds: &[Vec<f64>], without: usize) -> Option<(Vec<f64>, Vec<Vec<f64>>)> {
         let most = self.users;
         if self.plain.is_empty() && self.special.len() == 1 {
@@ -184,11 +183,11 @@ impl<'a> Problem<'a> {
         Some((rates, jobs))
     }
 
-    /// Speeds of a special station for what the rest of the network sends; `step` is 1 for its own variation and 0 for
-    /// exponential times.
+    /// Speeds of a special station for the arrivals that the rest of the network generates; `step` is 1 for its own
+    /// variation and 0 for exponential times.
     fn station(&self, place: usize, rest: &[f64], step: f64) -> Conditional {
         let center = self.center(self.special[place]);
-        // None with all users here: the first entry, of no users in the rest, is left out.
+        // There are no arrivals when all users are here, so the first entry (no users in the rest) is left out.
         let arrivals: Vec<f64> = (rest[1..].iter().rev())
             .map(|rate| rate * center.demand[0])
             .collect();
@@ -224,7 +223,7 @@ impl<'a> Problem<'a> {
         None
     }
 
-    /// All users at one station for ever: its servers are always busy.
+    /// Means if all users always stay at one station, whose servers are always busy.
     fn never_left(&self) -> Means {
         let station = self.special[0];
         let mut jobs = vec![0.0; self.network.centers.len()];
@@ -236,7 +235,7 @@ impl<'a> Problem<'a> {
         }
     }
 
-    /// Means by the distribution of the number of jobs at the only special station.
+    /// Means from the distribution of the number of jobs at the only special station.
     fn one_special(&self, found: &Conditional, rest: &[Vec<f64>]) -> Option<Means> {
         let station = self.special[0];
         let chances = found.distribution();
@@ -280,7 +279,7 @@ impl<'a> Problem<'a> {
         sound.then_some(Means { throughput, jobs })
     }
 
-    /// Residence times extrapolated from those of exponential times and of the least variation of two phases.
+    /// Extrapolates residence times from those for exponential times and for the least variation of two phases.
     fn beyond(&self, plain: &Means, near: &Means, step: f64) -> Means {
         let users = self.users as f64;
         let mut times: Vec<f64> = (self.network.centers.iter().enumerate())
@@ -295,7 +294,7 @@ impl<'a> Problem<'a> {
             .map(|&index| self.center(index).speed.highest() / self.center(index).demand[0])
             .fold(f64::INFINITY, f64::min);
         let throughput = (users / total).min(limit);
-        // Time that users wait at the slowest station, if the extrapolation exceeds its capacity.
+        // Time that users wait at the slowest station if the extrapolation exceeds its capacity.
         let more = users / throughput - total;
         let slowest = (self.special.iter().chain(&self.plain)).max_by(|&&one, &&other| {
             let slow =

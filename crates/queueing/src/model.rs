@@ -1,7 +1,7 @@
 //! A queueing network as data, the input of `solve` and `simulate`.
 //!
-//! All times are in seconds, all rates per second. Names are references: a service names its class, a pool the places
-//! it holds. [`Model::check`] reports every fault at once; a model without faults can be solved or simulated.
+//! All times are in seconds, all rates per second. Parts refer to each other by name: a service to its class, a pool to
+//! its stations. [`Model::check`] reports every fault at once; a model without faults can be solved or simulated.
 
 pub mod behaviour;
 mod check;
@@ -23,22 +23,22 @@ pub struct Model {
     pub classes: Vec<Class>,
     /// Stations that serve jobs; at least one.
     pub stations: Vec<Station>,
-    /// Threads, connections, locks, which a job holds while it is served elsewhere.
+    /// Threads, connections or locks that a job holds while it is served at stations.
     #[serde(default)]
     pub pools: Vec<Pool>,
-    /// Parts of a transaction that are done at the same time.
+    /// Parts of a transaction that run at the same time.
     #[serde(default)]
     pub forks: Vec<Fork>,
-    /// Ways of classes through the stations. A class without one visits each station as its services say, in the
-    /// order in which they stand.
+    /// Routes of classes through the stations. A class without a route visits each station as stated in its services,
+    /// in the order of the stations.
     #[serde(default)]
     pub routing: Vec<Route>,
-    /// Behaviour beyond queueing, most of it for simulation only.
+    /// Further behaviour, most of it for simulation only.
     #[serde(default)]
     pub behaviour: behaviour::Behaviour,
 }
 
-/// A kind of jobs: closed (a number of users, each with one job at a time) or open (arrivals at a rate).
+/// A class of jobs: closed (a number of users, each with one job at a time) or open (arrivals at a rate).
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Class {
@@ -50,7 +50,8 @@ pub struct Class {
     /// Mean pause of a user between an answer and the next job; closed classes only. [s]
     #[serde(default)]
     pub think_time_s: f64,
-    /// Variation of the think time. It changes no mean in steady state; the simulator draws from it.
+    /// Variation of the think time, which does not change means in steady state; the simulator draws from this
+    /// distribution.
     #[serde(default)]
     pub think: Variation,
     /// Rate of arrivals of an open class, > 0. [1/s]
@@ -59,7 +60,7 @@ pub struct Class {
     /// Variation of the times between arrivals; `exponential` makes Poisson arrivals.
     #[serde(default)]
     pub arrivals: Variation,
-    /// Rank at stations of discipline `priority`: 1 goes before 2. The lowest rank of all if it is not given.
+    /// Rank at stations of discipline `priority`: 1 is served before 2. The default is the lowest rank of all.
     #[serde(default)]
     pub priority: Option<u32>,
 }
@@ -71,7 +72,7 @@ impl Class {
         self.users.is_some()
     }
 
-    /// Rank with the default put in.
+    /// Rank, or its default.
     #[must_use]
     pub fn rank(&self) -> u32 {
         self.priority.unwrap_or(u32::MAX)
@@ -114,7 +115,7 @@ pub struct Variation {
 }
 
 impl Variation {
-    /// Squared coefficient of variation with the default of the form: 1 if none is given.
+    /// Squared coefficient of variation, with the default of the distribution; 1 if neither is given.
     #[must_use]
     pub fn squared_coefficient(&self) -> f64 {
         self.scv.unwrap_or(match self.distribution {
@@ -124,7 +125,8 @@ impl Variation {
         })
     }
 
-    /// Form with the default of `scv` put in: constant for 0, exponential for 1, gamma below 1, hyperexponential above.
+    /// Distribution, with a default that depends on `scv`: constant for 0, exponential for 1, gamma below 1,
+    /// hyperexponential above 1.
     #[must_use]
     pub fn form(&self) -> Distribution {
         self.distribution.unwrap_or(match self.scv {
@@ -150,17 +152,17 @@ pub enum Discipline {
     /// First come, first served.
     #[default]
     Fcfs,
-    /// Processor sharing: all jobs at once, the servers shared evenly.
+    /// Processor sharing: all jobs are served at once and share the servers evenly.
     Ps,
-    /// Last come, first served; the interrupted job continues from where it was.
+    /// Last come, first served; an interrupted job continues where it stopped.
     LcfsPr,
-    /// As many servers as jobs: nobody waits.
+    /// As many servers as jobs, so that no job waits.
     Delay,
-    /// By the rank of classes, first come first served within a rank.
+    /// By the rank of classes; first come, first served within a rank.
     Priority,
 }
 
-/// A place of service with one queue.
+/// A station: servers with one queue.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Station {
@@ -169,20 +171,21 @@ pub struct Station {
     /// Order of service.
     #[serde(default)]
     pub discipline: Discipline,
-    /// Number of equal servers, at least 1; without meaning for `delay`.
+    /// Number of equal servers, at least 1; ignored for `delay`.
     #[serde(default = "one")]
     pub servers: u32,
-    /// Speed with 1, 2, ... jobs present, in multiples of the speed that service times are given for; the last one
-    /// holds for more jobs. In place of `servers`. [1]
+    /// Speed with 1, 2, ... jobs present, as a multiple of the speed to which service times refer; the last entry
+    /// applies to more jobs. In place of `servers`. [1]
     #[serde(default)]
     pub rates: Vec<f64>,
-    /// Limit on jobs present, those in service included; arrivals at a full station are dropped. Open classes only.
+    /// Limit on the jobs present, including those in service; arrivals at a full station are dropped. Open classes
+    /// only.
     #[serde(default)]
     pub capacity: Option<u64>,
-    /// At discipline `priority`: whether a job of a better rank interrupts one in service.
+    /// With discipline `priority`: `true` if a job of a better rank interrupts one in service.
     #[serde(default)]
     pub preemptive: bool,
-    /// Services of classes here; a class that is not listed does not come.
+    /// Services of classes; a class that is not listed does not visit the station.
     #[serde(default)]
     pub services: Vec<Service>,
 }
@@ -197,7 +200,7 @@ fn one() -> u32 {
 pub struct Service {
     /// Name of the class.
     pub class: String,
-    /// Visits of one transaction, >= 0; 1 by default, and not given where the class has a route. [1]
+    /// Visits per transaction, >= 0; default 1. Not allowed if the class has a route. [1]
     #[serde(default)]
     pub visits: Option<f64>,
     /// Mean service time of one visit, >= 0. [s]
@@ -210,8 +213,8 @@ pub struct Service {
     pub priority: Option<u32>,
 }
 
-/// A number of equal things (threads, connections, a lock) one of which a transaction holds from its first to its last
-/// service at what the pool lists.
+/// A pool of equal units (threads, connections, a lock). A transaction holds one unit from its first to its last
+/// service at the stations that the pool lists.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pool {
@@ -219,48 +222,48 @@ pub struct Pool {
     pub name: String,
     /// Number of units, at least 1.
     pub size: u64,
-    /// Stations and inner pools that are used while a unit is held.
+    /// Stations and inner pools that a job uses while it holds a unit.
     pub holds: Vec<String>,
-    /// Classes that need a unit; all by default.
+    /// Classes that need a unit; default all.
     #[serde(default)]
     pub classes: Vec<String>,
 }
 
-/// Parts of a transaction that go on at the same time; it goes on when all are done.
+/// A fork: parts of a transaction that run at the same time. The transaction continues when all are done.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fork {
     /// Unique among forks.
     pub name: String,
-    /// Each branch is a list of stations; at least two branches, no station in two of them.
+    /// Stations of each branch; at least two branches, and no station in more than one.
     pub branches: Vec<Vec<String>>,
-    /// Classes that fork; all by default.
+    /// Classes that fork; default all.
     #[serde(default)]
     pub classes: Vec<String>,
 }
 
-/// Destinations of a job that leaves: name of a station, or [`END`], with its probability.
+/// Probabilities of the next destination of a job, by name of the station or [`END`].
 pub type Branching = BTreeMap<String, f64>;
 
-/// The way out of the network: an open job leaves, a user of a closed class begins to think.
+/// Destination for leaving the network: an open job leaves, a user of a closed class begins to think.
 pub const END: &str = "end";
 
-/// Way of a class through the stations.
+/// Route of a class through the stations.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Route {
     /// Name of the class.
     pub class: String,
-    /// Destinations of a job at its start; the probabilities add up to 1.
+    /// Destinations from the start; the probabilities add up to 1.
     pub start: Branching,
-    /// Destinations from each station; the rest of the probability up to 1 goes to [`END`].
+    /// Destinations from each station; the remaining probability up to 1 leads to [`END`].
     pub next: BTreeMap<String, Branching>,
 }
 
 /// A fault of a model, with its path of keys in the model file.
 #[derive(Clone, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 pub struct Fault {
-    /// Keys, outermost first, as `["stations", "cpu", "servers"]`.
+    /// Keys, outermost first, such as `["stations", "cpu", "servers"]`.
     pub path: Vec<String>,
     /// The requirement, and the value found.
     pub message: String,
@@ -284,7 +287,7 @@ impl fmt::Display for Fault {
 }
 
 impl Model {
-    /// All faults, sorted by place; none means that the model can be solved or simulated.
+    /// All faults, sorted by location; a model without faults can be solved or simulated.
     #[must_use]
     pub fn check(&self) -> Vec<Fault> {
         check::check(self)
@@ -294,12 +297,12 @@ impl Model {
     ///
     /// # Errors
     ///
-    /// If its route has no way out, which [`Model::check`] reports as well.
+    /// If its route does not lead out of the network, which [`Model::check`] reports as well.
     pub fn visits(&self, class: &Class) -> Result<Vec<f64>, Fault> {
         routing::visits(self, class)
     }
 
-    /// Rank of a class at a station: 1 goes before 2.
+    /// Rank of a class at a station: 1 is served before 2.
     #[must_use]
     pub fn rank(&self, class: &Class, station: &Station) -> u32 {
         station
@@ -310,7 +313,7 @@ impl Model {
 }
 
 impl Station {
-    /// Service of a class here.
+    /// Service of a class at this station, if any.
     #[must_use]
     pub fn service(&self, class: &str) -> Option<&Service> {
         self.services.iter().find(|service| service.class == class)

@@ -4,8 +4,8 @@
 //!
 //! R_rk(n) = D_rk (1 + Q_k(n − e_r)), X_r(n) = n_r / (Z_r + Σ_k R_rk(n)), Q_k(n) = Σ_r X_r(n) R_rk(n).
 //!
-//! All terms are positive, so that nothing cancels. The lattice is walked slab by slab along its longest side: only two
-//! slabs are kept, and memory is that of the other classes alone.
+//! All terms are positive, so that there is no cancellation. The lattice is processed slab by slab along its longest
+//! side: only two slabs are kept in memory, whose size depends on the other classes only.
 
 /// Closed classes at single servers. Delays are part of the think time.
 #[derive(Clone, Debug)]
@@ -27,9 +27,9 @@ pub struct Means {
     pub residence: Vec<Vec<f64>>,
 }
 
-/// Stations are computed side by side in lanes.
+/// Number of stations that are computed together in one vector.
 const LANES: usize = 4;
-/// Lanes of `G` groups of stations: of known size, so that they stay in registers.
+/// Values of `G` groups of stations; the size is known at compile time, so that they stay in registers.
 type Row<const G: usize> = [[f64; LANES]; G];
 
 /// Number of populations in the lattice.
@@ -38,7 +38,7 @@ pub fn lattice_points(users: &[u64]) -> f64 {
     users.iter().map(|&count| count as f64 + 1.0).product()
 }
 
-/// Solves exactly; time and memory are the caller's to judge by [`lattice_points`].
+/// Solves exactly. The caller must check time and memory with [`lattice_points`].
 #[must_use]
 pub fn solve(closed: &Closed) -> Means {
     match closed.demand[0].len().div_ceil(LANES) {
@@ -52,7 +52,7 @@ pub fn solve(closed: &Closed) -> Means {
 fn walk<const G: usize>(closed: &Closed) -> Means {
     let classes = closed.users.len();
     let rows = closed.demand[0].len().div_ceil(LANES * G).max(1);
-    // The longest side outermost, so that the slabs are small.
+    // The longest side is the outermost one, so that the slabs are small.
     let mut order: Vec<usize> = (0..classes).collect();
     order.sort_by_key(|&class| std::cmp::Reverse(closed.users[class]));
     let inner: Vec<usize> = order[1..]
@@ -100,7 +100,7 @@ fn in_rows<const G: usize>(values: &[f64], rows: usize) -> Vec<Row<G>> {
     lanes
 }
 
-/// The state of the walk; lists by side, that is in the order of the walk.
+/// State of the walk over the lattice; lists are in the order of its sides.
 struct Walk<const G: usize> {
     demand: Vec<Vec<Row<G>>>,
     think_time: Vec<f64>,
@@ -113,7 +113,7 @@ struct Walk<const G: usize> {
 }
 
 impl<const G: usize> Walk<G> {
-    /// All populations with the outermost class at its present number, in lexicographic order.
+    /// Processes all populations with the current number of the outermost class, in lexicographic order.
     fn slab(&mut self, population: &mut [u64]) {
         population[1..].fill(0);
         for start in (0..self.current.len()).step_by(self.rows) {
@@ -128,7 +128,7 @@ impl<const G: usize> Walk<G> {
         }
     }
 
-    /// One population, whose rows begin at `start`.
+    /// Processes one population, whose rows begin at `start`.
     fn point(&mut self, start: usize, population: &[u64]) {
         let (done, rest) = self.current.split_at_mut(start);
         let sums = &mut rest[..self.rows];
@@ -144,7 +144,7 @@ impl<const G: usize> Walk<G> {
                 _ => &done[start - self.strides[side]..][..self.rows],
             };
             let think_time = self.think_time[side];
-            // The usual case, few stations: their residence times stay in registers.
+            // The usual case of few stations, whose residence times stay in registers.
             if let ([sum], [need], [queue]) = (&mut *sums, &demand[..], less) {
                 let stay = residence(need, queue);
                 let throughput = jobs as f64 / (think_time + total(&stay));
@@ -164,7 +164,7 @@ impl<const G: usize> Walk<G> {
         }
     }
 
-    /// Means at the last population walked.
+    /// Means at the last population.
     fn means(&self, closed: &Closed, order: &[usize]) -> Means {
         let start = self.current.len() - self.rows;
         let classes = order.len();

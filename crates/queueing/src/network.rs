@@ -1,4 +1,4 @@
-//! A model resolved into numbers: demands by station and class, speeds, ranks. The input of all solvers.
+//! A model converted to numbers: demands by station and class, speeds, ranks. All solvers use this form.
 
 use crate::model::{Discipline, Fault, Model, Station};
 
@@ -7,14 +7,14 @@ use crate::model::{Discipline, Fault, Model, Station};
 pub enum Speed {
     /// Every job has a server of its own.
     Delay,
-    /// `min(n, servers)`.
+    /// `min(n, servers)` servers are busy.
     Servers(u32),
-    /// The n-th entry, the last one for more jobs.
+    /// The n-th entry is the speed; the last one applies to more jobs.
     Rates(Vec<f64>),
 }
 
 impl Speed {
-    /// Speed with `jobs` present, in multiples of one server. [1]
+    /// Speed with `jobs` present, as a multiple of one server. [1]
     #[must_use]
     pub fn at(&self, jobs: u64) -> f64 {
         match self {
@@ -25,7 +25,7 @@ impl Speed {
         }
     }
 
-    /// Speed with more jobs than the table has; infinite for a delay. [1]
+    /// Speed with more jobs than the table has entries; infinite for a delay. [1]
     #[must_use]
     pub fn limit(&self) -> f64 {
         match self {
@@ -35,7 +35,7 @@ impl Speed {
         }
     }
 
-    /// Highest speed that it ever has; infinite for a delay. [1]
+    /// Highest speed; infinite for a delay. [1]
     #[must_use]
     pub fn highest(&self) -> f64 {
         match self {
@@ -55,18 +55,18 @@ impl Speed {
     }
 }
 
-/// A station in numbers; lists have one entry for each class.
+/// A station; lists have one entry per class.
 #[derive(Clone, Debug)]
 pub struct Center {
     /// Name in the model.
     pub name: String,
-    /// Order of service; `Priority` only where ranks differ.
+    /// Order of service; `Priority` only if ranks differ.
     pub discipline: Discipline,
     /// Speed of the station.
     pub speed: Speed,
-    /// Most jobs present.
+    /// Limit on the jobs present.
     pub capacity: Option<u64>,
-    /// `true` if better ranks interrupt.
+    /// `true` if jobs of better ranks interrupt others.
     pub preemptive: bool,
     /// Visits of a transaction. [1]
     pub visits: Vec<f64>,
@@ -76,7 +76,7 @@ pub struct Center {
     pub demand: Vec<f64>,
     /// Squared coefficient of variation of the service time. [1]
     pub scv: Vec<f64>,
-    /// Rank of the class: lower goes first.
+    /// Rank of each class: lower ranks are served first.
     pub rank: Vec<u32>,
 }
 
@@ -87,12 +87,12 @@ impl Center {
         self.speed != Speed::Delay
     }
 
-    /// Classes that need time here.
+    /// Classes that have a demand here.
     pub fn visitors(&self) -> impl Iterator<Item = usize> + '_ {
         (0..self.demand.len()).filter(|&class| self.demand[class] > 0.0)
     }
 
-    /// Returns `true` if all classes that come have one and the same exponential service time.
+    /// Returns `true` if all visiting classes have the same exponential service time.
     #[must_use]
     pub fn is_uniform_exponential(&self) -> bool {
         let Some(first) = self.visitors().next() else {
@@ -117,27 +117,27 @@ impl Center {
     }
 }
 
-/// A pool in numbers.
+/// A pool.
 #[derive(Clone, Debug)]
 pub struct Hold {
     /// Name in the model.
     pub name: String,
     /// Number of units.
     pub size: u64,
-    /// Indices of the stations held directly.
+    /// Indices of the stations that are directly in the pool.
     pub stations: Vec<usize>,
-    /// Indices of the pools held directly.
+    /// Indices of the pools that are directly in the pool.
     pub pools: Vec<usize>,
     /// `true` for each class that needs a unit.
     pub concerns: Vec<bool>,
 }
 
-/// A fork in numbers: indices of stations by branch.
+/// A fork.
 #[derive(Clone, Debug)]
 pub struct Split {
     /// Name in the model.
     pub name: String,
-    /// Stations of each branch.
+    /// Indices of the stations of each branch.
     pub branches: Vec<Vec<usize>>,
     /// `true` for each class that forks.
     pub concerns: Vec<bool>,
@@ -159,12 +159,12 @@ pub enum Load {
         rate: f64,
         /// `true` if the arrivals are Poisson.
         poisson: bool,
-        /// Squared coefficient of variation of the times between them. [1]
+        /// Squared coefficient of variation of the times between arrivals. [1]
         scv: f64,
     },
 }
 
-/// A model in numbers.
+/// A model converted to numbers.
 #[derive(Clone, Debug)]
 pub struct Network {
     /// Names of classes.
@@ -180,7 +180,7 @@ pub struct Network {
 }
 
 impl Network {
-    /// Resolves a model.
+    /// Converts a model.
     ///
     /// # Errors
     ///
@@ -233,7 +233,7 @@ impl Network {
             .collect()
     }
 
-    /// Users of a class; 0 for an open one.
+    /// Users of a class; 0 for an open class.
     #[must_use]
     pub fn users(&self, class: usize) -> u64 {
         match self.loads[class] {
@@ -251,7 +251,7 @@ impl Network {
         }
     }
 
-    /// Arrival rate of a class; 0 for a closed one. [1/s]
+    /// Arrival rate of a class; 0 for a closed class. [1/s]
     #[must_use]
     pub fn rate(&self, class: usize) -> f64 {
         match self.loads[class] {
@@ -260,7 +260,7 @@ impl Network {
         }
     }
 
-    /// Work that open classes bring to a station per second: its load in servers. [1]
+    /// Load of open classes at a station, in servers. [1]
     #[must_use]
     pub fn open_load(&self, center: &Center) -> f64 {
         self.open()
@@ -269,7 +269,7 @@ impl Network {
             .sum()
     }
 
-    /// The network without pools that have a unit for every user: no job ever waits for those.
+    /// The network without the pools that have a unit for every user, for which no job waits.
     #[must_use]
     pub fn without_idle_pools(&self) -> Self {
         let idle = |hold: &Hold| {
@@ -286,7 +286,7 @@ impl Network {
             .filter(|&pool| !idle(&self.holds[pool]))
             .collect();
         for (pool, hold) in self.holds.iter().enumerate().filter(|(_, hold)| idle(hold)) {
-            // The pool around it, if any, then holds its places.
+            // The surrounding pool, if any, then contains its places.
             for outer in &mut network.holds {
                 if let Some(place) = outer.pools.iter().position(|&inner| inner == pool) {
                     outer.pools.remove(place);
@@ -310,7 +310,7 @@ impl Network {
         network
     }
 
-    /// Returns `true` if the closed form of product-form networks holds.
+    /// Returns `true` if the network has product form.
     #[must_use]
     pub fn is_product_form(&self) -> bool {
         let poisson = self
@@ -359,7 +359,7 @@ fn center(model: &Model, station: &Station, visits: Vec<f64>) -> Center {
         .filter(|&class| demand[class] > 0.0)
         .map(|class| rank[class]);
     let first = ranks.next();
-    // Without different ranks the order is that of arrival.
+    // If all ranks are equal, jobs are served in order of arrival.
     let one_rank = ranks.all(|other| Some(other) == first);
     Center {
         name: station.name.clone(),

@@ -1,4 +1,4 @@
-//! Stations that only open classes visit, one by one.
+//! Solves stations that only open classes visit, each separately.
 
 use crate::model::Discipline;
 use crate::network::{Center, Speed};
@@ -6,7 +6,7 @@ use crate::phases::{self, LEAST_SCV, Phases};
 use crate::series::Series;
 use crate::special::erlang_c;
 
-/// Effect of open arrivals on a station.
+/// Results of open arrivals at a station.
 #[derive(Clone, Debug, Default)]
 pub struct Visit {
     /// Mean number of jobs of each class.
@@ -21,7 +21,7 @@ pub struct Visit {
 
 /// Solves a station for arrivals of transactions at `rates`; `arrival_scv` is 1 for Poisson arrivals.
 ///
-/// The caller has seen to it that there is a steady state.
+/// The caller must ensure that a steady state exists.
 #[must_use]
 pub fn solve(center: &Center, rates: &[f64], arrival_scv: f64) -> Visit {
     let load = load(center, rates);
@@ -70,7 +70,7 @@ fn is_one(scv: f64) -> bool {
     (scv - 1.0).abs() < 1e-12
 }
 
-/// Work that arrives per second, in servers.
+/// Load in servers: work that arrives per second. [1]
 pub(crate) fn load(center: &Center, rates: &[f64]) -> f64 {
     rates
         .iter()
@@ -79,7 +79,7 @@ pub(crate) fn load(center: &Center, rates: &[f64]) -> f64 {
         .sum()
 }
 
-/// Jobs by class where each job in the queue is of a class with the probability of its load.
+/// Jobs by class, if each waiting job belongs to a class with a probability proportional to its load.
 fn shares(center: &Center, rates: &[f64], total: f64, load: f64) -> Vec<f64> {
     rates
         .iter()
@@ -88,7 +88,7 @@ fn shares(center: &Center, rates: &[f64], total: f64, load: f64) -> Vec<f64> {
         .collect()
 }
 
-/// Arrivals of visits per second, and of work seen as residual: Σ λ E[S²] / 2 over the given classes.
+/// Rate of visits, and mean residual work Σ λ E[S²] / 2, over the classes that `counts` selects.
 fn residual_work(center: &Center, rates: &[f64], counts: impl Fn(usize) -> bool) -> f64 {
     (0..rates.len())
         .filter(|&class| counts(class))
@@ -102,11 +102,11 @@ fn residual_work(center: &Center, rates: &[f64], counts: impl Fn(usize) -> bool)
         .sum()
 }
 
-/// Wait at Poisson arrivals and exponential service of one mean time, and the time that a second of service takes.
+/// Wait with Poisson arrivals and exponential service of the same mean, and the time that a second of service takes.
 ///
-/// For m servers W = C S / (m (1 − ρ)) with Erlang's C, and a second is a second. A table of speeds is one server that
-/// works at the speed of the number present: of the L jobs of the birth and death process 1 − p(0) are in service, the
-/// others wait.
+/// For m servers W = C S / (m (1 − ρ)) with Erlang's C, and a second of service takes one second. A station with a
+/// table of speeds is a single server whose speed depends on the number of jobs: of the L jobs of the birth and death
+/// process, 1 − p(0) are in service and the others wait.
 fn exponential_wait(center: &Center, load: f64, mean_time: f64) -> (f64, f64) {
     if let Speed::Servers(servers) = center.speed {
         let left = f64::from(servers) - load;
@@ -125,7 +125,8 @@ pub(crate) fn mixture(center: &Center, rates: &[f64]) -> (f64, f64) {
         .map(|class| rates[class] * center.visits[class])
         .sum();
     let mean_time = load / visits;
-    // Whoever shares or interrupts does not feel the variation of service with Poisson arrivals, and little with others.
+    // With Poisson arrivals, jobs that share servers or interrupt others are not affected by the variation of service
+    // times, and with other arrivals only slightly.
     if center.discipline != Discipline::Fcfs && center.is_product_form() {
         return (mean_time, 1.0);
     }
@@ -133,8 +134,9 @@ pub(crate) fn mixture(center: &Center, rates: &[f64]) -> (f64, f64) {
     (mean_time, 2.0 * residual / (load * mean_time) - 1.0)
 }
 
-/// First come first served: Pollaczek and Khinchine for one server; Allen and Cunneen for more, an approximation:
-/// the wait of exponential times and Poisson arrivals, times the mean of the two squared coefficients of variation.
+/// First come, first served: Pollaczek and Khinchine's formula for one server; for more, the approximation of Allen and
+/// Cunneen: the wait for exponential times and Poisson arrivals, times the mean of the two squared coefficients of
+/// variation.
 fn first_come(center: &Center, rates: &[f64], arrival_scv: f64) -> Visit {
     let load = load(center, rates);
     let utilization = load / center.speed.limit();
@@ -156,9 +158,9 @@ fn first_come(center: &Center, rates: &[f64], arrival_scv: f64) -> Visit {
     }
 }
 
-/// Factor by which a squared coefficient of variation of service other than 1 changes the wait at given arrivals: the
-/// mean of both coefficients, with the correction of Krämer and Langenbach-Belz, *Approximate formulae for the delay in
-/// the queueing system GI/G/1*, 8th International Teletraffic Congress, 1976, which is 1 for Poisson arrivals.
+/// Factor by which the variation of service times changes the wait, relative to exponential times: the mean of both
+/// squared coefficients, with the correction of Krämer and Langenbach-Belz, *Approximate formulae for the delay in the
+/// queueing system GI/G/1*, 8th International Teletraffic Congress, 1976, which is 1 for Poisson arrivals.
 fn variation_factor(utilization: f64, arrival_scv: f64, scv: f64) -> f64 {
     let idle = 1.0 - utilization;
     let correction = |scv: f64| {
@@ -176,10 +178,10 @@ fn variation_factor(utilization: f64, arrival_scv: f64, scv: f64) -> f64 {
     varied / (arrival_scv + 1.0) * correction(scv) / correction(1.0)
 }
 
-/// Factor by which arrivals other than Poisson change the wait at exponential service; exact for one server.
+/// Factor by which arrivals other than Poisson change the wait with exponential service; exact for one server.
 ///
-/// GI/M/1 (Kleinrock, *Queueing Systems* I, 1975, section 6.4): of those who come a share σ waits, S / (1 − σ) in the
-/// mean, where σ = A*((1 − σ)/ρ) and A* transforms the times between arrivals for a mean of 1: gamma below a squared
+/// GI/M/1 (Kleinrock, *Queueing Systems* I, 1975, section 6.4): a share σ of arrivals waits, for S / (1 − σ) on
+/// average, where σ = A*((1 − σ)/ρ) and A* transforms the times between arrivals for a mean of 1: gamma below a squared
 /// coefficient of 1, hyperexponential with balanced means above it.
 fn arrival_factor(utilization: f64, arrival_scv: f64) -> f64 {
     let transform = |rate: f64| -> f64 {
@@ -229,7 +231,7 @@ fn with_waits(
         .collect()
 }
 
-/// Utilization of classes that go before a class, without and with those of its own rank.
+/// Utilization by the classes that are served before a class, without and with those of its own rank.
 fn before(center: &Center, rates: &[f64], class: usize) -> (f64, f64) {
     let sum = |counts: &dyn Fn(u32) -> bool| -> f64 {
         (0..rates.len())
@@ -242,7 +244,7 @@ fn before(center: &Center, rates: &[f64], class: usize) -> (f64, f64) {
     (sum(&|other| other < rank), sum(&|other| other <= rank))
 }
 
-/// Ranks without interruption: Cobham, Operations Research 2(1), 1954: W_r = W_0 / ((1 − σ_{r−1}) (1 − σ_r)).
+/// Non-preemptive priorities: Cobham, Operations Research 2(1), 1954: W_r = W_0 / ((1 − σ_{r−1}) (1 − σ_r)).
 ///
 /// W_0 is the wait without ranks times 1 − ρ; that is exact for one server, and for m servers with one exponential
 /// service time.
@@ -273,7 +275,7 @@ fn waiting_by_rank(center: &Center, rates: &[f64], arrival_scv: f64) -> Visit {
     }
 }
 
-/// Ranks with interruption: worse ranks do not exist for better ones.
+/// Preemptive priorities: jobs of worse ranks have no effect on better ones.
 fn interrupting(center: &Center, rates: &[f64]) -> Visit {
     let single = center.speed.is_single();
     let jobs = if single {
@@ -308,16 +310,17 @@ fn one_server_interrupting(center: &Center, rates: &[f64]) -> Vec<f64> {
         .collect()
 }
 
-/// Load of the classes that go before a class, without and with those of its own rank. [erlang]
+/// Load of the classes that are served before a class, without and with those of its own rank. [erlang]
 fn loads_before(center: &Center, rates: &[f64], class: usize) -> (f64, f64) {
     let (better, all) = before(center, rates, class);
     (better * center.speed.limit(), all * center.speed.limit())
 }
 
-/// All classes up to a rank together are an M/M/m of their own, which is exact for equal exponential service times. Of
-/// others, the time beside service is to that of M/M/m as on one server of the speed of all (A. B. Bondi and J. P. Buzen,
-/// "The response times of priority classes under preemptive resume in M/G/m queues", Performance Evaluation Review 12(3),
-/// 1984, who take the wait of M/M/m without ranks in its place).
+/// Response times of preemptive priorities at m servers. All classes up to a rank together form an M/M/m, which is
+/// exact for equal exponential service times. Otherwise the time besides service is related to that of M/M/m as on a
+/// single server with the speed of all servers (A. B. Bondi and J. P. Buzen, "The response times of priority classes
+/// under preemptive resume in M/G/m queues", Performance Evaluation Review 12(3), 1984, who use the wait of M/M/m
+/// without ranks instead).
 fn servers_interrupting(center: &Center, rates: &[f64]) -> Vec<f64> {
     (0..rates.len())
         .map(|class| {
@@ -339,12 +342,14 @@ fn servers_interrupting(center: &Center, rates: &[f64]) -> Vec<f64> {
         .collect()
 }
 
-/// Growth of a function of the load from that of better ranks to that with a rank of its own; it begins at nothing.
+/// Growth of a function of the load, from the load of better ranks to that including its own rank; the function is 0
+/// without load.
 fn between(jobs: impl Fn(f64) -> f64, better: f64, all: f64) -> f64 {
     jobs(all) - if better > 0.0 { jobs(better) } else { 0.0 }
 }
 
-/// Time beside service with these service times over that with exponential ones, on one server as fast as all together.
+/// Ratio of the time besides service with these service times to that with exponential ones, on one server as fast as
+/// all together.
 fn by_variation(center: &Center, rates: &[f64], class: usize, servers: u32) -> f64 {
     let fast = f64::from(servers);
     let (better, all) = before(center, rates, class);
@@ -362,11 +367,11 @@ fn by_variation(center: &Center, rates: &[f64], class: usize, servers: u32) -> f
     }
 }
 
-/// Operations that the phases of a full station may take.
+/// Limit on the operations for the phases of a station with a capacity. [1]
 const OPERATIONS_AT_MOST: f64 = 3e8;
 
-/// A bounded number of jobs: M/M/m/K and its load-dependent forms by the birth and death process; with other service
-/// times in order of arrival by two phases of service.
+/// Stations with a limit on jobs: M/M/m/K and its load-dependent forms by the birth and death process; with other
+/// service times and first come, first served, by two phases of service.
 fn finite(center: &Center, rates: &[f64], capacity: u64) -> Visit {
     let load = load(center, rates);
     let (mean_time, scv) = mixture(center, rates);
@@ -413,7 +418,8 @@ fn birth_death(center: &Center, load: f64, capacity: u64) -> (f64, f64) {
     (mean / total, weight / total)
 }
 
-/// Mean number of jobs and loss of M/G/m/K by two phases of service; extrapolated where these vary too much.
+/// Mean number of jobs and loss of M/G/m/K by two phases of service; extrapolated if the variation is too small for two
+/// phases.
 fn varied(load: f64, servers: u32, capacity: u64, scv: f64) -> Option<(f64, f64)> {
     let cost = 4.0 * capacity as f64 * (f64::from(servers.min(1 << 20)) + 1.0).powi(3);
     if cost > OPERATIONS_AT_MOST {

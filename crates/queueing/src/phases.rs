@@ -1,26 +1,27 @@
-//! A station of m servers whose service times have two phases, with arrivals at a rate that depends on the number of
-//! jobs present: solved exactly, level by level.
+//! Solves exactly a station of m servers whose service times have two phases, with an arrival rate that depends on the
+//! number of jobs present.
 //!
-//! A squared coefficient of variation of 1/2 and more fits two phases: above 1 one of two exponential times, each of
-//! which contributes half of the mean (as simulated), from 1/2 to 1 two exponential times in sequence, the second with
-//! a probability (Marie, IEEE Trans. Software Eng. 5(5), 1979).
+//! Two phases can represent a squared coefficient of variation of at least 1/2. Above 1, service is one of two
+//! exponential times, each of which contributes half of the mean (as in the simulator). From 1/2 to 1, service is two
+//! exponential times in sequence, the second of which occurs with a probability (Marie, IEEE Trans. Software Eng. 5(5),
+//! 1979).
 
 /// Least squared coefficient of variation that two phases can have.
 pub const LEAST_SCV: f64 = 0.5;
 
-/// Service in two phases, for a mean of 1.
+/// Service times in two phases with a mean of 1.
 #[derive(Clone, Copy, Debug)]
 pub struct Phases {
-    /// Probability to begin in the first phase.
+    /// Probability that service begins in the first phase.
     begin: f64,
-    /// Rates of both.
+    /// Rates of both phases.
     rates: [f64; 2],
-    /// Probability that the second follows the first.
+    /// Probability that the second phase follows the first.
     goes_on: f64,
 }
 
 impl Phases {
-    /// Phases of a squared coefficient of variation of at least [`LEAST_SCV`].
+    /// Creates the phases for a squared coefficient of variation of at least [`LEAST_SCV`].
     #[must_use]
     pub fn of(scv: f64) -> Self {
         if scv > 1.0 {
@@ -39,11 +40,11 @@ impl Phases {
     }
 }
 
-/// Speeds of a station, in jobs per mean service time, with 1, 2, ... jobs present, and how much more likely each number
-/// is than the one below.
+/// Speeds of a station with 1, 2, ... jobs present, in jobs per mean service time, and the ratios of successive
+/// probabilities.
 #[derive(Clone, Debug)]
 pub struct Conditional {
-    /// Completions with 1, 2, ... jobs.
+    /// Completion rate with 1, 2, ... jobs.
     pub speeds: Vec<f64>,
     /// p(n) / p(n − 1) for n = 1, 2, ...
     pub ratios: Vec<f64>,
@@ -66,17 +67,17 @@ impl Conditional {
 
 type Matrix = Vec<Vec<f64>>;
 
-/// Solves the station for arrivals at `arrivals[n]` with n jobs present, none with more than the list has; rates in jobs
-/// per mean service time.
+/// Solves the station for arrivals at the rate `arrivals[n]` with n jobs present, and none with more jobs than the list
+/// has entries. Rates are in jobs per mean service time.
 #[must_use]
 pub fn solve(phases: Phases, servers: usize, arrivals: &[f64]) -> Conditional {
     let levels = Levels { phases, servers };
     let most = arrivals.len();
-    // R(n) with π(n) = π(n − 1) R(n), from the last level down.
+    // R(n) with π(n) = π(n − 1) R(n), computed from the last level down.
     let mut steps: Vec<Matrix> = Vec::with_capacity(most);
     let mut above: Option<Matrix> = None;
     for jobs in (1..=most).rev() {
-        // Arrivals at a level return to it: only the level of the return counts.
+        // After an arrival the station returns to this level, so only the state of the return matters.
         let mut local = levels.local(jobs);
         if let Some(step) = &above {
             let back = product(step, &levels.down(jobs + 1));
@@ -112,13 +113,13 @@ struct Levels {
     servers: usize,
 }
 
-/// States of a level are the numbers of jobs in the second phase.
+/// The states of a level are the numbers of jobs in the second phase.
 impl Levels {
     fn served(&self, jobs: usize) -> usize {
         jobs.min(self.servers)
     }
 
-    /// Rates within a level; the diagonal stays empty.
+    /// Transition rates within a level; the diagonal is zero.
     fn local(&self, jobs: usize) -> Matrix {
         let served = self.served(jobs);
         let mut rates = vec![vec![0.0; served + 1]; served + 1];
@@ -129,7 +130,7 @@ impl Levels {
         rates
     }
 
-    /// Rates of completions: to the level below.
+    /// Transition rates of completions, to the level below.
     fn down(&self, jobs: usize) -> Matrix {
         let (served, left) = (self.served(jobs), self.served(jobs - 1));
         let begin = self.phases.begin;
@@ -139,7 +140,7 @@ impl Levels {
                 (served - second) as f64 * self.phases.rates[0] * (1.0 - self.phases.goes_on);
             let last = second as f64 * self.phases.rates[1];
             if left == served {
-                // The next in the queue begins.
+                // The next waiting job begins service.
                 rates[second][second] += first * begin + last * (1.0 - begin);
                 if second < left {
                     rates[second][second + 1] += first * (1.0 - begin);
@@ -159,7 +160,7 @@ impl Levels {
         rates
     }
 
-    /// Rates of arrivals: to the level above.
+    /// Transition rates of arrivals, to the level above.
     fn up(&self, jobs: usize, arrivals: f64) -> Matrix {
         let (served, then) = (self.served(jobs), self.served(jobs + 1));
         let begin = self.phases.begin;
@@ -194,12 +195,12 @@ fn row_product(row: &[f64], matrix: &Matrix) -> Vec<f64> {
     sum
 }
 
-/// X with X (−L) = B, from the rates L between the states of a level, whatever its diagonal says, and the rates `exits` out
-/// of it.
+/// Solves X (−L) = B for X, where L has the rates between the states of a level (its diagonal is ignored), and `exits`
+/// the rates out of each state.
 ///
-/// States are taken out one by one, from the last: what goes through them goes straight to the others. Numbers are only
-/// added, multiplied and divided, so that nothing cancels (Grassmann, Taksar and Heyman, Operations Research 33(5), 1985);
-/// elimination with the diagonal had none of its digits left at 64 servers.
+/// States are eliminated one by one from the last, and transitions through them are replaced by direct ones. There are
+/// only additions, multiplications and divisions, so that there is no cancellation (Grassmann, Taksar and Heyman,
+/// Operations Research 33(5), 1985). Elimination with the diagonal lost all digits at 64 servers.
 fn divided(mut rows: Matrix, mut local: Matrix, mut exits: Vec<f64>) -> Matrix {
     let width = local.len();
     let mut out_of = vec![0.0; width];

@@ -1,9 +1,9 @@
-//! Pools over product-form stations, one class: decomposition by flow-equivalent servers.
+//! Solves pools around product-form stations for one class, by decomposition with flow-equivalent servers.
 //!
-//! Chandy, Herzog and Woo, IBM J. Res. Dev. 19(1), 1975: the inside of a pool is solved alone for 1, 2, ... jobs, and
-//! represented in the network around it by one station whose speed with n jobs is that throughput, at most as many as
-//! there are units. If the pool never limits, this is exact (Norton's theorem); otherwise it is an approximation, good
-//! as long as the inside settles faster than its population changes (Courtois 1977).
+//! Chandy, Herzog and Woo, IBM J. Res. Dev. 19(1), 1975: the inside of a pool is solved alone for 1, 2, ... jobs, up to
+//! its number of units. In the surrounding network it is represented by one station whose speed with n jobs is the
+//! throughput found. If the pool never limits, this is exact (Norton's theorem); otherwise it is an approximation,
+//! accurate as long as the inside settles faster than its population changes (Courtois 1977).
 
 use crate::convolution::{Closed, Extras, Queue, solve};
 use crate::network::{Network, Speed};
@@ -46,7 +46,7 @@ impl State {
     }
 }
 
-/// One layer: stations and pools that are used side by side.
+/// One layer of nesting: stations and pools that are used side by side.
 struct Layer<'a> {
     network: &'a Network,
     stations: Vec<usize>,
@@ -173,7 +173,7 @@ impl<'a> Layer<'a> {
         }
     }
 
-    /// States for 0, 1, ... `most` jobs; in one go where nothing is nested.
+    /// States for 0, 1, ... `most` jobs; computed together if no pools are nested.
     fn table(&self, most: u64) -> Option<Vec<State>> {
         if !self.pools.is_empty() {
             return (0..=most).map(|jobs| self.state(jobs)).collect();
@@ -224,7 +224,7 @@ impl<'a> Layer<'a> {
     }
 }
 
-/// Means inside a pool, over the distribution of the number of jobs that have or want a unit.
+/// Mean values inside a pool, averaged over the number of jobs that hold or wait for a unit.
 fn inside(state: &mut State, pool: usize, table: &[State], marginal: &[f64]) {
     let units = table.len() - 1;
     for (jobs, &chance) in marginal.iter().enumerate() {
@@ -234,7 +234,7 @@ fn inside(state: &mut State, pool: usize, table: &[State], marginal: &[f64]) {
     }
 }
 
-/// Stations and pools that no pool holds.
+/// Stations and pools that are in no pool.
 fn outermost(network: &Network) -> (Vec<usize>, Vec<usize>) {
     let stations = (0..network.centers.len()).filter(|station| {
         !network
@@ -247,7 +247,7 @@ fn outermost(network: &Network) -> (Vec<usize>, Vec<usize>) {
     (stations.collect(), pools.collect())
 }
 
-/// Solves a network of one closed class; nothing where numbers leave their range.
+/// Solves a network of one closed class; `None` if numbers overflow.
 #[must_use]
 pub fn solve_closed(network: &Network) -> Option<State> {
     let (stations, pools) = outermost(network);
@@ -283,7 +283,7 @@ pub fn solve_open(network: &Network) -> Result<Option<State>, (usize, f64)> {
         }
         let (marginal, beyond) = birth_death(rate, &rates);
         inside(&mut state, *pool, table, &marginal);
-        // All larger numbers look the same from inside: the units are all held.
+        // With more jobs the inside no longer changes, since all units are held.
         let weight: f64 = beyond.0;
         state.add(&table[table.len() - 1], weight);
         state.held[*pool] += weight * rates.len() as f64;
@@ -292,8 +292,8 @@ pub fn solve_open(network: &Network) -> Result<Option<State>, (usize, f64)> {
     Ok(Some(state))
 }
 
-/// Probabilities of 0, 1, ... L jobs where L is the length of the table, and of more jobs with the mean number by which
-/// they are more.
+/// Probabilities of 0, 1, ... L jobs, where L is the length of the table; then the probability of more jobs, with their
+/// mean number above L.
 fn birth_death(rate: f64, rates: &[f64]) -> (Vec<f64>, (f64, f64)) {
     let mut logs = vec![0.0_f64];
     for speed in rates {

@@ -1,12 +1,12 @@
-//! Networks of open classes alone: station by station, in the order of the file.
+//! Networks of open classes only, solved station by station in the order of the file.
 
 use crate::join;
 use crate::network::{Center, Load, Network};
 use crate::open;
 use crate::solve::{Solution, TABLE_AT_MOST, why_not_exact};
 
-/// Flow of transactions of open classes into each station in the order of the file, thinned by losses, with the results
-/// of the stations with a capacity.
+/// Throughput of open classes into each station in the order of the file, reduced by losses, and the results of the
+/// stations with a capacity.
 pub(crate) fn open_flows(network: &Network) -> (Vec<Vec<f64>>, Vec<f64>) {
     let mut left: Vec<f64> = (0..network.loads.len())
         .map(|class| network.rate(class))
@@ -31,9 +31,9 @@ pub(crate) fn open_flows(network: &Network) -> (Vec<Vec<f64>>, Vec<f64>) {
 
 /// Squared coefficient of variation of the times between arrivals at each station, from `flow` by class and station.
 ///
-/// Whitt, *The queueing network analyzer*, Bell System Technical Journal 62(9), 1983: classes that come together, a
-/// station left behind, a share of visits. Stations are in the order of the file. Without losses and with product form
-/// all are 1, as for Poisson arrivals.
+/// Whitt, *The queueing network analyzer*, Bell System Technical Journal 62(9), 1983: merging of classes, departures
+/// from a station, splitting by visits. Stations are in the order of the file. Without losses and with product form all
+/// are 1, as for Poisson arrivals.
 fn arrival_scvs(network: &Network, flow: &[Vec<f64>]) -> Vec<f64> {
     let lossy = network
         .centers
@@ -81,12 +81,12 @@ fn flow_at(flow: &[Vec<f64>], station: usize) -> Vec<f64> {
     flow.iter().map(|row| row[station]).collect()
 }
 
-/// Of a stream of which each member is taken with a probability.
+/// Squared coefficient of variation of a stream of which each member is selected with a probability.
 fn thinned(scv: f64, share: f64) -> f64 {
     1.0 + share * (scv - 1.0)
 }
 
-/// Of the streams of classes that meet.
+/// Squared coefficient of variation of the merged streams of several classes.
 fn together(center: &Center, shares: &[f64], scv: &[f64], utilization: f64) -> f64 {
     let squares: f64 = center.visitors().map(|class| shares[class].powi(2)).sum();
     let weight = 1.0 / (1.0 + 4.0 * (1.0 - utilization).powi(2) * (1.0 / squares - 1.0));
@@ -99,7 +99,8 @@ fn together(center: &Center, shares: &[f64], scv: &[f64], utilization: f64) -> f
     1.0 + weight * mixed
 }
 
-/// Of the stream that leaves a station. Constant times are taken to vary a little, as in the source.
+/// Squared coefficient of variation of the stream that leaves a station. Constant times are taken to vary a little, as
+/// in the source.
 fn left_behind(center: &Center, rates: &[f64], utilization: f64, come: f64) -> f64 {
     let service = if center.is_product_form() {
         1.0
@@ -110,7 +111,7 @@ fn left_behind(center: &Center, rates: &[f64], utilization: f64, come: f64) -> f
     1.0 + (1.0 - busy) * (come - 1.0) + busy * (service - 1.0) / center.speed.limit().sqrt()
 }
 
-/// Returns `true` if jobs meet one queue, and that once at most.
+/// Returns `true` if a job visits a single queue, and at most once.
 fn is_one_queue_once(network: &Network) -> bool {
     let centers = network.centers.iter();
     centers.clone().filter(|center| center.is_queue()).count() == 1
@@ -119,7 +120,7 @@ fn is_one_queue_once(network: &Network) -> bool {
             .all(|&count| count <= 1.0)
 }
 
-/// Only open classes: station by station.
+/// Solves a network of open classes, station by station.
 pub(crate) fn all_open(network: &Network) -> Solution {
     let (flow, loss) = open_flows(network);
     let classes = network.loads.len();
@@ -146,7 +147,7 @@ pub(crate) fn all_open(network: &Network) -> Solution {
             .zip(visit.jobs)
             .for_each(|(row, jobs)| row.push(jobs));
     }
-    // Without product form the flow out of one station is not Poisson, and only the first one is exact.
+    // Without product form the departures of a station are not a Poisson process, and only the first station is exact.
     let alone = is_one_queue_once(network);
     let forks = !network.splits.is_empty();
     solution.exact = exact && !forks && (network.is_product_form() || alone);

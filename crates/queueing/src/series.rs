@@ -1,4 +1,4 @@
-//! The generating function of a station, in a form that has no negative term.
+//! The generating function of a station, in a form without negative terms.
 //!
 //! A product-form station with speed α(j) at j jobs has F(y) = Σ_j y^j / (α(1) ... α(j)), where y stands for the sum of
 //! demands times the counters of classes. For m servers F(y) = [Σ_{j<m} f_j (1 − j/m) y^j] / (1 − y/m) with
@@ -10,19 +10,19 @@
 use crate::network::Speed;
 use crate::special::log_factorials;
 
-/// F(y) = A(y) + C(y) / (1 − a y); coefficients as natural logarithms, for 1/j! of many servers fits no number.
+/// F(y) = A(y) + C(y) / (1 − a y). Coefficients are natural logarithms, since 1/j! of many servers underflows.
 #[derive(Clone, Debug)]
 pub struct Series {
     /// Logarithms of the coefficients of A.
     pub finite: Vec<f64>,
     /// Logarithms of the coefficients of C.
     pub tail: Vec<f64>,
-    /// The pole's a.
+    /// The constant a, the inverse of the pole.
     pub pole: f64,
 }
 
 impl Series {
-    /// Series of a station for up to `jobs` closed jobs; the station must not be a delay.
+    /// Creates the series of a station for up to `jobs` closed jobs; the station must not be a delay.
     #[must_use]
     pub fn of(speed: &Speed, open_load: f64, jobs: usize) -> Self {
         let plain = match speed {
@@ -41,7 +41,7 @@ impl Series {
         }
     }
 
-    /// With at most as many jobs as servers nobody waits, and the terms of more jobs are not needed.
+    /// With at most as many jobs as servers no job waits, and the terms of more jobs are not needed.
     fn of_servers(servers: u32, open_load: f64, jobs: usize) -> Self {
         let count = servers as usize;
         let terms = if open_load > 0.0 {
@@ -99,8 +99,8 @@ impl Series {
         }
     }
 
-    /// Speed at which closed jobs are served when `jobs` of them are present: the ratio of two coefficients of F; known
-    /// for servers only. [1]
+    /// Speed at which closed jobs are served when `jobs` of them are present: the ratio of two coefficients of F;
+    /// `None` except for stations with servers. [1]
     #[must_use]
     pub fn speed_at(&self, jobs: usize) -> Option<f64> {
         let coefficient = |number: usize| {
@@ -129,7 +129,7 @@ impl Series {
         (-scale).exp() / value
     }
 
-    /// F(ρ) and F'(ρ) over the exponential of the third number.
+    /// F(ρ) and F'(ρ), both divided by the exponential of the third value.
     fn at_load(speed: &Speed, open_load: f64) -> (f64, f64, f64) {
         let here = Self::of(speed, open_load, 0);
         let term = |logs: &[f64], j: usize| logs.get(j).map_or(0.0, |log| log.exp());

@@ -1,9 +1,10 @@
-//! Discrete-event simulation: for models that analysis cannot solve, and an independent check of those that it can.
+//! Discrete-event simulation, for models that cannot be solved analytically, and as an independent check of the
+//! solvers.
 //!
-//! Replications are independent machines with random numbers of their own. They run in rounds, each round half as long
-//! again as all before, until throughput and response time of all classes have the requested precision and the run is
-//! long beside the time in which the network forgets its start. The warm-up is left out by MSER-5. A replication
-//! depends on the model, the seed and its number only, so the answer is the same for any number of threads.
+//! Replications are independent runs with separate random numbers. They run in rounds, each of which extends the run by
+//! half, until throughput and response time of all classes have the requested precision and the run is long compared to
+//! the relaxation time of the network. The warm-up is removed by MSER-5. A replication depends on the model, the seed
+//! and its number only, so the answer is the same for any number of threads.
 //!
 //! ```
 //! use towtank_queueing::model::Model;
@@ -57,7 +58,8 @@ use machine::Machine;
 use plan::Plan;
 use sample::Sample;
 
-/// Most users of a model, and most jobs beside them at a time: ten replications of a million take more than a gigabyte.
+/// Limit on the users of a model, and on the jobs besides them at any time: ten replications with a million jobs take
+/// more than a gigabyte.
 pub const JOBS_AT_MOST: u64 = 1_000_000;
 /// Events of a replication in the first round.
 const FIRST_ROUND: u64 = 20_000;
@@ -65,20 +67,20 @@ const FIRST_ROUND: u64 = 20_000;
 /// Settings of a simulation.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Relative half-width at which to stop, > 0.
+    /// Relative half-width of the intervals at which the simulation stops, > 0.
     pub precision: f64,
-    /// Level of intervals, in (0, 1).
+    /// Confidence level of the intervals, in (0, 1).
     pub confidence: f64,
     /// Independent replications, at least 2.
     pub replications: usize,
-    /// Most events of all replications.
+    /// Limit on the events of all replications.
     pub events_at_most: u64,
-    /// Longest time to simulate, checked between rounds; none by default, as a result that it stopped is not
-    /// reproducible.
+    /// Limit on the duration of the simulation, checked between rounds. None by default, since a result that depends on
+    /// it is not reproducible.
     pub time_at_most: Option<Duration>,
-    /// Of the random numbers.
+    /// Seed of the random numbers.
     pub seed: u64,
-    /// Threads; all processors by default.
+    /// Number of threads; default all processors.
     pub threads: Option<usize>,
 }
 
@@ -100,7 +102,7 @@ impl Default for Settings {
 pub struct Outcome {
     /// An answer for each model.
     pub answers: Vec<Answer>,
-    /// Each further model against the first.
+    /// Comparison of each further model with the first.
     pub comparisons: Vec<Comparison>,
 }
 
@@ -114,7 +116,7 @@ pub struct Refused {
     pub fault: Fault,
 }
 
-/// Simulates models with common random numbers, until all are known as precisely as asked or a bound is reached.
+/// Simulates models with common random numbers, until all results have the requested precision or a limit is reached.
 ///
 /// # Errors
 ///
@@ -163,7 +165,7 @@ pub fn simulate(models: &[Model], settings: &Settings) -> Result<Outcome, Vec<Re
     }
 }
 
-/// All models made ready, or all that is wrong with any.
+/// Prepares all models, or returns all of their faults.
 fn plans(models: &[Model]) -> Result<Vec<Plan>, Vec<Refused>> {
     let (mut plans, mut refused) = (Vec::new(), Vec::new());
     for (model, plan) in models.iter().map(Plan::new).enumerate() {
@@ -181,7 +183,7 @@ fn plans(models: &[Model]) -> Result<Vec<Plan>, Vec<Refused>> {
     }
 }
 
-/// The reason to stop, if there is one.
+/// Returns the reason to stop, if any.
 fn why_stop(
     machines: &[Vec<Machine>],
     over: &[Over],

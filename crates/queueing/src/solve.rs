@@ -1,7 +1,8 @@
-//! Chooses a method, solves, and states the assumptions of the answer.
+//! Chooses a method, solves the model, and states the assumptions of the answer.
 //!
-//! Exact if the network has product form and the cost is bearable; otherwise by the fitting approximation, which the
-//! answer names. A model without a steady state is refused with the name of the overloaded resource.
+//! The solution is exact if the network has product form and the cost is acceptable; otherwise a suitable approximation
+//! is used, which the answer names. A model without a steady state is refused, and the fault names the overloaded
+//! resource.
 
 use crate::aggregate;
 use crate::amva::{self, Estimate};
@@ -15,7 +16,7 @@ use crate::network::{Load, Network};
 use crate::pools;
 use crate::row;
 
-/// Most servers or jobs of a table that finite stations and pools are worked through for.
+/// Limit on servers or jobs in the tables of finite stations and pools. [1]
 pub(crate) const TABLE_AT_MOST: u64 = 10_000_000;
 /// Methods of solution.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -23,7 +24,7 @@ pub enum Method {
     /// Exact if possible, otherwise the best approximation.
     #[default]
     Auto,
-    /// Exact, or a fault that states why not.
+    /// Exact, or a fault with the reason why there is no exact solution.
     Exact,
     /// Approximate mean value analysis after Bard and Schweitzer.
     BardSchweitzer,
@@ -45,12 +46,12 @@ impl Method {
     }
 }
 
-/// Mean values as solvers give them; lists by class, then station or pool.
+/// Mean values from a solver; lists are by class, then by station or pool.
 #[derive(Clone, Debug, Default)]
 pub struct Solution {
     /// Completed transactions. [1/s]
     pub throughput: Vec<f64>,
-    /// Transactions that reach and enter each station. [1/s]
+    /// Rate of transactions that reach and enter each station. [1/s]
     pub flow: Vec<Vec<f64>>,
     /// Mean numbers of jobs.
     pub jobs: Vec<Vec<f64>>,
@@ -58,13 +59,13 @@ pub struct Solution {
     pub response: Vec<f64>,
     /// Share of arrivals lost at each station.
     pub loss: Vec<f64>,
-    /// Units held, by pool.
+    /// Mean number of units held, by pool.
     pub held: Vec<f64>,
-    /// Jobs waiting for a unit, by class and pool.
+    /// Mean number of jobs that wait for a unit, by class and pool.
     pub waiting: Vec<Vec<f64>>,
     /// Name of the method.
     pub method: String,
-    /// `true` if the method is exact here.
+    /// `true` if the method is exact for this model.
     pub exact: bool,
     /// Warnings about the answer.
     pub warnings: Vec<String>,
@@ -116,7 +117,7 @@ fn solve_network(whole: &Network, method: Method) -> Result<Answer, Vec<Fault>> 
     Ok(assemble::answer(whole, &solution))
 }
 
-/// Stations that no method here supports.
+/// Faults of stations that no method supports.
 fn beyond_methods(network: &Network) -> Vec<Fault> {
     (network.centers.iter())
         .filter(|center| center.discipline == Discipline::LcfsPr && !center.is_product_form())
@@ -128,7 +129,7 @@ fn beyond_methods(network: &Network) -> Vec<Fault> {
         .collect()
 }
 
-/// Stations whose open classes bring more than they can do, and tables too long to work through.
+/// Faults of stations whose open classes exceed their capacity, and of tables that are too long.
 fn unsteady(network: &Network) -> Vec<Fault> {
     let flows = row::open_flows(network).0;
     let mut faults = Vec::new();
@@ -295,7 +296,7 @@ fn from_state(network: &Network, state: &pools::State) -> Solution {
     }
 }
 
-/// Reason why a network has no closed form, as a sentence.
+/// Reason why a network has no product form, as a sentence.
 pub(crate) fn why_not_exact(network: &Network) -> String {
     let named = |found: &dyn Fn(&crate::network::Center) -> bool| {
         network
@@ -344,7 +345,7 @@ fn approximate(network: &Network, estimate: Estimate) -> Result<Solution, Vec<Fa
         warnings.push(why_not_exact(network));
     }
     let endless = means.response.iter().position(|time| !time.is_finite());
-    // With pools the caller names the one that is overloaded.
+    // If there are pools, the caller names the overloaded one.
     if let Some(class) = endless.filter(|_| network.holds.is_empty()) {
         let message = "must have a steady state, got none by this approximation: others leave this class no server; simulate";
         return Err(vec![Fault::new(
@@ -388,7 +389,7 @@ fn approximate(network: &Network, estimate: Estimate) -> Result<Solution, Vec<Fa
 }
 
 impl Solution {
-    /// Puts pools that never limit back in: no job waits for them.
+    /// Adds the results of pools that never limit, for which no job waits.
     fn extend_pools(&mut self, whole: &Network, solved: &Network) {
         let of = |name: &str| solved.holds.iter().position(|hold| hold.name == name);
         let held = (whole.holds.iter().enumerate())
@@ -409,7 +410,7 @@ impl Solution {
         self.waiting = waiting;
     }
 
-    /// Units held of a pool that never limits: the jobs inside.
+    /// Number of units held of a pool that never limits: the jobs inside.
     fn inside(&self, network: &Network, pool: usize) -> f64 {
         let hold = &network.holds[pool];
         let classes = (0..network.loads.len()).filter(|&class| hold.concerns[class]);

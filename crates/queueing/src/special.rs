@@ -1,10 +1,10 @@
-//! Functions of numbers that several solvers need.
+//! Mathematical functions for several solvers.
 
 /// Natural logarithms of 0!, 1!, ..., `last`!.
 #[must_use]
 pub fn log_factorials(last: usize) -> Vec<f64> {
     let mut logs = Vec::with_capacity(last + 1);
-    // Kahan's compensation: a plain sum of 20,000 logarithms is off by some 1e-12, and is exponentiated later.
+    // Kahan summation: a plain sum of 20,000 logarithms has an error of about 1e-12, and is exponentiated later.
     let (mut sum, mut compensation) = (0.0_f64, 0.0_f64);
     logs.push(0.0);
     for number in 1..=last {
@@ -19,8 +19,8 @@ pub fn log_factorials(last: usize) -> Vec<f64> {
 
 /// Probability that all servers of an M/M/m/m are busy, Erlang's B: 1/B = 1 + m/a + m (m − 1)/a² + ...
 ///
-/// The terms fall below the last digit after some multiple of √m of them, so that a million servers are no matter; where
-/// they grow beyond any number, B is 0.
+/// After a multiple of √m terms the remaining ones are negligible, so that a million servers cost little. If the terms
+/// overflow, B is 0.
 #[must_use]
 pub fn erlang_b(servers: u32, load: f64) -> f64 {
     let (mut term, mut sum) = (1.0_f64, 1.0_f64);
@@ -37,7 +37,7 @@ pub fn erlang_b(servers: u32, load: f64) -> f64 {
     1.0 / sum
 }
 
-/// Probability that an arrival at an M/M/m waits, Erlang's C; `load` below `servers`.
+/// Probability that an arrival at an M/M/m waits, Erlang's C; `load` must be below `servers`.
 #[must_use]
 pub fn erlang_c(servers: u32, load: f64) -> f64 {
     let loss = erlang_b(servers, load);

@@ -1,14 +1,14 @@
-//! The error that an approximate answer states: the largest relative error of a mean response time in random networks,
+//! The stated error of an approximate answer: the largest relative error of a mean response time in random networks,
 //! each solved and simulated (`tests/certified/test_certified_grid.py`, 4,000 of them), rounded up.
 //!
-//! A network of the user's may be worse than any of the grid; one far from it, as with times of very different classes,
-//! is better simulated.
+//! The error may be larger for other networks. A network that is very different, for example with very different times
+//! of its classes, should be simulated.
 
 use crate::model::Discipline;
 use crate::network::{Load, Network};
 use crate::solve::Solution;
 
-/// Largest error seen of the mean response time of a class; nothing for exact answers. [ratio]
+/// Largest error observed of the mean response time of a class; `None` for exact answers. [ratio]
 #[must_use]
 pub fn response_error(network: &Network, solution: &Solution) -> Option<f64> {
     (!solution.exact).then(|| {
@@ -22,7 +22,7 @@ pub fn response_error(network: &Network, solution: &Solution) -> Option<f64> {
     })
 }
 
-/// Of pools and forks.
+/// Error for pools and forks.
 fn around(network: &Network, method: &str) -> f64 {
     let (closed, open) = (!network.closed().is_empty(), !network.open().is_empty());
     let pool: f64 = match (network.holds.is_empty(), network.loads.len()) {
@@ -41,7 +41,7 @@ fn around(network: &Network, method: &str) -> f64 {
     pool.max(fork)
 }
 
-/// Of ranks, with and without interruption, among open classes and with closed ones.
+/// Error for ranks, with and without interruption, among open classes and with closed ones.
 fn order(network: &Network) -> f64 {
     let closed = !network.closed().is_empty();
     (network.centers.iter())
@@ -54,7 +54,7 @@ fn order(network: &Network) -> f64 {
         .fold(0.0, f64::max)
 }
 
-/// Of arrivals that are not Poisson, more so where servers are shared.
+/// Error for arrivals that are not Poisson, which is larger if servers are shared.
 fn arrivals(network: &Network) -> f64 {
     let poisson = |load: &Load| !matches!(load, Load::Open { poisson: false, .. });
     let shared = |center: &crate::network::Center| {
@@ -70,7 +70,7 @@ fn arrivals(network: &Network) -> f64 {
     }
 }
 
-/// Of queues in order of arrival.
+/// Error for first-come-first-served queues.
 fn queues(network: &Network, method: &str) -> f64 {
     let queues = network.centers.iter().filter(|center| center.is_queue());
     let several = queues.count() > 1;

@@ -1,11 +1,11 @@
-//! Time that a job stays at a station, from the state that it finds there: the heart of approximate mean value
+//! Time that a job stays at a station, given the state that it finds there: the core of approximate mean value
 //! analysis.
 
 use crate::model::Discipline;
 use crate::network::{Center, Speed};
 use crate::special::erlang_c;
 
-/// Probability that all servers are busy, as if arrivals were Poisson; certain where the load is that of all servers.
+/// Probability that all servers are busy, for Poisson arrivals; 1 if the load is at least the number of servers.
 #[must_use]
 pub fn all_busy(servers: u32, load: f64) -> f64 {
     if load >= f64::from(servers) {
@@ -19,9 +19,10 @@ pub fn all_busy(servers: u32, load: f64) -> f64 {
 pub struct Found<'a> {
     /// Jobs present.
     pub queue: &'a [f64],
-    /// Of these in service.
+    /// Jobs in service.
     pub busy: &'a [f64],
-    /// Share of a class that can still come while one of its jobs is here: (N − 1) / N of N users, 1 of an open class.
+    /// Share of a class that can still arrive while one of its jobs is here: (N − 1) / N for N users, 1 for an open
+    /// class.
     pub others: &'a [f64],
 }
 
@@ -46,7 +47,7 @@ pub fn residence(center: &Center, class: usize, found: &Found<'_>, enough: bool)
     if center.is_product_form() {
         return demand * (1.0 + ((jobs - load).max(0.0) + all) / servers);
     }
-    // In the first rounds, and with fewer users, throughputs may exceed the capacity of the servers.
+    // In the first iterations, and with fewer users, throughputs may exceed the capacity of the servers.
     let most = (servers / load).min(1.0);
     let busy: Vec<f64> = busy.iter().map(|jobs| jobs * most).collect();
     let within = Found {
@@ -56,7 +57,8 @@ pub fn residence(center: &Center, class: usize, found: &Found<'_>, enough: bool)
     by_order(center, class, &within, all)
 }
 
-/// First come first served with different service times, and ranks: the work that goes before a job.
+/// First come, first served with different service times, and ranks: residence time from the work that is served before
+/// a job.
 fn by_order(center: &Center, class: usize, found: &Found<'_>, all: f64) -> f64 {
     let (queue, busy) = (found.queue, found.busy);
     let ranks = center.discipline == Discipline::Priority;
@@ -78,7 +80,7 @@ fn by_order(center: &Center, class: usize, found: &Found<'_>, all: f64) -> f64 {
         }
     }
     let (seen, all) = if center.preemptive && ranks {
-        // Worse ranks do not exist for a job that interrupts them.
+        // Jobs of worse ranks have no effect on a job that interrupts them.
         let seen: f64 = (0..busy.len())
             .filter(|&other| center.rank[other] <= rank)
             .map(|other| busy[other])
@@ -93,14 +95,15 @@ fn by_order(center: &Center, class: usize, found: &Found<'_>, all: f64) -> f64 {
         0.0
     };
     let ahead = (waiting + residual) / servers;
-    // A closed class cannot be kept out for ever by a better one that is closed too; the cap only guards the first rounds.
+    // A closed class cannot be blocked for ever by a better closed class; the limit is only needed in the first
+    // iterations.
     let left = (1.0 - better / servers).max(1e-3);
-    // A user who is being waited for cannot come again meanwhile: with one user of a better rank, nobody comes during
-    // the wait.
+    // A user that is being waited for cannot arrive again meanwhile: with a single user of a better rank, no job
+    // arrives during the wait.
     let wait = ahead / (1.0 - coming / servers).max(1e-3);
     let time = center.service_time[class];
     let stay = if center.preemptive && better > 0.0 {
-        // A job is interrupted where better ones hold all servers; at one server that is their share of it.
+        // A job is interrupted if jobs of better ranks occupy all servers; at one server that is their utilization.
         let interrupted = all_busy(servers as u32, better) / (better / servers);
         time + time * (1.0 / left - 1.0) * interrupted + wait
     } else {
@@ -109,7 +112,7 @@ fn by_order(center: &Center, class: usize, found: &Found<'_>, all: f64) -> f64 {
     center.visits[class] * stay
 }
 
-/// Speed at a mean number of jobs, between the entries of the table.
+/// Speed at a mean number of jobs, interpolated between the entries of the table.
 fn speed_between(speed: &Speed, jobs: f64) -> f64 {
     let (below, share) = (jobs.floor(), jobs.fract());
     speed.at(below as u64) * (1.0 - share) + speed.at(below as u64 + 1) * share

@@ -60,7 +60,8 @@ fn a_station_that_always_hits_is_a_delay() {
 
 #[test]
 fn a_route_parts_before_the_station() {
-    // A job goes from the CPU to the disk with probability 0.5 and then back: one disk visit, a hit with 0.6.
+    // A job goes from the CPU to the disk with probability 0.5 and then back: one disk visit, a hit with probability
+    // 0.6.
     let mut value = json!({
         "classes": [{"name": "jobs", "users": 8, "think_time_s": 1.0}],
         "stations": [
@@ -127,7 +128,8 @@ fn closed_classes_with_a_pool_agree_with_the_simulator() {
         ),
     ];
     for (number, (solved, simulated)) in pairs.into_iter().enumerate() {
-        // A pool is solved by decomposition, which is off by a few per cent inside and less outside (background/queueing.md).
+        // A pool is solved by decomposition, with an error of a few per cent inside and less outside
+        // (background/queueing.md).
         let within = if number == 4 { 0.03 } else { 0.01 };
         assert!(
             (solved / simulated - 1.0).abs() < within,
@@ -192,11 +194,11 @@ fn what_a_cache_cannot_be_solved_with_is_refused() {
     let value = single(0.8, json!({"services": service(2.0), "capacity": 5}));
     let faults = refused(cached(value, json!({"hit_ratio": 0.5})), Method::Auto);
     assert_eq!(faults[0].path, ["stations", "s", "cache"]);
-    // All hit, and a hit takes no time: no job needs any.
+    // All visits hit, and a hit takes no time: no job needs any time.
     let value = single(0.8, json!({"services": service(2.0)}));
     let faults = refused(cached(value, json!({"hit_ratio": 1.0})), Method::Auto);
     assert_eq!(faults[0].path, ["classes", "jobs"]);
-    // Misses alone are too many.
+    // The misses alone exceed the capacity.
     let value = single(3.0, json!({"services": service(2.0)}));
     let faults = refused(cached(value, json!({"hit_ratio": 0.5})), Method::Auto);
     assert!(

@@ -1,4 +1,5 @@
-//! The solver against published and exact answers, where a wrong sign or factor would hide behind a law that holds.
+//! The solver against published and exact answers, to find wrong signs or factors that operational laws would not
+//! reveal.
 
 mod support;
 
@@ -107,8 +108,8 @@ fn residence_times_of_wide_networks_make_up_the_response_time() {
     }
 }
 
-/// The Linearizer misses the exact mean value analysis by less than a tenth of what Bard and Schweitzer do (Chandy and
-/// Neuse, Comm. ACM 25(2), 1982): here by 0.16 % where they miss it by 4.3 %.
+/// The error of the Linearizer is less than a tenth of that of Bard and Schweitzer (Chandy and Neuse, Comm. ACM 25(2),
+/// 1982): here 0.16 % instead of 4.3 %, compared with exact mean value analysis.
 #[test]
 fn the_linearizer_is_near_the_exact_answer() {
     let (value, closed) = two_classes(3);
@@ -199,7 +200,7 @@ fn what_has_no_steady_state_names_its_busiest_station() {
     );
 }
 
-/// Two pools over delays are M/M/m queues of their own; the second one is hardly waited for.
+/// Two pools over delays are separate M/M/m queues; at the second one jobs hardly wait.
 #[test]
 fn each_pool_has_its_own_wait() {
     let station = |name: &str| json!({"name": name, "discipline": "delay", "services": [{"class": "a", "service_time_s": 1.0}]});

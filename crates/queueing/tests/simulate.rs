@@ -1,4 +1,4 @@
-//! The simulator against exact answers, its intervals against their promise, and that seeds make runs.
+//! The simulator against exact answers, the coverage of its intervals, and the reproducibility of its runs from seeds.
 
 mod support;
 
@@ -251,7 +251,8 @@ fn a_pool_over_a_delay_is_a_station_of_as_many_servers() {
     assert!((answer.pools["threads"].utilization - 0.75).abs() < 0.01);
 }
 
-/// Intervals promise 95 %: of 200 short runs 180 to 198 must cover, which a true 95 % leaves once in some thousands.
+/// The intervals should contain the mean in 95 % of cases: of 200 short runs, 180 to 198 must, which a true 95 %
+/// violates once in some thousands.
 #[test]
 fn intervals_cover_as_often_as_they_promise() {
     let plan = model(single(0.6, json!({"services": service(1.0)})));
@@ -281,7 +282,7 @@ fn intervals_cover_as_often_as_they_promise() {
     );
 }
 
-/// As above, of runs that end with their precision of 2 %, which most of them reach after the second to fourth look.
+/// The same for runs that stop at their precision of 2 %, which most of them reach after the second to fourth round.
 #[test]
 fn intervals_of_runs_that_end_with_their_precision_cover_as_often_as_they_promise() {
     let plan = model(single(0.5, json!({"services": service(1.0)})));
@@ -336,7 +337,7 @@ fn a_run_of_heavy_tails_goes_on_until_they_were_met() {
         let ends = answer.classes["jobs"].confidence_interval["response_time_s"];
         covered += u32::from(ends[0] <= 7.75 && 7.75 <= ends[1]);
     }
-    // Fewer than 34 of 40 come once in a hundred at 93 %, and in most cases at 77 %.
+    // Fewer than 34 of 40 occur once in a hundred at 93 %, and in most cases at 77 %.
     assert!(covered >= 34, "{covered}");
     let short = simulate(std::slice::from_ref(&plan), &fixed(400_000)).unwrap();
     let warnings = short.answers[0].warnings.join("; ");
@@ -364,13 +365,13 @@ fn service_times_without_a_fourth_moment_are_told() {
         text.contains("service times at s have no fourth moment"),
         "{text}"
     );
-    // A job that shares the server does not wait for the size of others.
+    // A job that shares the server is not delayed by the variation of other jobs.
     let text = warnings_of(json!({"discipline": "ps", "services": services}));
     assert!(!text.contains("fourth moment"), "{text}");
 }
 
-/// The times of a second station, at which hardly anybody waits, have no fourth moment: those of the first one have to
-/// occur as often as without it, and no warning concerns the second.
+/// The service times of a second station, at which jobs hardly wait, have no fourth moment: those of the first station
+/// have to occur as often as without it, and no warning concerns the second.
 #[test]
 fn tails_of_which_little_is_waited_for_hide_no_others() {
     let services = |time: f64, scv: f64, distribution: &str| {
@@ -504,7 +505,7 @@ fn a_saturated_closed_network_is_measured_for_many_response_times() {
     assert!(worst < 0.015, "{worst}");
 }
 
-/// The same stopped early says that its means are too small, and that the law of Little shows it.
+/// The same run, stopped early, warns that its means are too small, and that Little's law shows it.
 #[test]
 fn a_run_that_is_too_short_for_its_response_time_says_so() {
     let plan = json!({

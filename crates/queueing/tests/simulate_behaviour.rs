@@ -37,7 +37,7 @@ fn a_balancer_at_random_is_what_analysis_says_and_the_shortest_queue_is_better()
         "{turns} {shortest}"
     );
     assert!((two / shortest - 1.0).abs() < 0.03, "{two} {shortest}");
-    // Nobody does better than two servers with one queue, M/M/2: 1 / (1 - 0.49).
+    // No policy is better than two servers with one queue, M/M/2: 1 / (1 - 0.49).
     assert!(shortest > 1.0 / 0.51, "{shortest}");
 }
 
@@ -136,7 +136,7 @@ fn impatience_at_a_delay_is_exact() {
             2.0 * (-1.5_f64).exp(),
             0.02,
         );
-        // Work that goes on keeps its place: 2 jobs; a cancelled stay is min(S, T).
+        // Work that continues keeps its server: 2 jobs; a cancelled visit lasts min(S, T).
         let jobs = if on_timeout == "continue" {
             2.0
         } else {
@@ -171,7 +171,7 @@ fn timeouts_at_every_kind_of_station_keep_the_books() {
         let behaviour = json!({"patience": [{"class": "jobs", "timeout_s": 4.0, "retries": 1, "on_timeout": "cancel"}]});
         let answer = run(with_behaviour(value, behaviour), 1_000_000);
         let class = &answer.classes["jobs"];
-        // Users who think and users in the system are all there are: N = (X + failed) Z + users in system.
+        // Thinking users and users in the system add up: N = (X + failed) Z + users in system.
         let users = (class.throughput_per_s + class.failed_per_s) * 10.0 + class.users_in_system;
         assert!((users / 30.0 - 1.0).abs() < 0.01, "{discipline}: {users}");
         assert!(class.timed_out_per_s > 0.0 && answer.pools["p"].held <= 5.0);
@@ -203,7 +203,7 @@ fn retries_of_work_that_goes_on_feed_an_overload() {
         less.utilization,
         more.utilization
     );
-    // Goodput falls though the station works more.
+    // Goodput falls although the station works more.
     assert!(pushing.classes["jobs"].throughput_per_s < patient.classes["jobs"].throughput_per_s);
 }
 
@@ -220,7 +220,7 @@ fn a_cache_answers_its_share() {
         0.75 * 0.1 + 0.25 * 2.0 / 0.6,
         0.02,
     );
-    // Keys all alike: each is among the last 300 of 1000 with that share.
+    // All keys are equally popular: each is among the last 300 of 1000 with that probability.
     let behaviour = json!({"caches": [{"station": "s", "items": 300, "keys": 1000, "skew": 0.0}]});
     let answer = run(
         with_behaviour(single(0.1, json!({"services": service(2.0)})), behaviour),
@@ -286,7 +286,8 @@ fn many_levels_of_a_small_quantum_favour_short_jobs() {
     let turns = json!({"feedback": [{"station": "s", "quantum_s": 0.01, "levels": 1}]});
     let shared = run(with_behaviour(value.clone(), turns), 40_000_000);
     check(&shared, "jobs", "response_time_s", 1.0 / 0.3, 0.06);
-    // The job that was served least goes first: better than sharing if a job that was long so far will go on for long.
+    // The job with the least service so far is served first: better than sharing if a job that was long so far has a
+    // long rest.
     let levels = json!({"feedback": [{"station": "s", "quantum_s": 0.5, "levels": 6}]});
     let feedback = run(with_behaviour(value, levels), 6_000_000);
     assert!(

@@ -1,4 +1,5 @@
-//! Figures and intervals where the mean is known early and the rest is not: percentiles, balanced stations, rare failures.
+//! Results and intervals if the mean is known early and other figures are not: percentiles, balanced stations, rare
+//! failures.
 
 mod support;
 
@@ -17,7 +18,7 @@ fn with_precision(value: &Value, precision: f64, seed: u64) -> Answer {
     outcome.answers.into_iter().next().unwrap()
 }
 
-/// So many users without think time at stations `app` and `db` of 10 ms.
+/// This number of users without think time at stations `app` and `db` of 10 ms.
 fn balanced(users: u64) -> Value {
     let station = |name: &str| json!({"name": name, "discipline": "ps", "services": [{"class": "web", "service_time_s": 0.01}]});
     json!({"classes": [{"name": "web", "users": users, "think_time_s": 0.0}],
@@ -30,7 +31,7 @@ fn failing(up_s: f64, down_s: f64) -> Value {
     value
 }
 
-/// Whatever the model, the length of the run and the number of replications.
+/// Holds for any model, length of the run and number of replications.
 #[test]
 fn percentiles_lie_within_their_intervals() {
     let heavy = json!([{"class": "jobs", "service_time_s": 1.0, "variation": {"scv": 9.0}}]);
@@ -107,7 +108,7 @@ fn balanced_stations_are_measured_until_their_queues_settle() {
     }
 }
 
-/// The same stopped early says so.
+/// The same run, stopped early, gives a warning.
 #[test]
 fn balanced_stations_that_have_not_settled_give_a_warning() {
     let answer = run(balanced(400), 450_000);
@@ -118,7 +119,7 @@ fn balanced_stations_that_have_not_settled_give_a_warning() {
     );
 }
 
-/// Up for 100 million services: no failure is met.
+/// A station that is up for 100 million services: no failure occurs.
 #[test]
 fn a_station_that_never_failed_gives_a_warning() {
     let warnings = run(failing(1e8, 3600.0), 500_000).warnings.join("; ");
@@ -151,7 +152,7 @@ fn a_run_meets_failures_before_it_is_precise() {
     }
 }
 
-/// A failure met once is met "once", two are "2 times".
+/// One failure is reported as "once", two as "2 times".
 #[test]
 fn a_warning_counts_failures_in_words() {
     let mut warnings = Vec::new();

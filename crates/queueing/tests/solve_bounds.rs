@@ -1,4 +1,4 @@
-//! Answers that left their bounds, or called themselves wrong when they were not.
+//! Regression tests for answers that violated their bounds, or were wrongly marked as contradictory.
 
 mod support;
 
@@ -26,7 +26,7 @@ fn a_saturated_server_does_what_it_can() {
     assert!(found.checks.within_bounds && found.checks.population < 1e-9);
 }
 
-/// Whatever the times, servers and users, no approximation uses more servers than there are.
+/// Whatever the times, servers and users, no approximation uses more servers than exist.
 #[test]
 fn no_station_is_used_beyond_its_servers() {
     for (servers, scv, think, method) in [

@@ -1,14 +1,14 @@
-//! Ciphers and digests: the cost of each byte of a secure connection.
+//! Ciphers and digests, which determine the cost of each byte of a secure connection.
 
 use ring::aead::{AES_256_GCM, Aad, Algorithm, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
 use ring::digest::{SHA256, digest};
 
 use crate::kernel::{Failed, Threaded, Work};
 
-/// Bytes of one batch, whatever the size of the pieces.
+/// Bytes of one batch, for pieces of any size.
 const BATCH_BYTES: usize = 1 << 16;
 
-/// Seals pieces of one size in place.
+/// Encrypts pieces of one size in place.
 pub struct Sealing {
     key: LessSafeKey,
     pieces: u64,
@@ -16,10 +16,10 @@ pub struct Sealing {
 }
 
 impl Sealing {
-    /// Seals pieces of `size` bytes with a fixed key.
+    /// Creates the work for pieces of `size` bytes with a fixed key.
     ///
     /// # Errors
-    /// When the key cannot be made.
+    /// If the key cannot be created.
     pub fn new(algorithm: &'static Algorithm, size: usize) -> Result<Self, Failed> {
         let key = UnboundKey::new(algorithm, &[7; 32]).map_err(|_| "a key was refused")?;
         Ok(Self {
@@ -29,7 +29,7 @@ impl Sealing {
         })
     }
 
-    /// A nonce that comes once.
+    /// Returns a nonce that is used only once.
     fn nonce(&mut self) -> Nonce {
         let mut bytes = [0; 12];
         bytes[4..].copy_from_slice(&self.pieces.to_be_bytes());
@@ -51,7 +51,7 @@ impl Work for Sealing {
         Ok(BATCH_BYTES as f64)
     }
 
-    /// Checks that sealed data opens again to the original.
+    /// Checks that decryption returns the original data.
     fn check(&mut self) -> Result<(), Failed> {
         let before = self.piece.clone();
         let (sealing, opening) = (self.nonce(), self.pieces - 1);
@@ -70,13 +70,13 @@ impl Work for Sealing {
     }
 }
 
-/// Digests pieces of one size, each begun with the digest of the one before.
+/// Computes digests of pieces of one size; each piece begins with the previous digest.
 pub struct Digesting {
     piece: Vec<u8>,
 }
 
 impl Digesting {
-    /// Digests pieces of `size` bytes, at least 32.
+    /// Creates the work for pieces of `size` bytes, at least 32.
     #[must_use]
     pub fn new(size: usize) -> Self {
         Self {
@@ -95,7 +95,7 @@ impl Work for Digesting {
     }
 }
 
-/// The six kernels.
+/// The six kernels of this module.
 #[must_use]
 pub fn kernels() -> Vec<Threaded> {
     vec![

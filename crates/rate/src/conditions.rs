@@ -1,4 +1,5 @@
-//! Disturbances of the machine: other programs, a hypervisor that took CPUs away, a clock that moved.
+//! Detects disturbances of a measurement: other programs, CPU time taken by a hypervisor, and changes of the clock
+//! rate.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -6,31 +7,31 @@ use std::time::Instant;
 use serde::Serialize;
 use towtank_load::sys;
 
-/// Steps of the loop that the clock is sensed by: about a millisecond.
+/// Steps of the loop that measures the clock rate, which takes about a millisecond.
 const STEPS: u64 = 1 << 20;
 
-/// `USER_HZ`, in which `/proc/stat` counts: the same on every architecture that Linux still runs on but Alpha.
+/// Clock ticks of `/proc/stat` per second (`USER_HZ`), the same on every architecture of Linux except Alpha.
 const TICKS_PER_S: f64 = 100.0;
 
 /// CPU time of the machine since it was started. [s]
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Times {
-    /// Programs: user, nice and system. Interrupts are left out: they are work for the kernels too.
+    /// Programs: user, nice and system. Interrupts are left out, since the kernels cause them, too.
     programs: f64,
-    /// Taken away by the hypervisor.
+    /// Time taken by the hypervisor.
     stolen: f64,
-    /// All of it.
+    /// Total of all kinds.
     total: f64,
 }
 
-/// Reads the first line of `/proc/stat`.
+/// Parses the first line of `/proc/stat`.
 fn times(stat: &str, ticks_per_s: f64) -> Option<Times> {
     let fields = stat.lines().next()?.strip_prefix("cpu ")?;
     let ticks: Vec<f64> = fields
         .split_whitespace()
         .map_while(|field| field.parse().ok())
         .collect();
-    // Guest times, after these eight, are included in the first two.
+    // Guest times follow these eight fields, and are included in the first two.
     let [user, nice, system, _, _, _, _, steal] = ticks.get(..8)?.try_into().ok()?;
     Some(Times {
         programs: (user + nice + system) / ticks_per_s,
@@ -39,22 +40,22 @@ fn times(stat: &str, ticks_per_s: f64) -> Option<Times> {
     })
 }
 
-/// Disturbances during a turn. [s]
+/// CPU times and clock rate during a turn. [s]
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Conditions {
-    /// CPU time there was, of all CPUs.
+    /// CPU time of all CPUs, used or idle.
     pub total_s: f64,
-    /// CPU time of this program and of those that work for it.
+    /// CPU time of this program and of processes that worked for it.
     pub own_s: f64,
-    /// CPU time of all programs, this one with them.
+    /// CPU time of all programs, including this one.
     pub programs_s: f64,
-    /// CPU time that the hypervisor took away.
+    /// CPU time taken by the hypervisor.
     pub stolen_s: f64,
-    /// Steps of a fixed loop in a second, just before: moves with the clock of the CPU.
+    /// Steps per second of a fixed loop just before the turn, which change with the clock rate of the CPU.
     pub clock_steps_per_s: f64,
 }
 
-/// Watches one turn.
+/// Observes the conditions of one turn.
 #[derive(Debug)]
 pub struct Watch {
     clock_steps_per_s: f64,
@@ -63,7 +64,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Senses the clock and begins.
+    /// Measures the clock rate and begins the observation.
     #[must_use]
     pub fn begin() -> Self {
         Self {
@@ -73,7 +74,7 @@ impl Watch {
         }
     }
 
-    /// Ends; `helpers_s` is the CPU time of other processes that worked for the kernel.
+    /// Ends the observation; `helpers_s` is the CPU time of other processes that worked for the kernel.
     #[must_use]
     pub fn end(&self, helpers_s: f64) -> Conditions {
         let after = now();
@@ -99,12 +100,12 @@ fn now() -> Times {
         .unwrap_or_default()
 }
 
-/// Steps of a loop whose every step needs the one before.
+/// Measures the steps per second of a loop in which every step depends on the previous one.
 fn clock() -> f64 {
     let start = Instant::now();
     let mut state = black_box(1_u64);
     for _ in 0..STEPS {
-        // The shift keeps the compiler from making one step of several.
+        // The shift keeps the compiler from merging steps.
         state = (state ^ (state >> 7)).wrapping_mul(6_364_136_223_846_793_005);
     }
     black_box(state);

@@ -1,7 +1,7 @@
-//! The disk past the page cache: 1 MiB in a row, 4 KiB anywhere, both ways.
+//! Disk without the page cache: sequential accesses of 1 MiB and random accesses of 4 KiB, reading and writing.
 //!
-//! All threads share one file of fixed size, so that many CPUs ask for no more room than one. Every 4 KiB of it begin
-//! with their own number, which each read checks.
+//! All threads share one file of fixed size, so that the required space does not depend on the number of CPUs. Every
+//! block of 4 KiB begins with its number, which each read checks.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -18,7 +18,7 @@ pub const FILE_BYTES: u64 = 128 << 20;
 const BLOCK: usize = 4 << 10;
 const PIECE: usize = 1 << 20;
 
-/// Memory at an address that the disk can take: a multiple of a block.
+/// Memory with the alignment that direct access to the disk requires.
 struct Aligned {
     bytes: Vec<u8>,
     start: usize,
@@ -41,7 +41,7 @@ impl Aligned {
     }
 }
 
-/// Fills memory with what belongs at an offset of the file: block numbers, and bytes that do not compress.
+/// Fills memory with the content for an offset of the file: block numbers, and bytes that do not compress.
 fn fill(memory: &mut [u8], offset: u64, random: &mut Random) {
     for word in memory.chunks_exact_mut(8) {
         word.copy_from_slice(&random.next_u64().to_le_bytes());
@@ -71,7 +71,7 @@ fn open(path: &Path) -> io::Result<File> {
         .open(path)
 }
 
-/// Makes the file, all of its blocks written.
+/// Creates the file and writes all of its blocks.
 fn make(path: &Path, size: u64) -> io::Result<()> {
     let file = open(path)?;
     let (mut memory, mut random) = (Aligned::new(PIECE), Random::from_seed(2));
@@ -82,24 +82,24 @@ fn make(path: &Path, size: u64) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Operation on the file.
+/// Kind of access to the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// 1 MiB after the other is written.
+    /// Sequential writes of 1 MiB.
     Write,
-    /// 1 MiB after the other is read.
+    /// Sequential reads of 1 MiB.
     Read,
-    /// 4 KiB anywhere are written.
+    /// Random writes of 4 KiB.
     WriteAnywhere,
-    /// 4 KiB anywhere are read.
+    /// Random reads of 4 KiB.
     ReadAnywhere,
 }
 
-/// One thread at work on the file.
+/// The work of one thread on the file.
 pub struct Direct {
     access: Access,
     file: File,
-    /// Part of the file for accesses in a row; accesses anywhere have all of it. [bytes]
+    /// Start of the thread's part of the file for sequential accesses; random accesses use the whole file. [bytes]
     begin: u64,
     end: u64,
     place: u64,
@@ -130,7 +130,7 @@ impl Direct {
         })
     }
 
-    /// Position of the next access.
+    /// Offset of the next access.
     fn next(&mut self) -> u64 {
         match self.access {
             Access::WriteAnywhere | Access::ReadAnywhere => {
@@ -184,14 +184,14 @@ impl Work for Direct {
     }
 }
 
-/// The file of the four kernels, made when the first of them asks.
+/// The file of the four kernels, created when the first of them needs it.
 struct Shared {
     path: PathBuf,
     size: u64,
     made: OnceLock<Result<(), Failed>>,
 }
 
-/// The four kernels, with one file in a folder.
+/// The four kernels, which share one file in a folder.
 #[must_use]
 pub fn kernels(folder: &Path, size: u64) -> Vec<Threaded> {
     let shared = Arc::new(Shared {

@@ -1,4 +1,4 @@
-//! Small files from creation to deletion: in the page cache, and through to the disk.
+//! Small files from creation to deletion, in the page cache and synchronized to disk.
 
 use std::fs;
 use std::io::Write;
@@ -9,7 +9,7 @@ use crate::kernel::{Failed, Threaded, Work};
 /// Size of each file. [bytes]
 const SIZE: usize = 16 << 10;
 
-/// Creates, writes, syncs if asked, reads, renames and deletes files in a folder of its own.
+/// Creates, writes, reads, renames and deletes files in a separate folder; syncs them if requested.
 pub struct Files {
     folder: PathBuf,
     synced: bool,
@@ -18,10 +18,10 @@ pub struct Files {
 }
 
 impl Files {
-    /// Works in a new folder.
+    /// Creates the work in a new folder.
     ///
     /// # Errors
-    /// When it cannot be made.
+    /// If the folder cannot be created.
     pub fn new(folder: PathBuf, synced: bool) -> Result<Self, Failed> {
         fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         Ok(Self {
@@ -59,7 +59,7 @@ impl Work for Files {
         Err("the bytes read differ from the bytes written".to_owned())
     }
 
-    /// Nothing is left.
+    /// Checks that no file is left.
     fn check(&mut self) -> Result<(), Failed> {
         let left = fs::read_dir(&self.folder).map_err(|error| error.to_string())?;
         match left.count() {
@@ -77,7 +77,7 @@ fn kernel(name: &'static str, folder: &Path, synced: bool) -> Threaded {
     })
 }
 
-/// Both kernels, in a folder.
+/// Both kernels, working in a folder.
 #[must_use]
 pub fn kernels(folder: &Path) -> Vec<Threaded> {
     vec![

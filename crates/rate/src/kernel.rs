@@ -1,4 +1,4 @@
-//! Kernels, and the turns of threads at one.
+//! Kernels, and how threads run them.
 
 use std::collections::BTreeMap;
 use std::sync::Barrier;
@@ -6,22 +6,22 @@ use std::time::{Duration, Instant};
 
 use towtank_load::sys;
 
-/// Why a kernel could not do its work: a sentence.
+/// Reason why a kernel failed, as a sentence.
 pub type Failed = String;
 
-/// Lengths of the parts of a turn.
+/// Durations of a turn.
 #[derive(Debug, Clone, Copy)]
 pub struct Timing {
-    /// Work before anything is counted.
+    /// Time before anything is counted.
     pub warm_up: Duration,
-    /// Work that is counted.
+    /// Time in which work is counted.
     pub turn: Duration,
-    /// One slice of it, at least.
+    /// Least length of a slice of that time.
     pub slice: Duration,
 }
 
 impl Timing {
-    /// A turn of so many seconds, a fifth of it before that as warm-up, in twenty slices.
+    /// Timing for a turn of this many seconds: twenty slices, after a warm-up of a fifth of the turn.
     #[must_use]
     pub fn of_turn(seconds: f64) -> Self {
         Self {
@@ -41,39 +41,39 @@ pub struct Turn {
     pub helpers_cpu_s: f64,
 }
 
-/// Something that can be counted per second.
+/// A kind of work that is counted per second.
 pub trait Kernel {
-    /// As in machine files.
+    /// Name in machine files.
     fn name(&self) -> &'static str;
 
-    /// Works on these CPUs, one thread each, and counts.
+    /// Works on these CPUs with one thread each, and counts.
     ///
     /// # Errors
-    /// If the machine lacks a requirement, or the work gives a wrong result.
+    /// If the machine lacks a requirement, or a result of the work is wrong.
     fn turn(&mut self, cpus: &[usize], timing: &Timing) -> Result<Turn, Failed>;
 }
 
-/// The place of a thread among those of a turn.
+/// Position of a thread among the threads of a turn.
 #[derive(Debug, Clone, Copy)]
 pub struct Seat {
-    /// From 0.
+    /// Number of the thread, from 0.
     pub number: usize,
-    /// Threads of the turn.
+    /// Number of threads.
     pub threads: usize,
 }
 
 /// The work of one thread.
 pub trait Work: Send {
-    /// Does a fixed piece of it, and returns the number of units.
+    /// Does a fixed amount of work, and returns the number of units.
     ///
     /// # Errors
-    /// When it came out wrong.
+    /// If a result is wrong.
     fn batch(&mut self) -> Result<f64, Failed>;
 
-    /// Checks the state that a turn leaves.
+    /// Checks the state after a turn.
     ///
     /// # Errors
-    /// If it is not the state that the work must leave.
+    /// If the state is wrong.
     fn check(&mut self) -> Result<(), Failed> {
         Ok(())
     }
@@ -81,16 +81,16 @@ pub trait Work: Send {
 
 type Prepare = dyn Fn(Seat) -> Result<Box<dyn Work>, Failed> + Send + Sync;
 
-/// A kernel whose threads work by themselves, each pinned to a CPU.
+/// A kernel whose threads work independently, each pinned to a CPU.
 pub struct Threaded {
     name: &'static str,
     prepare: Box<Prepare>,
-    /// By number of threads: their preparations are kept from turn to turn.
+    /// Prepared work by number of threads, kept from turn to turn.
     crews: BTreeMap<usize, Vec<Option<Box<dyn Work>>>>,
 }
 
 impl Threaded {
-    /// A kernel of this name, whose work is made by `prepare` in the thread that does it.
+    /// Creates a kernel of this name. Each thread creates its own work with `prepare`.
     pub fn new<W, F>(name: &'static str, prepare: F) -> Self
     where
         W: Work + 'static,
@@ -153,7 +153,7 @@ fn work_on(
         Some(_) => Ok(()),
         None => prepare(seat).map(|made| *work = Some(made)),
     });
-    // Whoever failed still comes here, or the others would wait for ever.
+    // A thread that failed must arrive here, too, otherwise the others would wait for ever.
     barrier.wait();
     prepared?;
     let work = work.as_mut().ok_or("nothing was prepared")?;
@@ -162,7 +162,7 @@ fn work_on(
     Ok(rates)
 }
 
-/// Works for a turn and gives the rate of each slice, of which there is at least one.
+/// Works for a turn and returns the rate of each slice, at least one.
 fn slices(work: &mut dyn Work, timing: &Timing) -> Result<Vec<f64>, Failed> {
     let begin = Instant::now();
     while begin.elapsed() < timing.warm_up {
@@ -186,7 +186,7 @@ fn slices(work: &mut dyn Work, timing: &Timing) -> Result<Vec<f64>, Failed> {
     }
 }
 
-/// Sums the threads' rates slice by slice, as far as all of them have come.
+/// Sums the rates of the threads slice by slice, for the slices that all threads completed.
 fn together(threads: &[Vec<f64>]) -> Vec<f64> {
     let shortest = threads.iter().map(Vec::len).min().unwrap_or(0);
     (0..shortest)

@@ -1,9 +1,8 @@
-//! Kernels that rate a machine: fixed pieces of the work that servers do, each counted per second on one CPU alone and on
-//! all CPUs at once.
+//! Kernels that rate a machine: typical work of servers, counted per second on a single CPU and on all CPUs at once.
 //!
-//! A [`kernel::Kernel`] takes turns of a fraction of a second and gives the rate of many short slices. [`run`] lets all
-//! kernels take turns, several rounds of them, so that what disturbs the machine for a while disturbs them alike. What
-//! the figures mean is computed elsewhere; nothing here is a statistic.
+//! A [`kernel::Kernel`] runs for a fraction of a second per turn and returns the rates of many short slices. [`run`]
+//! lets all kernels take turns for several rounds, so that a temporary disturbance of the machine affects all of them.
+//! Statistics of the rates are computed elsewhere.
 
 pub mod ciphers;
 pub mod conditions;

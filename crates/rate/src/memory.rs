@@ -1,4 +1,4 @@
-//! Memory beyond the caches: its bandwidth by the triad of STREAM, its latency by following a chain of addresses.
+//! Main memory: bandwidth by the triad of STREAM, latency by following a chain of addresses.
 //!
 //! J. D. `McCalpin`, *Memory Bandwidth and Machine Balance in Current High Performance Computers*, IEEE TCCA Newsletter,
 //! December 1995: a(i) = b(i) + q c(i), 24 bytes each, on arrays of at least four times the last cache.
@@ -9,23 +9,24 @@ use towtank_load::rng::Random;
 
 use crate::kernel::{Failed, Seat, Threaded, Work};
 
-/// Elements of each array that one batch goes through.
+/// Elements of each array that one batch processes.
 const STRETCH: usize = 1 << 15;
-/// Bytes of memory that an element of the triad moves.
+/// Bytes that the triad moves per element.
 const BYTES_OF_ELEMENT: usize = 24;
 /// Factor of the triad.
 const FACTOR: f64 = 3.0;
-/// Bytes that a load of the chain brings in: a line of the cache.
+/// Bytes that one load of the chain transfers: a cache line.
 const LINE: usize = 64;
 const WORDS_OF_LINE: usize = LINE / size_of::<u32>();
 /// Loads of one batch.
 const LOADS: usize = 1 << 13;
-/// Least memory that all threads of a kernel work on together. [bytes]
+/// Least memory that all threads of a kernel use together. [bytes]
 const LEAST: u64 = 192 << 20;
-/// Shares of the last cache that the memory must have.
+/// Least size of the memory in multiples of the last-level cache.
 const CACHES: u64 = 4;
 
-/// Memory that all threads of one kernel work on together: beyond the last cache, within an eighth of the free memory.
+/// Memory that all threads of one kernel use together: larger than the last-level cache, at most an eighth of the
+/// available memory.
 #[must_use]
 pub fn working_set(last_cache_bytes: u64, available_bytes: u64) -> u64 {
     LEAST
@@ -33,7 +34,7 @@ pub fn working_set(last_cache_bytes: u64, available_bytes: u64) -> u64 {
         .min((available_bytes / 8).max(1 << 20))
 }
 
-/// The triad.
+/// The triad kernel.
 pub struct Triad {
     sum: Vec<f64>,
     first: Vec<f64>,
@@ -42,7 +43,7 @@ pub struct Triad {
 }
 
 impl Triad {
-    /// Arrays of so many bytes together.
+    /// Creates arrays of this size together.
     #[must_use]
     pub fn new(bytes: u64) -> Self {
         let stretches = (bytes as usize / BYTES_OF_ELEMENT / STRETCH).max(1);
@@ -69,7 +70,7 @@ impl Work for Triad {
         Ok((STRETCH * BYTES_OF_ELEMENT) as f64)
     }
 
-    /// Checks the numbers that the last batch wrote, exactly: all of them are whole.
+    /// Checks the numbers that the last batch wrote. They are integers, so the comparison is exact.
     fn check(&mut self) -> Result<(), Failed> {
         let last = (self.place + self.sum.len() - 1) % self.sum.len();
         let expected = last as f64 + FACTOR * 2.0;
@@ -83,14 +84,14 @@ impl Work for Triad {
     }
 }
 
-/// The chain: each line of memory names the next, in an order that no prefetcher guesses.
+/// The chain kernel: each cache line contains the address of the next one, in an order that prefetchers cannot predict.
 pub struct Chase {
     next: Vec<u32>,
     place: u32,
 }
 
 impl Chase {
-    /// A chain through so many bytes.
+    /// Creates a chain through this number of bytes.
     #[must_use]
     pub fn new(bytes: u64) -> Self {
         let lines = (bytes as usize / LINE).max(2);
@@ -124,7 +125,7 @@ impl Work for Chase {
     }
 }
 
-/// Both kernels, on so much memory together.
+/// Both kernels, using this much memory together.
 #[must_use]
 pub fn kernels(working_set: u64) -> Vec<Threaded> {
     let share = move |seat: Seat| working_set / seat.threads as u64;

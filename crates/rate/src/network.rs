@@ -1,6 +1,6 @@
 //! Request and response over TCP on loopback: the work that the kernel does for each message.
 //!
-//! Client and server share a CPU, so that the result counts work, not the time that an idle CPU takes to wake.
+//! Client and server share a CPU, so that the result measures work, and not the time that an idle CPU takes to wake.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -10,7 +10,7 @@ use crate::kernel::{Failed, Threaded, Work};
 /// Exchanges of one batch.
 const BATCH: u8 = 16;
 
-/// A client with a connection to a server of its own.
+/// A client, connected to a server of its own.
 pub struct Exchanges {
     stream: TcpStream,
     response: Vec<u8>,
@@ -29,7 +29,8 @@ impl Exchanges {
             let (server, _) = listener.accept()?;
             client.set_nodelay(true)?;
             server.set_nodelay(true)?;
-            // It is made in a pinned thread and so stays on its CPU; it ends when the client lets go.
+            // The thread is started from a pinned thread and stays on its CPU; it ends when the client closes the
+            // connection.
             std::thread::Builder::new().spawn(move || answer(server, response))?;
             Ok(client)
         };
@@ -73,7 +74,7 @@ impl Work for Exchanges {
     }
 }
 
-/// Both kernels.
+/// Both kernels of this module.
 #[must_use]
 pub fn kernels() -> Vec<Threaded> {
     vec![

@@ -1,9 +1,9 @@
-//! Order entry on the embedded database: the five transactions that order systems are measured by, in their usual mix.
+//! Order entry on the embedded database: the five usual transactions of order systems in their usual mix.
 //!
-//! The shape is that of the TPC-C benchmark (revision 5.11, clauses 1 and 2: one warehouse, ten districts, 45 % new
+//! The workload resembles the TPC-C benchmark (revision 5.11, clauses 1 and 2: one warehouse, ten districts, 45 % new
 //! orders, 43 % payments, 4 % each of status, delivery and stock level, one new order in a hundred rolled back), on a
-//! smaller data set whose size stays: each new order takes the place of the oldest of its district. It is no TPC-C
-//! result and must not be compared with any.
+//! smaller data set of constant size: each new order replaces the oldest one of its district. The results are not TPC-C
+//! results and must not be compared with any.
 
 mod data;
 mod transactions;
@@ -16,7 +16,7 @@ use towtank_load::rng::Random;
 use crate::kernel::{Failed, Threaded, Work};
 use transactions::Kind;
 
-/// Cards of the deck that transactions are dealt from: each deck has the mix exactly.
+/// The deck that transactions are dealt from; every complete deck has exactly this mix.
 const DECK: [(Kind, usize); 5] = [
     (Kind::NewOrder, 45),
     (Kind::Payment, 43),
@@ -25,7 +25,7 @@ const DECK: [(Kind, usize); 5] = [
     (Kind::StockLevel, 4),
 ];
 
-/// Sums that the transactions should have left in the database.
+/// Sums that the database must contain after the transactions.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Sums {
     pub(crate) transactions: i64,
@@ -36,16 +36,16 @@ pub(crate) struct Sums {
     pub(crate) delivered: i64,
 }
 
-/// Storage of the database.
+/// Where the database is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Storage {
-    /// In memory, without a log that is synced.
+    /// In memory, without a log.
     Memory,
-    /// In this file, with a write-ahead log that is synced at each commit.
+    /// In this file, with a write-ahead log that is synchronized at each commit.
     Disk(PathBuf),
 }
 
-/// One database and who works on it.
+/// A database and the state of the thread that works on it.
 pub struct OrderEntry {
     connection: Connection,
     random: Random,
@@ -55,7 +55,7 @@ pub struct OrderEntry {
 }
 
 impl OrderEntry {
-    /// Creates the data set, the same for the same seed.
+    /// Creates the data set, which depends only on the seed.
     ///
     /// # Errors
     /// Errors of the database.
@@ -81,7 +81,7 @@ impl OrderEntry {
         })
     }
 
-    /// Deals one deck.
+    /// Runs the transactions of one deck.
     fn deal(&mut self) -> rusqlite::Result<()> {
         for last in (1..self.deck.len()).rev() {
             let other = self.random.below(last as u64 + 1) as usize;
@@ -93,7 +93,7 @@ impl OrderEntry {
             self.sums.transactions += 1;
         }
         if matches!(self.place, Storage::Disk(_)) {
-            // With each deck, so that every slice pays its share of the cost of the log.
+            // With each deck, so that every slice includes its share of the cost of the log.
             self.connection
                 .query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))?;
         }
@@ -105,7 +105,8 @@ fn failed(error: &rusqlite::Error) -> Failed {
     format!("the database: {error}")
 }
 
-/// Refuses a database whose threads would wait for each other though each has its own: see `.cargo/config.toml`.
+/// Refuses a database library whose threads would wait for each other although each has its own database; see
+/// `.cargo/config.toml`.
 fn require_own_locks(connection: &Connection) -> Result<(), Failed> {
     let has = |text: &str| {
         let query = "SELECT count(*) FROM pragma_compile_options WHERE compile_options = ?1";
@@ -121,7 +122,7 @@ fn require_own_locks(connection: &Connection) -> Result<(), Failed> {
     )
 }
 
-/// Sets the durability of commits; the creation of the data set needs none.
+/// Sets the durability of commits, which the creation of the data set does not need.
 fn settle(connection: &Connection, place: &Storage) -> rusqlite::Result<()> {
     if *place == Storage::Memory {
         return Ok(());
@@ -147,7 +148,7 @@ impl Work for OrderEntry {
     }
 }
 
-/// Both kernels; databases on disk are in a folder.
+/// Both kernels; databases on disk are created in a folder.
 #[must_use]
 pub fn kernels(folder: &Path) -> Vec<Threaded> {
     let folder = folder.to_owned();

@@ -1,4 +1,4 @@
-//! A whole measurement: kernels take turns, round after round, on one CPU and on all.
+//! A complete measurement: all kernels take turns, round after round, on one CPU and on all CPUs.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -15,15 +15,15 @@ use crate::{ciphers, disk, files, memory, network, order_entry, tls, web};
 /// Settings of a rating.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Folder for files; a folder that is empty before and after belongs to the caller.
+    /// Folder for files, which the caller creates and removes; it is empty before and after the run.
     pub folder: PathBuf,
-    /// The program that offers `null-server`.
+    /// Path of the program with the subcommand `null-server`.
     pub engine: PathBuf,
-    /// Rounds.
+    /// Number of rounds.
     pub rounds: usize,
     /// Length of a turn without its warm-up. [s]
     pub turn_s: f64,
-    /// Kernels by name; all if none.
+    /// Names of the kernels to run; empty for all.
     pub kernels: Vec<String>,
 }
 
@@ -37,7 +37,7 @@ pub fn allowed_cpus() -> Result<Vec<usize>, Failed> {
     Ok(cpus.collect())
 }
 
-/// All kernels, in the order of their turns: those of one resource are apart from each other.
+/// All kernels, in the order of their turns. Kernels of the same resource do not follow each other.
 #[must_use]
 pub fn kernels(folder: &Path, engine: &Path) -> Vec<Box<dyn Kernel>> {
     let memory = memory::working_set(last_cache_bytes(), available_bytes());
@@ -54,7 +54,7 @@ pub fn kernels(folder: &Path, engine: &Path) -> Vec<Box<dyn Kernel>> {
     boxed.chain([Box::new(web) as Box<dyn Kernel>]).collect()
 }
 
-/// Size of the largest cache of the first CPU; 32 MiB if the system does not report one. [B]
+/// Size of the last-level cache of the first CPU; 32 MiB if the system does not report one. [B]
 fn last_cache_bytes() -> u64 {
     let folder = Path::new("/sys/devices/system/cpu/cpu0/cache");
     let size = |number: usize| {
@@ -64,7 +64,7 @@ fn last_cache_bytes() -> u64 {
     (0..8).filter_map(size).max().unwrap_or(32 << 10) << 10
 }
 
-/// Memory that programs could still have; 1 GiB if the system does not report it. [B]
+/// Memory that is available to programs; 1 GiB if the system does not report it. [B]
 fn available_bytes() -> u64 {
     let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let line = text
@@ -75,9 +75,9 @@ fn available_bytes() -> u64 {
     kibibytes.unwrap_or(1 << 20) << 10
 }
 
-/// Measures, and writes one line of JSON for the beginning and for each turn.
+/// Runs the measurement, and writes one line of JSON at the beginning and for each turn.
 ///
-/// A kernel that fails is reported once, and takes no further turns; the others go on.
+/// A kernel that fails is reported once and not run again; the others continue.
 ///
 /// # Errors
 /// If the lines cannot be written, or the system does not report its CPUs.
@@ -99,7 +99,7 @@ pub fn run(settings: &Settings, out: &mut dyn Write) -> io::Result<()> {
     for round in 0..settings.rounds {
         let mut failed = Vec::new();
         for (place, kernel) in kernels.iter_mut().enumerate() {
-            // The last CPU: the first takes most interrupts.
+            // The last CPU, since the first one handles most interrupts.
             let last = &cpus[cpus.len() - 1..];
             for (mode, cpus) in [("single", last), ("all", &cpus[..])] {
                 let line = turn(&mut **kernel, cpus, &timing);
@@ -138,23 +138,23 @@ fn write_line(out: &mut dyn Write, line: &Value) -> io::Result<()> {
     out.flush()
 }
 
-/// A folder of its own that is gone with the value.
+/// A folder that is deleted when the value is dropped.
 #[derive(Debug)]
 pub struct Folder(PathBuf);
 
 impl Folder {
-    /// Makes one among the temporary files.
+    /// Creates a folder among the temporary files.
     ///
     /// # Errors
-    /// When it cannot be made.
+    /// If the folder cannot be created.
     pub fn new(name: &str) -> io::Result<Self> {
         Self::within(&std::env::temp_dir(), name)
     }
 
-    /// Makes one in another folder.
+    /// Creates a folder in another folder.
     ///
     /// # Errors
-    /// When it cannot be made.
+    /// If the folder cannot be created.
     pub fn within(parent: &Path, name: &str) -> io::Result<Self> {
         static NEXT: AtomicUsize = AtomicUsize::new(0);
         let (process, number) = (std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));

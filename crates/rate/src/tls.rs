@@ -1,4 +1,4 @@
-//! Full handshakes of TLS 1.3, client and server in one thread with nothing but memory between them.
+//! Full handshakes of TLS 1.3, client and server in one thread connected through memory.
 
 use std::io::Cursor;
 use std::sync::Arc;
@@ -14,14 +14,15 @@ use rustls::{
 
 use crate::kernel::{Failed, Threaded, Work};
 
-/// Name that the certificate is for.
+/// Name in the certificate.
 const NAME: &str = "rate.test";
-/// Flights that a handshake takes at most; more mean that it does not come to an end.
+/// Limit on the flights of a handshake; a handshake with more does not come to an end.
 const FLIGHTS_AT_MOST: usize = 10;
 /// Handshakes of one batch.
 const BATCH: usize = 4;
 
-/// Makes handshakes: ECDSA P-256 certificate below an authority that the client knows, X25519, AES-128-GCM.
+/// Makes handshakes with X25519 and AES-128-GCM; the ECDSA P-256 certificate is signed by an authority that the client
+/// trusts.
 pub struct Handshakes {
     client: Arc<ClientConfig>,
     server: Arc<ServerConfig>,
@@ -29,10 +30,10 @@ pub struct Handshakes {
 }
 
 impl Handshakes {
-    /// Makes an authority, a certificate and both sides.
+    /// Creates an authority, a certificate and both sides.
     ///
     /// # Errors
-    /// When one of them cannot be made.
+    /// If one of them cannot be created.
     pub fn new() -> Result<Self, Failed> {
         let failed = |error: rcgen::Error| format!("a certificate cannot be made: {error}");
         let authority_key = KeyPair::generate().map_err(failed)?;
@@ -71,10 +72,10 @@ impl Handshakes {
         })
     }
 
-    /// Makes one handshake from beginning to end.
+    /// Makes one complete handshake.
     ///
     /// # Errors
-    /// When it does not end as a full handshake of TLS 1.3.
+    /// If it is not a full handshake of TLS 1.3.
     pub fn handshake(&mut self) -> Result<(), Failed> {
         let wrong = |error: rustls::Error| format!("a handshake failed: {error}");
         let name = ServerName::try_from(NAME).map_err(|error| error.to_string())?;
@@ -102,7 +103,7 @@ impl Handshakes {
     }
 }
 
-/// The only suite and the only key exchange, so that two machines never do different work.
+/// Allows a single cipher suite and key exchange, so that all machines do the same work.
 fn provider() -> CryptoProvider {
     let mut provider = ring::default_provider();
     provider.cipher_suites = vec![ring::cipher_suite::TLS13_AES_128_GCM_SHA256];
@@ -110,7 +111,7 @@ fn provider() -> CryptoProvider {
     provider
 }
 
-/// Passes the TLS records of one side to the other.
+/// Passes the TLS records of one side to the other side.
 fn pass<A, B>(
     wire: &mut Vec<u8>,
     from: &mut ConnectionCommon<A>,
@@ -138,7 +139,7 @@ impl Work for Handshakes {
     }
 }
 
-/// The kernel.
+/// The kernel of this module.
 #[must_use]
 pub fn kernel() -> Threaded {
     Threaded::new("tls_handshake", |_| Handshakes::new())

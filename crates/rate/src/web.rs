@@ -1,7 +1,7 @@
-//! Web serving: the null server and the load engine, each on CPUs of its own if there is more than one.
+//! Web serving: the null server and the load engine, on separate CPUs if there is more than one.
 //!
-//! The result is requests per second of CPU time of both together, so that a side that waits costs nothing. With more
-//! than one CPU it is multiplied by the CPUs of the turn: the throughput with all of them at work.
+//! The result is the number of requests per second of CPU time of both together, so that waiting does not count. With
+//! more than one CPU it is multiplied by the number of CPUs of the turn, which gives the throughput with all CPUs busy.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -17,31 +17,31 @@ use towtank_load::sys;
 
 use crate::kernel::{Failed, Kernel, Timing, Turn};
 
-/// Bytes of a response. [bytes]
+/// Length of a response. [bytes]
 const BODY: usize = 1024;
 /// Users of each load thread.
 const USERS: usize = 16;
-/// Shortest load: below, starting and ending it would count for too much. [s]
+/// Shortest load; in shorter ones the start and the end would count for too much. [s]
 const SHORTEST_S: f64 = 0.1;
-/// Loads without any answer before the server is given up.
+/// Number of loads without any answer after which the measurement is given up.
 const LOADS_AT_MOST: usize = 20;
 
-/// The kernel.
+/// The web kernel.
 #[derive(Debug)]
 pub struct Web {
-    /// The program that offers `null-server`.
+    /// Path of the program with the subcommand `null-server`.
     engine: PathBuf,
     folder: PathBuf,
 }
 
 impl Web {
-    /// Serves with this program, and keeps the output of the load engine in a folder.
+    /// Creates the kernel for this program; the load engine writes its output to `folder`.
     #[must_use]
     pub fn new(engine: PathBuf, folder: PathBuf) -> Self {
         Self { engine, folder }
     }
 
-    /// Drives the server once; returns requests and the CPU time of the load engine. [s]
+    /// Loads the server once; returns the number of requests and the CPU time of the load engine. [s]
     fn drive(&self, address: &str, cpus: &[usize], seconds: f64) -> Result<(f64, f64), Failed> {
         let results = self.folder.join("web");
         clear(&results)?;
@@ -87,7 +87,7 @@ impl Web {
             let before = server.cpu_s()?;
             let (requests, own_s) = self.drive(&server.address, load, each.as_secs_f64())?;
             let spent_s = own_s + server.cpu_s()? - before;
-            // On a machine that is very busy a load may end before its first answer: that is no rate.
+            // On a very busy machine a load may end before its first answer, which gives no rate.
             if requests > 0.0 {
                 slices.push(requests / spent_s * cpus.len() as f64);
             }
@@ -106,7 +106,7 @@ impl Kernel for Web {
     }
 
     fn turn(&mut self, cpus: &[usize], timing: &Timing) -> Result<Turn, Failed> {
-        // A thread of its own, since the load engine pins the one it is run from.
+        // In a separate thread, since the load engine pins the thread that runs it.
         std::thread::scope(|scope| {
             scope
                 .spawn(|| self.work(cpus, timing))
@@ -116,7 +116,7 @@ impl Kernel for Web {
     }
 }
 
-/// The load engine writes over no results.
+/// Removes earlier results, since the load engine does not overwrite them.
 fn clear(results: &Path) -> Result<(), Failed> {
     match std::fs::remove_dir_all(results) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -126,7 +126,7 @@ fn clear(results: &Path) -> Result<(), Failed> {
     }
 }
 
-/// CPUs of the load engine and those of the server; both have the one where there is one.
+/// CPUs of the load engine and of the server; both use the same CPU if there is only one.
 fn sides(cpus: &[usize]) -> (&[usize], &[usize]) {
     if cpus.len() == 1 {
         return (cpus, cpus);
@@ -160,7 +160,7 @@ fn plan(out: &Path, address: &str, cpus: &[usize], seconds: f64) -> Value {
     })
 }
 
-/// A null server; it ends with the value, and with this process at the latest.
+/// A null server; it is stopped when the value is dropped, or with this process.
 struct Server {
     child: Child,
     address: String,
@@ -180,7 +180,7 @@ impl Server {
             .map_err(|error| format!("the server cannot be started: {error}"))?;
         let mut line = String::new();
         if let Some(output) = child.stdout.take() {
-            // Nothing comes when it could not listen; then the line is empty.
+            // The line is empty if the server could not listen.
             let _ = BufReader::new(output).read_line(&mut line);
         }
         let address = line.trim().strip_prefix("listening on ").map(str::to_owned);
@@ -202,7 +202,7 @@ impl Server {
         }
     }
 
-    /// CPU time that it has used. [s]
+    /// CPU time that the server has used. [s]
     fn cpu_s(&self) -> Result<f64, Failed> {
         let time = clock_gettime(self.clock)
             .map_err(|error| format!("the server has no clock of its CPU time: {error}"))?;

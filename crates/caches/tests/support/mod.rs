@@ -1,8 +1,8 @@
-//! Caches by their definition, and traces made from seeds.
+//! Caches by their definition, and traces generated from seeds.
 
 use std::fmt::Write;
 
-/// Numbers by `SplitMix64` (Steele, Lea and Flood, OOPSLA 2014), the same in every run.
+/// Random numbers by `SplitMix64` (Steele, Lea and Flood, OOPSLA 2014), the same in every run.
 pub fn random(seed: u64) -> impl FnMut() -> u64 {
     let mut state = seed;
     move || {
@@ -13,7 +13,7 @@ pub fn random(seed: u64) -> impl FnMut() -> u64 {
     }
 }
 
-/// Keys by Zipf's law: the inverse of its distribution.
+/// Draws keys by Zipf's law, by inverting its distribution.
 pub struct Zipf(Vec<f64>);
 
 impl Zipf {
@@ -34,7 +34,7 @@ impl Zipf {
     }
 }
 
-/// A trace as a file has it.
+/// Formats a trace as a file.
 pub fn trace(references: &[(u64, u64)]) -> String {
     let mut text = String::from("key,bytes\n");
     for (key, size) in references {
@@ -49,8 +49,8 @@ pub struct Found {
     pub bytes: bool,
 }
 
-/// A cache with two limits as it is defined, in time that grows with its size: entries and files with their bytes, the most
-/// recently used last, both held within their limits after every reference by dropping the least recently used.
+/// A cache with two limits by its definition, in time proportional to its size. Entries, and files with their bytes,
+/// are ordered by use; after every reference the least recently used ones are evicted until both limits are met.
 pub struct TwoLimits {
     entries_at_most: u64,
     bytes_at_most: u64,

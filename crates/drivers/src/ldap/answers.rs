@@ -2,7 +2,7 @@
 
 use super::ber::{self, ENUMERATED, Elements, INTEGER, Malformed, OCTETS, SEQUENCE, SET};
 
-/// Longest accepted message: more than any entry that is read for its texts. [B]
+/// Longest accepted message. Entries that are read for their texts are shorter. [B]
 const MESSAGE_CEILING: usize = 64 << 20;
 
 const BIND_RESPONSE: u8 = 0x61;
@@ -19,31 +19,32 @@ const INTERMEDIATE: u8 = 0x79;
 /// Content of one message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Said<'a> {
-    /// An entry that was found.
+    /// An entry that the search found.
     Entry(Entry<'a>),
-    /// The operation is over, with this code.
+    /// The operation has ended with this result code.
     Done(u32),
-    /// A message that does not concern this client: a referral to another server, or progress of the operation.
+    /// A message that does not concern this client: a referral to another server, or the progress
+    /// of an operation.
     Aside,
 }
 
 /// A message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Message<'a> {
-    /// Number of the request that it answers; 0 for none.
+    /// Number of the request that the message answers; 0 if unsolicited.
     pub(crate) number: u32,
     /// Content of the message.
     pub(crate) said: Said<'a>,
 }
 
-/// An entry: its name, and its attributes in their order.
+/// An entry: its name and its attributes in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Entry<'a> {
     pub(crate) name: &'a [u8],
     attributes: &'a [u8],
 }
 
-/// Length of the message that begins here; `None` if it is not known yet.
+/// Length of the message at the start of `bytes`; `None` if it is not known yet.
 ///
 /// # Errors
 /// If the bytes are no message, or it is too long.

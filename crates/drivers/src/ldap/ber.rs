@@ -15,7 +15,7 @@ pub(crate) const SEQUENCE: u8 = 0x30;
 /// `SET`.
 pub(crate) const SET: u8 = 0x31;
 
-/// Flag in the first byte of a length that has bytes of its own.
+/// Flag in the first byte of a length that is encoded in further bytes.
 const LONG: u8 = 0x80;
 /// Bytes of the longest accepted length: 4 GiB.
 const LENGTH_BYTES: usize = 4;
@@ -30,7 +30,7 @@ impl fmt::Display for Malformed {
     }
 }
 
-/// Writes an element whose content is written by `content`.
+/// Writes an element; `content` writes its content.
 pub(crate) fn element(out: &mut Vec<u8>, tag: u8, content: impl FnOnce(&mut Vec<u8>)) {
     out.push(tag);
     let start = out.len();
@@ -68,7 +68,8 @@ pub(crate) fn boolean(out: &mut Vec<u8>, tag: u8, is_true: bool) {
     octets(out, tag, &[if is_true { 0xff } else { 0 }]);
 }
 
-/// Tag, bytes of the head and bytes of the content of the element that begins here; `None` if its head is incomplete.
+/// Reads the head of the element at the start of `bytes`: tag, length of the head and length of the
+/// content; `None` if the head is incomplete.
 fn head(bytes: &[u8]) -> Result<Option<(u8, usize, usize)>, Malformed> {
     let [tag, first, rest @ ..] = bytes else {
         return Ok(None);
@@ -92,7 +93,7 @@ fn head(bytes: &[u8]) -> Result<Option<(u8, usize, usize)>, Malformed> {
     Ok(Some((*tag, 2 + count, length)))
 }
 
-/// Length of the element of this tag that begins here; `None` if its head is incomplete.
+/// Length of the element with this tag at the start of `bytes`; `None` if its head is incomplete.
 ///
 /// # Errors
 /// If another element begins here, or one of more than `at_most` bytes.
@@ -109,7 +110,7 @@ pub(crate) fn frame(bytes: &[u8], tag: u8, at_most: usize) -> Result<Option<usiz
     Ok(Some(head + content))
 }
 
-/// Elements one after the other.
+/// A sequence of elements, read one after the other.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Elements<'a>(pub(crate) &'a [u8]);
 

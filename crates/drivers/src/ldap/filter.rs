@@ -6,15 +6,15 @@ use super::ber::{self, OCTETS, SEQUENCE};
 use super::request::text;
 use crate::session::Value;
 
-/// A filter. Values are indices of those of the call.
+/// A filter of a search. Values are indices into those of the call.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Filter {
-    /// Entries that match all of them.
+    /// Entries that match all of these filters.
     And(Vec<Filter>),
-    /// Entries that match any of them.
+    /// Entries that match any of these filters.
     Or(Vec<Filter>),
-    /// Entries that do not match it.
+    /// Entries that do not match this filter.
     Not(Box<Filter>),
     /// Entries that have the attribute.
     Present(String),
@@ -87,7 +87,7 @@ const fn constructed(number: u8) -> u8 {
 }
 
 impl Filter {
-    /// Indices of its values.
+    /// Collects the indices of the values of the filter.
     pub(super) fn places(&self, found: &mut Vec<usize>) {
         match self {
             Self::And(all) | Self::Or(all) => all.iter().for_each(|inner| inner.places(found)),
@@ -106,7 +106,7 @@ impl Filter {
         }
     }
 
-    /// Writes it.
+    /// Appends the encoded filter.
     pub(super) fn write(&self, values: &[Value], out: &mut Vec<u8>) {
         let each = |out: &mut Vec<u8>, tag: u8, all: &[Filter]| {
             ber::element(out, tag, |out| {

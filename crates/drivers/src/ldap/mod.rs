@@ -1,8 +1,9 @@
 //! LDAP version 3 (RFC 4511) over TCP or a Unix socket.
 //!
-//! A session carries one operation at a time. What a search finds is a table: a column for each attribute, a row for each
-//! entry; further values of an attribute stand in rows of their own below, so that all of them can be taken. An operation
-//! that is given up is abandoned, so that the server need not end it.
+//! A session carries one operation at a time. The result of a search is a table with a column for
+//! each attribute and a row for each entry. Further values of an attribute are in additional rows
+//! below, so that all of them can be extracted. When a call times out, the client sends an abandon
+//! request, so that the server can stop the operation.
 
 mod answers;
 pub(crate) mod ber;
@@ -31,11 +32,11 @@ pub use self::request::{Attribute, Change, DirectoryRequest, Scope, Verb};
 /// Highest number of a message (`maxInt`).
 const NUMBER_CEILING: u32 = i32::MAX as u32;
 
-/// A session.
+/// An LDAP session.
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) wire: Wire,
-    /// Number of the last message.
+    /// Number of the last message sent.
     number: u32,
     /// Buffer in which messages are written: their lengths are known only at their ends.
     scratch: Vec<u8>,
@@ -81,7 +82,7 @@ fn refused(code: u32) -> Failed {
 }
 
 impl Session {
-    /// Number of the next message.
+    /// Returns the number for the next message.
     fn count(&mut self) -> u32 {
         self.number = if self.number == NUMBER_CEILING {
             1
@@ -91,7 +92,7 @@ impl Session {
         self.number
     }
 
-    /// Writes a request, to be sent; its number.
+    /// Writes a request to the output buffer and returns its number.
     fn write(&mut self, request: &DirectoryRequest, values: &[Value]) -> u32 {
         let number = self.count();
         self.scratch.clear();
@@ -100,7 +101,7 @@ impl Session {
         number
     }
 
-    /// The next message, whole.
+    /// Returns the next complete message.
     async fn next(&mut self, meter: &mut Meter) -> Result<Bytes, Failed> {
         loop {
             self.wire.pace().await;
@@ -115,7 +116,8 @@ impl Session {
         }
     }
 
-    /// Performs one operation: found entries go into the table of `task`, or are counted without one.
+    /// Performs one operation. Entries found are added to the table of `task`; without a task they
+    /// are only counted.
     async fn exchange(
         &mut self,
         request: &DirectoryRequest,
@@ -167,7 +169,7 @@ impl Session {
 }
 
 impl Session {
-    /// Does one operation.
+    /// Performs one operation.
     ///
     /// # Errors
     /// How it failed.
@@ -184,18 +186,18 @@ impl Session {
             .await
     }
 
-    /// Returns `true` if the farewell was said.
+    /// Returns `true` if the unbind request was sent.
     pub(crate) fn is_over(&self) -> bool {
         self.is_over
     }
 
-    /// Says farewell.
+    /// Sends the unbind request and closes the connection.
     pub(crate) async fn close(mut self) {
         if self.is_over {
             return;
         }
         self.write(&DirectoryRequest::Unbind {}, &[]);
-        // Whether the farewell arrives or not, the socket is closed.
+        // The socket is closed whether or not the unbind request could be sent.
         let _ = self.wire.flush(&mut Meter::default()).await;
     }
 }
@@ -203,7 +205,7 @@ impl Session {
 impl Drop for Session {
     /// Abandons the request in progress and unbinds.
     fn drop(&mut self) {
-        // Nothing can follow a message that was sent in part.
+        // After a partly written message nothing else can be sent.
         if self.is_waiting && self.wire.out.is_empty() {
             let (given_up, number) = (self.number, self.count());
             self.scratch.clear();

@@ -1,7 +1,8 @@
 //! Requests to a directory, as the plan has them, and their encoding (RFC 4511, section 4).
 //!
-//! Names of attributes and the form of a filter come from the plan; the values to compare with or to set come with each
-//! call, by index. So no value can change the request, whatever it contains.
+//! Names of attributes and the form of a filter come from the plan; the values to compare with or
+//! to set come with each call, by index. Therefore a value cannot change the structure of a
+//! request.
 
 use serde::Deserialize;
 
@@ -25,43 +26,43 @@ const SIMPLE: u8 = 0x80;
 /// `neverDerefAliases`.
 const NEVER: u32 = 0;
 
-/// One operation on a directory. The first of its values is the name of an entry, but for `unbind`.
+/// One operation on a directory. The first value is the name of an entry, except for `unbind`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum DirectoryRequest {
     /// Log in; the second value is the password.
     Bind {},
-    /// Look for entries at and below the first value.
+    /// Search for entries at and below the first value.
     Search {
         /// Depth of the search.
         scope: Scope,
         /// Filter of the entries.
         filter: Filter,
-        /// Attributes to return; all but operational ones, if empty.
+        /// Attributes to return; if empty, all except operational ones.
         #[serde(default)]
         attributes: Vec<String>,
-        /// Limit on the number of entries; 0: as many as the server gives.
+        /// Limit on the number of entries; 0 for no limit by the client.
         #[serde(default)]
         size_limit: u32,
     },
     /// Check that an attribute has the second value.
     Compare {
-        /// Which.
+        /// Name of the attribute.
         attribute: String,
     },
-    /// Make an entry.
+    /// Add an entry.
     Add {
         /// Attributes of the entry.
         attributes: Vec<Attribute>,
     },
-    /// Change an entry.
+    /// Modify an entry.
     Modify {
         /// Changes, in their order.
         changes: Vec<Change>,
     },
-    /// Take an entry away.
+    /// Delete an entry.
     Delete {},
-    /// Leave; the next call opens another session.
+    /// Close the session; the next call opens another one.
     Unbind {},
 }
 
@@ -73,7 +74,7 @@ pub enum Scope {
     Base,
     /// Entries directly below it.
     One,
-    /// It and all below.
+    /// The base and all entries below it.
     Subtree,
 }
 
@@ -83,7 +84,7 @@ pub enum Scope {
 pub struct Attribute {
     /// Its name.
     pub attribute: String,
-    /// Places of its values among those of the call.
+    /// Indices of its values among those of the call.
     pub values: Vec<usize>,
 }
 
@@ -96,28 +97,28 @@ pub struct Change {
     pub verb: Verb,
     /// Name of the attribute.
     pub attribute: String,
-    /// Indices of the values among those of the call; none of them with `delete` and `replace`: all existing ones are
-    /// removed.
+    /// Indices of the values among those of the call. Without values, `delete` and `replace` remove
+    /// all existing ones.
     #[serde(default)]
     pub values: Vec<usize>,
 }
 
-/// Treatments of the values of a change.
+/// How a change treats the values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verb {
-    /// Add them.
+    /// Add the values.
     Add,
-    /// Take them away.
+    /// Remove the values.
     Delete,
-    /// Put them in the place of those there are.
+    /// Replace the existing values.
     Replace,
     /// Add the value, a number (RFC 4525).
     Increment,
 }
 
 impl DirectoryRequest {
-    /// Returns the fault of the request for a call with so many values, if any.
+    /// Returns the fault of the request for a call with this number of values, if any.
     pub(crate) fn fault(&self, values: usize) -> Option<String> {
         let own = match self {
             Self::Unbind {} => 0,
@@ -150,7 +151,7 @@ impl DirectoryRequest {
         matches!(self, Self::Unbind {})
     }
 
-    /// Writes it as message of this number.
+    /// Appends the request as a message with this number.
     pub(crate) fn write(&self, number: u32, values: &[Value], out: &mut Vec<u8>) {
         let of = |place: usize| text(values, place);
         message(out, number, |out| match self {
@@ -202,7 +203,7 @@ impl DirectoryRequest {
     }
 }
 
-/// A value of a call; a missing one is empty.
+/// Returns a value of a call; an empty text if it is missing.
 pub(super) fn text(values: &[Value], place: usize) -> &[u8] {
     values
         .get(place)
@@ -230,7 +231,7 @@ fn write_bounds(out: &mut Vec<u8>, scope: Scope, size_limit: u32) {
     ber::number(out, ENUMERATED, scope as u32);
     ber::number(out, ENUMERATED, NEVER);
     ber::number(out, INTEGER, size_limit);
-    // No limit of time: an operation that is over its time is abandoned.
+    // No time limit for the server: a call that times out is abandoned.
     ber::number(out, INTEGER, 0);
     ber::boolean(out, ber::BOOLEAN, false);
 }
@@ -246,7 +247,7 @@ fn write_attribute(out: &mut Vec<u8>, name: &str, places: &[usize], values: &[Va
     });
 }
 
-/// Writes that the answer to a message is not wanted any more.
+/// Appends an abandon request for the message `given_up`.
 pub(crate) fn abandon(number: u32, given_up: u32, out: &mut Vec<u8>) {
     message(out, number, |out| ber::number(out, ABANDON, given_up));
 }

@@ -1,4 +1,4 @@
-//! Entries as a table.
+//! Converts entries to a table.
 
 use std::sync::Arc;
 
@@ -13,15 +13,15 @@ use crate::operation::Task;
 const NAME: &str = "dn";
 /// Column with the result of a comparison.
 const MATCHES: &str = "matches";
-/// Columns of entries whose attributes were not asked for by name, at most.
+/// Limit on the columns of a search that does not name its attributes.
 const COLUMNS_AT_MOST: usize = 1_000;
-/// Longest name of such a column; no schema has a longer one. [B]
+/// Longest name of such a column. Names in schemas are shorter. [B]
 const NAME_BYTES_AT_MOST: usize = 1_024;
 
-/// An answer in the making.
+/// The table of an answer in progress.
 pub(super) struct Table {
     columns: Vec<String>,
-    /// `true` if attributes that were not named have columns, too.
+    /// `true` if attributes that the request does not name get columns, too.
     takes_all: bool,
     keeps_rows: bool,
     room_bytes: usize,
@@ -29,7 +29,7 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// The table of a request; rows are kept if the task wants them.
+    /// Creates the table of a request; rows are kept if the task needs them.
     pub(super) fn new(request: &DirectoryRequest, task: Option<&Task>) -> Self {
         let keeps_rows = task.is_some_and(|task| task.keeps_rows);
         let (mut columns, mut takes_all) = (Vec::new(), false);
@@ -52,8 +52,8 @@ impl Table {
         }
     }
 
-    /// Takes an entry: its name and the first value of each attribute make a row, further values further rows. A place in a
-    /// row counts as a byte at least: values of no length would take memory without end.
+    /// Adds an entry: its name and the first value of each attribute make a row, further values
+    /// make further rows. A cell counts as one byte at least, since empty values take memory, too.
     pub(super) fn take(&mut self, entry: &Entry<'_>) -> Result<(), Malformed> {
         self.answer.row_count += 1;
         if !self.keeps_rows || self.answer.is_truncated {
@@ -91,7 +91,8 @@ impl Table {
         Ok(())
     }
 
-    /// Column of an attribute; names of attributes are the same in capitals and small letters (RFC 4512, section 2.5).
+    /// Returns the column of an attribute. Attribute names are case-insensitive (RFC 4512, section
+    /// 2.5).
     fn column(&mut self, name: &[u8]) -> Option<usize> {
         let mut columns = self.columns.iter();
         let found = columns.position(|column| column.as_bytes().eq_ignore_ascii_case(name));
@@ -104,7 +105,7 @@ impl Table {
         Some(self.columns.len() - 1)
     }
 
-    /// The answer, if the code stands for one.
+    /// Returns the answer if the result code means success, otherwise the failure.
     pub(super) fn end(mut self, request: &DirectoryRequest, code: u32) -> Result<Answer, Failed> {
         match (request, code) {
             (DirectoryRequest::Compare { .. }, codes::COMPARE_FALSE | codes::COMPARE_TRUE) => {
@@ -113,7 +114,7 @@ impl Table {
                 self.columns = vec![MATCHES.to_owned()];
                 self.answer.rows = vec![vec![Some(matches.into_bytes())]];
             }
-            // As many as the request asked for, though there are more.
+            // The server found more entries than the request asked for, which is not a failure.
             (DirectoryRequest::Search { size_limit, .. }, codes::SIZE_LIMIT_EXCEEDED)
                 if *size_limit > 0 && self.answer.row_count == u64::from(*size_limit) => {}
             (_, codes::SUCCESS) => {}

@@ -1,4 +1,4 @@
-//! Databases.
+//! Drivers for SQL databases.
 
 pub(crate) mod mysql;
 pub(crate) mod postgresql;

@@ -1,7 +1,7 @@
 //! PostgreSQL, by its extended protocol (version 3.0, chapter 55 of its manual).
 //!
-//! Values go out and come back as text, so that every type of the server has its readable form, including types that no
-//! client knows. A statement is prepared with its first use in a session, in the same round trip.
+//! Values are sent and received as text, the readable form that every type of the server has. A
+//! statement is prepared at its first use in a session, in the same round trip.
 
 #[cfg(test)]
 mod hostile;
@@ -34,7 +34,8 @@ const TEXT: i16 = 0;
 /// `ReadyForQuery` outside of a transaction.
 const IDLE: u8 = b'I';
 
-/// Longest message that a session accepts. The library reserves memory for a whole message once it has read its head. [B]
+/// Longest message that a session accepts. The library allocates memory for a whole message once it
+/// has read the head. [B]
 const MESSAGE_CEILING: i32 = 64 << 20;
 
 type Columns = Arc<[String]>;
@@ -49,13 +50,13 @@ struct Prepared {
     columns: Columns,
 }
 
-/// A session.
+/// A PostgreSQL session.
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) wire: Wire,
     /// The statements that are prepared, by task.
     prepared: HashMap<u32, Prepared>,
-    /// State of the server: outside of a transaction, in one, or in one that failed.
+    /// Transaction status of the session: none, open, or failed.
     status: u8,
 }
 
@@ -71,7 +72,7 @@ fn internal(error: &io::Error) -> Failed {
     Failed::new(FailureKind::Internal, error.to_string())
 }
 
-/// Tag and length with its head of the next message, once that is whole. [B]
+/// Tag of the next message and its length with the head, once it is complete. [B]
 fn head(received: &[u8]) -> Result<Option<(u8, usize)>, Failed> {
     let head = Header::parse(received).map_err(|error| protocol(&error))?;
     let Some(head) = head else { return Ok(None) };
@@ -84,7 +85,7 @@ fn head(received: &[u8]) -> Result<Option<(u8, usize)>, Failed> {
     Ok((length <= received.len()).then_some((head.tag(), length)))
 }
 
-/// The next message, once it is whole.
+/// Removes the next message from the received bytes, if it is complete.
 fn take(received: &mut BytesMut) -> Result<Option<Message>, Failed> {
     if head(received)?.is_none() {
         return Ok(None);
@@ -92,10 +93,11 @@ fn take(received: &mut BytesMut) -> Result<Option<Message>, Failed> {
     Message::parse(received).map_err(|error| protocol(&error))
 }
 
-/// Length of a code (SQLSTATE, appendix A of the manual). A longer text is no code, and the report would keep it.
+/// Length of a code (SQLSTATE, appendix A of the manual). A longer text is not a code, and must not
+/// fill the report.
 const CODE_CHARACTERS: usize = 5;
 
-/// Error of the server: its code, and the end of the session if it is fatal.
+/// Converts an error of the server to a failure with its code; a fatal error ends the session.
 fn refusal(body: &ErrorResponseBody) -> Failed {
     let (mut code, mut is_fatal) = (String::new(), false);
     let mut fields = body.fields();
@@ -103,7 +105,7 @@ fn refusal(body: &ErrorResponseBody) -> Failed {
         let value = || String::from_utf8_lossy(field.value_bytes());
         match field.type_() {
             b'C' => code = value().chars().take(CODE_CHARACTERS).collect(),
-            // The severity that is never translated.
+            // The severity in the form that is never translated.
             b'V' => is_fatal = matches!(&*value(), "FATAL" | "PANIC"),
             _ => {}
         }
@@ -170,7 +172,7 @@ impl Session {
         sent.map_err(|error| Failed::closed(&error))
     }
 
-    /// Runs from the first message to the first `ReadyForQuery`.
+    /// Logs in: from the first message to the first `ReadyForQuery`.
     async fn enter(&mut self, user: &str, password: Option<&str>) -> Result<(), Failed> {
         let meter = &mut Meter::default();
         self.send(meter).await?;
@@ -251,8 +253,8 @@ impl Session {
         Err(Failed::new(FailureKind::Internal, reason))
     }
 
-    /// Reads up to `ReadyForQuery`: a statement that failed leaves the session in order. Rows are looked at where they
-    /// were received.
+    /// Reads up to `ReadyForQuery`, so that the session stays usable after a failed statement. Rows
+    /// are decoded in the receive buffer.
     async fn read(&mut self, task: &Task, meter: &mut Meter) -> Result<Answer, Failed> {
         let known = self.prepared.get(&task.number);
         let columns = known.map_or_else(Columns::default, |known| Arc::clone(&known.columns));
@@ -315,8 +317,8 @@ impl Session {
     }
 }
 
-/// Returns `true` if bytes that came while nothing was asked begin with anything but notices, parameters, notifications,
-/// and the error with which a server ends a session.
+/// Returns `true` if bytes that arrived while the session was idle begin with anything but a
+/// notice, a parameter, a notification, or the error with which a server ends a session.
 pub(crate) fn has_unasked(mut received: &[u8]) -> bool {
     while let Some(tag) = received.first() {
         match tag {
@@ -362,8 +364,8 @@ fn put_value(
     })
 }
 
-/// Rows that a command changed, by its tag: `UPDATE 3`, `INSERT 0 1`, ended by a zero. The rows of a `SELECT` were read,
-/// not changed.
+/// Number of rows that a command changed, from its tag such as `UPDATE 3` or `INSERT 0 1`, which
+/// ends with a zero byte. The rows of a `SELECT` are read, not changed.
 fn affected(tag: &[u8]) -> u64 {
     let tag = tag.split(|byte| *byte == 0).next().unwrap_or_default();
     let mut words = tag.split(|byte| *byte == b' ');
@@ -376,14 +378,14 @@ fn affected(tag: &[u8]) -> u64 {
     }
 }
 
-/// Names of the columns, if there are any.
+/// Names of the columns, if the answer has any.
 fn described(body: &RowDescriptionBody) -> Result<Columns, Failed> {
     let names = body.fields().map(|field| Ok(field.name().to_owned()));
     let names: Vec<String> = names.collect().map_err(|error| protocol(&error))?;
     Ok(names.into())
 }
 
-/// Reads a row: how many values it has, and for each its length and its bytes, or -1 for no value.
+/// Reads a row: the number of values, then the length and bytes of each, with length -1 for null.
 fn row(reading: &mut Reading, body: &[u8]) -> Result<(), Failed> {
     let malformed = || Failed::new(FailureKind::Protocol, "a row that ends too early");
     let (count, mut rest) = body.split_first_chunk::<2>().ok_or_else(malformed)?;
@@ -411,7 +413,7 @@ fn row(reading: &mut Reading, body: &[u8]) -> Result<(), Failed> {
 }
 
 impl Session {
-    /// Does one operation.
+    /// Performs one operation.
     ///
     /// # Errors
     /// How it failed.
@@ -431,7 +433,7 @@ impl Session {
         self.status != IDLE
     }
 
-    /// Rolls an open transaction back.
+    /// Rolls back an open transaction.
     ///
     /// # Errors
     /// When that fails.
@@ -455,10 +457,10 @@ impl Session {
         }
     }
 
-    /// Says farewell.
+    /// Sends the terminate message and closes the session.
     pub(crate) async fn close(mut self) {
         frontend::terminate(&mut self.wire.out);
-        // Whether the farewell arrives or not, the socket is closed.
+        // The socket is closed whether or not the terminate message could be sent.
         let _ = self.send(&mut Meter::default()).await;
     }
 }

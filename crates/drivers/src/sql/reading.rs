@@ -1,4 +1,4 @@
-//! An answer in progress: rows are counted, and kept if they are inspected and there is room.
+//! An answer in progress. Counts rows, and keeps them if the task inspects them and memory permits.
 
 use std::sync::Arc;
 
@@ -24,9 +24,9 @@ impl Reading {
         }
     }
 
-    /// Counts a row whose values have this size. Returns `true` if it is to be kept.
+    /// Counts a row with this size of its values. Returns `true` if the row is to be kept.
     pub(super) fn takes(&mut self, bytes: usize) -> bool {
-        // Rows without columns, and values that are missing, take memory as well.
+        // Rows without columns and null values take memory, too.
         let bytes =
             bytes + size_of::<Row>() + self.answer.columns.len() * size_of::<Option<Vec<u8>>>();
         self.answer.row_count += 1;

@@ -1,4 +1,4 @@
-//! SQLite, in this process: the database works in the thread that is lent to the call.
+//! SQLite in this process. The database computes in the call thread of the call.
 
 use std::path::Path;
 use std::time::Duration;
@@ -15,8 +15,8 @@ use crate::session::{Value, Working};
 
 /// Statements that a session keeps prepared.
 const PREPARED_AT_MOST: usize = 256;
-/// Time that a session waits for a lock beyond the end of its call. By then the call was given up, and its session with
-/// it.
+/// Time that a session waits for a lock beyond the time limit of its call. By then the load thread
+/// has discarded the call and its session.
 const BEYOND_THE_CALL: Duration = Duration::from_secs(2);
 
 struct Session {
@@ -59,7 +59,7 @@ pub(crate) fn open(
     }))
 }
 
-/// The name of SQLite's result code, as in its documentation.
+/// Name of SQLite's result code, as in its documentation.
 fn reason(error: &Error) -> String {
     let Error::SqliteFailure(code, message) = error else {
         return "no result".to_owned();
@@ -82,15 +82,15 @@ fn reason(error: &Error) -> String {
         other => return format!("SQLite code {other}"),
     };
     match (name, message) {
-        // A code too general to identify the cause by itself.
+        // This code is too general to identify the cause.
         ("SQLITE_ERROR", Some(message)) => format!("{name}: {message}"),
         _ => name.to_owned(),
     }
 }
 
-/// A value in the form for SQLite: a whole number as such, everything else as text. Numeric columns convert texts to
-/// numbers by their affinity (section 3 of SQLite's page on types); expressions do not, so whole numbers are passed as
-/// such.
+/// Binds a value to a parameter: whole numbers as integers, everything else as text. Numeric
+/// columns convert texts to numbers by their affinity (section 3 of SQLite's page on types);
+/// expressions do not, so whole numbers are bound as integers.
 struct Bound<'a>(&'a Value);
 
 impl ToSql for Bound<'_> {
@@ -109,7 +109,7 @@ impl ToSql for Bound<'_> {
     }
 }
 
-/// A value as text; `None` for NULL.
+/// Converts a value to text; `None` for NULL.
 fn shown(value: ValueRef<'_>) -> Value {
     match value {
         ValueRef::Null => None,
@@ -128,8 +128,8 @@ fn length(value: ValueRef<'_>) -> usize {
 }
 
 impl Session {
-    /// Waits for locks of others longer than the call may take: a call that waits so long times out, and is not
-    /// refused.
+    /// Sets the wait for locks beyond the time limit of the call, so that a blocked call times out
+    /// and is not refused.
     fn wait_at_most(&mut self, timeout_ns: u64) -> rusqlite::Result<()> {
         if timeout_ns != self.busy_ns {
             self.connection
@@ -185,7 +185,7 @@ impl Session {
 /// Binds the values of the parameters `$1`, `$2` and so on.
 fn bind(statement: &mut Statement<'_>, values: &[Value]) -> rusqlite::Result<()> {
     for (number, value) in values.iter().enumerate() {
-        // To SQLite `$1` is a name; it numbers names in the order in which they occur.
+        // SQLite treats `$1` as a name and numbers names in the order in which they occur.
         if let Some(index) = statement.parameter_index(&format!("${}", number + 1))? {
             statement.raw_bind_parameter(index, Bound(value))?;
         }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use towtank_drivers::Watch;
 
-/// A folder of its own, gone with its value.
+/// A folder that is deleted when the value is dropped.
 pub struct Folder(pub PathBuf);
 
 impl Folder {
@@ -27,7 +27,7 @@ impl Drop for Folder {
     }
 }
 
-/// For servers that are not reached over sockets.
+/// For drivers that use no sockets.
 pub struct NoSockets;
 
 impl Watch for NoSockets {

@@ -1,4 +1,4 @@
-//! Finds the processes below this one, from the parents that `/proc` names.
+//! Finds the descendants of this process from the parents listed in `/proc`.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
@@ -7,27 +7,28 @@ use std::fs;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, getpid};
 
-/// A process, distinguished from a later one of the same number by its start, and by its name from the program that it
-/// was before: a shell that was asked to end just before it became another program has forgotten the request.
+/// A process. Its start time distinguishes it from a later process with the same number. Its name distinguishes the
+/// program from an earlier one in the same process: a shell that got `SIGTERM` just before it executed another program
+/// no longer reacts to the signal.
 ///
-/// Ordered by age: the process that started the others is ended first.
+/// Processes are ordered by age, so that the process that started the others is ended first.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Process {
     start_ticks: u64,
     pid: i32,
-    /// As the kernel has it, in parentheses.
+    /// Name in parentheses, as the kernel writes it.
     name: Vec<u8>,
 }
 
-/// All processes below this one, except those that ended and wait for this process to reap them.
+/// All descendants of this process, except those that have ended and wait to be reaped.
 #[derive(Debug, Default)]
 pub struct Descendants {
     processes: BTreeSet<Process>,
 }
 
 impl Descendants {
-    /// Looks at all processes of the machine. Processes that detached from their parent are children of this process,
-    /// which is their reaper, so that nothing below escapes.
+    /// Examines all processes of the machine. Processes that detached from their parent become children of this
+    /// process, their reaper, so that no descendant is missed.
     pub fn of_this_process() -> Self {
         let own = getpid().as_raw();
         let mut children: HashMap<i32, Vec<Process>> = HashMap::new();
@@ -47,7 +48,7 @@ impl Descendants {
         Self { processes }
     }
 
-    /// Sends `SIGTERM` to those that are not in `asked` yet, and wakes them if they are stopped.
+    /// Sends `SIGTERM` to the processes that are not in `asked`, and continues them if they are stopped.
     pub fn ask_to_end(&self, asked: &Self) {
         for process in self.processes.difference(&asked.processes) {
             send(process, Signal::SIGTERM);
@@ -55,7 +56,7 @@ impl Descendants {
         }
     }
 
-    /// Stops all, so that none starts another meanwhile, and kills them.
+    /// Stops all processes, so that none starts another one meanwhile, and kills them.
     pub fn kill(&self) {
         for signal in [Signal::SIGSTOP, Signal::SIGKILL] {
             for process in &self.processes {
@@ -75,11 +76,11 @@ impl fmt::Display for Descendants {
 }
 
 fn send(process: &Process, signal: Signal) {
-    // Gone since it was seen, as intended. Its number can hardly have a new owner in that time.
+    // The process may have ended, as intended. Its number is unlikely to have been reused in that time.
     let _ = kill(Pid::from_raw(process.pid), signal);
 }
 
-/// The needed fields of `/proc/PID/stat`.
+/// The required fields of `/proc/PID/stat`.
 #[derive(Debug, PartialEq, Eq)]
 struct Stat {
     process: Process,
@@ -91,18 +92,18 @@ fn all_stats() -> impl Iterator<Item = Stat> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| {
         let pid = entry.file_name().to_str()?.parse().ok()?;
-        // A process may end between the two looks.
+        // A process may end between the two reads.
         let stat = fs::read(entry.path().join("stat")).ok()?;
         parse_stat(pid, &stat)
     })
 }
 
-/// The name of a process, in parentheses, may hold anything, also blanks, parentheses and bytes that are not UTF-8.
+/// Parses `/proc/PID/stat`. The name in parentheses may contain any bytes, including blanks and parentheses.
 fn parse_stat(pid: i32, stat: &[u8]) -> Option<Stat> {
     let end_of_name = stat.iter().rposition(|&byte| byte == b')')?;
     let fields = std::str::from_utf8(&stat[end_of_name + 1..]).ok()?;
     let fields: Vec<&str> = fields.split_ascii_whitespace().collect();
-    // Fields 3, 4 and 22 of proc(5), counted from after the name.
+    // Fields 3, 4 and 22 of proc(5), counted from the end of the name.
     let name = stat[stat.iter().position(|&byte| byte == b'(')?..=end_of_name].to_vec();
     let process = Process {
         pid,

@@ -19,7 +19,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// Reads the arguments after `guard`; all faults at once.
+    /// Parses the arguments after `guard`; returns all faults at once.
     pub fn parse(arguments: &[String]) -> Result<Self, Vec<String>> {
         let mut options = Self {
             grace: GRACE,

@@ -1,4 +1,4 @@
-//! Starting and reaping processes, and noticing their end.
+//! Starts and reaps processes, and detects their end.
 
 use std::fmt;
 use std::io;
@@ -12,7 +12,7 @@ use nix::sys::signal::{SigSet, Signal};
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
 use nix::unistd::{Pid, getpid, getppid, read, setsid};
 
-/// The command is not there or cannot be run.
+/// The command does not exist or cannot be run.
 #[derive(Debug)]
 pub struct CannotStart {
     program: String,
@@ -20,7 +20,7 @@ pub struct CannotStart {
 }
 
 impl CannotStart {
-    /// 127 when there is no such program, 126 when it cannot be run, as shells have it.
+    /// Exit status as in shells: 127 if the program does not exist, 126 if it cannot be run.
     pub fn exit_status(&self) -> u8 {
         if self.error.kind() == io::ErrorKind::NotFound {
             127
@@ -36,7 +36,7 @@ impl fmt::Display for CannotStart {
     }
 }
 
-/// Starts the command in a session of its own, with no standard input, to die with this process.
+/// Starts the command in a separate session without standard input. The kernel kills it when this process dies.
 pub fn start(command: &[String]) -> Result<Pid, CannotStart> {
     let guard = getpid();
     let mut prepared = Command::new(&command[0]);
@@ -45,17 +45,17 @@ pub fn start(command: &[String]) -> Result<Pid, CannotStart> {
         setsid()?;
         SigSet::empty().thread_set_mask()?;
         prctl::set_pdeathsig(Signal::SIGKILL)?;
-        // A guard that died before the line above sends no signal any more.
+        // If the guard died before the line above, the kernel sends no signal.
         if getppid() == guard {
             Ok(())
         } else {
             Err(Errno::ESRCH.into())
         }
     };
-    // SAFETY: between fork and exec the closure makes plain system calls only, and allocates nothing.
+    // SAFETY: between fork and exec the closure makes only plain system calls, and allocates nothing.
     unsafe { prepared.pre_exec(in_child) };
     match prepared.spawn() {
-        // The handle is let go: this child is reaped with all the others.
+        // The handle is dropped: this child is reaped with all others.
         Ok(child) => Ok(Pid::from_raw(child.id().cast_signed())),
         Err(error) => Err(CannotStart {
             program: command[0].clone(),
@@ -64,16 +64,16 @@ pub fn start(command: &[String]) -> Result<Pid, CannotStart> {
     }
 }
 
-/// A descriptor that becomes readable when the process dies, if the kernel supports it (5.3 and later).
+/// Returns a descriptor that becomes readable when the process dies, if the kernel supports it (5.3 and later).
 pub fn death_of(pid: Pid) -> Option<OwnedFd> {
-    // SAFETY: the call takes two numbers, and gives a new descriptor or -1.
+    // SAFETY: the call takes two numbers, and returns a new descriptor or -1.
     let descriptor = unsafe { libc::syscall(libc::SYS_pidfd_open, pid.as_raw(), 0) };
     // SAFETY: as above; nobody else owns the descriptor.
     (descriptor >= 0).then(|| unsafe { OwnedFd::from_raw_fd(descriptor as i32) })
 }
 
-/// Reads the available bytes. Returns `true` if the stream is at its end. Call it only if there is input: it would
-/// block.
+/// Reads the available bytes. Returns `true` at the end of the stream. Call it only if input is available, otherwise it
+/// blocks.
 pub fn drained_to_the_end(stream: BorrowedFd<'_>) -> bool {
     match read(stream, &mut [0; 4096]) {
         Ok(length) => length == 0,
@@ -82,10 +82,10 @@ pub fn drained_to_the_end(stream: BorrowedFd<'_>) -> bool {
     }
 }
 
-/// A child that ended.
+/// A child that has ended.
 pub struct Reaped {
     pub pid: Pid,
-    /// As shells have it: 128 + n if signal n ended it.
+    /// Exit status as in shells: 128 + n if signal n ended the process.
     pub exit_status: u8,
 }
 
@@ -112,8 +112,8 @@ pub fn reap() -> Option<Reaped> {
     }
 }
 
-/// Returns `true` if any child is left. The reaper of all descendants has none only if no descendant is left: this is
-/// known at once, while a look through `/proc` takes its time and may miss one that was just born.
+/// Returns `true` if any child is left. The reaper of all descendants has no child only if no descendant is left. This
+/// check is immediate, whereas a search of `/proc` takes time and may miss a process that was just started.
 pub fn any_left() -> bool {
     let look = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
     waitid(Id::All, look) != Err(Errno::ECHILD)

@@ -1,4 +1,4 @@
-//! The fast path: one thread, one epoll, edge-triggered; a request costs one wait, one read and one write.
+//! The fast path: one thread with one edge-triggered epoll; a request costs one wait, one read and one write.
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
@@ -19,14 +19,14 @@ use super::requests::{Request, RequestReader};
 use super::schedule::Schedule;
 use super::work::Work;
 
-/// Data of the first listener's events; those of the others follow. No slot has such a high number.
+/// Event data of the first listener; those of the other listeners follow. No slot has such a high number.
 const LISTENERS: u64 = 1 << 62;
 const STOP: u64 = u64::MAX - 1;
 const TIMER: u64 = u64::MAX - 2;
-/// Size of one read; a read that fills less has emptied the socket. [B]
+/// Size of one read; a read that does not fill the buffer has emptied the socket. [B]
 const BUFFER_BYTES: usize = 64 << 10;
 const EVENTS_AT_ONCE: usize = 512;
-/// Pause when no further file can be opened, so that the listener does not spin.
+/// Pause if no further file can be opened, so that the thread does not spin on the listener.
 const OUT_OF_FILES_PAUSE: Duration = Duration::from_millis(10);
 
 /// The bytes of every answer.
@@ -34,17 +34,17 @@ const OUT_OF_FILES_PAUSE: Duration = Duration::from_millis(10);
 pub struct Answer {
     bytes: Vec<u8>,
     head_bytes: usize,
-    /// The same head as HTTP/2 has it.
+    /// Head of the answer in HTTP/2.
     fields: http2::Fields,
 }
 
 impl Answer {
-    /// Status 200 and a body of this length.
+    /// Creates an answer with status 200 and a body of this length.
     pub fn ok(body_bytes: usize) -> Self {
         Self::new("200 OK", "Content-Type: text/plain\r\n", body_bytes)
     }
 
-    /// Status 500 and a body of this length.
+    /// Creates an answer with status 500 and a body of this length.
     pub fn internal_error(body_bytes: usize) -> Self {
         Self::new(
             "500 Internal Server Error",
@@ -53,7 +53,7 @@ impl Answer {
         )
     }
 
-    /// A redirect that leads to another one.
+    /// Creates a redirect to a URL that answers with the same redirect.
     pub fn redirect_to_itself() -> Self {
         Self::new("302 Found", "Location: /\r\n", 0)
     }
@@ -89,17 +89,17 @@ impl Answer {
     }
 }
 
-/// A request that is to be answered.
+/// A request that waits for its answer.
 #[derive(Clone, Copy, Debug)]
 struct Pending {
     request: Request,
-    /// With HTTP/2.
+    /// Number of its stream, with HTTP/2.
     stream: u32,
-    /// Zero if it is not needed.
+    /// Arrival of the request; zero if it is not needed. [ns]
     arrival_ns: u64,
 }
 
-/// A request whose answer is held back.
+/// A request whose answer is delayed.
 #[derive(Debug)]
 struct Held {
     until_ns: u64,
@@ -111,16 +111,16 @@ struct Held {
 #[derive(Debug)]
 struct Connection {
     stream: TcpStream,
-    /// Distinguishes this connection from others that had the slot before.
+    /// Number that distinguishes this connection from earlier ones in the same slot.
     generation: u64,
     reader: RequestReader,
-    /// HTTP/2, if the client speaks it.
+    /// HTTP/2 state, if the client speaks HTTP/2.
     http2: Option<Box<http2::Connection>>,
-    /// Answers that are due, in order.
+    /// Requests whose answers are due, in order.
     due: VecDeque<Pending>,
-    /// Number of bytes of the first answer that were written. [B]
+    /// Number of bytes written of the first answer. [B]
     written: usize,
-    /// `true` if the work of the first of them is done.
+    /// `true` if the work of the first request is done.
     worked: bool,
 }
 
@@ -130,18 +130,18 @@ pub struct Worker {
     epoll: Epoll,
     listeners: Vec<TcpListener>,
     timer: TimerFd,
-    /// The instant the timer is set to.
+    /// Instant to which the timer is set. [ns]
     armed_ns: Option<u64>,
     answer: Arc<Answer>,
     schedule: Schedule,
     work: Work,
     log: Option<Log>,
-    /// `true` if clients may speak HTTP/2.
+    /// `true` if clients may use HTTP/2.
     speaks_http2: bool,
     connections: Vec<Option<Connection>>,
     free: Vec<usize>,
     generations: u64,
-    /// In the order of `until_ns`.
+    /// Delayed answers, in the order of `until_ns`.
     held: VecDeque<Held>,
     buffer: Vec<u8>,
     /// Kept open as long as the epoll watches it.
@@ -159,7 +159,7 @@ impl Worker {
         stop: Arc<EventFd>,
     ) -> io::Result<Self> {
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
-        // Of several threads that wait on a listener, one is woken.
+        // Of several threads that wait on a listener, only one is woken.
         let exclusive = EpollFlags::EPOLLIN | EpollFlags::EPOLLEXCLUSIVE;
         for (listener, data) in listeners.iter().zip(LISTENERS..) {
             epoll.add(listener, EpollEvent::new(exclusive, data))?;
@@ -193,7 +193,7 @@ impl Worker {
         })
     }
 
-    /// Answers until it is stopped.
+    /// Answers requests until the thread is stopped.
     pub fn run(&mut self) -> io::Result<()> {
         let mut events = vec![EpollEvent::empty(); EVENTS_AT_ONCE];
         loop {
@@ -223,7 +223,7 @@ impl Worker {
                 Ok((stream, _)) => stream,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
                 Err(error) => {
-                    // The connection went away, or there are too many: the others must go on.
+                    // The connection was closed, or there are too many: the thread must continue with the others.
                     if matches!(
                         Errno::from_raw(error.raw_os_error().unwrap_or(0)),
                         Errno::EMFILE | Errno::ENFILE
@@ -259,8 +259,8 @@ impl Worker {
         }
     }
 
-    /// Reads the available bytes, answers the requests that are due. An event of a connection that is gone finds
-    /// nothing to do.
+    /// Handles an event of a connection: reads the available bytes and writes the answers that are due. Events of
+    /// closed connections are ignored.
     fn serve(&mut self, slot: usize, events: EpollFlags) -> io::Result<()> {
         let to_the_end =
             events.intersects(EpollFlags::EPOLLRDHUP | EpollFlags::EPOLLHUP | EpollFlags::EPOLLERR);
@@ -269,7 +269,7 @@ impl Worker {
         } else {
             true
         };
-        // A client that only sends its last requests and closes its side is still answered.
+        // A client that sends its last requests and then closes its side still gets its answers.
         self.write(slot)?;
         if !is_open {
             self.close(slot);
@@ -277,7 +277,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Takes requests in; whether more may come.
+    /// Reads requests. Returns `true` if more may arrive.
     fn read(&mut self, slot: usize, to_the_end: bool) -> bool {
         let Some(connection) = self.connections[slot].as_mut() else {
             return true;
@@ -327,7 +327,7 @@ impl Worker {
         }
     }
 
-    /// Writes answers that are due, as far as the socket takes them.
+    /// Writes the answers that are due, as far as the socket accepts them.
     fn write(&mut self, slot: usize) -> io::Result<()> {
         let Some(connection) = self.connections[slot].as_mut() else {
             return Ok(());
@@ -343,7 +343,7 @@ impl Worker {
             let bytes = self.answer.for_request(pending.request);
             match connection.stream.write(&bytes[connection.written..]) {
                 Ok(length) => connection.written += length,
-                // A further edge will report that the socket accepts more.
+                // Another edge will report that the socket accepts more.
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
                 Err(_) => {
                     self.close(slot);
@@ -366,7 +366,7 @@ impl Worker {
         Ok(())
     }
 
-    /// The same by HTTP/2: answers are put into frames, and these written.
+    /// Writes answers over HTTP/2, as frames.
     fn write_http2(&mut self, slot: usize) -> io::Result<()> {
         let Some(connection) = self.connections[slot].as_mut() else {
             return Ok(());
@@ -399,13 +399,13 @@ impl Worker {
         }
     }
 
-    /// Sends GOAWAY to clients that speak HTTP/2.
+    /// Sends GOAWAY to the clients that use HTTP/2.
     fn send_goaway(&mut self) {
         let body = &self.answer.bytes[self.answer.head_bytes..];
         for connection in self.connections.iter_mut().flatten() {
             if let Some(http2) = &mut connection.http2 {
                 http2.send_goaway();
-                // A client that takes no more bytes does without.
+                // A client that accepts no more bytes does not get the frame.
                 let _ = connection.stream.write(http2.pending(body));
             }
         }
@@ -417,7 +417,7 @@ impl Worker {
         }
     }
 
-    /// Answers the requests that were held back until now.
+    /// Writes the delayed answers that are due now.
     fn release_held(&mut self) -> io::Result<()> {
         if self.held.is_empty() {
             return Ok(());
@@ -437,7 +437,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Sets the timer to the next answer that is held back.
+    /// Sets the timer to the next delayed answer.
     fn arm(&mut self) -> io::Result<()> {
         let next = self.held.front().map(|held| held.until_ns);
         if let Some(next_ns) = next

@@ -1,14 +1,14 @@
-//! A small gzip file that becomes a large one.
+//! Creates a small gzip file that decompresses to a large one.
 
 use flate2::{Compress, Compression, FlushCompress, Status};
 
-/// One piece of the bomb, before compression. [B]
+/// Length of one piece before compression. [B]
 const PIECE_BYTES: usize = 4 << 20;
 
 /// A gzip file of zeros, about a thousandth of `pieces` times 4 MiB long.
 ///
-/// Only one piece is compressed: a full flush ends it at a whole byte and forgets the bytes before it, so that the same
-/// bytes can stand in a row as often as wanted.
+/// Only one piece is compressed. A full flush ends it at a byte boundary and resets the compression window, so that the
+/// compressed piece can be repeated any number of times.
 pub fn gzip(pieces: usize) -> Vec<u8> {
     let zeros = vec![0; PIECE_BYTES];
     let piece = deflated(&zeros, FlushCompress::Full);

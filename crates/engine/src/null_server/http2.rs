@@ -1,4 +1,4 @@
-//! The null server's side of HTTP/2 (RFC 9113): every request gets the same fields and the same body.
+//! Server side of HTTP/2 (RFC 9113) for the null server: every request gets the same fields and the same body.
 
 use std::collections::VecDeque;
 
@@ -10,10 +10,10 @@ use towtank_load::http2::hpack::{Constant, DEFAULT_TABLE_BYTES, Decoder, Encoder
 
 use super::requests::{Refused, Request};
 
-/// Requests at once over one connection, as other servers have it.
+/// Limit on concurrent requests over one connection, as in other servers.
 const STREAMS: u32 = 128;
 
-/// Bodies are put into frames while less than this waits to be written. [B]
+/// Limit on pending output up to which bodies are put into frames. [B]
 const WRITE_AHEAD_BYTES: usize = 256 << 10;
 
 /// Constant fields of every answer.
@@ -30,35 +30,35 @@ impl Fields {
     }
 }
 
-/// A request whose body is still coming.
+/// A request whose body has not arrived completely.
 #[derive(Debug)]
 struct Coming {
     stream: u32,
     request: Request,
 }
 
-/// An answer whose body is not all in frames.
+/// An answer whose body is not completely in frames.
 #[derive(Debug)]
 struct Going {
     stream: u32,
-    /// Number of bytes that were put into frames. [B]
+    /// Number of body bytes in frames. [B]
     sent: usize,
     window: i64,
 }
 
-/// One connection.
+/// State of one HTTP/2 connection.
 #[derive(Debug)]
 pub struct Connection {
     preface_left: usize,
     reader: FrameReader,
     decoder: Decoder,
     encoder: Encoder,
-    /// A block of fields whose end did not come yet, with its stream and whether that ends.
+    /// Block of fields that is not complete, its stream, and whether the stream ends with the block.
     block: Vec<u8>,
     block_of: Option<(u32, bool)>,
     coming: Vec<Coming>,
     going: VecDeque<Going>,
-    /// Window that the client gives each answer, and all together. [B]
+    /// Windows that the client gives each answer, and all answers together. [B]
     stream_window: i64,
     window: i64,
     /// Number of bytes that the client may still send. [B]
@@ -69,8 +69,8 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// A connection whose client has yet to send its preface, or part of it in `start`; `None` if it sends anything
-    /// else.
+    /// Creates a connection from its first bytes, which must be the client's preface or a part of it; `None` if they
+    /// are anything else.
     pub fn begun_with(start: &[u8]) -> Option<Self> {
         let length = start.len().min(PREFACE.len());
         (start[..length] == PREFACE[..length]).then(Self::new)
@@ -102,7 +102,7 @@ impl Connection {
         }
     }
 
-    /// Calls `found` for every request that is whole with these bytes, with its stream.
+    /// Calls `found` with every request that these bytes complete, and its stream.
     pub fn feed(
         &mut self,
         bytes: &[u8],
@@ -214,7 +214,7 @@ impl Connection {
             .iter()
             .position(|coming| coming.stream == stream)
         {
-            // Trailers.
+            // These fields are trailers.
             found(self.coming.swap_remove(place).request, stream);
             return Ok(());
         }
@@ -286,7 +286,7 @@ impl Connection {
         }
     }
 
-    /// Returns the bytes to write, after putting as much of the bodies into frames as windows and memory allow.
+    /// Returns the bytes to write, after putting bodies into frames as far as windows and buffer permit.
     pub fn pending(&mut self, body: &[u8]) -> &[u8] {
         let mut waiting = 0;
         while self.out.len() - self.written < WRITE_AHEAD_BYTES
@@ -319,7 +319,7 @@ impl Connection {
         &self.out[self.written..]
     }
 
-    /// So many of the pending bytes were written.
+    /// Removes the first `bytes` of the output, which were written.
     pub fn advance(&mut self, bytes: usize) {
         self.written += bytes;
         if self.written == self.out.len() {
@@ -328,7 +328,7 @@ impl Connection {
         }
     }
 
-    /// No further request is taken.
+    /// Sends GOAWAY: no further request is accepted.
     pub fn send_goaway(&mut self) {
         frames::write_goaway(self.last_stream, ErrorCode::NoError, &mut self.out);
     }

@@ -7,7 +7,7 @@ use nix::sys::socket::{self, Backlog};
 
 use super::options::Options;
 
-/// Listens on as many ports as requested: those from the named one on, or any that are free.
+/// Listens on the requested number of ports: consecutive ports from the given one on, or any free ports.
 pub fn listen(options: &Options) -> io::Result<Vec<TcpListener>> {
     let wrong = |error| io::Error::other(format!("cannot listen on {}: {error}", options.listen));
     let resolved = options.listen.to_socket_addrs().map_err(wrong)?.next();
@@ -20,8 +20,8 @@ pub fn listen(options: &Options) -> io::Result<Vec<TcpListener>> {
     each.collect()
 }
 
-/// The standard library lets 128 connections wait, which a burst of users overflows; this lets as many wait as the
-/// system does.
+/// Binds a listener. The standard library limits the queue to 128 connections, which a burst of users overflows; this
+/// function uses the limit of the system.
 fn bind(address: SocketAddr) -> io::Result<TcpListener> {
     let listener = TcpListener::bind(address)?;
     socket::listen(&listener, Backlog::MAXALLOWABLE)?;
@@ -41,7 +41,7 @@ fn following(first: SocketAddr, number: u16) -> io::Result<SocketAddr> {
     Ok(address)
 }
 
-/// Listeners of one thread: each listener has a thread, and threads that are left over share.
+/// Listeners of one thread. Each listener gets a thread; additional threads share listeners.
 pub fn of_thread(
     listeners: &[TcpListener],
     thread: usize,
@@ -53,7 +53,7 @@ pub fn of_thread(
         .collect()
 }
 
-/// Prints the ports on which connections are accepted, a line for each port.
+/// Prints one line for each port on which the server listens.
 pub fn announce(listeners: &[TcpListener]) -> io::Result<()> {
     let mut out = io::stdout().lock();
     for listener in listeners {

@@ -1,4 +1,4 @@
-//! The ground truth for a generator: the arrival of each request and the departure of its answer.
+//! A log of the arrival of each request and the departure of its answer, as the reference for a load generator.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -6,11 +6,12 @@ use std::io::{self, Write as _};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Lines are gathered to this length before they are written. [B]
+/// Lines are buffered up to this length before they are written. [B]
 const GATHERED_BYTES: usize = 64 << 10;
 
-/// Writes one line per request: arrival and answer as `CLOCK_MONOTONIC` in nanoseconds, a blank between. Threads share
-/// the file, each with a clone, and their lines do not mix; lines are in the order of answers within a thread only.
+/// Writes one line per request: the times of arrival and answer by `CLOCK_MONOTONIC` in nanoseconds, separated by a
+/// blank. Each thread writes to a clone of the file, so that complete lines alternate; only the lines of one thread are
+/// in the order of answers.
 #[derive(Clone, Debug)]
 pub struct Log {
     file: Arc<Mutex<File>>,
@@ -29,7 +30,7 @@ impl Log {
     }
 
     pub fn add(&mut self, arrival_ns: u64, answer_ns: u64) -> io::Result<()> {
-        // Formatting into memory does not fail.
+        // Formatting into memory cannot fail.
         let _ = writeln!(self.lines, "{arrival_ns} {answer_ns}");
         if self.lines.len() >= GATHERED_BYTES {
             self.flush()

@@ -1,4 +1,5 @@
-//! Servers that no client should trust. A thread per connection: they are for tests, not for speed.
+//! Servers that violate the protocol. Each connection has a thread, since these servers are for tests and need no
+//! speed.
 
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -15,28 +16,28 @@ use super::requests::RequestReader;
 
 /// Length of the flood of header bytes. [B]
 const FLOOD_BYTES: usize = 100_000_000;
-/// 10 MB on the wire, 10 GB decompressed.
+/// Number of pieces: 10 MB on the wire, 10 GB decompressed.
 const BOMB_PIECES: usize = 2_500;
 const SLOW_EVERY: Duration = Duration::from_millis(100);
-/// A connection needs little; thousands of them may wait.
+/// Stack of a connection's thread; small, since thousands of connections may wait. [B]
 const STACK_BYTES: usize = 256 << 10;
 
-/// Accepts connections for ever, in a thread of its own.
+/// Accepts connections for ever in a separate thread.
 pub fn start(listener: TcpListener, kind: Kind, body_bytes: usize) {
     let payload = Arc::new(payload(kind, body_bytes));
     thread::spawn(move || {
         for stream in listener.incoming() {
-            // A client that went away before it was accepted.
+            // The client closed the connection before it was accepted.
             let Ok(stream) = stream else { continue };
             let payload = Arc::clone(&payload);
             let connection = thread::Builder::new().stack_size(STACK_BYTES);
-            // A client that goes away in the middle is the point; without a thread the connection is closed.
+            // Errors are ignored, since clients are expected to close early; without a thread the connection is closed.
             let _ = connection.spawn(move || serve(stream, kind, &payload));
         }
     });
 }
 
-/// The bytes that are sent in answer to a request.
+/// The bytes to send in answer to a request.
 fn payload(kind: Kind, body_bytes: usize) -> Vec<u8> {
     match kind {
         Kind::Rubbish => b"\x16\x03\x01\x00 this is no HTTP \xff\xfe\r\n\r\n".repeat(20),
@@ -77,7 +78,7 @@ fn serve(mut stream: TcpStream, kind: Kind, payload: &[u8]) -> io::Result<()> {
         match kind {
             Kind::Half => return stream.write_all(payload),
             Kind::Reset => {
-                // Closing with nothing left to linger for sends a reset.
+                // Closing a socket with a linger time of zero sends a reset.
                 setsockopt(
                     &stream,
                     sockopt::Linger,
@@ -104,14 +105,14 @@ fn serve(mut stream: TcpStream, kind: Kind, payload: &[u8]) -> io::Result<()> {
             _ => stream.write_all(payload)?,
         }
         if matches!(kind, Kind::HalfSilent | Kind::Rubbish | Kind::ChunkGarbage) {
-            // Hold the connection until the client gives up.
+            // Hold the connection until the client closes it.
             return io::copy(&mut stream, &mut io::sink()).map(drop);
         }
     }
     Ok(())
 }
 
-/// Returns `true` if a request came before the client closed.
+/// Returns `true` if a request arrived before the client closed.
 fn wait_for_request(stream: &mut TcpStream, reader: &mut RequestReader) -> io::Result<bool> {
     let mut buffer = [0; 16 << 10];
     let mut requests = 0;

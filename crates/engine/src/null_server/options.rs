@@ -10,32 +10,32 @@ use crate::cpus;
 pub const USAGE: &str = "usage: towtank-engine null-server [--listen ADDRESS:PORT] [--ports N] [--threads N] [--cpus LIST] [--body BYTES]
     [--delay MILLISECONDS] [--work MILLISECONDS [--work-variation constant|exponential] [--seed N]] [--stall-every SECONDS --stall-for SECONDS] [--log FILE] [--misbehave KIND] [--http2] [--until-stdin-closes]";
 
-/// Ways to answer wrongly, or not at all.
+/// Kinds of faulty behaviour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Bytes that are no HTTP, and the connection stays open.
+    /// Bytes that are not HTTP; the connection stays open.
     Rubbish,
     /// Half a response, then the connection is closed.
     Half,
-    /// Half a response, then nothing, and the connection stays open.
+    /// Half a response and nothing after it; the connection stays open.
     HalfSilent,
-    /// A header that does not end before 100 MB.
+    /// A header that continues for 100 MB.
     HeaderFlood,
     /// 10 MB that decompress to 10 GB.
     GzipBomb,
-    /// Never an answer.
+    /// No answer at all.
     Silent,
-    /// The connection is closed as soon as it is made.
+    /// The connection is closed as soon as it is established.
     Close,
     /// The connection is reset once the request has arrived.
     Reset,
-    /// A good response, one byte each 100 ms.
+    /// A correct response, one byte every 100 ms.
     Slow,
-    /// A chunk, then something that is no chunk.
+    /// A chunk, followed by bytes that are not a chunk.
     ChunkGarbage,
-    /// Status 500, else well-behaved.
+    /// Status 500, otherwise correct.
     Status500,
-    /// A redirect to the same place, else well-behaved.
+    /// A redirect to the same URL, otherwise correct.
     RedirectLoop,
 }
 
@@ -55,7 +55,7 @@ impl Kind {
         ("redirect-loop", Self::RedirectLoop),
     ];
 
-    /// Returns `true` if it is valid HTTP all the same.
+    /// Returns `true` if the answer is valid HTTP.
     pub fn is_answer(self) -> bool {
         matches!(self, Self::Status500 | Self::RedirectLoop)
     }
@@ -75,7 +75,7 @@ impl Kind {
 #[derive(Debug, PartialEq)]
 pub struct Options {
     pub listen: String,
-    /// Ports to listen on; those after the named one, if one is named.
+    /// Number of ports to listen on; with a given port, consecutive ports from it on.
     pub ports: u16,
     pub threads: usize,
     pub cpus: Option<Vec<usize>>,
@@ -84,19 +84,19 @@ pub struct Options {
     /// CPU time of each request. [ms]
     pub work_ms: f64,
     pub work_variation: Variation,
-    /// Seed of the random draws; each thread has its own stream.
+    /// Seed of the random draws; each thread has a separate sequence.
     pub seed: u64,
     pub stall_every_s: Option<f64>,
     pub stall_for_s: Option<f64>,
     pub log: Option<PathBuf>,
     pub misbehave: Option<Kind>,
-    /// Clients may speak HTTP/2, by prior knowledge.
+    /// `true` if clients may use HTTP/2, by prior knowledge.
     pub http2: bool,
     pub until_stdin_closes: bool,
 }
 
 impl Options {
-    /// Reads the arguments after `null-server`; all faults at once.
+    /// Parses the arguments after `null-server`; returns all faults at once.
     pub fn parse(arguments: &[String]) -> Result<Self, Vec<String>> {
         let mut options = Self {
             listen: "127.0.0.1:0".into(),
@@ -174,7 +174,7 @@ impl Options {
         }
     }
 
-    /// Times at which requests are answered.
+    /// Creates the schedule of answers.
     pub fn schedule(&self, started_ns: u64) -> Schedule {
         let stalls = self
             .stall_every_s
@@ -190,7 +190,7 @@ impl Options {
         }
     }
 
-    /// Work of a request in the thread with this number.
+    /// Creates the work of requests in the thread with this number.
     pub fn work(&self, thread: usize) -> Work {
         Work::new(
             (self.work_ms * 1e6) as u64,
@@ -201,7 +201,7 @@ impl Options {
     }
 }
 
-/// A number in a closed range.
+/// Parses a number in a closed range.
 fn number<T>(option: &str, value: &str, least: T, most: T) -> Result<T, String>
 where
     T: Copy + FromStr + PartialOrd + std::fmt::Display,

@@ -1,4 +1,4 @@
-//! Finds the requests in the bytes of a connection.
+//! Parses the requests in the bytes of a connection.
 
 use memchr::memmem;
 
@@ -6,39 +6,39 @@ use memchr::memmem;
 const HEAD_BYTES: usize = 64 << 10;
 const END_OF_HEAD: &[u8] = b"\r\n\r\n";
 
-/// Properties of a request that its answer depends on.
+/// Properties of a request that determine its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// The answer has no body.
+    /// `true` if the answer has no body.
     pub is_head: bool,
-    /// The client wants the connection closed after the answer.
+    /// `true` if the client wants the connection closed after the answer.
     pub is_last: bool,
 }
 
 /// A request and the length of its body. [B]
 type Head = (Request, u64);
 
-/// The bytes are no request, or a request with a body of unknown length.
+/// The bytes are not a request, or a request with a body of unknown length.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Refused;
 
-/// Takes requests out of the bytes of one connection, however they are split.
+/// Splits the bytes of one connection into requests, however they are split.
 #[derive(Debug, Default)]
 pub struct RequestReader {
-    /// The start of a head whose end did not come yet.
+    /// Start of a head that is not complete.
     head: Vec<u8>,
-    /// The request whose body is being read, and how much of it is to come.
+    /// The request whose body is being read, and the number of bytes left.
     body: Option<Head>,
     has_begun: bool,
 }
 
 impl RequestReader {
-    /// Returns `true` if any byte of the connection was read here.
+    /// Returns `true` if any byte of the connection has been read.
     pub fn has_begun(&self) -> bool {
         self.has_begun
     }
 
-    /// Calls `found` for every request that is whole with these bytes.
+    /// Calls `found` with every request that these bytes complete.
     pub fn feed(
         &mut self,
         mut bytes: &[u8],
@@ -67,7 +67,7 @@ impl RequestReader {
         }
     }
 
-    /// Parses the head that ends in these bytes, if one does, and returns the bytes after it.
+    /// Parses the head that ends in these bytes, if any, and returns the bytes after it.
     #[allow(clippy::type_complexity)] // a head with the length of its body, and the bytes after it
     fn next_head<'a>(
         &mut self,
@@ -81,7 +81,7 @@ impl RequestReader {
         }
         let before = self.head.len();
         self.head.extend_from_slice(bytes);
-        // The end may have begun in the bytes before.
+        // The end of the head may have begun in the previous bytes.
         let from = before.saturating_sub(END_OF_HEAD.len() - 1);
         let Some(end) = memmem::find(&self.head[from..], END_OF_HEAD) else {
             return if self.head.len() > HEAD_BYTES {
@@ -102,7 +102,7 @@ fn parse(head: &[u8]) -> Result<Head, Refused> {
         .split(|&byte| byte == b'\n')
         .map(<[u8]>::trim_ascii_end);
     let start = lines.next().ok_or(Refused)?;
-    // Whoever speaks HTTP/1.0 expects the end of the connection, unless both sides say otherwise.
+    // Clients of HTTP/1.0 expect the connection to be closed, unless both sides state otherwise.
     let mut request = Request {
         is_head: start.starts_with(b"HEAD "),
         is_last: start.ends_with(b" HTTP/1.0"),

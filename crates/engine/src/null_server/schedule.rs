@@ -1,17 +1,17 @@
-//! Time of an answer: a pure function of the arrival of its request.
+//! Computes the time of an answer from the arrival of its request.
 
-/// Periods in which nothing is answered: the first begins `every_ns` after the start.
+/// Periods without any answers; the first one begins `every_ns` after the start.
 #[derive(Clone, Copy, Debug)]
 #[allow(clippy::struct_field_names)] // the unit belongs to each name
 pub struct Stalls {
     pub started_ns: u64,
     pub every_ns: u64,
-    /// Less than `every_ns`.
+    /// Length of a period, less than `every_ns`. [ns]
     pub for_ns: u64,
 }
 
 impl Stalls {
-    /// The instant itself, or the end of the stall in which it lies.
+    /// Returns the instant, or the end of the stall that contains it.
     fn pass(&self, instant_ns: u64) -> u64 {
         let elapsed = instant_ns.saturating_sub(self.started_ns);
         let into = elapsed % self.every_ns;
@@ -23,7 +23,7 @@ impl Stalls {
     }
 }
 
-/// A constant delay, and stalls.
+/// A constant delay, combined with stalls.
 #[derive(Clone, Copy, Debug)]
 pub struct Schedule {
     pub delay_ns: u64,
@@ -31,13 +31,13 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// Returns `true` if the time of arrival does not matter.
+    /// Returns `true` if requests are answered without delay, so that their arrival time is not needed.
     pub fn is_immediate(&self) -> bool {
         self.delay_ns == 0 && self.stalls.is_none()
     }
 
-    /// Time of the answer to a request that arrived at `arrival_ns`. Never decreases with the arrival, so that a queue
-    /// in the order of arrival is one in the order of answers.
+    /// Time of the answer to a request that arrived at `arrival_ns`. Later arrivals never have earlier answers, so that
+    /// a queue in the order of arrival is also in the order of answers.
     pub fn answer_ns(&self, arrival_ns: u64) -> u64 {
         let delayed = arrival_ns + self.delay_ns;
         self.stalls.map_or(delayed, |stalls| stalls.pass(delayed))

@@ -1,4 +1,4 @@
-//! CPU time that a request costs: a server whose demand is known.
+//! CPU time that a request costs, for a server with a known service demand.
 
 use towtank_linux::thread_cpu_ns;
 use towtank_load::rng::{Random, Stream};
@@ -11,7 +11,7 @@ pub enum Variation {
 }
 
 impl Variation {
-    /// Reads the name of one.
+    /// Parses the name of a variation.
     pub fn parse(name: &str) -> Option<Self> {
         match name {
             "constant" => Some(Self::Constant),
@@ -21,7 +21,7 @@ impl Variation {
     }
 }
 
-/// Work of one thread, request by request.
+/// The work of one thread, request by request.
 #[derive(Debug)]
 pub struct Work {
     mean_ns: u64,
@@ -30,7 +30,7 @@ pub struct Work {
 }
 
 impl Work {
-    /// Work with this mean; each thread has a stream of its own.
+    /// Creates work with this mean; each thread has a separate random sequence.
     pub fn new(mean_ns: u64, variation: Variation, seed: u64, thread: u64) -> Self {
         Self {
             mean_ns,
@@ -39,7 +39,7 @@ impl Work {
         }
     }
 
-    /// Uses the CPU for the work of one request. Time in which another thread has the CPU does not count.
+    /// Uses the CPU for the work of one request. Time in which other threads use the CPU does not count.
     pub fn burn(&mut self) {
         if self.mean_ns == 0 {
             return;

@@ -4,14 +4,14 @@ const MONTHS: [&[u8; 3]; 12] = [
     b"jan", b"feb", b"mar", b"apr", b"may", b"jun", b"jul", b"aug", b"sep", b"oct", b"nov", b"dec",
 ];
 
-/// Time that no day has. [s]
+/// Result for a time of day that does not exist. [s]
 const IMPOSSIBLE: i64 = -1;
 
-/// First year of the calendar that dates are in.
+/// First year that cookie dates may have.
 const FIRST_YEAR: i64 = 1601;
 
-/// Seconds since 1970 of a cookie date such as `Wed, 21 Oct 2015 07:28:00 GMT`; `None` if it is none. The zone is not
-/// read: all dates are UTC.
+/// Seconds since 1970 of a cookie date such as `Wed, 21 Oct 2015 07:28:00 GMT`; `None` if the text is not a date. The
+/// zone is ignored: all dates are UTC.
 pub(super) fn parse(text: &[u8]) -> Option<i64> {
     let (mut time, mut day, mut month, mut year) = (None, None, None, None);
     let tokens = text.split(|byte| is_delimiter(*byte));
@@ -42,13 +42,13 @@ fn is_delimiter(byte: u8) -> bool {
     matches!(byte, 0x09 | 0x20..=0x2f | 0x3b..=0x40 | 0x5b..=0x60 | 0x7b..=0x7e)
 }
 
-/// Sets `place` to a value, if there is one. Returns `true` if there was.
+/// Stores `value` in `place`. Returns `true` if it is not `None`.
 fn take(place: &mut Option<i64>, value: Option<i64>) -> bool {
     *place = value;
     value.is_some()
 }
 
-/// Number at the start of a token with so many digits; what follows must not be a digit.
+/// Parses a number of `least` to `most` digits at the start of a token; the character after it must not be a digit.
 fn number(token: &[u8], least: usize, most: usize) -> Option<i64> {
     let digits = token.iter().take_while(|byte| byte.is_ascii_digit());
     let length = digits.clone().count();
@@ -57,8 +57,8 @@ fn number(token: &[u8], least: usize, most: usize) -> Option<i64> {
         .then(|| digits.fold(0, |number, digit| number * 10 + i64::from(digit - b'0')))
 }
 
-/// Seconds of `hh:mm:ss` since midnight; `None` if the token is not of this form, [`IMPOSSIBLE`] for a time that
-/// does not exist: it is the time of the date nevertheless.
+/// Seconds of `hh:mm:ss` since midnight; `None` if the token does not have this form; [`IMPOSSIBLE`] for a time that
+/// does not exist, which still counts as the time of the date.
 fn time_of(token: &[u8]) -> Option<i64> {
     let mut fields = token.splitn(3, |byte| *byte == b':');
     let (hours, minutes, seconds) = (fields.next()?, fields.next()?, fields.next()?);
@@ -91,8 +91,8 @@ fn days_of(month: i64, year: i64) -> i64 {
     days_since_1970(next_year, next_month, 1) - days_since_1970(year, month, 1)
 }
 
-/// Days from 1970-01-01 to a date of the Gregorian calendar: whole years in days of their 400-year cycle, with the year
-/// taken to begin in March so that the leap day is its last.
+/// Days from 1970-01-01 to a date of the Gregorian calendar. Years are counted in the calendar's 400-year cycle and
+/// begin in March, so that the leap day is the last day of its year.
 fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
     let (year, month) = if month <= 2 {
         (year - 1, month + 9)

@@ -2,21 +2,21 @@
 
 use super::{Site, date, split_once};
 
-/// Longest field that is read. [bytes]
+/// Limit on the length of a field; longer ones are ignored. [bytes]
 const LONGEST: usize = 4096;
 
-/// Instant of a cookie that is to be deleted: the earliest one. [ms since 1970]
+/// Expiry time of a cookie that deletes the stored one. [ms since 1970]
 const EARLIEST: i64 = i64::MIN;
 
-/// A Set-Cookie field. Of an attribute that occurs twice, the last one counts.
+/// A parsed Set-Cookie field. If an attribute occurs twice, the last one counts.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct SetCookie<'a> {
     pub(super) name: &'a [u8],
     pub(super) value: &'a [u8],
-    /// Attribute Path, if it is a path.
+    /// Attribute Path, if it is an absolute path.
     pub(super) path: Option<&'a [u8]>,
     pub(super) secure: bool,
-    /// From Max-Age, or else from Expires. [ms since 1970]
+    /// Expiry time from Max-Age, otherwise from Expires. [ms since 1970]
     pub(super) expires_ms: Option<i64>,
     /// Attribute Domain in lower case, without a leading dot.
     domain: Option<Vec<u8>>,
@@ -68,9 +68,9 @@ impl<'a> SetCookie<'a> {
         Some(set)
     }
 
-    /// Returns the domain of the cookie, and `true` if hosts below it get it too; `None` if the host is not in the
-    /// domain, or the domain is a top-level name, below which hosts belong to others (RFC 6265, section 5.3, steps 4
-    /// to 6; of the list of public suffixes only its rule `*`).
+    /// Returns the domain of the cookie, and `true` if hosts below the domain receive it too. Returns `None` if the
+    /// host is not in the domain, or the domain is a top-level name (RFC 6265, section 5.3, steps 4 to 6; of the list
+    /// of public suffixes only its rule `*`).
     pub(super) fn domain_for<'s>(&'s self, site: &'s Site) -> Option<(&'s [u8], bool)> {
         let Some(domain) = self.domain.as_deref().filter(|domain| !domain.is_empty()) else {
             return Some((site.host(), false));
@@ -81,8 +81,8 @@ impl<'a> SetCookie<'a> {
         site.is_in(domain).then_some((domain, true))
     }
 
-    /// Returns `true` if the cookie has what a prefix of its name promises: Secure and an answer over TLS, and for
-    /// `__Host-` also `Path=/` and no domain (draft-ietf-httpbis-rfc6265bis, section 4.1.3).
+    /// Returns `true` if the cookie fulfils the prefix of its name: Secure and an answer over TLS, and for `__Host-`
+    /// also `Path=/` and no domain (draft-ietf-httpbis-rfc6265bis, section 4.1.3).
     pub(super) fn keeps_its_prefix(&self, site: &Site) -> bool {
         let begins = |prefix: &[u8]| {
             let start = self.name.get(..prefix.len());
@@ -96,8 +96,8 @@ impl<'a> SetCookie<'a> {
     }
 }
 
-/// Seconds of a Max-Age; `None` if it is not a number (RFC 6265, section 5.2.2). More digits than fit are the largest
-/// number.
+/// Seconds of a Max-Age; `None` if the text is not a number (RFC 6265, section 5.2.2). Numbers that do not fit become
+/// the largest number.
 fn seconds(text: &[u8]) -> Option<i64> {
     let (negative, digits) = match text.strip_prefix(b"-") {
         Some(digits) => (true, digits),

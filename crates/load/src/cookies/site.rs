@@ -1,8 +1,8 @@
-//! Hosts and paths of requests, as cookies see them.
+//! Matching of hosts and paths for cookies.
 
 use std::net::IpAddr;
 
-/// Host of a request, and its protection.
+/// Host of a request, and whether TLS protects it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Site {
     host: Box<[u8]>,

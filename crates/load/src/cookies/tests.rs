@@ -1,4 +1,4 @@
-//! Cases of RFC 6265 by its sections, without sockets and with the time as a number.
+//! Cases of RFC 6265 in the order of its sections, without sockets and with a fixed time.
 
 use super::*;
 
@@ -23,12 +23,12 @@ fn set(jar: &mut Jar, path: &str, field: &str) {
     jar.store(&plain("a.test"), path.as_bytes(), field.as_bytes(), NOW);
 }
 
-/// Answering URL, field, requested URL, and whether the cookie goes there.
+/// URL of the answer that sets the cookie, the field, URL of the request, and `true` if the cookie is sent.
 type Case = (&'static str, &'static str, &'static str, bool);
 
 #[rustfmt::skip]
 const GOES: &[Case] = &[
-        // Host-only (5.3, step 6), and the port of no matter (8.5).
+        // Host-only (5.3, step 6); the port does not matter (8.5).
         ("http://a.test/", "c=1", "http://a.test/x", true),
         ("http://a.test:81/", "c=1", "http://A.TEST:82/", true),
         ("http://a.test/", "c=1", "http://www.a.test/", false),
@@ -253,7 +253,7 @@ fn url(text: &str) -> (Site, &str) {
     (site, &rest[slash..])
 }
 
-/// Attributes, time since the cookie was set [ms], and whether it is sent then.
+/// Attributes, time since the cookie was set [ms], and `true` if the cookie is still sent.
 #[test]
 fn a_cookie_lives_as_long_as_max_age_and_expires_say() {
     let cases = [
@@ -264,7 +264,7 @@ fn a_cookie_lives_as_long_as_max_age_and_expires_say() {
         ("Max-Age=0", 0, false),
         ("Max-Age=-5", 0, false),
         ("Max-Age=9; Max-Age=2", 3_000, false),
-        // Ignored (5.2.2): what is no number.
+        // Ignored (5.2.2): values that are not numbers.
         ("Max-Age=2; Max-Age=+9", 3_000, false),
         ("Max-Age=2s", 3_000, true),
         ("Max-Age=-", 3_000, true),

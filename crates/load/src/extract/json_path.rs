@@ -39,8 +39,8 @@ impl JsonPath {
         Ok(Self { segments })
     }
 
-    /// All values that the path selects, in document order; `None` if they are more than `at_most`. A value may occur
-    /// many times: `$..a..a` finds one below each of those around it.
+    /// All values that the path selects, in document order; `None` if there are more than `at_most`. A value may be
+    /// selected several times: `$..a..a` selects it once for each surrounding `a`.
     #[must_use]
     pub fn select<'a>(&self, root: &'a Value, at_most: usize) -> Option<Vec<&'a Value>> {
         let mut nodes = vec![root];
@@ -82,7 +82,8 @@ impl Segment {
     }
 }
 
-/// Recursion is bounded: `serde_json` refuses documents nested deeper than 128.
+/// Collects the members of this name below a node. Recursion is bounded: `serde_json` refuses documents nested deeper
+/// than 128.
 fn descend<'a>(name: &str, node: &'a Value, found: &mut Vec<&'a Value>) {
     match node {
         Value::Object(map) => {

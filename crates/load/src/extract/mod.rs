@@ -13,11 +13,11 @@ use crate::outcome::Failure;
 use crate::plan::{self, Destination, ExtractPick, Source};
 use crate::template::{Context, Text};
 
-/// Limit on the texts that one extraction takes from a document, together: nested values are written out with each of
-/// their parents. [B]
+/// Limit on the total length of the texts that one extraction takes from a document. Nested values are written out once
+/// for each of their parents. [B]
 const TEXT_BYTES_AT_MOST: usize = 64 << 20;
 
-/// Extractions and checks of the answer to one request, compiled.
+/// Compiled extractions and checks of the answer to one request.
 #[derive(Debug)]
 pub struct Inspection {
     status: StatusRule,
@@ -25,7 +25,7 @@ pub struct Inspection {
     extracts: Vec<Extract>,
     /// `true` if the body must be kept.
     pub needs_body: bool,
-    /// `true` if the head must be kept, for more than cookies.
+    /// `true` if the head must be kept for other purposes than cookies.
     pub needs_head: bool,
     needs_json: bool,
 }
@@ -34,7 +34,7 @@ pub struct Inspection {
 enum StatusRule {
     /// 2xx and 3xx succeed.
     Usual,
-    /// All of these must hold.
+    /// Every one of these sets must contain the status.
     Listed(Vec<StatusSet>),
 }
 
@@ -85,7 +85,7 @@ struct Extract {
     default: Option<String>,
 }
 
-/// Reusable space for one inspection.
+/// Memory that inspections reuse.
 #[derive(Debug, Default)]
 pub struct Scratch {
     text: Vec<u8>,
@@ -95,7 +95,7 @@ impl Inspection {
     /// Compiles checks and extractions of a validated plan.
     ///
     /// # Errors
-    /// The expression that does not compile.
+    /// An expression that does not compile.
     pub fn new(request: &plan::Request) -> Result<Self, String> {
         let mut sets = Vec::new();
         let mut checks = Vec::new();
@@ -131,7 +131,7 @@ impl Inspection {
             || extracts
                 .iter()
                 .any(|extract| matches!(extract.finder, Finder::Regex(_)));
-        // A body that is inspected must not be encoded, which only its head states.
+        // An inspected body must not be compressed, and only the head states whether it is.
         let needs_head = needs_body
             || checks
                 .iter()
@@ -294,7 +294,7 @@ fn contains(haystack: &[u8], needle: &[u8]) -> bool {
     memchr::memmem::find(haystack, needle).is_some()
 }
 
-/// A JSON value in the form of a template: text without quotes, everything else as JSON.
+/// Converts a JSON value to the text that templates insert: strings without quotes, everything else as JSON.
 fn plain_text(value: &Value) -> Vec<u8> {
     match value {
         Value::String(text) => text.clone().into_bytes(),
@@ -302,12 +302,12 @@ fn plain_text(value: &Value) -> Vec<u8> {
     }
 }
 
-/// The values of a document that a path selects. A document has fewer values than bytes.
+/// Selects the values of a path in a document. A document has fewer values than bytes, which bounds the result.
 fn select<'a>(path: &JsonPath, document: &'a Value, answer: &Answer) -> Option<Vec<&'a Value>> {
     path.select(document, answer.body().len())
 }
 
-/// The texts of values; a null counts as no value. `None` if they are too long together.
+/// Converts values to texts; a null counts as no value. `None` if the texts exceed [`TEXT_BYTES_AT_MOST`] together.
 fn texts(values: Vec<&Value>) -> Option<Vec<Vec<u8>>> {
     let mut room_bytes = TEXT_BYTES_AT_MOST;
     let values = values.into_iter().filter(|value| !value.is_null());
@@ -347,7 +347,7 @@ impl Extract {
         matches!(self.finder, Finder::Json(_) | Finder::Regex(_))
     }
 
-    /// The values found; `None` where they exceed the bound.
+    /// Finds the values of the extraction; `None` if they exceed the limit.
     fn find(&self, answer: &Answer, document: Option<&Value>) -> Option<Vec<Vec<u8>>> {
         Some(match &self.finder {
             Finder::Status => vec![answer.status().to_string().into_bytes()],
@@ -414,7 +414,7 @@ pub(crate) fn take_found(
     true
 }
 
-/// `user:password` as the value of an Authorization header (RFC 7617).
+/// Appends `user:password` encoded as the value of an Authorization header (RFC 7617).
 pub(crate) fn basic_credentials(plain: &[u8], out: &mut Vec<u8>) {
     let start = out.len();
     out.resize(start + plain.len().div_ceil(3) * 4, 0);

@@ -19,10 +19,10 @@ const COMPRESSED_COOKIE: u32 = 0x1c84_9304 | 0x10;
 /// Length of the payload before its counts. [B]
 const PAYLOAD_HEADER_BYTES: usize = 40;
 
-/// Encoded size of a histogram with thousands of counters in use. [B]
+/// Encoded size of a histogram that uses thousands of counters. [B]
 const ROOMY_BYTES: usize = 16 << 10;
 
-/// Encodes histograms one after the other and keeps its working memory.
+/// Encodes histograms and reuses its working memory.
 #[derive(Debug)]
 pub struct Encoder {
     compress: Compress,
@@ -38,7 +38,7 @@ impl Default for Encoder {
 }
 
 impl Encoder {
-    /// An encoder with nothing encoded.
+    /// Creates an encoder.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -49,7 +49,7 @@ impl Encoder {
         }
     }
 
-    /// Takes memory now for histograms with all kinds of values.
+    /// Allocates memory for histograms with values of all magnitudes.
     pub fn make_room(&mut self) {
         for buffer in [&mut self.payload, &mut self.deflated] {
             buffer.resize(ROOMY_BYTES, 0);
@@ -94,7 +94,7 @@ impl Encoder {
     }
 }
 
-/// The V2 form before deflation.
+/// Appends the V2 form before compression.
 pub(super) fn payload<C: Counter>(histogram: &Histogram<C>, out: &mut Vec<u8>) {
     out.clear();
     out.extend_from_slice(&COOKIE.to_be_bytes());
@@ -129,12 +129,12 @@ fn append_counts<C: Counter>(histogram: &Histogram<C>, out: &mut Vec<u8>) {
         }
     }
     if next == 0 {
-        // `HdrHistogram` writes the counter of the highest value even if the histogram is empty.
+        // `HdrHistogram` writes the counter of the highest value even for an empty histogram.
         append_zigzag(0, out);
     }
 }
 
-/// Zig-zag LEB128 in the form of `HdrHistogram`: the ninth byte, if any, holds eight whole bits.
+/// Appends a number as zig-zag LEB128 in the form of `HdrHistogram`: the ninth byte, if any, holds eight bits.
 fn append_zigzag(value: i64, out: &mut Vec<u8>) {
     let mut rest = ((value << 1) ^ (value >> 63)).cast_unsigned();
     for _ in 0..8 {

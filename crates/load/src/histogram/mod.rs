@@ -1,9 +1,9 @@
 //! Log-linear histograms that agree bit for bit with `HdrHistogram` (lowest discernible value 1,000 ns, highest
 //! trackable 3.6e12 ns, three significant digits).
 //!
-//! A full histogram has 24,576 counters, and a plan has dozens of series, most of which fill a narrow band. The
-//! counters therefore live in pages of 256 that are taken from the histogram's own stock on first use; emptying
-//! it returns the pages but keeps their memory, so that counting does not allocate once the bands are known.
+//! A full histogram has 24,576 counters. A plan has dozens of series, and the values of most series fill a narrow
+//! range. Counters are therefore stored in pages of 256, which are allocated on first use. Clearing a histogram keeps
+//! the memory of its pages, so that counting no longer allocates once values of every range have occurred.
 
 mod encode;
 
@@ -19,21 +19,21 @@ pub const SIGNIFICANT_DIGITS: u8 = 3;
 /// Values are counted in units of `2^UNIT_MAGNITUDE` ns: the largest power of two not above the lowest
 /// discernible value.
 const UNIT_MAGNITUDE: u32 = LOWEST_DISCERNIBLE_NS.ilog2();
-/// Each octave has `2^HALF_COUNT_MAGNITUDE` counters, the least power of two that keeps 10^3 apart.
+/// Each octave has `2^HALF_COUNT_MAGNITUDE` counters, the least power of two that resolves three significant digits.
 const HALF_COUNT_MAGNITUDE: u32 = 10;
 const HALF_COUNT: usize = 1 << HALF_COUNT_MAGNITUDE;
 const SUB_BUCKET_MASK: u64 = ((2 * HALF_COUNT as u64) - 1) << UNIT_MAGNITUDE;
 
 const PAGE_BITS: u32 = 8;
 const PAGE_COUNTERS: usize = 1 << PAGE_BITS;
-/// Memory of a histogram with all counters of four bytes. [B]
+/// Memory of a histogram with all of its counters, at four bytes each. [B]
 pub const FULL_BYTES: usize = PAGES * PAGE_COUNTERS * size_of::<u32>();
 const PAGES: usize = (index_of(HIGHEST_TRACKABLE_NS) >> PAGE_BITS) + 1;
-/// Mark of a page that was never touched; a page number below it fits into a byte.
+/// Mark of a page that is not allocated; the number of a page fits into a byte below this mark.
 const NO_PAGE: u8 = u8::MAX;
 const _: () = assert!(PAGES < NO_PAGE as usize);
 
-/// Counter of a value up to [`HIGHEST_TRACKABLE_NS`].
+/// Index of the counter for a value up to [`HIGHEST_TRACKABLE_NS`].
 const fn index_of(value_ns: u64) -> usize {
     let bucket = u64::BITS
         - UNIT_MAGNITUDE
@@ -44,7 +44,7 @@ const fn index_of(value_ns: u64) -> usize {
     ((bucket as usize) << HALF_COUNT_MAGNITUDE) + sub_bucket
 }
 
-/// Least value that a counter holds, and the width of its range. [ns]
+/// Least value that a counter counts, and the width of its range. [ns]
 const fn range_of(index: usize) -> (u64, u64) {
     let octave = index >> HALF_COUNT_MAGNITUDE;
     let bucket = octave.saturating_sub(1);
@@ -74,8 +74,8 @@ impl Counter for u64 {
 
 /// Counts times in nanoseconds.
 ///
-/// With the default counter one range may hold 4 billion values, which an interval of a second cannot reach; a
-/// histogram that sums up a whole run takes `u64`.
+/// The default counter holds 4 billion values, which an interval of a second cannot reach; histograms of a whole run
+/// use `u64`.
 ///
 /// ```
 /// use towtank_load::histogram::Histogram;
@@ -89,11 +89,11 @@ impl Counter for u64 {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Histogram<C: Counter = u32> {
-    /// Place of each page in `counters`, or [`NO_PAGE`].
+    /// Position of each page in `counters`, or [`NO_PAGE`].
     table: [u8; PAGES],
     /// Pages in the order of first use; zero beyond `used`.
     counters: Vec<C>,
-    /// Pages in use.
+    /// Number of pages in use.
     used: u8,
     count: u64,
     saturated: u64,
@@ -107,7 +107,7 @@ impl<C: Counter> Default for Histogram<C> {
 }
 
 impl<C: Counter> Histogram<C> {
-    /// Creates an empty histogram; it allocates counters only as values come.
+    /// Creates an empty histogram, which allocates counters when values are recorded.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -120,12 +120,13 @@ impl<C: Counter> Histogram<C> {
         }
     }
 
-    /// Allocates all counters now, so that no value allocates later.
+    /// Allocates all counters now, so that recording a value never allocates.
     pub fn make_room(&mut self) {
         self.counters.resize(PAGES * PAGE_COUNTERS, C::default());
     }
 
-    /// Counts a value. A value above [`HIGHEST_TRACKABLE_NS`] is counted as that, and in [`Histogram::saturated`].
+    /// Counts a value. A value above [`HIGHEST_TRACKABLE_NS`] is counted as that limit, and also in
+    /// [`Histogram::saturated`].
     #[inline]
     pub fn record(&mut self, value_ns: u64) {
         self.count += 1;
@@ -151,7 +152,7 @@ impl<C: Counter> Histogram<C> {
         self.sum_ns += other.sum_ns;
     }
 
-    /// Forgets all values, keeps the memory.
+    /// Removes all values, keeps the memory.
     pub fn clear(&mut self) {
         let used = usize::from(self.used) * PAGE_COUNTERS;
         self.counters[..used].fill(C::default());
@@ -186,7 +187,7 @@ impl<C: Counter> Histogram<C> {
         self.count == 0
     }
 
-    /// The value that a share `quantile` in `[0, 1]` of all values do not exceed, or `None` without values. Like
+    /// Returns the value that a share `quantile` in `[0, 1]` of all values do not exceed; `None` without values. Like
     /// `HdrHistogram`, it returns the highest value of the counter's range. [ns]
     #[must_use]
     pub fn value_at_quantile(&self, quantile: f64) -> Option<u64> {

@@ -16,7 +16,7 @@ fn oracle() -> hdrhistogram::Histogram<u64> {
     .unwrap()
 }
 
-/// Values over all magnitudes, each about as often as any other.
+/// Values of all magnitudes, each magnitude about equally often.
 fn spread_values(seed: u64, count: usize) -> Vec<u64> {
     let mut random = SplitMix::new(seed);
     (0..count)
@@ -143,7 +143,7 @@ fn the_deflated_form_of_the_oracle_holds_the_same_counts() {
 fn quantiles_are_those_of_the_oracle() {
     let (ours, theirs) = filled(&spread_values(9, 9_999));
     for quantile in [0.0, 0.001, 0.25, 0.5, 0.9, 0.95, 0.99, 0.999, 1.0] {
-        // Their zero quantile is the least value; ours, like every other, the highest of its range.
+        // Their quantile 0 is the least value; ours is the highest value of its range, as for every quantile.
         if quantile > 0.0 {
             assert_eq!(
                 ours.value_at_quantile(quantile),

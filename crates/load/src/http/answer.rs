@@ -1,10 +1,10 @@
-//! The kept part of an answer, independent of the protocol.
+//! The kept part of an answer, the same for all versions of HTTP.
 
 use towtank_drivers::Digest;
 
 use super::response::ProtocolError;
 
-/// Memory of captured bodies and heads that is kept from one answer to the next. [B]
+/// Limit on the memory for bodies and heads that is kept from one answer to the next. [B]
 pub(super) const KEPT_BYTES: usize = 16 << 10;
 
 /// Limits of a response.
@@ -18,33 +18,33 @@ pub struct Limits {
     pub capture_bytes: usize,
 }
 
-/// The parts of the next response to keep, and the method of its request.
+/// Selects the parts of the next response to keep, and states the method of its request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wanted {
     /// Keep the fields of the head.
     pub head: bool,
     /// Keep the body, up to [`Limits::capture_bytes`].
     pub body: bool,
-    /// The request was a HEAD: the answer has no body, whatever its fields say.
+    /// The request was a HEAD: the answer has no body, whatever its fields state.
     pub method_is_head: bool,
 }
 
-/// Status, fields and body of one answer after the other, as far as they are wanted.
+/// Status, fields and body of an answer, as far as they are to be kept. The object is reused for the next answer.
 #[derive(Debug)]
 pub struct Answer {
     pub(super) limits: Limits,
     pub(super) wanted: Wanted,
     status: u16,
     body_bytes: u64,
-    /// The fields, if wanted: `name:value` and a line feed each.
+    /// The fields, if they are kept: `name:value` and a line feed each.
     pub(super) fields: Vec<u8>,
     pub(super) body: Vec<u8>,
-    /// Digest of the body, if it is watched.
+    /// Digest of the body, if the caller requested one.
     digest: Option<Box<Digest>>,
 }
 
 impl Answer {
-    /// Creates an answer that keeps nothing; it takes no memory beyond itself before bytes come.
+    /// Creates an answer that keeps nothing; it allocates no memory before bytes arrive.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
         Self {
@@ -70,31 +70,31 @@ impl Answer {
         self.body.shrink_to(KEPT_BYTES);
     }
 
-    /// Watches the body of the next answer, whatever its length.
+    /// Requests a digest of the body of the next answer, whatever its length.
     pub fn watch(&mut self) {
         self.digest = Some(Box::default());
     }
 
-    /// Digest of the body so far; `None` if it is not watched.
+    /// Digest of the body so far; `None` if none was requested.
     #[must_use]
     pub fn content(&self) -> Option<&Digest> {
         self.digest.as_deref()
     }
 
-    /// Forgets status and fields: another head follows.
+    /// Drops status and fields, since another head follows.
     #[inline]
     pub fn forget_head(&mut self) {
         self.status = 0;
         self.fields.clear();
     }
 
-    /// Takes the status.
+    /// Stores the status.
     #[inline]
     pub fn set_status(&mut self, status: u16) {
         self.status = status;
     }
 
-    /// Takes a field, which has no control characters but tabs.
+    /// Stores a field, which has no control characters except tabs.
     #[inline]
     pub fn push_field(&mut self, name: &[u8], value: &[u8]) {
         if self.wanted.head {
@@ -114,7 +114,7 @@ impl Answer {
         }
     }
 
-    /// Takes bytes of the body.
+    /// Stores bytes of the body.
     #[inline]
     pub fn push_body(&mut self, bytes: &[u8]) {
         if self.wanted.body {
@@ -146,13 +146,13 @@ impl Answer {
         self.status
     }
 
-    /// First value of a field, by name in any case; only if the head was wanted.
+    /// First value of a field, by case-insensitive name; only if the head is kept.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&[u8]> {
         self.headers(name).next()
     }
 
-    /// All values of a field, in order; only if the head was wanted.
+    /// All values of a field, in order; only if the head is kept.
     pub fn headers<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a [u8]> {
         self.fields
             .split(|&byte| byte == b'\n')
@@ -163,14 +163,14 @@ impl Answer {
             })
     }
 
-    /// The body as far as it was captured; empty if it was not wanted.
+    /// The kept part of the body; empty if the body is not kept.
     #[must_use]
     #[inline]
     pub fn body(&self) -> &[u8] {
         &self.body
     }
 
-    /// Returns `true` if the wanted body was longer than its kept part.
+    /// Returns `true` if the body was longer than its kept part.
     #[must_use]
     pub fn body_truncated(&self) -> bool {
         self.wanted.body && self.body_bytes > self.body.len() as u64
@@ -182,7 +182,7 @@ impl Answer {
         self.body_bytes
     }
 
-    /// Frees the memory of captured head and body; for connections that will idle.
+    /// Frees the memory of head and body; for connections that become idle.
     pub fn release(&mut self) {
         self.fields = Vec::new();
         self.body = Vec::new();

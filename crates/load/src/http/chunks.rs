@@ -28,8 +28,8 @@ pub(super) fn size(line: &[u8]) -> Result<u64, ProtocolError> {
         .ok_or(ProtocolError::BadChunk)
 }
 
-/// Returns `true` if a line that begins so can still become a chunk size; malformed input is detected before its line
-/// ends.
+/// Returns `true` if a line that begins with these bytes can still become a chunk size, so that malformed input is
+/// detected before its line ends.
 pub(super) fn may_be_size(start: &[u8]) -> bool {
     let digits = digits_at_start(start);
     start

@@ -1,8 +1,8 @@
 //! The status line and the fields that determine the length of the body (RFC 9112, sections 4, 5 and 6).
 //!
-//! If the RFC leaves a choice, these are errors: a folded field (obs-fold), blanks before the colon, a control
-//! character in a value, a `Content-Length` together with a `Transfer-Encoding`, and an unrequested `101`. With each of
-//! them two readers of the same bytes may disagree on the end of the response, and a measurement must not guess.
+//! Where the RFC leaves a choice, this module rejects: a folded field (obs-fold), blanks before the colon, a control
+//! character in a value, a `Content-Length` together with a `Transfer-Encoding`, and an unrequested `101`. In each of
+//! these cases two readers of the same bytes may disagree on the end of the response, and a measurement must not guess.
 
 use super::response::ProtocolError;
 
@@ -13,16 +13,16 @@ const PROTOCOL: &[u8] = b"HTTP/1.";
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Head {
     pub(super) status: u16,
-    /// 0 for HTTP/1.0, 1 for everything after.
+    /// Minor version: 0 for HTTP/1.0, 1 for later versions.
     minor_version: u8,
     content_length: Option<u64>,
-    /// `Some` if the head has a `Transfer-Encoding`: whether its last coding is `chunked`.
+    /// `Some` if the head has a `Transfer-Encoding`: `true` if its last coding is `chunked`.
     chunked: Option<bool>,
     says_close: bool,
     says_keep_alive: bool,
 }
 
-/// Rule by which a body ends.
+/// Rule that determines the end of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Framing {
     Empty,
@@ -69,7 +69,7 @@ impl Head {
 
     /// Processes a field.
     pub(super) fn field(&mut self, name: &[u8], value: &[u8]) -> Result<(), ProtocolError> {
-        // The length rules out almost all fields at once.
+        // The length of the name rules out almost all fields at once.
         match name.len() {
             14 if name.eq_ignore_ascii_case(b"content-length") => self.length(value),
             17 if name.eq_ignore_ascii_case(b"transfer-encoding") => self.encoding(value),
@@ -84,7 +84,7 @@ impl Head {
         }
     }
 
-    /// Equal lengths, in one field or in several, are one length; different ones are an error.
+    /// Stores a `Content-Length`. Equal lengths may be repeated; different ones are an error.
     fn length(&mut self, value: &[u8]) -> Result<(), ProtocolError> {
         for element in value.split(|&byte| byte == b',') {
             let length = decimal(trimmed(element)).ok_or(ProtocolError::BadLength)?;
@@ -96,8 +96,8 @@ impl Head {
         Ok(())
     }
 
-    /// Chunked must be applied last, and once. Readers differ about codings without a name, and with one of other characters
-    /// than names have.
+    /// Stores a `Transfer-Encoding`. Chunked must be the last coding and occur once. Empty codings, and codings with
+    /// characters that are not allowed in names, are errors, since readers disagree about them.
     fn encoding(&mut self, value: &[u8]) -> Result<(), ProtocolError> {
         for coding in value.split(|&byte| byte == b',').map(trimmed) {
             let end = memchr::memchr(b';', coding).unwrap_or(coding.len());
@@ -142,8 +142,8 @@ impl Head {
 
 /// Splits a field line into name and value, the blanks around the value removed.
 pub(super) fn split_field(line: &[u8]) -> Result<(&[u8], &[u8]), ProtocolError> {
-    // The first character that no name may contain must be the colon. A folded line begins with a blank, which no name
-    // contains.
+    // The first character that is not allowed in a name must be the colon. A folded line begins with a blank, which is
+    // not allowed in a name.
     let end = line
         .iter()
         .position(|&byte| !IS_TOKEN[usize::from(byte)])
@@ -155,16 +155,16 @@ pub(super) fn split_field(line: &[u8]) -> Result<(&[u8], &[u8]), ProtocolError> 
     Ok((name, trimmed(value)))
 }
 
-/// No control characters but the tab; a CR within a line is one, too.
+/// Returns `true` if the value has no control characters except tabs; a CR within a line is a control character, too.
 pub(crate) fn is_field_content(value: &[u8]) -> bool {
-    // Looks at every byte, without an early exit, so that the loop compiles to vector instructions.
+    // Checks every byte, without an early exit, so that the loop compiles to vector instructions.
     let controls = value.iter().fold(0, |controls, &byte| {
         controls | u8::from(byte < b' ' && byte != b'\t') | u8::from(byte == 0x7f)
     });
     controls == 0
 }
 
-/// The elements of a list value, empty ones left out (RFC 9110, section 5.6.1).
+/// The elements of a list value without the empty ones (RFC 9110, section 5.6.1).
 fn elements(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value
         .split(|&byte| byte == b',')

@@ -1,4 +1,5 @@
-//! Splits bytes that come in any pieces into lines. A line that arrives in one piece is not copied.
+//! Splits a stream of bytes, received in pieces of any length, into lines. A line that arrives in one piece is not
+//! copied.
 
 /// Start of an incomplete line.
 #[derive(Debug, Default)]
@@ -9,21 +10,22 @@ pub(super) struct LineBuffer {
 /// Result of one step of the line reader.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Line<'a> {
-    /// A whole line without its end; `consumed` bytes of the piece belong to it. `strict`: it ended with CR LF.
+    /// A complete line without its end; `consumed` bytes of the piece belong to it. `strict` is `true` if it ended with
+    /// CR LF.
     Whole {
         line: &'a [u8],
         consumed: usize,
         strict: bool,
     },
-    /// The whole piece belongs to an incomplete line; the line so far.
+    /// The whole piece belongs to an incomplete line; this is the line so far.
     Partial(&'a [u8]),
     /// The line is longer than allowed.
     TooLong,
 }
 
 impl LineBuffer {
-    /// Takes the next line of at most `limit` bytes, its end included, from `bytes`. Lines end with LF; a CR before it
-    /// belongs to the end (RFC 9112, section 2.2, lets a recipient do so).
+    /// Takes the next line of at most `limit` bytes, including its end, from `bytes`. Lines end with LF; a CR before
+    /// the LF is part of the end (RFC 9112, section 2.2, allows this).
     pub(super) fn take<'a>(&'a mut self, bytes: &'a [u8], limit: usize) -> Line<'a> {
         let Some(end) = memchr::memchr(b'\n', bytes) else {
             if self.partial.len() + bytes.len() >= limit {

@@ -1,4 +1,4 @@
-//! Recognises one response after the other in the bytes of a connection, however they are split.
+//! Parses the responses on a connection one after the other, however their bytes are split.
 //!
 //! Designed for a client that holds very many connections: only requested parts are kept, a head that arrives in one
 //! piece is not copied, and an idle connection holds no memory besides the scanner itself. Malformed input is detected
@@ -26,7 +26,7 @@ pub use super::answer::{Answer, Limits, Wanted};
 pub enum Progress {
     /// More bytes are needed.
     More,
-    /// The response is whole.
+    /// The response is complete.
     Complete {
         /// Number of bytes of the last input that belong to the response.
         consumed: usize,
@@ -36,7 +36,7 @@ pub enum Progress {
 /// Reason why a response cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProtocolError {
-    /// The stream ended before the response was whole.
+    /// The stream ended before the response was complete.
     Truncated,
     /// Not a status line of HTTP/1.x.
     NotHttp,
@@ -44,15 +44,15 @@ pub enum ProtocolError {
     BadField,
     /// The head, or the trailers with it, exceed [`Limits::header_bytes`].
     HeaderTooLarge,
-    /// A `Content-Length` that is not a number, or two that differ.
+    /// A `Content-Length` that is not a number, or two different ones.
     BadLength,
-    /// A `Transfer-Encoding` with `chunked` anywhere but once at its end.
+    /// A `Transfer-Encoding` with `chunked` more than once or not at its end.
     BadEncoding,
     /// Both `Content-Length` and `Transfer-Encoding`.
     LengthAndEncoding,
     /// `101 Switching Protocols`, which was not requested.
     Upgrade,
-    /// A chunk without size, or without its end at the stated size.
+    /// A chunk without a size, or without a line end after its stated size.
     BadChunk,
     /// The body exceeds [`Limits::body_bytes`].
     BodyTooLarge,
@@ -129,8 +129,8 @@ pub struct ResponseScanner {
 }
 
 impl ResponseScanner {
-    /// Creates a scanner that is ready for a response of which nothing is kept; it takes no memory beyond itself before
-    /// bytes come.
+    /// Creates a scanner that is ready for a response and keeps nothing of it; it allocates no memory before bytes
+    /// arrive.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
         Self {
@@ -180,7 +180,7 @@ impl ResponseScanner {
         }
     }
 
-    /// Handles the end of the stream: completes a body that the close delimits.
+    /// Handles the end of the stream: completes a body that ends with the connection.
     ///
     /// # Errors
     /// [`ProtocolError::Truncated`] if the response was not complete.
@@ -205,13 +205,13 @@ impl ResponseScanner {
         &self.answer
     }
 
-    /// The answer, to be filled by a protocol with a reader of its own.
+    /// The answer, for a protocol that fills it with its own reader.
     #[inline]
     pub fn answer_mut(&mut self) -> &mut Answer {
         &mut self.answer
     }
 
-    /// The fault of a response that failed; `None` if it has none so far.
+    /// The fault of a failed response; `None` if it has none so far.
     #[must_use]
     pub fn fault(&self) -> Option<ProtocolError> {
         match self.state {
@@ -236,7 +236,7 @@ impl ResponseScanner {
         self.started
     }
 
-    /// Frees the memory of captured head and body; for connections that will idle.
+    /// Frees the memory of head and body; for connections that become idle.
     pub fn release(&mut self) {
         self.line.release();
         self.answer.release();
@@ -414,7 +414,7 @@ impl ResponseScanner {
         }
     }
 
-    /// Takes body bytes, at most `remaining`. Returns how many were taken, and how many remain.
+    /// Takes body bytes, at most `remaining`. Returns the number of bytes taken and the number remaining.
     fn take_body(&mut self, bytes: &[u8], remaining: u64) -> (usize, u64) {
         let taken = remaining.min(bytes.len() as u64) as usize;
         self.answer.push_body(&bytes[..taken]);

@@ -1,4 +1,4 @@
-//! State of one connection: its settings and windows, and the bytes that wait to be written.
+//! State of one connection: its settings and windows, and its pending output.
 
 use std::collections::VecDeque;
 
@@ -12,18 +12,18 @@ use crate::http::response::Answer;
 use crate::outcome::Failure;
 use crate::program::body::Outgoing;
 
-/// Bodies are put into frames only while less than this waits to be written, so that a large window of the server does
-/// not become memory of this side. [B]
+/// Limit on pending output up to which bodies are put into frames; without it a large window of the server would fill
+/// the memory of this side. [B]
 const WRITE_AHEAD_BYTES: usize = 64 << 10;
 
-/// Limit on pending output while the server does not read but makes this side acknowledge frames, or lets one request
-/// after the other time out. [B]
+/// Limit on pending output while the server does not read. The output grows even then: by acknowledgements that the
+/// server's frames require, and by resets of requests that time out. [B]
 pub(super) const UNREAD_BYTES_AT_MOST: usize = 64 << 20;
 
 /// Capacity that an empty frame buffer keeps. [B]
 const KEPT_BYTES: usize = 16 << 10;
 
-/// Bounds that this side sets.
+/// Limits and windows that this side announces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
     /// Limit on concurrent requests.
@@ -49,40 +49,40 @@ impl Bounds {
     }
 }
 
-/// End of an exchange.
+/// Result of an exchange that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// The answer is whole.
+    /// The answer is complete.
     Whole,
     /// The exchange failed.
     Failed(Failure),
-    /// The server reports that it processed nothing of the request: it may be sent again.
+    /// The server reports that it processed no part of the request, which may be sent again.
     Refused,
 }
 
-/// An exchange that is over.
+/// An exchange that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ended {
     /// Token that the exchange was opened with.
     pub token: u32,
-    /// The end.
+    /// Result of the exchange.
     pub end: End,
 }
 
 /// Reason why a connection can no longer be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Broken {
-    /// The other side does not speak HTTP/2.
+    /// The peer does not speak HTTP/2.
     NotHttp2,
-    /// The other side breaks the protocol.
+    /// The peer violates the protocol.
     Protocol(ErrorCode),
 }
 
-/// Finds the answers and request bodies of exchanges by their tokens.
+/// Finds the answer and the request body of an exchange by its token.
 pub trait Exchanges {
     /// Counts bytes received for an exchange, and returns its answer.
     fn received(&mut self, token: u32, bytes: usize) -> &mut Answer;
-    /// Counts bytes sent for an exchange, and returns the rest of its body.
+    /// Counts bytes sent for an exchange, and returns the remaining part of its body.
     fn sent(&mut self, token: u32, bytes: usize) -> &mut Outgoing;
 }
 
@@ -107,19 +107,19 @@ pub struct Connection {
     pub(super) reader: FrameReader,
     pub(super) streams: Streams,
     next_stream: u32,
-    /// Highest stream that the server processes; the last opened one if the server does not read.
+    /// Highest stream that the server processes; the last stream opened, if the server does not read.
     pub(super) last_stream: u32,
     pub(super) send_window: i64,
     pub(super) receive_left: u32,
-    /// Streams that may have more of a body to send and room in their window.
+    /// Streams that have unsent parts of a body and room in their window.
     pub(super) sending: VecDeque<u32>,
-    /// Block of fields whose end has not arrived, its stream (0: none), and whether the stream ends with it.
+    /// Block of fields that is not complete, its stream (0: none), and whether the stream ends with the block.
     pub(super) block: Vec<u8>,
     pub(super) block_stream: u32,
     pub(super) block_ends: bool,
-    /// Frames in a row that advanced no answer.
+    /// Number of consecutive frames that advanced no answer.
     pub(super) idle_frames: u32,
-    /// Bytes that the server may still send for cancelled requests: the rest of their windows. [B]
+    /// Bytes that the server may still send for cancelled requests: the rest of the windows of these requests. [B]
     pub(super) late_bytes: u64,
     has_sent_goaway: bool,
 }
@@ -196,8 +196,8 @@ impl Connection {
         self.last_stream != u32::MAX || self.next_stream > LAST_STREAM || self.has_sent_goaway
     }
 
-    /// Opens a request, whose fields `encode` appends; returns the number of its stream. The caller must respect
-    /// [`Connection::limit`].
+    /// Opens a request, for which `encode` appends the fields; returns the number of its stream. The caller must
+    /// respect [`Connection::limit`].
     pub fn open(
         &mut self,
         token: u32,
@@ -234,7 +234,7 @@ impl Connection {
         id
     }
 
-    /// Puts as much of the bodies into frames as windows and buffer take, one frame of each in turn.
+    /// Puts bodies into frames as far as windows and buffer permit; the streams take turns, one frame each.
     pub fn pump(&mut self, exchanges: &mut impl Exchanges) {
         while self.out.len() - self.written < WRITE_AHEAD_BYTES
             && let Some(&id) = self.sending.front()
@@ -285,7 +285,7 @@ impl Connection {
         let _ = self.give_up(stream, ErrorCode::Cancel);
     }
 
-    /// Closes a stream from this side. Until the server learns of it, it may send the rest of the window.
+    /// Closes a stream from this side. Until the server knows, it may send the rest of the stream's window.
     pub(super) fn give_up(&mut self, id: u32, code: ErrorCode) -> Option<Stream> {
         let stream = self.streams.remove(id)?;
         frames::write_reset(id, code, &mut self.out);
@@ -305,7 +305,7 @@ impl Connection {
         }
     }
 
-    /// Ends all open requests and passes on their tokens.
+    /// Ends all open requests and passes their tokens to `token`.
     pub fn abandon(&mut self, mut token: impl FnMut(u32)) {
         self.streams.remove_above(0, &mut token);
     }

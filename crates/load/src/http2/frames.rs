@@ -79,7 +79,7 @@ pub struct FrameHead {
     pub kind: u8,
     /// Union of [`flag`] bits.
     pub flags: u8,
-    /// The stream, 0 for the connection.
+    /// The stream; 0 stands for the connection.
     pub stream: u32,
 }
 
@@ -207,7 +207,7 @@ pub fn frame_block(
     }
 }
 
-/// The settings of a payload; `None` when its length is wrong.
+/// The settings in a payload; `None` if its length is wrong.
 #[must_use]
 pub fn settings(payload: &[u8]) -> Option<impl Iterator<Item = (u16, u32)> + '_> {
     payload.len().is_multiple_of(6).then(|| {
@@ -224,7 +224,7 @@ pub fn number(payload: &[u8]) -> Option<u32> {
     payload.first_chunk().map(|four| u32::from_be_bytes(*four))
 }
 
-/// The payload of DATA or HEADERS without padding and priority; `None` when they are longer than it.
+/// The payload of DATA or HEADERS without padding and priority; `None` if these exceed the payload.
 #[must_use]
 #[inline]
 pub fn content(head: FrameHead, payload: &[u8]) -> Option<&[u8]> {
@@ -240,14 +240,14 @@ pub fn content(head: FrameHead, payload: &[u8]) -> Option<&[u8]> {
     content.get(..content.len().checked_sub(padding)?)
 }
 
-/// Takes frames out of the bytes of a connection, however they are split. A frame that lies whole in one piece is not
+/// Splits the bytes of a connection into frames, however they are split. A frame that is complete in one piece is not
 /// copied.
 #[derive(Debug, Default)]
 pub struct FrameReader {
     partial: Vec<u8>,
 }
 
-/// A frame is longer than agreed.
+/// A frame is longer than the announced limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooLong;
 
@@ -299,7 +299,7 @@ impl FrameReader {
         Ok(Some((head, &spare[HEAD_BYTES..])))
     }
 
-    /// Takes the memory of a frame back.
+    /// Takes back the memory of a frame.
     #[inline]
     pub fn done(&mut self, mut spare: Vec<u8>) {
         if spare.capacity() > 0 && self.partial.capacity() == 0 {
@@ -313,7 +313,7 @@ impl FrameReader {
         *bytes = &[];
     }
 
-    /// Buffers bytes until there are `length`. Returns `true` once there are.
+    /// Buffers bytes until `length` bytes are available. Returns `true` once they are.
     fn fill(&mut self, length: usize, bytes: &mut &[u8]) -> bool {
         let missing = length.saturating_sub(self.partial.len());
         let (taken, rest) = bytes.split_at(missing.min(bytes.len()));

@@ -1,4 +1,4 @@
-//! The fields of one head of an answer, or of its trailers (RFC 9113, section 8).
+//! Reads the fields of the head or the trailers of an answer (RFC 9113, section 8).
 
 use super::hpack::FIELD_OVERHEAD_BYTES;
 use crate::http::head::{IS_TOKEN, decimal, is_field_content};
@@ -13,13 +13,13 @@ pub(super) struct Malformed;
 pub(super) enum Head {
     /// Another head follows.
     Informational,
-    /// Head of the final answer, with its announced length.
+    /// Head of the final answer, with the length that it announces.
     Final(Option<u64>),
     /// Fields after a body.
     Trailers,
 }
 
-/// Takes fields one by one. Checks each, so that the kept fields equal those of HTTP/1.1.
+/// Takes fields one by one and checks each, so that the kept fields have the same form as with HTTP/1.1.
 #[derive(Debug)]
 pub(super) struct HeadReader<'a> {
     answer: &'a mut Answer,
@@ -44,7 +44,7 @@ impl<'a> HeadReader<'a> {
         }
     }
 
-    /// Takes a field; after an error nothing more is kept.
+    /// Takes a field; after an error no further field is kept.
     #[inline]
     pub(super) fn field(&mut self, name: &[u8], value: &[u8]) {
         self.list_bytes += name.len() + value.len() + FIELD_OVERHEAD_BYTES;
@@ -62,7 +62,7 @@ impl<'a> HeadReader<'a> {
         }
     }
 
-    /// `:status` is the only field of its kind that answers have; it comes first, and once.
+    /// Takes `:status`, the only pseudo-header field of answers; it must come first and only once.
     fn pseudo(&mut self, name: &[u8], value: &[u8]) {
         let is_status =
             name == b":status" && self.status == 0 && !self.has_fields && !self.is_trailers;
@@ -77,7 +77,7 @@ impl<'a> HeadReader<'a> {
     }
 
     /// Returns `true` if the field belongs to HTTP/1.1 connections only (RFC 9113, section 8.2.2), or is a length that
-    /// contradicts an earlier one.
+    /// contradicts an earlier length.
     fn is_misplaced(&mut self, name: &[u8], value: &[u8]) -> bool {
         match name.len() {
             7 => name == b"upgrade",
@@ -100,7 +100,7 @@ impl<'a> HeadReader<'a> {
         let fits = if self.is_trailers {
             ends
         } else {
-            // No request asks for another protocol, and a head before the final one cannot end the stream.
+            // No request asks for another protocol, and an informational head cannot end the stream.
             self.status != 0 && self.status != 101 && !(is_informational && ends)
         };
         if self.malformed || !fits {
@@ -118,7 +118,7 @@ impl<'a> HeadReader<'a> {
     }
 }
 
-/// A token without capitals (RFC 9113, section 8.2).
+/// Returns `true` if the name is a token without capital letters (RFC 9113, section 8.2).
 fn is_name(name: &[u8]) -> bool {
     const IS_NAME: [bool; 256] = {
         let mut table = IS_TOKEN;

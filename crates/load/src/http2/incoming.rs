@@ -8,8 +8,8 @@ use super::frames::{
 use super::head::{Head, HeadReader};
 use crate::outcome::Failure;
 
-/// Limit on frames in a row that advance no answer; beyond it a server only keeps this side busy. Even one ping a
-/// second does not come near it between two requests of one user.
+/// Limit on consecutive frames that advance no answer; a server that exceeds it only keeps this side busy. One ping per
+/// second between two requests of a user stays far below it.
 const IDLE_FRAMES_AT_MOST: u32 = 10_000;
 
 type Taken = Result<(), Broken>;
@@ -146,9 +146,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Handles data of a cancelled request, of which the server perhaps does not know yet. A server that follows the
-    /// rules sends no more than fitted into the window of such a request, and nothing for a stream that it has ended
-    /// itself.
+    /// Handles data of a cancelled request, whose reset the server may not have received yet. A server that follows the
+    /// rules sends no more than the window of such a request, and nothing for a stream that it has ended.
     fn late_data(&mut self, bytes: u64) -> Taken {
         let Some(left) = self.late_bytes.checked_sub(bytes) else {
             return broken(ErrorCode::StreamClosed);
@@ -203,7 +202,8 @@ impl Connection {
             return broken(ErrorCode::ProtocolError);
         }
         self.count_idle()?;
-        // No encoded form of an allowed head is longer than its decoded form, except for one frame of table updates.
+        // The encoded form of an allowed head is no longer than its decoded form, except for one frame of table
+        // updates.
         if self.block.len() + payload.len() > self.bounds.header_bytes + FRAME_BYTES {
             return broken(ErrorCode::EnhanceYourCalm);
         }
@@ -219,7 +219,8 @@ impl Connection {
         taken
     }
 
-    /// Handles a complete block of fields. It is decoded whatever stream it is for: later blocks refer to it.
+    /// Handles a complete block of fields. Every block is decoded, whatever its stream, since later blocks refer to its
+    /// table entries.
     fn fields(
         &mut self,
         id: u32,
@@ -261,13 +262,13 @@ impl Connection {
         Ok(())
     }
 
-    /// Ends a stream from the server's side.
+    /// Handles the end of a stream by the server.
     fn end(&mut self, id: u32, exchanges: &mut impl Exchanges, ended: &mut Vec<Ended>) {
         let Some(stream) = self.streams.remove(id) else {
             return;
         };
         if stream.sending {
-            // The server does not want the rest of the body.
+            // The server does not need the rest of the request body.
             frames::write_reset(id, ErrorCode::Cancel, self.out());
         }
         let answer = exchanges.received(stream.token, 0);
@@ -286,7 +287,7 @@ impl Connection {
         });
     }
 
-    /// Fails a stream whose frames cannot be used.
+    /// Fails a stream that received invalid frames.
     fn fail(&mut self, id: u32, code: ErrorCode, ended: &mut Vec<Ended>) {
         if let Some(stream) = self.give_up(id, code) {
             ended.push(Ended {
@@ -319,7 +320,8 @@ impl Connection {
         Ok(())
     }
 
-    /// The server accepts no further requests, and has processed none above the stream number in the frame.
+    /// Handles GOAWAY: the server accepts no further requests, and has processed none above the stream number in the
+    /// frame.
     fn go_away(&mut self, head: FrameHead, payload: &[u8], ended: &mut Vec<Ended>) -> Taken {
         let Some(last) = frames::number(payload).filter(|_| payload.len() >= 8) else {
             return broken(ErrorCode::FrameSizeError);
@@ -401,7 +403,7 @@ impl Connection {
             setting::ENABLE_PUSH if value != 0 => return broken(ErrorCode::ProtocolError),
             setting::MAX_CONCURRENT_STREAMS => self.peer.streams = value,
             setting::INITIAL_WINDOW_SIZE => return self.set_window(i64::from(value)),
-            // No frame is longer than the size that every peer accepts.
+            // Every peer must accept frames of this size.
             setting::MAX_FRAME_SIZE if !(FRAME_BYTES..1 << 24).contains(&(value as usize)) => {
                 return broken(ErrorCode::ProtocolError);
             }

@@ -1,9 +1,9 @@
-//! HTTP/2 client (RFC 9113) without I/O: takes bytes in, reports ends of exchanges, and gives bytes to send.
+//! HTTP/2 client (RFC 9113) without I/O: it consumes received bytes, reports ended exchanges, and produces bytes to
+//! send.
 //!
-//! Designed for a client that makes very many small requests over few connections: a request whose fields do not vary
-//! takes some fifteen bytes once its connection has sent it before, answers are decoded where they are kept, and
-//! neither allocates once buffers have grown to their size. Choices that the standard leaves open, and treatment of
-//! errors:
+//! Designed for very many small requests over few connections. A request whose fields do not vary takes some fifteen
+//! bytes from its second time on a connection. Answers are decoded in place. Neither requests nor answers allocate once
+//! the buffers have grown. Choices that the standard leaves open, and treatment of errors:
 //!
 //! * Pushes are disabled from the start, so that a push is a connection error.
 //! * Before the settings of the server arrive, only one request is sent.

@@ -1,11 +1,11 @@
-//! The streams of a connection that are open.
+//! The open streams of a connection.
 
 use std::collections::VecDeque;
 
 /// Token of a closed stream.
 const CLOSED: u32 = u32::MAX;
 
-/// Limit on closed streams between open ones before the list is compacted.
+/// Limit on closed streams in the list before it is compacted.
 const CLOSED_AT_MOST: usize = 32;
 
 /// A request and its answer.
@@ -20,15 +20,16 @@ pub(super) struct Stream {
     pub(super) receive_left: u32,
     /// Length of the body as announced in the head.
     pub(super) expected: Option<u64>,
-    /// The final head has come.
+    /// `true` once the final head has arrived.
     pub(super) has_head: bool,
-    /// The request's body is not sent completely.
+    /// `true` while parts of the request body are unsent.
     pub(super) sending: bool,
-    /// It waits for its window, and so is not in the queue of sending streams.
+    /// `true` if the stream waits for its window; it is then not in the queue of sending streams.
     pub(super) blocked: bool,
 }
 
-/// Streams in the order of their numbers. Answers mostly come in that order, so the first one is mostly the right one.
+/// Streams in the order of their numbers. Answers mostly arrive in this order, so that the first stream is usually the
+/// one searched for.
 #[derive(Debug, Default)]
 pub(super) struct Streams {
     all: VecDeque<Stream>,
@@ -41,7 +42,7 @@ impl Streams {
         self.open
     }
 
-    /// Adds a stream whose number is above all others.
+    /// Adds a stream, whose number is above all others.
     pub(super) fn push(&mut self, stream: Stream) {
         self.all.push_back(stream);
         self.open += 1;
@@ -59,7 +60,7 @@ impl Streams {
         (self.all[place].token != CLOSED).then_some(place)
     }
 
-    /// An open stream.
+    /// Finds an open stream.
     #[inline]
     pub(super) fn find(&mut self, id: u32) -> Option<&mut Stream> {
         self.place(id).map(|place| &mut self.all[place])
@@ -85,7 +86,7 @@ impl Streams {
         self.all.iter_mut().filter(|stream| stream.token != CLOSED)
     }
 
-    /// Closes the streams above a number and passes on their tokens.
+    /// Closes the streams above a number and passes their tokens to `removed`.
     pub(super) fn remove_above(&mut self, id: u32, mut removed: impl FnMut(u32)) {
         while self.all.back().is_some_and(|last| last.id > id) {
             if let Some(last) = self.all.pop_back()

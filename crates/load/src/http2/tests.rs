@@ -1,4 +1,4 @@
-//! The client against frames written by hand.
+//! The client, tested with hand-written frames.
 
 use std::sync::Arc;
 
@@ -70,7 +70,7 @@ impl Pair {
         }
     }
 
-    /// A request without body; its stream.
+    /// Opens a request without body and returns its stream.
     fn request(&mut self) -> u32 {
         self.request_with(b"", false)
     }
@@ -124,7 +124,7 @@ impl Pair {
         found
     }
 
-    /// Kinds of the frames that the client says.
+    /// Kinds of the frames that the client has written.
     fn kinds(&mut self) -> Vec<u8> {
         self.said().iter().map(|(head, _)| head.kind).collect()
     }

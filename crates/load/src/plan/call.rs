@@ -9,14 +9,14 @@ use super::{Destination, Does, ExtractPick, Note, OnFailure, Template};
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Call {
-    /// Index of the step that counts it.
+    /// Index of the step under which the call is counted.
     pub step: usize,
-    /// Index of the target, which has a driver.
+    /// Index of the target, whose scheme is `driver`.
     pub target: usize,
     /// Operation to perform.
     #[serde(rename = "do")]
     pub operation: Operation,
-    /// Values of the operation, in their order; null: no value.
+    /// Values of the operation in order; null stands for no value.
     #[serde(default)]
     pub values: Vec<Option<Template>>,
     /// Values to extract from the answer.
@@ -25,19 +25,20 @@ pub struct Call {
     /// Checks of the answer.
     #[serde(default)]
     pub checks: Vec<CallCheck>,
-    /// Time for the whole answer in place of the plan's. [s]
+    /// Time limit for the complete answer; overrides that of the plan. [s]
     #[serde(default)]
     pub timeout_s: Option<f64>,
     /// Consequence of a failure.
     #[serde(default)]
     pub on_failure: OnFailure,
-    /// Note of the change to a stored thing, if any.
+    /// Note of the change to a stored object, if any.
     #[serde(default)]
     pub note: Option<Note>,
 }
 
 impl Call {
-    /// Returns `true` if the operation can carry a note of this kind: it stores, reads or removes a whole thing.
+    /// Returns `true` if the operation can carry a note of this kind, because it stores, reads or removes a complete
+    /// object.
     #[must_use]
     pub fn can(&self, does: Does) -> bool {
         let Operation::File { action } = &self.operation else {
@@ -57,9 +58,9 @@ impl Call {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub enum Column {
-    /// By its place, from 0.
+    /// By position, from 0.
     Place(usize),
-    /// By its name.
+    /// By name.
     Name(String),
 }
 
@@ -69,7 +70,7 @@ impl Default for Column {
     }
 }
 
-/// A value taken from a column of an answer.
+/// Extraction of a value from a column of an answer.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CallExtract {
@@ -84,7 +85,7 @@ pub struct CallExtract {
     /// `true` if a missing value fails the call.
     #[serde(default = "yes")]
     pub required: bool,
-    /// The value if nothing was found and it is not required.
+    /// Value if none was found and none is required.
     #[serde(default)]
     pub default: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! Servers that requests go to, and the connections to them.
+//! Targets of requests, and the connections to them.
 
 use serde::Deserialize;
 use towtank_drivers::Server;
@@ -14,8 +14,8 @@ pub struct Target {
     /// `host:port` or `unix:/path` each; empty if the driver needs no address.
     #[serde(default)]
     pub addresses: Vec<String>,
-    /// Further addresses of the name behind each address, tried in this order where it takes no connection; empty if
-    /// there are none.
+    /// Further resolved addresses of the name behind each address; they are tried in this order if the address accepts
+    /// no connection. Empty if there are none.
     #[serde(default)]
     pub fallbacks: Vec<Vec<String>>,
     /// Choice of an address when a connection is opened.
@@ -27,7 +27,7 @@ pub struct Target {
     /// Value of the Host header.
     #[serde(default)]
     pub host: String,
-    /// Settings of TLS; only with `https`, and then optional, since all of them have defaults.
+    /// Settings of TLS; only with `https`. Optional, since all settings have defaults.
     #[serde(default)]
     pub tls: Option<Tls>,
     /// Version of HTTP.
@@ -58,20 +58,20 @@ pub enum Scheme {
     Http,
     /// Over TLS.
     Https,
-    /// By a driver; not HTTP.
+    /// By a driver for a protocol other than HTTP.
     Driver,
 }
 
-/// Ways to choose an address of a target.
+/// How an address of a target is chosen.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Balance {
-    /// By a counter of the thread that starts at the thread's number.
+    /// In turn, by a counter of the load thread that starts at the thread's number.
     #[default]
     RoundRobin,
-    /// From the user's generator.
+    /// At random, from the generator of the user.
     Random,
-    /// Each user stays with one: those of a group are dealt over the addresses in turn.
+    /// Each user keeps one address; the users of a group are assigned to the addresses in turn.
     User,
 }
 
@@ -81,15 +81,15 @@ pub enum Balance {
 pub struct Tls {
     /// `true` if the certificate of the server must be valid for its name.
     pub verify: bool,
-    /// PEM file of the authorities to trust, in place of those of this host.
+    /// PEM file of the certificate authorities to trust, in place of those of this host.
     pub ca: Option<String>,
-    /// Name to ask for and to verify, in place of that in `host`.
+    /// Name to request and to verify, in place of that in `host`.
     pub server_name: Option<String>,
-    /// PEM file of the client's certificate and those between it and its authority.
+    /// PEM file of the client's certificate and its intermediate certificates.
     pub client_certificate: Option<String>,
     /// PEM file of the client's key.
     pub client_key: Option<String>,
-    /// `true` if a connection resumes the session of the connection before it.
+    /// `true` if a connection resumes the session of the previous connection.
     pub resumption: bool,
     /// Versions to offer.
     pub versions: Vec<TlsVersion>,
@@ -126,13 +126,13 @@ pub enum TlsVersion {
 pub struct Connections {
     /// Owner of a connection.
     pub mode: ConnectionMode,
-    /// Connections to each target of all threads together, with `pool`.
+    /// Total number of connections to each target over all threads, with `pool`.
     #[serde(default)]
     pub size: Option<usize>,
     /// Limit on concurrent requests over each connection of a `pool` that speaks HTTP/2; 100 if left out.
     #[serde(default)]
     pub streams: Option<u32>,
-    /// Addresses of this host that connections leave from in turn; empty: the system chooses.
+    /// Source addresses of connections, used in turn; if empty, the system chooses.
     #[serde(default)]
     pub sources: Vec<String>,
 }
@@ -143,7 +143,7 @@ pub struct Connections {
 pub enum ConnectionMode {
     /// Every user keeps one connection to each target that it uses.
     PerUser,
-    /// All users of a thread share its part of `size` connections.
+    /// The users of a thread share its part of the `size` connections.
     Pool,
     /// Every request opens a connection of its own.
     NewEachTime,

@@ -1,14 +1,14 @@
-//! Cookies that users have from the start, and the lifetime of cookies from servers.
+//! Initial cookies of users, and the lifetime of cookies from servers.
 
 use serde::Deserialize;
 
-/// Cookies of the users of a group.
+/// Cookie settings of a user group.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Cookies {
     /// Lifetime of cookies from servers.
     pub kept: CookiesKept,
-    /// Cookies that each user has from its start.
+    /// Cookies that each user has at its start.
     pub given: Vec<GivenCookie>,
 }
 
@@ -16,16 +16,16 @@ pub struct Cookies {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CookiesKept {
-    /// Until they leave.
+    /// Until the user leaves.
     #[default]
     User,
-    /// Until they begin the next round: `once` and the first round are one, and the last round and `exit`.
+    /// Until the user begins the next round. `once` belongs to the first round, and `exit` to the last.
     Round,
-    /// Not at all.
+    /// Cookies from servers are not kept.
     Never,
 }
 
-/// A cookie that a user has from its start.
+/// A cookie that a user has at its start.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GivenCookie {

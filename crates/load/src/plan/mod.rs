@@ -1,6 +1,6 @@
-//! The engine's plan: the JSON contract `towtank/plan/1` as data.
+//! The plan of the engine, as defined by the JSON schema `towtank/plan/1`.
 //!
-//! [`read`] turns a file into a [`Plan`] or into every fault it has. Nothing here runs anything.
+//! [`read`] converts a file to a [`Plan`], or returns all of its faults. This module runs nothing.
 
 mod call;
 mod connections;
@@ -30,7 +30,7 @@ pub struct Plan {
     pub out: String,
     /// Load threads, at least 1.
     pub threads: usize,
-    /// CPUs that the threads are pinned to in turn; empty: not pinned.
+    /// CPUs that the threads are pinned to in turn; if empty, threads are not pinned.
     pub cpus: Vec<usize>,
     /// Servers that requests go to.
     pub targets: Vec<Target>,
@@ -40,7 +40,7 @@ pub struct Plan {
     pub timeouts: Timeouts,
     /// Limits on accepted answers.
     pub limits: PlanLimits,
-    /// Data for users.
+    /// Data pools that users draw rows from.
     pub pools: Vec<Pool>,
     /// Names of the user variables.
     pub variables: Vec<String>,
@@ -54,19 +54,19 @@ pub struct Plan {
     pub transactions: Vec<Transaction>,
     /// User groups.
     pub groups: Vec<Group>,
-    /// Times at which users act.
+    /// The load: users or arrivals over time.
     pub load: Load,
 }
 
-/// Bounds on waiting. [s]
+/// Time limits. [s]
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Timeouts {
-    /// For a connection to be made.
+    /// Limit for establishing a connection.
     pub connect_s: f64,
-    /// For a whole response, from the actual start of its request.
+    /// Limit for a complete response, from the actual start of its request.
     pub response_s: f64,
-    /// For users to finish after the last stage.
+    /// Limit for users to finish after the last stage.
     pub drain_s: f64,
 }
 
@@ -127,17 +127,17 @@ pub struct Pool {
     pub weight_column: Option<String>,
 }
 
-/// Orders in which rows of a pool are dealt.
+/// Order in which a pool deals its rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
-    /// Any row, each as likely.
+    /// Any row, with equal probabilities.
     Random,
-    /// Any row, as likely as its weight.
+    /// Any row, with a probability proportional to its weight.
     Weighted,
-    /// Row after row, again from the start at the end.
+    /// Row after row, starting again after the last row.
     Sequential,
-    /// Row after row, each once.
+    /// Row after row, each row only once.
     Unique,
 }
 
@@ -147,12 +147,12 @@ pub enum Order {
 pub struct Named {
     /// Its name.
     pub name: String,
-    /// The transaction it belongs to; none for operations of a group outside any.
+    /// Name of its transaction; `None` for operations of a group outside of transactions.
     #[serde(default)]
     pub transaction: Option<String>,
 }
 
-/// Unit of work of a user.
+/// A unit of work of a user.
 #[derive(Debug, Clone)]
 pub struct Transaction {
     /// Its name.
@@ -161,24 +161,24 @@ pub struct Transaction {
     pub ops: Vec<Op>,
 }
 
-/// Users that behave alike.
+/// A group of users with the same behaviour.
 #[derive(Debug, Clone)]
 pub struct Group {
     /// Its name.
     pub name: String,
-    /// Part of all users, in (0, 1].
+    /// Share of all users, in (0, 1].
     pub share: f64,
-    /// Done once after the start of a user.
+    /// Operations that each user performs once after its start.
     pub once: Vec<Op>,
     /// Pause between transactions.
     pub think: Option<Pause>,
     /// Time from the intended start of one transaction to that of the next.
     pub pacing: Option<Pause>,
-    /// Transactions to pick from.
+    /// Transactions to choose from, with their weights.
     pub mix: Vec<Weighted>,
-    /// Done once before a user leaves.
+    /// Operations that each user performs once before it leaves.
     pub exit: Vec<Op>,
-    /// Cookies that its users have and keep.
+    /// Cookies of the users of the group.
     pub cookies: Cookies,
 }
 
@@ -188,7 +188,7 @@ pub struct Group {
 pub struct Weighted {
     /// Index of the transaction.
     pub transaction: usize,
-    /// Its weight, >= 0; any scale.
+    /// Weight, >= 0, on any scale.
     pub weight: f64,
 }
 
@@ -226,18 +226,18 @@ pub enum Pause {
     },
 }
 
-/// Times at which users act.
+/// The load of a run.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Load {
-    /// A number of users, each starting its next transaction after the previous one.
+    /// Closed load: a number of users, each starting its next transaction after the previous one.
     Closed {
-        /// Most users of any stage.
+        /// Largest number of users of any stage.
         users_at_most: u32,
         /// Stages in order.
         stages: Vec<ClosedStage>,
     },
-    /// Transactions start at given instants, whether or not earlier ones have ended.
+    /// Open load: transactions start at given instants, whether or not earlier ones have ended.
     Open {
         /// Spacing of arrivals.
         arrivals: Arrivals,
@@ -250,11 +250,11 @@ pub enum Load {
     },
 }
 
-/// Spacings of arrivals.
+/// Distribution of the times between arrivals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Arrivals {
-    /// Evenly.
+    /// Evenly spaced.
     Constant,
     /// As a Poisson process.
     Poisson,
@@ -268,7 +268,7 @@ pub enum Phase {
     RampUp,
     /// Load is held until the system has settled.
     Settle,
-    /// Load is held and counts.
+    /// Load is held and measured.
     Steady,
     /// Load falls.
     RampDown,
@@ -291,7 +291,7 @@ impl Phase {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Until {
-    /// A command; plans of earlier versions say `told`.
+    /// A command on standard input; plans of earlier versions write `told`.
     #[serde(alias = "told")]
     Command,
 }
@@ -312,16 +312,16 @@ pub struct ClosedStage {
     /// Condition that may end the stage earlier.
     #[serde(default)]
     pub until: Option<Until>,
-    /// Users at its end.
+    /// Number of users at the end of the stage.
     #[serde(default)]
     pub users: Option<u32>,
-    /// Users of each group at its end, in place of `users`.
+    /// Number of users of each group at the end of the stage, in place of `users`.
     #[serde(default)]
     pub users_by_group: Option<Vec<u32>>,
 }
 
 impl ClosedStage {
-    /// Users at its end: of all groups together, or of each.
+    /// Numbers of users at the end of the stage: one for all groups together, or one for each group.
     #[must_use]
     pub fn amounts(&self) -> Vec<u32> {
         match (&self.users_by_group, self.users) {
@@ -347,19 +347,19 @@ pub struct OpenStage {
     /// Condition that may end the stage earlier.
     #[serde(default)]
     pub until: Option<Until>,
-    /// Arrival rate at its end. [1/s]
+    /// Arrival rate at the end of the stage. [1/s]
     #[serde(default)]
     pub rate: Option<f64>,
-    /// Arrival rates over its time, in place of `rate`.
+    /// Arrival rates over the stage, in place of `rate`.
     #[serde(default)]
     pub rates: Option<Knots>,
-    /// The same for each group, in place of `rate`.
+    /// Arrival rates of each group, in place of `rate`.
     #[serde(default)]
     pub rates_by_group: Option<Vec<Rate>>,
 }
 
 impl OpenStage {
-    /// Rate of all groups together, or of each group.
+    /// Rates of the stage: one for all groups together, or one for each group.
     #[must_use]
     pub fn amounts(&self) -> Vec<Rate> {
         if let Some(by_group) = &self.rates_by_group {
@@ -370,14 +370,14 @@ impl OpenStage {
     }
 }
 
-/// Times since the start of the stage and rates there, linear between them. [s, 1/s]
+/// Pairs of a time since the start of the stage and the rate at that time; linear in between. [s, 1/s]
 pub type Knots = Vec<(f64, f64)>;
 
-/// The rate of arrivals over a stage.
+/// Arrival rate over a stage.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged)]
 pub enum Rate {
-    /// At the end of the stage. [1/s]
+    /// Rate at the end of the stage. [1/s]
     Plain(f64),
     /// Piecewise linear, constant after the last knot.
     Moving(Knots),
@@ -395,7 +395,7 @@ impl Load {
         }
     }
 
-    /// Most users of each group in any stage, with users by group.
+    /// Largest number of users of each group over all stages, with users by group.
     #[must_use]
     pub fn users_of_groups(&self) -> Vec<u32> {
         let Load::Closed { stages, .. } = self else {

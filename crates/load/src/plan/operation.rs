@@ -1,4 +1,4 @@
-//! Actions of users: operations and templates.
+//! Operations of users, and the templates of their texts.
 
 use serde::Deserialize;
 
@@ -7,11 +7,11 @@ use super::{Call, Pause, Request};
 /// Text with placeholders.
 pub type Template = Vec<Part>;
 
-/// A piece of a template.
+/// A part of a template.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged)]
 pub enum Part {
-    /// As it is.
+    /// Literal text.
     Text(String),
     /// The value of a variable.
     Variable(VariablePart),
@@ -19,7 +19,7 @@ pub enum Part {
     Function(Function),
 }
 
-/// The value of a variable, encoded for its place.
+/// A variable to insert, and the encoding of its value.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VariablePart {
@@ -34,12 +34,12 @@ pub struct VariablePart {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Encode {
-    /// As it is.
+    /// Unchanged.
     #[default]
     None,
     /// Percent-encoded: all but the unreserved characters of RFC 3986, section 2.3.
     Url,
-    /// As the inside of a JSON string.
+    /// Escaped for use inside a JSON string.
     Json,
     /// With the five characters of HTML escaped.
     Html,
@@ -51,20 +51,20 @@ pub enum Encode {
 pub enum Function {
     /// A random UUID, version 4.
     Uuid {},
-    /// Number of the user.
+    /// Number of the user in the run.
     User {},
-    /// Number of the transaction of this user.
+    /// Number of the user's current transaction.
     Iteration {},
     /// Wall clock. [ms since 1970]
     NowMs {},
-    /// A whole number from `min` to `max`, both included.
+    /// A random integer from `min` to `max`, both included.
     RandomInt {
         /// Smallest.
         min: i64,
         /// Largest.
         max: i64,
     },
-    /// Letters and digits.
+    /// Random letters and digits.
     RandomText {
         /// Number of bytes.
         bytes: usize,
@@ -89,25 +89,25 @@ pub enum Op {
     },
     /// Make an exchange.
     Request(Box<Request>),
-    /// Make a call of a driver.
+    /// Call a driver.
     Call(Box<Call>),
     /// Pause.
     Think {
         /// Length of the pause.
         pause: Pause,
     },
-    /// Give a variable a value.
+    /// Set a variable.
     Set {
         /// Index.
         variable: usize,
         /// The value.
         value: Template,
     },
-    /// Take a row of a pool.
+    /// Draw a row of a pool.
     Draw {
         /// Index.
         pool: usize,
-        /// One variable, or none, per column.
+        /// For each column the variable that receives it, if any.
         variables: Vec<Option<usize>>,
     },
     /// Append to a list.
@@ -117,7 +117,7 @@ pub enum Op {
         /// The value.
         value: Template,
     },
-    /// Take an element out of a list.
+    /// Remove an element from a list.
     Pop {
         /// Index.
         list: usize,
@@ -133,9 +133,9 @@ pub enum Op {
         /// Variable that receives the value.
         variable: usize,
     },
-    /// Choose one of two branches at random.
+    /// Run one of two branches at random.
     Branch {
-        /// Chance of `then`. [percent]
+        /// Probability of `then`. [percent]
         percent: f64,
         /// Operations of the first branch.
         then: Vec<Op>,
@@ -143,7 +143,7 @@ pub enum Op {
         #[serde(default, rename = "else")]
         otherwise: Vec<Op>,
     },
-    /// Choose one of two branches by a variable.
+    /// Run one of two branches depending on a variable.
     If {
         /// Condition.
         test: Test,
@@ -153,7 +153,7 @@ pub enum Op {
         #[serde(default, rename = "else")]
         otherwise: Vec<Op>,
     },
-    /// Repeat.
+    /// Repeat operations.
     Loop {
         /// Number of rounds.
         count: Count,
@@ -162,7 +162,7 @@ pub enum Op {
     },
 }
 
-/// Choice of an element of a list, or of a match.
+/// Which element of a list is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Pick {
@@ -184,13 +184,13 @@ pub struct Test {
     pub is: Is,
 }
 
-/// State of a variable.
+/// Required state of a variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Is {
-    /// Has no byte.
+    /// The variable is empty.
     Empty,
-    /// Has a byte or more.
+    /// The variable is not empty.
     Filled,
 }
 

@@ -1,4 +1,4 @@
-//! Reads the text of a plan to a [`Plan`] or to all its faults.
+//! Reads the text of a plan and returns a [`Plan`] or all of its faults.
 
 use std::fmt;
 use std::path::Path;
@@ -15,9 +15,9 @@ use super::{
 /// A fault of a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
-    /// Place, as a path of keys and indices.
+    /// Location in the plan, as a path of keys and indices.
     pub place: String,
-    /// The requirement, and the value found.
+    /// The requirement and the value found.
     pub message: String,
 }
 
@@ -34,7 +34,7 @@ impl fmt::Display for Fault {
 /// Reads and checks a plan file.
 ///
 /// # Errors
-/// Every fault of the plan; one if the file cannot be read or is not JSON.
+/// All faults of the plan; a single fault if the file cannot be read or is not JSON.
 pub fn read(path: &Path) -> Result<Plan, Vec<Fault>> {
     let text = std::fs::read_to_string(path).map_err(|error| {
         vec![Fault {
@@ -217,7 +217,7 @@ impl Reader {
             .map_or_else(|| Some(T::default()), |value| self.decode(key, value))
     }
 
-    /// Reads a list whose elements are decoded one by one, so that each can have its fault.
+    /// Reads a list whose elements are decoded one by one, so that each element can be reported with its own fault.
     fn each<T: DeserializeOwned>(&mut self, map: &mut Map<String, Value>, key: &str) -> Vec<T> {
         let values: Vec<Value> = self.optional(map, key).unwrap_or_default();
         self.list(key, values)

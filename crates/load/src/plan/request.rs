@@ -1,14 +1,14 @@
-//! Exchanges: request, extractions, and checks of the answer.
+//! HTTP requests, extractions from their answers, and checks.
 
 use serde::Deserialize;
 
 use super::Template;
 
-/// One exchange.
+/// One HTTP request.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
-    /// Index of the step that counts it.
+    /// Index of the step under which the request is counted.
     pub step: usize,
     /// Index of the target.
     pub target: usize,
@@ -31,40 +31,40 @@ pub struct Request {
     /// Checks of the answer.
     #[serde(default)]
     pub checks: Vec<Check>,
-    /// Time for the whole answer in place of the plan's. [s]
+    /// Time limit for the complete answer; overrides that of the plan. [s]
     #[serde(default)]
     pub timeout_s: Option<f64>,
     /// Consequence of a failure.
     #[serde(default)]
     pub on_failure: OnFailure,
-    /// Note of the change to a stored thing, if any.
+    /// Note of the change to a stored object, if any.
     #[serde(default)]
     pub note: Option<Note>,
 }
 
-/// Change of a request to a stored thing, which is noted with the results.
+/// Change of a stored object by a request, which is noted in the results.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Note {
     /// Kind of the change.
     pub does: Does,
-    /// Name of the kind of things.
+    /// Kind of the object.
     pub of: String,
-    /// Key that identifies the thing; with `stores` it may use values extracted from the answer.
+    /// Template of the key that identifies the object; with `stores` it may use values extracted from the answer.
     pub key: Template,
 }
 
-/// Change of a request to a stored thing.
+/// How a request changes a stored object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Does {
-    /// Stores a new content; the answer confirms it.
+    /// Stores new content; the answer confirms it.
     Stores,
-    /// Replaces the content of the thing.
+    /// Replaces the content of the object.
     Replaces,
-    /// Removes the thing.
+    /// Removes the object.
     Removes,
-    /// Reads the thing back.
+    /// Reads the object back.
     Reads,
 }
 
@@ -91,14 +91,14 @@ pub struct Auth {
     pub password: Template,
 }
 
-/// Consequence of a failed request.
+/// What a user does after a failed request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnFailure {
-    /// Ends the transaction as failed.
+    /// The transaction ends as failed.
     #[default]
     End,
-    /// The user goes on.
+    /// The user continues.
     GoOn,
 }
 
@@ -111,7 +111,7 @@ pub enum Body {
         /// The text.
         template: Template,
     },
-    /// A file as it is.
+    /// The content of a file.
     File {
         /// Path of the file.
         path: String,
@@ -135,18 +135,18 @@ pub struct MultipartPart {
     /// Its content type.
     #[serde(default)]
     pub content_type: Option<String>,
-    /// Content as a template.
+    /// Content given by a template.
     #[serde(default)]
     pub content: Option<Template>,
     /// Content from a file.
     #[serde(default)]
     pub file: Option<String>,
-    /// Content made while it is sent.
+    /// Content that is generated while it is sent.
     #[serde(default)]
     pub generated: Option<Generated>,
 }
 
-/// Content made while it is sent.
+/// Content that is generated while it is sent.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Generated {
@@ -162,28 +162,28 @@ pub struct Generated {
 pub enum Form {
     /// Words.
     Text,
-    /// Bytes that do not compress.
+    /// Random bytes, which do not compress.
     Random,
 }
 
-/// A value taken from an answer.
+/// Extraction of a value from an answer.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Extract {
     /// Destination of the value.
     pub into: Destination,
-    /// Part of the answer that is searched.
+    /// Part of the answer to search.
     pub from: Source,
     /// Expression that finds the value; not needed for `status`.
     #[serde(default)]
     pub expression: String,
-    /// Choice of a match.
+    /// Which match is taken.
     #[serde(default)]
     pub pick: ExtractPick,
     /// `true` if a missing value fails the request.
     #[serde(default = "yes")]
     pub required: bool,
-    /// The value if nothing was found and it is not required.
+    /// Value if none was found and none is required.
     #[serde(default)]
     pub default: Option<String>,
 }
@@ -208,7 +208,7 @@ pub enum Destination {
 pub enum Source {
     /// The body as JSON.
     Json,
-    /// A header.
+    /// The fields of the head, by name.
     Header,
     /// The body as bytes.
     Regex,
@@ -216,7 +216,7 @@ pub enum Source {
     Status,
 }
 
-/// Choice of a match of an extraction.
+/// Which match an extraction takes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ExtractPick {
@@ -225,11 +225,11 @@ pub enum ExtractPick {
     First,
     /// The last.
     Last,
-    /// Any, each as likely.
+    /// Any match, with equal probabilities.
     Random,
-    /// All; they replace the content of the list.
+    /// All matches; they replace the content of the list.
     All,
-    /// All; they are appended to the list.
+    /// All matches; they are appended to the list.
     Append,
     /// Number of matches.
     Count,

@@ -1,4 +1,4 @@
-//! Checks of a plan beyond its types: ranges, indices, and sums. Reports every fault and changes nothing.
+//! Checks a plan beyond its types: ranges, indices and sums. Reports all faults and changes nothing.
 
 mod connections;
 mod load;
@@ -242,8 +242,8 @@ impl Checker<'_> {
             } => {
                 self.interval(place, min_s, max_s);
                 self.seconds(&format!("{place}.sd_s"), sd_s);
-                // Rejection needs an interval that holds a fair part of the distribution: within three deviations of
-                // the mean, and not narrower than a hundredth of one.
+                // Rejection sampling needs an interval that holds enough of the distribution: within three standard
+                // deviations of the mean, and at least a hundredth of a standard deviation wide.
                 let reachable = min_s <= mean_s + 3.0 * sd_s && max_s >= mean_s - 3.0 * sd_s;
                 let wide = max_s - min_s >= sd_s / 100.0;
                 self.require(reachable && wide, place, || {

@@ -1,4 +1,4 @@
-//! Bodies of requests: small ones filled in, large ones generated while they are sent.
+//! Bodies of requests. Small bodies are filled in at once, large ones are generated while they are sent.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use crate::plan::{self, Form, MultipartPart};
 use crate::rng::Random;
 use crate::template::{Context, Text, decimal};
 
-/// Size of the block in which a streamed body is generated. Memory holds one block per upload in progress.
+/// Size of the blocks in which a streamed body is generated. Each upload in progress holds one block in memory. [B]
 const BLOCK_BYTES: usize = 64 * 1024;
 
 /// Upload files, each read once.
@@ -19,7 +19,7 @@ pub type Files = HashMap<String, Arc<[u8]>>;
 #[derive(Debug)]
 pub(super) enum Body {
     None,
-    /// No body, but the method allows one: the length is sent.
+    /// No body, although the method allows one; its length of zero is sent.
     Empty,
     Text(Text),
     File(Arc<[u8]>),
@@ -29,10 +29,10 @@ pub(super) enum Body {
 /// A part of a multipart body.
 #[derive(Debug)]
 pub(super) struct Part {
-    /// From the boundary to the file name.
+    /// Text from the boundary up to the file name.
     opening: Box<[u8]>,
     filename: Option<Text>,
-    /// From behind the file name to the content.
+    /// Text after the file name up to the content.
     middle: Box<[u8]>,
     content: Content,
 }
@@ -87,7 +87,7 @@ impl Body {
         }
     }
 
-    /// Appends only the body to `out`, which is empty. Returns its length, if the length is to be sent. [B]
+    /// Appends only the body to `out`, which is empty. Returns the length of the body if the length is to be sent. [B]
     pub(super) fn render(&self, out: &mut Outgoing, context: &mut Context<'_>) -> Option<u64> {
         match self {
             Self::None => None,
@@ -131,7 +131,7 @@ fn read(path: &str, files: &mut Files) -> Result<Arc<[u8]>, String> {
     Ok(bytes)
 }
 
-/// A name inside quotes, as the HTML standard encodes it in multipart/form-data.
+/// Encodes a name inside quotes as the HTML standard prescribes for multipart/form-data.
 fn quoted(name: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(name.len());
     for byte in name {
@@ -145,7 +145,7 @@ fn quoted(name: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Appends to the last run of bytes, or to a new one.
+/// Appends bytes to the last segment of bytes, or to a new one.
 fn append(segments: &mut Vec<Segment>, write: impl FnOnce(&mut Vec<u8>)) {
     if !matches!(segments.last(), Some(Segment::Bytes(_))) {
         segments.push(Segment::Bytes(Vec::new()));
@@ -198,7 +198,7 @@ impl Part {
         match &self.content {
             Content::Text(_) => {}
             Content::File(bytes) => segments.push(Segment::Shared(Arc::clone(bytes))),
-            // One number of the user's generator seeds the content, whatever its size.
+            // A single number of the user's generator seeds the content, whatever its size.
             Content::Generated(made) => {
                 let random = Random::from_seed(context.random.next_u64());
                 segments.push(Segment::Generated {
@@ -214,18 +214,18 @@ impl Part {
     }
 }
 
-/// A piece of a body that is yet to be sent.
+/// A part of a body that is yet to be sent.
 #[derive(Debug)]
 pub enum Segment {
     /// Literal bytes.
     Bytes(Vec<u8>),
-    /// Bytes of a file that is held once for all.
+    /// Bytes of a file, shared by all requests that send it.
     Shared(Arc<[u8]>),
     /// Content generated while it is sent.
     Generated {
-        /// Source of the content at its start.
+        /// Generator state at the start of the content, for sending it again.
         seed: Random,
-        /// Source of the content still to be generated.
+        /// Generator state at the next byte to generate.
         random: Random,
         /// Length of the content. [B]
         bytes: u64,
@@ -246,7 +246,7 @@ impl Segment {
     }
 }
 
-/// A request in transmission: bytes ready to be written, and the segments after them.
+/// A request that is being sent: bytes ready to be written, and the segments after them.
 #[derive(Debug, Default)]
 pub struct Outgoing {
     pub(super) buffer: Vec<u8>,
@@ -255,7 +255,7 @@ pub struct Outgoing {
     segment: usize,
     offset: usize,
     pub(super) scratch: Vec<u8>,
-    /// Digest of the generated content, if it is watched.
+    /// Digest of the content, if one was requested.
     digest: Option<Box<Digest>>,
 }
 
@@ -265,7 +265,7 @@ impl Outgoing {
         self.buffer.reserve(bytes);
     }
 
-    /// Prepares for the next request; memory beyond the needs of a usual request is freed.
+    /// Prepares for the next request; frees memory beyond the needs of a usual request.
     pub fn clear(&mut self) {
         self.buffer.clear();
         self.buffer.shrink_to(BLOCK_BYTES / 4);
@@ -276,20 +276,20 @@ impl Outgoing {
         (self.written, self.segment, self.offset) = (0, 0, 0);
     }
 
-    /// Watches the content of the next request: a body of text or a file, or the parts of a form that are files or
-    /// generated.
+    /// Requests a digest of the content of the next request: of a text or a file, or of the parts of a form that are
+    /// files or generated.
     pub fn watch(&mut self) {
         self.digest = Some(Box::default());
     }
 
-    /// Digest of the content, once it is complete; `None` if it is not watched.
+    /// Digest of the content, once it is complete; `None` if none was requested.
     #[must_use]
     pub fn content(&self) -> Option<&Digest> {
         let whole = self.segment == self.segments.len();
         self.digest.as_deref().filter(|_| whole)
     }
 
-    /// Bytes to write next; empty when all is written.
+    /// The bytes to write next; empty when all bytes are written.
     pub fn pending(&mut self) -> &[u8] {
         if self.written == self.buffer.len() && self.segment < self.segments.len() {
             self.buffer.clear();
@@ -315,7 +315,7 @@ impl Outgoing {
         self.segments.push(Segment::Shared(bytes));
     }
 
-    /// Starts again: sends the same bytes once more.
+    /// Restarts the request, so that the same bytes are sent again.
     pub fn rewind(&mut self) {
         if !self.segments.is_empty() {
             self.buffer.clear();
@@ -338,7 +338,7 @@ impl Outgoing {
         }
     }
 
-    /// Fills the buffer up to one block. The content does not depend on the writes of the socket.
+    /// Fills the buffer up to one block. The content does not depend on how much the socket accepts per write.
     fn fill(&mut self) {
         while self.buffer.len() < BLOCK_BYTES && self.segment < self.segments.len() {
             let before = self.buffer.len();
@@ -366,7 +366,7 @@ impl Outgoing {
     }
 }
 
-/// Adds a piece of the content to the digest, if it is watched.
+/// Adds a part of the content to the digest, if one was requested.
 fn look(digest: &mut Option<Box<Digest>>, bytes: &[u8]) {
     if let Some(digest) = digest {
         digest.update(bytes);

@@ -1,4 +1,4 @@
-//! Compiled calls, and the inspection of their answers.
+//! Compiled driver calls, and the inspection of their answers.
 
 use towtank_drivers::{Answer, Meter, Task, Value};
 
@@ -10,14 +10,14 @@ use crate::template::{Context, Text};
 
 use super::note::Note;
 
-/// One call of the plan, ready to be filled in.
+/// A compiled driver call of the plan.
 #[derive(Debug)]
 pub struct Call {
-    /// Step that counts it.
+    /// Index of the step under which the call is counted.
     pub step: usize,
     /// Index of the target.
     pub target: usize,
-    /// Time for the whole answer. [ns]
+    /// Time limit for the complete answer. [ns]
     pub timeout_ns: u64,
     /// `true` if the user goes on after a failure.
     pub go_on: bool,
@@ -78,7 +78,7 @@ impl Check {
     }
 }
 
-/// Values of a column, without rows that have none.
+/// The values of a column, without rows in which it is null.
 fn values_of<'a>(answer: &'a Answer, column: &Column) -> impl Iterator<Item = &'a [u8]> + use<'a> {
     let place = match column {
         Column::Place(place) => Some(*place),
@@ -89,8 +89,8 @@ fn values_of<'a>(answer: &'a Answer, column: &Column) -> impl Iterator<Item = &'
 }
 
 impl Call {
-    /// Compiles the call with this number, and the task of its driver. A call without a time of its own may take
-    /// `response_s`, and `capture_bytes` of its rows are kept.
+    /// Compiles the call with this number, and the task of its driver. `response_s` limits a call without a time-out of
+    /// its own, and `capture_bytes` limits the kept rows.
     #[must_use]
     pub fn new(
         call: &plan::Call,
@@ -122,7 +122,7 @@ impl Call {
         (compiled, task)
     }
 
-    /// Fills in the values of one call; the memory of an earlier call's is used again.
+    /// Renders the values of one call; reuses the memory of an earlier call.
     pub fn render(&self, values: &mut Vec<Value>, context: &mut Context<'_>) {
         values.resize(self.values.len(), None);
         for (value, text) in values.iter_mut().zip(&self.values) {
@@ -136,7 +136,7 @@ impl Call {
         }
     }
 
-    /// Judges an answer and extracts its values: checks first, then extractions.
+    /// Checks an answer and extracts its values: checks first, then extractions.
     ///
     /// # Errors
     /// The failure of the call.

@@ -15,7 +15,7 @@ use crate::template::Text;
 /// Compiles a validated plan.
 ///
 /// # Errors
-/// Faults that only show when files are read: pools, upload files.
+/// Faults that are found only when files are read: pools and upload files.
 pub fn compile(plan: &Plan) -> Result<Program, Vec<Fault>> {
     let mut faults = Vec::new();
     let pools = pools::load(plan).unwrap_or_else(|found| {
@@ -34,7 +34,8 @@ pub fn compile(plan: &Plan) -> Result<Program, Vec<Fault>> {
         faults,
         deepest: 0,
     };
-    // Loops of `once` and `exit` may stand around a transaction, so those of transactions count from above them.
+    // Loops in `once` and `exit` may enclose a transaction, so the loop counters of transactions are numbered after
+    // theirs.
     let groups: Vec<GroupCode> = plan
         .groups
         .iter()
@@ -82,7 +83,7 @@ pub fn compile(plan: &Plan) -> Result<Program, Vec<Fault>> {
     })
 }
 
-/// Cookies that users of a group begin with.
+/// Creates the initial cookie jar of the users of a group.
 fn given(cookies: &[GivenCookie], targets: &[Target]) -> Jar {
     let mut jar = Jar::default();
     for each in cookies {
@@ -94,7 +95,7 @@ fn given(cookies: &[GivenCookie], targets: &[Target]) -> Jar {
     jar
 }
 
-/// Faults of draws from files, whose columns are known only now.
+/// Checks draws from files, whose columns are known only after reading them.
 fn draw_faults(plan: &Plan, pools: &[pools::Pool], code: &[Instruction]) -> Vec<Fault> {
     let mut faults: Vec<Fault> = Vec::new();
     for instruction in code {
@@ -248,7 +249,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// Compiles two branches: the test jumps to the second, the first jumps over it.
+    /// Compiles two branches: the test jumps to the second branch, the end of the first branch jumps over it.
     fn ways(
         &mut self,
         test: impl Fn(u32) -> Instruction,

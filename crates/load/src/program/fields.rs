@@ -1,5 +1,5 @@
-//! The fields of a request in HTTP/2: fields that never change are prepared once for all requests, the others are
-//! filled in when the request begins and written once it has its connection.
+//! The header fields of an HTTP/2 request. Fields that never change are prepared once for all requests. The others are
+//! filled in when the request begins, and written once the request has its connection.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use crate::template::{Context, Text, decimal};
 use super::path::{encode, is_path};
 use super::request::{Unsendable, is_cookie, is_value};
 
-/// Fields that have no place in HTTP/2 (RFC 9113, section 8.2.2).
+/// Fields that are not allowed in HTTP/2 (RFC 9113, section 8.2.2).
 const OF_CONNECTIONS: [&str; 5] = [
     "connection",
     "keep-alive",
@@ -20,7 +20,7 @@ const OF_CONNECTIONS: [&str; 5] = [
     "upgrade",
 ];
 
-/// Fields that never change, each once.
+/// Collects the fields that never change, without duplicates.
 #[derive(Debug, Default)]
 pub struct Constants {
     numbers: HashMap<(Vec<u8>, Vec<u8>), usize>,
@@ -40,7 +40,7 @@ impl Constants {
         number
     }
 
-    /// All of them, by number.
+    /// All constants, by number.
     #[must_use]
     pub fn into_all(self) -> Vec<Constant> {
         self.all
@@ -66,9 +66,9 @@ pub(super) struct Fields {
     extra: [Name; 2],
 }
 
-/// Mark of an extra value: the user's cookies.
+/// Mark before an optional value: the cookies of the user.
 const COOKIE: u8 = 0;
-/// Mark of an extra value: length of the body.
+/// Mark before an optional value: the length of the body.
 const CONTENT_LENGTH: u8 = 1;
 
 impl Fields {
@@ -94,7 +94,7 @@ impl Fields {
         }
     }
 
-    /// Fills in the varying parts: into `values` all but those that the body decides, into `path` the path.
+    /// Renders the varying parts into `values`, except those that depend on the body, and the path also into `path`.
     pub(super) fn render(
         &self,
         values: &mut Vec<u8>,
@@ -136,7 +136,7 @@ impl Fields {
         Ok(())
     }
 
-    /// Adds the cookies that `write` appends, if there are any.
+    /// Adds the cookies that `write` appends, if it appends any.
     pub(super) fn add_cookies(
         values: &mut Vec<u8>,
         write: impl FnOnce(&mut Vec<u8>) -> Result<bool, Unsendable>,
@@ -238,8 +238,8 @@ impl Making<'_> {
             .any(|(name, _)| name.eq_ignore_ascii_case(wanted))
     }
 
-    /// Prepares method, scheme, authority and path, which come before all others. A Host header of the workload is the
-    /// authority.
+    /// Prepares method, scheme, authority and path, which precede all other fields. A Host header of the workload
+    /// becomes the authority.
     fn pseudo(&mut self, plan: &Plan) {
         let target = &plan.targets[self.request.target];
         self.add_constant(":method", self.request.method.as_bytes());

@@ -1,4 +1,4 @@
-//! A plan compiled to a program: one flat array of instructions, and requests ready to be filled in.
+//! A plan compiled to a program: one flat array of instructions, and requests with slots for their values.
 
 pub mod body;
 pub mod call;
@@ -26,21 +26,21 @@ pub use fields::Constants;
 pub enum Instruction {
     /// A transaction begins.
     Begin(u32),
-    /// The current transaction succeeds; returns to its caller.
+    /// The current transaction succeeds; return to its caller.
     End,
     /// A page begins.
     PageBegin(u32),
     /// The current page ends.
     PageEnd,
-    /// Make an exchange.
+    /// Send a request.
     Request(u32),
-    /// Make a call of a driver.
+    /// Call a driver.
     Drive(u32),
     /// Pause.
     Think(Pause),
-    /// Give a variable a value.
+    /// Set a variable.
     Set(u32, Text),
-    /// Take a row of a pool.
+    /// Draw a row of a pool.
     Draw(u32, Box<[Option<u32>]>),
     /// Append to a list.
     Push(u32, Text),
@@ -48,9 +48,9 @@ pub enum Instruction {
     Pop(u32, u32, Pick),
     /// Copy a random element of a list into a variable.
     Pick(u32, u32),
-    /// Continue with this probability, else jump.
+    /// Continue with this probability, otherwise jump.
     Branch(f64, u32),
-    /// Continue if the variable has this state, else jump.
+    /// Continue if the variable has this state, otherwise jump.
     If(u32, Is, u32),
     /// Jump.
     Jump(u32),
@@ -63,7 +63,7 @@ pub enum Instruction {
         /// Index after the loop.
         end: u32,
     },
-    /// Count down; jump back to `begin` until zero.
+    /// Count down; jump back to `begin` until the counter is zero.
     LoopEnd {
         /// Counter of the user.
         slot: u32,
@@ -76,18 +76,18 @@ pub enum Instruction {
     Mix,
     /// Pause between transactions.
     Rest,
-    /// The user is gone.
+    /// The user leaves.
     Quit,
 }
 
-/// Position of a group's code, and the behaviour of its users.
+/// Location of a group's code, and the behaviour of its users.
 #[derive(Debug)]
 pub struct GroupCode {
-    /// First instruction of a user.
+    /// First instruction of a user that starts.
     pub start: u32,
-    /// First instruction of leaving.
+    /// First instruction of a user that leaves.
     pub exit: u32,
-    /// Picks from the mix.
+    /// Table for random choices from the mix.
     pub mix: Alias,
     /// Transactions of the mix.
     pub transactions: Vec<u32>,
@@ -101,14 +101,14 @@ pub struct GroupCode {
     pub cookies_kept: CookiesKept,
 }
 
-/// A plan, compiled.
+/// A compiled plan.
 #[derive(Debug)]
 pub struct Program {
     /// All instructions.
     pub code: Vec<Instruction>,
     /// First instruction of each transaction.
     pub entries: Vec<u32>,
-    /// Step of the first request of each transaction, which counts a transaction that never starts.
+    /// Step of the first request of each transaction; a transaction that never starts is counted there.
     pub first_steps: Vec<Option<usize>>,
     /// The groups.
     pub groups: Vec<GroupCode>,
@@ -116,16 +116,16 @@ pub struct Program {
     pub requests: Vec<Request>,
     /// The calls of drivers.
     pub calls: Vec<call::Call>,
-    /// Tasks for the drivers, by call.
+    /// Tasks for the drivers, by number of the call.
     pub tasks: std::sync::Arc<[Task]>,
-    /// Fields of requests by HTTP/2 that never change, by number.
+    /// HTTP/2 header fields that never change, by number.
     pub constants: Vec<Constant>,
-    /// Data.
+    /// Data pools.
     pub pools: Vec<Pool>,
-    /// Loop counters that a user needs.
+    /// Number of loop counters per user.
     pub loop_slots: usize,
-    /// Variables of a user.
+    /// Number of variables per user.
     pub variables: usize,
-    /// Lists of a user.
+    /// Number of lists per user.
     pub lists: usize,
 }

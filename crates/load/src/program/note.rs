@@ -1,16 +1,16 @@
-//! Notes of requests that store, replace, remove or read back, compiled.
+//! Compiled notes of requests that store, replace, remove or read an object.
 
 use crate::plan::{self, Does};
 use crate::template::{Context, Text};
 
-/// Change of one request to a stored thing, ready to be noted.
+/// A compiled note of a change to a stored object.
 #[derive(Debug)]
 pub struct Note {
     /// Kind of the change.
     pub does: Does,
-    /// Kind of the thing, as a JSON text.
+    /// Kind of the object, as JSON text.
     pub of: Box<[u8]>,
-    /// Key of the thing.
+    /// Template of the object's key.
     key: Text,
 }
 
@@ -25,13 +25,13 @@ impl Note {
         }
     }
 
-    /// Returns `true` if the key is known before the answer, so that it is noted when the request begins.
+    /// Returns `true` if the key is known before the answer, so that the note is written when the request begins.
     #[must_use]
     pub const fn is_known(&self) -> bool {
         !matches!(self.does, Does::Stores)
     }
 
-    /// The key as a JSON text.
+    /// Renders the key as JSON text.
     #[must_use]
     pub fn key(&self, context: &mut Context<'_>) -> Vec<u8> {
         let mut text = Vec::new();
@@ -40,7 +40,7 @@ impl Note {
     }
 }
 
-/// Encodes a JSON text; bytes that are not UTF-8 are replaced.
+/// Encodes a text as JSON; bytes that are not UTF-8 are replaced.
 fn json(text: &[u8]) -> Vec<u8> {
     serde_json::to_vec(&String::from_utf8_lossy(text)).expect("a text becomes JSON")
 }

@@ -1,12 +1,13 @@
-//! Paths of requests in the form in which browsers send them.
+//! Percent-encodes paths of requests as browsers do.
 //!
-//! A path has letters, digits and some signs of ASCII only (RFC 3986, section 3.3; RFC 9112, section 3.2.1). Browsers
-//! encode the other octets with the sets of the URL standard: <https://url.spec.whatwg.org/#percent-encoded-bytes>.
-//! What is encoded already stays: a `%` is never encoded.
+//! A path may contain only letters, digits and some other ASCII characters (RFC 3986, section 3.3; RFC 9112, section
+//! 3.2.1). Browsers encode all other octets with the sets of the URL standard:
+//! <https://url.spec.whatwg.org/#percent-encoded-bytes>. A `%` is never encoded, so that encoded parts remain
+//! unchanged.
 
-/// Octets of the path percent-encode set, beside controls, DEL and all above it.
+/// Octets of the path percent-encode set, besides controls, DEL and all octets above it.
 const IN_PATH: &[u8] = b" \"#<>^`{}";
-/// Octets of the special-query percent-encode set, which is that of http and https.
+/// Octets of the special-query percent-encode set, which applies to http and https.
 const IN_QUERY: &[u8] = b" \"#<>'";
 const HEX: &[u8; 16] = b"0123456789ABCDEF";
 
@@ -14,7 +15,7 @@ const HEX: &[u8; 16] = b"0123456789ABCDEF";
 const PATH: u8 = 1;
 /// Number of the set of the query in [`SETS`].
 const QUERY: u8 = 2;
-/// Sets that each octet is in.
+/// The sets that contain each octet.
 const SETS: [u8; 256] = sets();
 
 const fn sets() -> [u8; 256] {
@@ -39,12 +40,12 @@ const fn sets() -> [u8; 256] {
     all
 }
 
-/// Returns `true` if it is the path of a request, encoded or not.
+/// Returns `true` if the bytes are the path of a request, encoded or not.
 pub(super) fn is_path(bytes: &[u8]) -> bool {
     bytes.first() == Some(&b'/') && !bytes.iter().any(|byte| *byte <= b' ' || *byte == 0x7f)
 }
 
-/// Encodes the path with its query that begins at `start` of `out`, which is often encoded already.
+/// Encodes the path and query from `start` of `out` on; they are often encoded already.
 pub(super) fn encode(out: &mut Vec<u8>, start: usize) {
     let mark = memchr::memchr(b'?', &out[start..]).map_or(out.len(), |at| start + at);
     let is_in = |from: &[u8], set: u8| from.iter().any(|byte| SETS[usize::from(*byte)] & set != 0);

@@ -1,4 +1,5 @@
-//! Requests as bytes: literal parts of the plan, values filled in, large bodies generated while they are sent.
+//! Compiled requests: literal parts of the plan, with slots for values and large bodies that are generated while they
+//! are sent.
 
 use std::fmt::Write as _;
 
@@ -16,14 +17,14 @@ use super::fields::{Constants, Fields};
 use super::note::Note;
 use super::path::{encode, is_path};
 
-/// One request of the plan, ready to be filled in.
+/// A compiled request of the plan.
 #[derive(Debug)]
 pub struct Request {
-    /// Step that counts it.
+    /// Index of the step under which the request is counted.
     pub step: usize,
     /// Index of the target.
     pub target: usize,
-    /// Time for the whole answer. [ns]
+    /// Time limit for the complete answer. [ns]
     pub timeout_ns: u64,
     /// `true` if the user goes on after a failure.
     pub go_on: bool,
@@ -33,18 +34,18 @@ pub struct Request {
     pub inspection: Inspection,
     /// Note of the change to a stored thing, if any.
     pub note: Option<Note>,
-    /// Transaction and step, for messages about its failures.
+    /// Transaction and step, for messages about failures.
     label: Box<str>,
     /// Host that cookies belong to, and whether TLS protects them.
     pub site: Site,
-    /// Cookies that the step sets itself, as one value.
+    /// Cookies that the step itself sets, as one value.
     cookies: Option<Text>,
-    /// Bytes before the path: method and a blank.
+    /// Bytes before the path: the method and a blank.
     method: Box<[u8]>,
     path: Text,
-    /// Everything between path and body that does not depend on the body.
+    /// Lines between path and body that do not depend on the body.
     lines: Vec<Line>,
-    /// HTTP/2 fields, in place of method, path and lines.
+    /// HTTP/2 fields; they replace method, path and lines.
     fields: Option<Fields>,
     body: Body,
 }
@@ -52,13 +53,13 @@ pub struct Request {
 #[derive(Debug)]
 enum Line {
     Literal(Box<[u8]>),
-    /// A header whose value varies, with all before that value.
+    /// A header whose value varies, with all bytes before that value.
     Header(Box<[u8]>, Text),
-    /// Basic authentication that varies, with all before its value.
+    /// Basic authentication that varies, with all bytes before its value.
     Basic(Box<[u8]>, Text, Text),
 }
 
-/// Reason why a value would break the syntax of a request.
+/// Reason why a rendered request would violate the syntax of HTTP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unsendable {
     /// The path does not begin with a slash, or has a blank.
@@ -67,14 +68,14 @@ pub enum Unsendable {
     Header,
 }
 
-/// Longest part of a path that a reason repeats. [B]
+/// Limit on the part of a path that a reason shows. [B]
 const SHOWN_BYTES: usize = 60;
 
 impl Request {
     /// Compiles a request.
     ///
     /// # Errors
-    /// The fault of its files or patterns.
+    /// A fault of its files or patterns.
     pub fn new(
         request: &plan::Request,
         plan: &Plan,
@@ -127,7 +128,7 @@ impl Request {
             Unsendable::Path => {
                 let shown = String::from_utf8_lossy(&path[..path.len().min(SHOWN_BYTES)]);
                 let shown = match shown.split_once("://") {
-                    // Of an absolute URL only the host is shown: each path would be a reason of its own, and the user
+                    // Only the host of an absolute URL is shown: each path would make a separate reason, and the user
                     // name is a secret.
                     Some((scheme, rest)) => {
                         let place = rest.split('/').next().unwrap_or_default();
@@ -143,7 +144,7 @@ impl Request {
         }
     }
 
-    /// Fills in a request by HTTP/2: the varying values, the path, and in `out`, which is empty, the body.
+    /// Renders an HTTP/2 request: its varying values, its path, and its body into `out`, which is empty.
     ///
     /// # Errors
     /// [`Unsendable`], with nothing to be sent and the path in `path`.
@@ -168,7 +169,7 @@ impl Request {
         Ok(())
     }
 
-    /// Writes the fields of a request by HTTP/2 in the encoding of one connection.
+    /// Writes the fields of an HTTP/2 request in the encoding of one connection.
     #[inline]
     pub fn encode_fields(
         &self,
@@ -182,7 +183,7 @@ impl Request {
         }
     }
 
-    /// Writes the request into `out`, which is empty, and its path into `path`.
+    /// Renders the request into `out`, which is empty, and its path into `path`.
     ///
     /// # Errors
     /// [`Unsendable`], with nothing to be sent and the path in `path`.
@@ -242,13 +243,13 @@ impl Request {
     }
 }
 
-/// Wall clock since 1970, by which cookies expire. [ms]
+/// Wall clock since 1970, which determines the expiry of cookies. [ms]
 pub(crate) fn wall_ms() -> i64 {
     (sys::wall_ns() / 1_000_000) as i64
 }
 
-/// Site of a request: as in browsers, the host is that of the Host header, which a step may set. A header that varies
-/// leaves the host of the target.
+/// Returns the site of a request. As in browsers, its host is that of the Host header, which a step may set; if that
+/// header varies, it is the host of the target.
 fn site(request: &plan::Request, target: &plan::Target) -> Site {
     let host = |(name, _): &&(String, plan::Template)| name.eq_ignore_ascii_case("host");
     let given = request.headers.iter().find(host);
@@ -263,7 +264,7 @@ pub(super) fn is_cookie(name: &str) -> bool {
     name.eq_ignore_ascii_case("cookie")
 }
 
-/// All cookies that a step sets, as one value.
+/// Returns all cookies that a step sets, as one value.
 fn cookies(request: &plan::Request) -> Option<Text> {
     let given = request.headers.iter().filter(|(name, _)| is_cookie(name));
     let joined = given

@@ -1,5 +1,5 @@
-//! The lines of a segment as text. Formatted by hand because a line is mostly histograms, which go straight into the
-//! buffer that is written.
+//! Formats the lines of a segment. They are formatted by hand because a line consists mostly of histograms, which are
+//! encoded straight into the output buffer.
 
 use std::io::Write as _;
 
@@ -15,10 +15,10 @@ const SCHEMA: &str = "towtank/segment/1";
 /// Bytes before the document: eight digits of the checksum and a blank.
 const PREFIX_BYTES: usize = 9;
 
-/// Room for the line of an interval with the times of a stall in it. [B]
+/// Memory for the line of an interval that contains a stall. [B]
 const ROOMY_LINE_BYTES: usize = 64 << 10;
 
-/// Builds one line at a time and keeps its memory.
+/// Builds one line at a time and reuses its memory.
 #[derive(Debug, Default)]
 pub(super) struct LineBuilder {
     line: Vec<u8>,
@@ -26,15 +26,14 @@ pub(super) struct LineBuilder {
 }
 
 impl LineBuilder {
-    /// Allocates memory for lines of the length that they reach if the server, or the machine, stands still for
-    /// seconds.
+    /// Allocates memory for the longest lines, which occur when the server or the machine stands still for seconds.
     pub(super) fn make_room(&mut self) {
         self.line.resize(ROOMY_LINE_BYTES, 0);
         self.line.clear();
         self.encoder.make_room();
     }
 
-    /// First line of segment `part`.
+    /// Formats the first line of segment `part`.
     pub(super) fn header(&mut self, header: &Header, part: usize) -> &[u8] {
         #[derive(serde::Serialize)]
         struct Line<'a> {
@@ -55,7 +54,7 @@ impl LineBuilder {
         self.finish()
     }
 
-    /// The line of one interval.
+    /// Formats the line of one interval.
     pub(super) fn interval(
         &mut self,
         sequence: u64,
@@ -121,7 +120,7 @@ impl LineBuilder {
         self.finish()
     }
 
-    /// The last line of a thread.
+    /// Formats the last line of a thread.
     pub(super) fn end(
         &mut self,
         reason: EndReason,
@@ -158,7 +157,7 @@ impl LineBuilder {
         self.finish()
     }
 
-    /// Counts of bytes from servers that belong to no request; left out if there are none.
+    /// Appends the counts of received bytes that belong to no request; omitted if there are none.
     fn framing(&mut self, framing: Framing) {
         let Framing { surplus, unasked } = framing;
         if surplus + unasked > 0 {
@@ -169,7 +168,7 @@ impl LineBuilder {
         }
     }
 
-    /// Pauses between transactions, of the groups that had any.
+    /// Appends the pauses between transactions, for groups that had any.
     fn rests(&mut self, recorder: &Recorder) {
         self.line.extend_from_slice(br#","thinks":["#);
         let mut comma = "";
@@ -184,7 +183,7 @@ impl LineBuilder {
         self.line.push(b']');
     }
 
-    /// Arrivals of an open load by group, and the gaps between them.
+    /// Appends the arrivals of an open load by group, and the gaps between them.
     fn arrivals(&mut self, recorder: &Recorder) {
         if recorder.gaps.is_empty() {
             return;
@@ -194,7 +193,7 @@ impl LineBuilder {
         self.timed("gaps", &recorder.gaps);
     }
 
-    /// Transactions of users that stay with one address, by address.
+    /// Appends the transactions by address, for users that stay with one address.
     fn places(&mut self, places: &[AddressCounts]) {
         if places
             .iter()
@@ -207,7 +206,7 @@ impl LineBuilder {
         self.line.extend_from_slice(b"]}");
     }
 
-    /// Numbers with commas between them.
+    /// Appends numbers separated by commas.
     fn counts(&mut self, opening: &str, counts: impl Iterator<Item = u64>) {
         let mut before = opening;
         for count in counts {
@@ -279,8 +278,8 @@ impl LineBuilder {
         self.line.extend_from_slice(b"},");
     }
 
-    /// Answers by status code, of the codes that occurred. Written even if there were none: without the key nothing was
-    /// counted.
+    /// Appends answers by status code, for the codes that occurred. The key is written even without any: a missing key
+    /// means that nothing was counted.
     fn statuses(&mut self, statuses: &Statuses) {
         self.line.extend_from_slice(br#","status_codes":{"#);
         let mut comma = "";
@@ -301,7 +300,7 @@ impl LineBuilder {
         }
     }
 
-    /// `,"name":{"kind":count}` with the kinds that occurred.
+    /// Appends `,"name":{"kind":count}` with the kinds that occurred.
     fn kinds<const N: usize>(&mut self, name: &str, counts: &[u64; N], kinds: [&str; N]) {
         put(&mut self.line, format_args!(r#","{name}":{{"#));
         let mut comma = "";
@@ -312,7 +311,7 @@ impl LineBuilder {
         self.line.push(b'}');
     }
 
-    /// A histogram and its exact sum.
+    /// Appends a histogram and its exact sum.
     fn timed<C: Counter>(&mut self, name: &str, histogram: &Histogram<C>) {
         self.histogram(name, histogram);
         put(
@@ -330,7 +329,7 @@ impl LineBuilder {
         self.line.push(b'"');
     }
 
-    /// The line of a complete JSON document.
+    /// Formats the line of a complete JSON document.
     pub(super) fn document(&mut self, document: &[u8]) -> &[u8] {
         self.begin();
         self.line.extend_from_slice(document);
@@ -342,7 +341,7 @@ impl LineBuilder {
         self.line.extend_from_slice(&[b' '; PREFIX_BYTES]);
     }
 
-    /// Puts the checksum before the document and ends the line.
+    /// Inserts the checksum before the document and ends the line.
     fn finish(&mut self) -> &[u8] {
         let checksum = crc32fast::hash(&self.line[PREFIX_BYTES..]);
         write!(&mut self.line[..PREFIX_BYTES - 1], "{checksum:08x}")

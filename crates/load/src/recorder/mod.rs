@@ -1,4 +1,4 @@
-//! Counts of one load thread in one interval: plain data, no lock, no allocation once warm.
+//! Counters of one load thread for one interval. They need no lock, and allocate nothing once memory has grown.
 
 mod line;
 mod notes;
@@ -11,29 +11,29 @@ use crate::histogram::{FULL_BYTES, Histogram};
 use crate::outcome::{Failure, NotStarted};
 use series::{Series, StepSeries};
 
-/// Sizes of the parts of a plan.
+/// Numbers of names in a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// Requests by name.
+    /// Number of steps.
     pub steps: usize,
-    /// Pages by name.
+    /// Number of pages.
     pub pages: usize,
-    /// Transactions by name.
+    /// Number of transactions.
     pub transactions: usize,
-    /// User groups.
+    /// Number of user groups.
     pub groups: usize,
-    /// Stages of the load.
+    /// Number of stages of the load.
     pub stages: usize,
-    /// Addresses that users are assigned to for good, of all targets together.
+    /// Number of addresses that users are permanently assigned to, over all targets.
     pub places: usize,
 }
 
-/// Transactions of the users that stay with one address of a target.
+/// Transactions of users that stay with one address of a target.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct AddressCounts {
-    /// Number that succeeded.
+    /// Transactions that succeeded.
     pub(crate) ok: u64,
-    /// Number that failed.
+    /// Transactions that failed.
     pub(crate) failed: u64,
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct AddressCounts {
 pub struct Exchange {
     /// Outcome.
     pub result: Result<(), Failure>,
-    /// Status code of a whole answer by HTTP.
+    /// Status code of a complete HTTP answer.
     pub status: Option<u16>,
     /// End minus intended start. [ns]
     pub response_ns: u64,
@@ -140,12 +140,12 @@ pub struct Handshakes {
     pub resumed: u64,
 }
 
-/// Counts of received pieces that belong to no request.
+/// Counts of received data that belongs to no request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Framing {
-    /// After a complete answer.
+    /// Data after a complete answer.
     pub surplus: u64,
-    /// On a connection without a request in progress: before the first one, or between two.
+    /// Data on a connection without a request in progress: before the first request or between two.
     pub unasked: u64,
 }
 
@@ -158,7 +158,7 @@ impl Handshakes {
 }
 
 impl LiveCounts {
-    /// Allocates all memory now that any times may need later.
+    /// Allocates all memory that recording may need later.
     pub fn make_room(&mut self) {
         self.response.make_room();
         self.lag.make_room();
@@ -221,7 +221,7 @@ pub struct Recorder {
     shape: Shape,
     steps: Vec<StepSeries>,
     pages: Vec<Series>,
-    /// Series by transaction, then by group.
+    /// Results by transaction, then by group.
     transactions: Vec<Series>,
     lag: Histogram,
     connect: Histogram,
@@ -231,7 +231,7 @@ pub struct Recorder {
     framing: Framing,
     think_count: u64,
     think_sum_ns: u64,
-    /// Picks from the mix, by transaction, then by group.
+    /// Choices from the mix, by transaction, then by group.
     picked: Vec<u64>,
     /// Pauses between transactions that began, by group.
     rests: Vec<Histogram>,
@@ -248,7 +248,7 @@ pub struct Recorder {
 }
 
 impl Shape {
-    /// Memory of a recorder with [`Recorder::make_room`]. [B]
+    /// Memory of a recorder after [`Recorder::make_room`]. [B]
     #[must_use]
     pub const fn full_bytes(self) -> usize {
         let series = self.pages + self.transactions * self.groups;
@@ -257,7 +257,7 @@ impl Shape {
 }
 
 impl Recorder {
-    /// An empty recorder for a plan of this shape.
+    /// Creates an empty recorder for a plan of this shape.
     #[must_use]
     pub fn new(shape: Shape) -> Self {
         Self {
@@ -283,8 +283,8 @@ impl Recorder {
         }
     }
 
-    /// Allocates all memory now that any times may need later. Without it memory grows when times occur for the first
-    /// time, as those of a server that stops.
+    /// Allocates all memory that recording may need later. Otherwise memory grows when times of a new magnitude occur,
+    /// for example when a server stalls.
     pub fn make_room(&mut self) {
         self.steps.iter_mut().for_each(StepSeries::make_room);
         let ended = self.pages.iter_mut().chain(&mut self.transactions);
@@ -314,13 +314,13 @@ impl Recorder {
         self.lag.record(lag_ns);
     }
 
-    /// Counts the start of a call; its lag is known when it comes back.
+    /// Counts the start of a driver call; its lag is known when the call returns.
     #[inline]
     pub fn begun(&mut self, step: usize) {
         self.steps[step].started += 1;
     }
 
-    /// Counts the lag of a call after its intended start.
+    /// Counts the start lag of a driver call.
     #[inline]
     pub fn lag(&mut self, lag_ns: u64) {
         self.lag.record(lag_ns);
@@ -331,8 +331,8 @@ impl Recorder {
         self.steps[step].not_started[reason.index()] += 1;
     }
 
-    /// Counts the end of a request. Its times count if there was an answer, or if the wait for one was cut
-    /// ([`Failure::has_response_time`]); its bytes always.
+    /// Counts the end of a request. Its times are counted if an answer arrived or the wait for an answer timed out
+    /// ([`Failure::has_response_time`]); its bytes are always counted.
     #[inline]
     pub fn finished(&mut self, step: usize, exchange: Exchange) {
         if self.steps[step].finished(&exchange) {
@@ -378,34 +378,34 @@ impl Recorder {
     }
 
     /// Counts the choice of this transaction by the mix of `group`; the transaction begins now. Choices are counted at
-    /// their start and not at their end: whether a start falls into an interval does not depend on the choice, whether
-    /// its end does, does.
+    /// the start of the transaction: whether a start falls into an interval does not depend on the choice, whereas for
+    /// an end it does.
     #[inline]
     pub fn picked(&mut self, transaction: usize, group: usize) {
         self.picked[transaction * self.shape.groups + group] += 1;
     }
 
     /// Counts the start of a pause of this length between two transactions of a user of `group`. It is counted at its
-    /// start for the same reason: long pauses end in an interval more rarely than they were drawn for it.
+    /// start for the same reason: within an interval, fewer long pauses end than were drawn.
     #[inline]
     pub fn rest(&mut self, group: usize, pause_ns: u64) {
         self.rests[group].record(pause_ns);
     }
 
-    /// Counts an arrival for `group`, intended `gap_ns` after the one before it.
+    /// Counts an arrival for `group`, with an intended start `gap_ns` after the previous one.
     #[inline]
     pub fn arrival(&mut self, group: usize, gap_ns: u64) {
         self.arrivals[group] += 1;
         self.gaps.record(gap_ns);
     }
 
-    /// Counts the time to make a connection.
+    /// Counts the time to establish a connection.
     #[inline]
     pub fn connect(&mut self, connect_ns: u64) {
         self.connect.record(connect_ns);
     }
 
-    /// Counts the time until a request got a connection of a pool, or gave up; zero if one was free.
+    /// Counts the time until a request got a connection of a pool or gave up; zero if a connection was free.
     #[inline]
     pub fn connection_wait(&mut self, wait_ns: u64) {
         self.connection_wait.record(wait_ns);
@@ -421,17 +421,17 @@ impl Recorder {
         }
     }
 
-    /// Counts bytes after a complete answer.
+    /// Counts data after a complete answer.
     pub fn surplus(&mut self) {
         self.framing.surplus += 1;
     }
 
-    /// Counts bytes without a request in progress.
+    /// Counts data on a connection without a request in progress.
     pub fn unasked(&mut self) {
         self.framing.unasked += 1;
     }
 
-    /// Buffer that a note is appended to: a JSON document and a line feed.
+    /// Returns the buffer for notes, each of which is a JSON document and a line feed.
     pub fn notes(&mut self) -> &mut Vec<u8> {
         &mut self.notes
     }
@@ -446,7 +446,7 @@ impl Recorder {
         totals
     }
 
-    /// Figures of the interval so far; take them just before the recorder is handed to the writer.
+    /// Figures of the interval so far; taken just before the recorder is passed to the writer.
     #[must_use]
     pub fn snapshot(&self) -> LiveCounts {
         let totals = self.totals();
@@ -487,7 +487,7 @@ impl Recorder {
     }
 }
 
-/// Returns the same counts in a histogram with room for those of a whole run.
+/// Copies a histogram into one whose counters can hold a whole run.
 fn wide(histogram: &Histogram) -> Histogram<u64> {
     let mut wide = Histogram::new();
     wide.merge(histogram);

@@ -1,6 +1,7 @@
-//! `stored-WW.ndjson`: stored things that users of one load thread got confirmed, in the order of the confirmations.
+//! Writes `stored-WW.ndjson`: the objects whose storage was confirmed to users of one load thread, in the order of the
+//! confirmations.
 //!
-//! The file begins with the first note, so that a run whose users store nothing has none.
+//! The file is created with the first note, so that a run whose users store nothing has no such file.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
@@ -12,22 +13,22 @@ use super::writer::WriterFailed;
 /// Schema of the notes.
 const SCHEMA: &str = "towtank/stored-notes/1";
 
-/// The file of one load thread.
+/// The file of notes of one load thread.
 #[derive(Debug)]
 pub(super) struct Notes {
     path: PathBuf,
     run: String,
     worker: usize,
     file: Option<File>,
-    /// Length of whole lines in the file. [B]
+    /// Length of the complete lines in the file. [B]
     written: u64,
     line: LineBuilder,
-    /// Lines that are written with one call.
+    /// Lines to be written with one system call.
     buffer: Vec<u8>,
 }
 
 impl Notes {
-    /// Notes of a thread, in its folder; no file is made yet.
+    /// Prepares the notes of a thread in its folder; the file is created later.
     pub(super) fn new(folder: &std::path::Path, run: &str, worker: usize) -> Self {
         Self {
             path: folder.join(format!("stored-{worker:02}.ndjson")),
@@ -85,7 +86,7 @@ impl Notes {
             return Ok(());
         };
         if let Err(error) = file.write_all(&self.buffer) {
-            // As with segments: the torn part is removed, or skipped by readers.
+            // As in segments, the incomplete line is removed; if that fails, readers skip it.
             let _ = file.set_len(self.written);
             return Err(self.failed(&error));
         }

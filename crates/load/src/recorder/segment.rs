@@ -1,4 +1,4 @@
-//! The files of one load thread: `worker-WW.NNNN.ndjson`, each begun with the header line.
+//! Writes the files of one load thread, `worker-WW.NNNN.ndjson`, each of which begins with the header line.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::line::LineBuilder;
 use super::writer::{Header, Stage, WriterFailed};
 
-/// The current segment, and the data for the next one.
+/// The current segment, and the header for the next one.
 #[derive(Debug)]
 pub(super) struct Segments {
     folder: PathBuf,
@@ -16,7 +16,7 @@ pub(super) struct Segments {
     part: usize,
     path: PathBuf,
     file: File,
-    /// Length of whole lines in the file. [B]
+    /// Length of the complete lines in the file. [B]
     written: u64,
     line: LineBuilder,
 }
@@ -50,7 +50,7 @@ impl Segments {
         &self.path
     }
 
-    /// Appends a line, to a new segment if this one is full.
+    /// Appends a line; begins a new segment if the current one is full.
     pub(super) fn append(&mut self, line: &[u8]) -> Result<(), WriterFailed> {
         if self.written >= self.segment_bytes {
             self.begin_next()?;
@@ -58,7 +58,7 @@ impl Segments {
         self.write(line)
     }
 
-    /// Begins a new segment with other stages.
+    /// Begins a new segment whose header has other stages.
     pub(super) fn turn(&mut self, stages: Vec<Stage>, edits: usize) -> Result<(), WriterFailed> {
         (self.header.stages, self.header.edits) = (stages, edits);
         self.begin_next()
@@ -86,10 +86,12 @@ impl Segments {
         result
     }
 
-    /// Writes with one call, so that a kill leaves a whole line or a torn last one, never a gap.
+    /// Writes a line with one system call, so that a killed process leaves complete lines and at most an incomplete
+    /// last one.
     fn write(&mut self, line: &[u8]) -> Result<(), WriterFailed> {
         if let Err(error) = self.file.write_all(line) {
-            // If the disk filled up within the line, the torn part is removed. If that fails too, readers skip it.
+            // If the disk became full within the line, the incomplete part is removed. If that fails too, readers skip
+            // it.
             let _ = self.file.set_len(self.written);
             return Err(failed(&self.path, &error));
         }

@@ -1,9 +1,11 @@
 //! Counts of answers by status code.
 
-/// Codes that get their memory at the start; a server that sends more of them makes the list grow once.
+/// Number of codes for which memory is allocated at the start; a server that sends more of them makes the list grow
+/// once.
 const USUAL: usize = 16;
 
-/// Counts by status code. Few codes occur, and the most frequent one is nearly always the first of the list.
+/// Counts by status code, in the order of first occurrence. A linear search is fast, since few codes occur and the
+/// first one is nearly always the most frequent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Statuses {
     counts: Vec<(u16, u64)>,
@@ -27,7 +29,7 @@ impl Statuses {
         self.counts.iter().copied()
     }
 
-    /// Forgets the counts, keeps the memory.
+    /// Resets the counts, keeps the memory.
     pub(super) fn clear(&mut self) {
         self.counts.clear();
     }

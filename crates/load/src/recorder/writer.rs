@@ -1,4 +1,4 @@
-//! Writes intervals in a thread of its own, as checksummed lines.
+//! Writes intervals in a separate thread, as lines with checksums.
 
 use std::fmt;
 use std::io;
@@ -17,45 +17,46 @@ use super::{Recorder, Shape, Totals};
 use crate::histogram::Histogram;
 use crate::worker::Gaps;
 
-/// A new segment begins after this many bytes: large enough for hours, small enough to copy and to lose. [B]
+/// Length of a segment after which a new one begins: enough for hours, yet small enough to copy, or to lose. [B]
 const SEGMENT_BYTES: u64 = 64 << 20;
-/// Number of empty recorders at the start, one for each interval that the disk may be behind before more are made.
+/// Number of empty recorders at the start. The disk may be this many intervals behind before more recorders are
+/// created.
 pub const STOCK: usize = 3;
-/// Limit on intervals that wait for the disk. A disk that accepts nothing for a minute has failed, and memory must not
-/// grow with the length of the run.
+/// Limit on intervals that wait for the disk. A disk that accepts nothing for a minute counts as failed, and memory
+/// must not grow with the length of the run.
 const BEHIND_AT_MOST: usize = 60;
-/// Time that a thread waits for the disk then: the disk may not be slow at all, but the thread itself late with many
-/// intervals.
+/// Time that a load thread waits for the disk once the limit is reached. The disk need not be slow: the thread itself
+/// may be late and pass on many intervals at once.
 const LAST_CHANCE: Duration = Duration::from_secs(5);
 
-/// One stage of the load, as the header line names it.
+/// A stage of the load, as written in the header line.
 #[derive(Clone, Debug, Serialize)]
 pub struct Stage {
     /// Name of the stage.
     pub name: String,
     /// `ramp_up`, `settle`, `steady` or `ramp_down`.
     pub phase: String,
-    /// Load level it belongs to.
+    /// Index of its load level.
     pub level: usize,
     /// Start since the start of the run. [s]
     pub start_s: f64,
     /// End since the start of the run. [s]
     pub end_s: f64,
-    /// Users at its end, in a closed load.
+    /// Users at the end of the stage, in a closed load.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub users: Option<u64>,
-    /// Arrival rate at its end, in an open load. [1/s]
+    /// Arrival rate at the end of the stage, in an open load. [1/s]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<f64>,
-    /// Users of each group at its end, where groups have users of their own.
+    /// Users of each group at the end of the stage, with users by group.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub users_by_group: Option<Vec<u64>>,
-    /// Arrival rate of each group at its end, where groups have arrivals of their own. [1/s]
+    /// Arrival rate of each group at the end of the stage, with arrivals by group. [1/s]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rates_by_group: Option<Vec<f64>>,
 }
 
-/// A step or a page, and the transaction it belongs to.
+/// Name of a step or page, and its transaction.
 #[derive(Clone, Debug, Serialize)]
 pub struct Named {
     /// Its name.
@@ -64,7 +65,7 @@ pub struct Named {
     pub transaction: String,
 }
 
-/// First line of every segment; indices in the lines below refer to it.
+/// First line of every segment; later lines refer to its lists by index.
 #[derive(Clone, Debug, Serialize)]
 pub struct Header {
     /// Name of the run.
@@ -77,9 +78,9 @@ pub struct Header {
     pub monotonic_ns: u64,
     /// Wall clock at the start of the run, since 1970. [ns]
     pub wall_ns: u64,
-    /// The stages of the load, as they are known when the segment begins.
+    /// The stages of the load, as known when the segment begins.
     pub stages: Vec<Stage>,
-    /// Number of edits behind the stages; left out if there were none.
+    /// Number of edits that led to these stages; omitted if there were none.
     #[serde(skip_serializing_if = "is_zero")]
     pub edits: usize,
     /// Names of the transactions.
@@ -118,18 +119,18 @@ pub struct IntervalEdge {
     pub connections: u64,
     /// CPU time that the thread used in the interval. [ns]
     pub cpu_ns: u64,
-    /// Gaps in the loop of the thread.
+    /// Gaps between turns of the thread's loop.
     pub gaps: Gaps,
 }
 
-/// Reason of the end of a run.
+/// Reason why a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EndReason {
     /// All stages are over.
     Finished,
-    /// The user or the conductor asked for it.
+    /// The user or the conducting program stopped the run.
     Stopped,
-    /// The engine could not go on.
+    /// The engine failed.
     Failed,
 }
 
@@ -145,12 +146,12 @@ impl EndReason {
     }
 }
 
-/// The results can no longer be written; the run cannot go on.
+/// Results can no longer be written, so that the run must end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WriterFailed {
     /// The file.
     pub path: PathBuf,
-    /// Message of the system.
+    /// Error message of the system.
     pub reason: String,
 }
 
@@ -167,28 +168,28 @@ impl fmt::Display for WriterFailed {
 
 impl std::error::Error for WriterFailed {}
 
-/// Sums of a whole run once its last line is on disk.
+/// Sums of a whole run, known once its last line is on disk.
 #[derive(Debug)]
 pub struct Written {
     /// Start lags of all requests of the thread.
     pub lag: Histogram<u64>,
 }
 
-/// Takes a filled recorder once per interval and writes it in a thread of its own.
+/// Takes a filled recorder once per interval and writes it in a separate thread.
 ///
-/// Dropped without [`SegmentWriter::end`], it writes the intervals handed over, but no last line.
+/// If it is dropped without [`SegmentWriter::end`], it writes the intervals that it has received, but no last line.
 #[derive(Debug)]
 pub struct SegmentWriter {
     shape: Shape,
     totals: Totals,
     path: PathBuf,
-    /// `None` once the writer was ordered to end.
+    /// Channel to the writing thread; `None` once it was ordered to end.
     work: Option<Sender<Work>>,
     thread: Option<JoinHandle<Histogram<u64>>>,
     returned: Receiver<Recorder>,
-    /// Empty recorders in stock.
+    /// Stock of empty recorders.
     stock: Vec<Recorder>,
-    /// Recorders that are with the thread.
+    /// Number of recorders that the writing thread has.
     behind: usize,
     last_chance: Duration,
     failure: Arc<OnceLock<WriterFailed>>,
@@ -208,7 +209,7 @@ enum Work {
 }
 
 impl SegmentWriter {
-    /// Creates the first segment of a load thread in `folder`, which is made if absent.
+    /// Creates the first segment of a load thread in `folder`, which is created if missing.
     ///
     /// # Errors
     /// If the folder or the file cannot be made, or a segment of that name exists already: results are never
@@ -242,7 +243,7 @@ impl SegmentWriter {
             .spawn(move || {
                 let mut writing = writing;
                 if let Err(failed) = writing.work(&orders, &give_back) {
-                    // The only writer of the cell.
+                    // Only this thread sets the cell.
                     let _ = reported.set(failed);
                 }
                 writing.lag
@@ -261,14 +262,15 @@ impl SegmentWriter {
         })
     }
 
-    /// Allocates all memory now that the recorders in stock may need later.
+    /// Allocates all memory that the recorders in stock may need later.
     pub fn make_room(&mut self) {
         self.stock.iter_mut().for_each(Recorder::make_room);
-        // A thread that is gone has recorded the reason, which the first interval reports.
+        // If the writing thread has ended, it has recorded the reason, which the first interval reports.
         let _ = self.order(Work::MakeRoom);
     }
 
-    /// Hands the interval over and puts an empty recorder in its place. Does not wait for the disk.
+    /// Passes the interval to the writing thread and replaces the recorder by an empty one. Does not wait for the disk,
+    /// unless the limit of waiting intervals is reached.
     ///
     /// # Errors
     /// If an earlier interval could not be written, or the disk is too far behind. The recorder stays as it is.
@@ -291,7 +293,7 @@ impl SegmentWriter {
                         self.failed(format!("the disk is {BEHIND_AT_MOST} intervals behind"))
                     );
                 }
-                // The thread ended; `order` returns the reason.
+                // The writing thread has ended; `order` returns the reason.
                 Err(RecvTimeoutError::Disconnected) => {}
             }
         }
@@ -305,7 +307,7 @@ impl SegmentWriter {
         self.order(Work::Interval(Box::new(filled), edge))
     }
 
-    /// Replaces the stages, after this number of edits: a new segment begins, whose header has them.
+    /// Begins a new segment whose header has these stages, which result from this number of edits.
     ///
     /// # Errors
     /// If an earlier interval could not be written.
@@ -313,7 +315,7 @@ impl SegmentWriter {
         self.order(Work::Stages(stages, edits))
     }
 
-    /// Sums over all intervals handed over so far; `in_flight` is zero.
+    /// Sums over all intervals passed on so far; `in_flight` is zero.
     #[must_use]
     pub fn totals(&self) -> &Totals {
         &self.totals
@@ -331,7 +333,7 @@ impl SegmentWriter {
         totals: &Totals,
     ) -> io::Result<Written> {
         let message = message.map(str::to_owned);
-        // If the thread is gone, its failure is reported below.
+        // If the writing thread has ended, its failure is reported below.
         let _ = self.order(Work::End {
             reason,
             message,
@@ -397,7 +399,7 @@ struct Writing {
 }
 
 impl Writing {
-    /// Works until the order to end, until the other side is gone, or until the disk refuses.
+    /// Writes until the thread is ordered to end, the channel is closed, or the disk fails.
     fn work(
         &mut self,
         orders: &Receiver<Work>,

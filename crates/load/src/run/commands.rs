@@ -11,25 +11,26 @@ use crate::worker::Edits;
 use super::control::print_line;
 use super::timeline::Timeline;
 
-/// Longest line of a command. A trace of a million instants is about half of it. [B]
+/// Limit on the length of a command. A trace of a million instants takes about half of it. [B]
 const LINE_BYTES_AT_MOST: usize = 64 << 20;
 
-/// Time between the request for an edit and the edit, so that all threads know of it in time. [ns]
+/// Time from the proposal of an edit until the edit, so that all threads see it in time. [ns]
 const LEAD_NS: u64 = 50_000_000;
 
-/// Number of times that an edit is tried again, each with twice the lead, if a thread could not take it in time.
+/// Number of attempts for an edit that a thread did not see in time; each attempt has twice the lead of the previous
+/// one.
 const TRIES: u32 = 6;
 
 const MILLISECOND_NS: u64 = 1_000_000;
 
-/// Lines of standard input as they arrive.
+/// Splits standard input into lines.
 #[derive(Debug, Default)]
 pub(super) struct Input {
     bytes: Vec<u8>,
 }
 
 impl Input {
-    /// Takes the readable input: whole lines, and whether the input has ended.
+    /// Reads the available input. Returns the complete lines, and `true` if the input has ended.
     pub(super) fn read(&mut self) -> (Vec<Vec<u8>>, bool) {
         let open = sys::read_input(&mut self.bytes);
         let mut lines = Vec::new();
@@ -43,7 +44,7 @@ impl Input {
                 .collect();
         }
         if self.bytes.len() > LINE_BYTES_AT_MOST {
-            // The rest of the line is refused when its end arrives.
+            // The remaining part of the line is refused when its end arrives.
             self.bytes.clear();
         }
         (lines, !open)
@@ -74,7 +75,7 @@ pub(super) struct Commander<'a> {
 }
 
 impl Commander<'_> {
-    /// Executes a line, or reports why not.
+    /// Executes a line, or reports why it cannot.
     pub(super) fn obey(&self, line: &[u8], timeline: &mut Timeline, stopped: bool) {
         let command: Command = match serde_json::from_slice(line) {
             Ok(command) => command,
@@ -107,7 +108,7 @@ impl Commander<'_> {
         }
     }
 
-    /// Makes a change in all threads at one instant a little ahead.
+    /// Makes a change in all threads at one instant slightly in the future.
     fn make(&self, change: Change, timeline: &mut Timeline) -> Result<(), Refused> {
         let mut edit = Edit { at_ns: 0, change };
         for attempt in 0..TRIES {
@@ -134,7 +135,7 @@ impl Commander<'_> {
     }
 }
 
-/// The name of an invalid command, as far as it has one.
+/// Name of an invalid command, if it states one.
 fn named_in(line: &[u8]) -> Value {
     let read: Option<Value> = serde_json::from_slice(line).ok();
     read.and_then(|value| value.get("do").cloned())

@@ -1,4 +1,4 @@
-//! The thread that watches the load threads: signals, standard input, live frames.
+//! Watches the load threads, signals and standard input, and prints live frames.
 
 use std::io::Write;
 use std::os::fd::AsRawFd;
@@ -17,27 +17,27 @@ use super::timeline::Timeline;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// Delay of frames after the second, so that the threads have published theirs. [ns]
+/// Delay of frames after the full second, so that the threads have published their counts. [ns]
 const FRAME_DELAY_NS: u64 = 30_000_000;
 
-/// Time between the end of standard input and leaving at once. [ns]
+/// Time between the end of standard input and the immediate end of the run. [ns]
 const INPUT_GRACE_NS: u64 = 5 * SECOND_NS;
 
-/// Longest wait before looking again whether the threads have ended. [ns]
+/// Limit on the wait before checking whether the threads have ended. [ns]
 const LONGEST_WAIT_NS: u64 = 200_000_000;
 
 /// Options of the command line.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Switches {
-    /// Frames on standard output.
+    /// `true` to print frames on standard output.
     pub live: bool,
-    /// The end of standard input stops the run.
+    /// `true` if the end of standard input stops the run.
     pub until_stdin_closes: bool,
-    /// Lines of standard input are commands, and its end stops the run.
+    /// `true` if lines of standard input are commands; its end stops the run.
     pub control: bool,
 }
 
-/// Control of a run.
+/// Controls a run.
 #[derive(Debug)]
 pub struct Control {
     switches: Switches,
@@ -54,7 +54,7 @@ pub struct Control {
 }
 
 impl Control {
-    /// Creates the control before any thread.
+    /// Creates the control; to be called before any thread is started.
     ///
     /// # Errors
     /// If the system refuses signals or descriptors.
@@ -73,7 +73,8 @@ impl Control {
         })
     }
 
-    /// Rung when a thread has ended, or by a caller that wants the run to stop with [`Control::stop`].
+    /// Returns the waker of the watching thread. It is used when a thread has ended, or by a caller of
+    /// [`Control::stop`].
     #[must_use]
     pub fn waker(&self) -> Arc<Waker> {
         Arc::clone(&self.waker)
@@ -93,12 +94,12 @@ impl Control {
         self.timeline.now_ns()
     }
 
-    /// The current stages, with the drain.
+    /// The current stages, including the drain.
     pub(super) fn stages(&self) -> &[Stage] {
         self.timeline.listed()
     }
 
-    /// The edits that were made, in the form of the results.
+    /// The edits made, in the form of the results.
     pub(super) fn edits(&self) -> Vec<Value> {
         self.timeline.edits()
     }
@@ -134,7 +135,7 @@ impl Control {
         }
     }
 
-    /// Takes commands, and the end of standard input.
+    /// Executes commands, and stops the run at the end of standard input.
     fn take_input(
         &mut self,
         shared: &[Shared],
@@ -159,7 +160,7 @@ impl Control {
     fn obey(&mut self, shared: &[Shared], commander: &Commander<'_>, line: &[u8]) {
         let stopped = self.stopped_at_ns.is_some();
         commander.obey(line, &mut self.timeline, stopped);
-        // Wakes sleeping threads, so that they learn of the change in time.
+        // Wakes sleeping threads, so that they see the change in time.
         for thread in shared {
             thread.waker.wake();
         }
@@ -176,7 +177,7 @@ impl Control {
         until_ns.min(LONGEST_WAIT_NS).div_ceil(1_000_000)
     }
 
-    /// Counts further requests to stop: the first is graceful, the second is not.
+    /// Counts `times` further requests to stop: the first one stops gracefully, the second one at once.
     fn stop(&mut self, shared: &[Shared], times: usize) {
         if times == 0 {
             return;
@@ -232,7 +233,7 @@ impl Control {
     }
 }
 
-/// Writes a line. A frame without a reader is lost; the run goes on, its results are files.
+/// Prints a line. If nobody reads standard output, the line is lost and the run continues, since its results are files.
 pub(super) fn print_line(line: &str) {
     let mut out = std::io::stdout().lock();
     let _ = writeln!(out, "{line}").and_then(|()| out.flush());

@@ -1,8 +1,8 @@
-//! Open files: the number that a plan can need, and the threads that hold them.
+//! Determines how many open files a plan needs, and divides them among threads.
 //!
-//! The limit of a process is on open files; the kernel compares it with the size of the table that holds a thread's
-//! descriptors, and threads of one process need not share a table. If a plan needs more connections than one table
-//! holds, each load thread gets a table of its own, and there are as many threads as needed.
+//! The kernel applies the limit on open files to each table of descriptors, and the threads of one process need not
+//! share a table. If a plan needs more connections than one table holds, each load thread gets a table of its own, and
+//! there are as many threads as needed.
 
 use std::net::IpAddr;
 
@@ -11,7 +11,7 @@ use crate::sys::{self, Address};
 
 use super::resolved_targets::ResolvedTarget;
 
-/// Files in a table beside connections: standard streams, signals, epoll, records, and inherited files.
+/// Open files of a table besides connections: standard streams, signals, epoll, records, and inherited files.
 const SPARE: u64 = 64;
 
 /// Limit on load threads, as for `threads` of a plan.
@@ -20,46 +20,46 @@ const THREADS_AT_MOST: u64 = 1024;
 /// Limit on connections of a thread that wait for the server to close, if there are enough files.
 const LINGERING_AT_MOST: u64 = 1024;
 
-/// Part of a table that they may take.
+/// Divisor: connections that wait for the server to close may take this part of a table.
 const LINGERING_SHARE: u64 = 4;
 
-/// Division of open files among threads.
+/// How open files are divided among threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Spread {
-    /// Files that a table holds; `None`: the system sets no limit.
+    /// Limit on the files of a table; `None` if the system sets no limit.
     pub(super) limit: Option<u64>,
-    /// Connections that the plan can have open at once, at most.
+    /// Limit on the connections that the plan can have open at once.
     pub(super) needed: u64,
     /// Load threads.
     pub(super) threads: u64,
-    /// `true` if each thread has its own table of files.
+    /// `true` if each thread has a separate table of files.
     pub(super) own_tables: bool,
-    /// Connections of a thread that may wait for the server to close.
+    /// Connections per thread that may wait for the server to close.
     pub(super) lingering: u64,
 }
 
 impl Spread {
-    /// Tables of open files.
+    /// Number of tables of open files.
     pub(super) fn tables(self) -> u64 {
         if self.own_tables { self.threads } else { 1 }
     }
 }
 
-/// Connections that a plan needs.
+/// Number of connections that a plan needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Need {
-    /// Users, or connections of a pool.
+    /// Number of users, or of connections of a pool.
     owners: u64,
-    /// Connections of each.
+    /// Connections of each user, or of each connection of a pool.
     each: u64,
     /// Limit on connections at once.
     ceiling: u64,
-    /// Connections of a thread that wait for the server to close.
+    /// Connections per thread that wait for the server to close.
     lingering: u64,
 }
 
 impl Need {
-    /// Connections of the fullest of `threads` threads.
+    /// Connections of the thread that has most, of `threads` threads.
     fn of_thread(self, threads: u64) -> u64 {
         self.owners.div_ceil(threads) * self.each
     }
@@ -91,7 +91,7 @@ fn need(plan: &Plan, places: &[ResolvedTarget], ports: Option<u64>) -> Need {
             need.each = 1;
             need.lingering = LINGERING_AT_MOST;
             let of_place = |place: &ResolvedTarget| reach(plan, place, ports);
-            // No more than there are ports: further connections fail, whatever the number of threads.
+            // Connections are limited by ports: further ones fail, whatever the number of threads.
             need.ceiling = places
                 .iter()
                 .map(of_place)
@@ -102,7 +102,7 @@ fn need(plan: &Plan, places: &[ResolvedTarget], ports: Option<u64>) -> Need {
     need
 }
 
-/// Limit by ports on connections to a target; `None`: no limit known.
+/// Limit that ports set on connections to a target; `None` if no limit is known.
 fn reach(plan: &Plan, place: &ResolvedTarget, ports: Option<u64>) -> Option<u64> {
     if place.addresses.is_empty() {
         // A target without an address takes no port.
@@ -111,7 +111,8 @@ fn reach(plan: &Plan, place: &ResolvedTarget, ports: Option<u64>) -> Option<u64>
     let sources: Vec<IpAddr> = (plan.connections.sources.iter())
         .filter_map(|text| text.parse().ok())
         .collect();
-    // Further addresses of a name are no further room: they take connections only where its first does not.
+    // Further addresses of a name do not raise the limit, since they are used only if the first address accepts no
+    // connection.
     let first = place.addresses.iter().filter_map(|ways| ways.all().first());
     let each = first.map(|address| match address {
         Address::Tcp(address) => {
@@ -124,7 +125,8 @@ fn reach(plan: &Plan, place: &ResolvedTarget, ports: Option<u64>) -> Option<u64>
     each.sum()
 }
 
-/// The fewest threads, not below those asked for, that hold all connections.
+/// Returns the division with the smallest number of threads, at least the number in the plan, that can hold all
+/// connections.
 ///
 /// # Errors
 /// If there are not enough files.
@@ -149,7 +151,7 @@ fn divide(need: Need, asked: u64, limit: Option<u64>) -> Option<Spread> {
         let connections = need
             .of_thread(*threads)
             .min(need.ceiling.div_ceil(*threads));
-        // Every table has the bells of all threads.
+        // Every table contains the wakers of all threads.
         limit.is_none_or(|limit| connections + lingering + threads + SPARE <= limit)
     };
     let own_tables = limit.is_some_and(|limit| together > limit);
@@ -167,7 +169,8 @@ fn divide(need: Need, asked: u64, limit: Option<u64>) -> Option<Spread> {
     })
 }
 
-/// Targets without enough ports for a connection from each user, if every user has its own.
+/// Returns faults for targets without enough ports for a connection from each user, if every user has its own
+/// connections.
 pub(super) fn missing_ports(plan: &Plan, places: &[ResolvedTarget], groups: &[u16]) -> Vec<Fault> {
     let closed = matches!(plan.load, Load::Closed { .. });
     if !closed || plan.connections.mode != ConnectionMode::PerUser {
@@ -240,7 +243,7 @@ mod tests {
             owners: 19_932,
             ..PER_USER
         };
-        // 19,932 connections, 4 bells and 64 to spare.
+        // 19,932 connections, 4 wakers and 64 spare files.
         assert_eq!(threads(need, 4, 20_000), Some((4, false)));
         assert_eq!(threads(need, 5, 20_000), Some((5, true)));
         assert_eq!(threads(PER_USER, 1, u64::MAX), Some((1, false)));
@@ -250,7 +253,8 @@ mod tests {
 
     #[test]
     fn no_table_is_fuller_than_the_limit_and_no_thread_too_many() {
-        // A million over 51 threads: 19,608 connections, 51 bells, 64 to spare; over 50, 20,000 and no room for these.
+        // A million over 51 threads: 19,608 connections, 51 wakers and 64 spare files each. Over 50 threads, 20,000
+        // connections each would leave no files for wakers and spare ones.
         assert_eq!(threads(PER_USER, 1, 20_000), Some((51, true)));
         assert_eq!(threads(PER_USER, 60, 20_000), Some((60, true)));
         let two_targets = Need {

@@ -1,4 +1,4 @@
-//! `engine.json`: the sums of a run and the resources that the engine itself used.
+//! Writes `engine.json`: the sums of a run and the resources that the engine used.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -20,21 +20,21 @@ use super::files::Spread;
 pub struct Report<'a> {
     /// `finished`, `stopped` or `failed`.
     pub reason: &'static str,
-    /// Message of the fault.
+    /// Message of the failure, if any.
     pub message: Option<String>,
     /// Sums over all threads.
     pub totals: &'a Totals,
-    /// Everything counted.
+    /// All counts of the run.
     pub counts: &'a LiveCounts,
-    /// Connections that could not be made, by reason.
+    /// Numbers of failed connections, by reason.
     pub connect_failures: &'a BTreeMap<String, u64>,
-    /// Requests that could not be sent, by reason.
+    /// Numbers of requests that could not be sent, by reason.
     pub unsendable: &'a BTreeMap<String, u64>,
-    /// Answers that did not come whole, by reason.
+    /// Numbers of incomplete answers, by reason.
     pub broken: &'a BTreeMap<String, u64>,
-    /// Connections that speak HTTP/2.
+    /// Counts of HTTP/2 connections.
     pub http2: Http2Counts,
-    /// Calls of drivers.
+    /// Sums over driver calls.
     pub calls: &'a CallsEnded,
     /// End of the run. [ns]
     pub end_ns: u64,
@@ -42,7 +42,7 @@ pub struct Report<'a> {
     pub stages: &'a [Stage],
     /// The edits of the stages.
     pub edits: Vec<Value>,
-    /// Division of open files.
+    /// How open files were divided.
     pub(super) spread: Spread,
 }
 
@@ -55,7 +55,7 @@ fn counted<const N: usize>(names: [&str; N], counts: &[u64; N]) -> Value {
     )
 }
 
-/// CPUs that the load threads can use at once.
+/// Number of CPUs that the load threads can use at once.
 fn cores(plan: &Plan) -> usize {
     let mut cpus = plan.cpus.clone();
     cpus.sort_unstable();
@@ -126,7 +126,7 @@ impl Report<'_> {
         })
     }
 
-    /// Writes the file as a whole or not at all.
+    /// Writes the file atomically.
     ///
     /// # Errors
     /// If it cannot be written.

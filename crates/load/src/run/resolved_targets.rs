@@ -1,4 +1,4 @@
-//! Addresses of a plan, resolved, with the settings to connect to them.
+//! Resolves the addresses of a plan and prepares the settings to connect to them.
 
 use std::net::{IpAddr, ToSocketAddrs};
 
@@ -9,7 +9,7 @@ use crate::sys::{Address, Socket};
 use crate::tls::Secured;
 use crate::worker::{Sources, TargetState, TargetTls, Ways};
 
-/// Address of a target, the same for all threads.
+/// Resolved addresses of a target, shared by all threads.
 #[derive(Debug)]
 pub(super) struct ResolvedTarget {
     pub(super) addresses: Vec<Ways>,
@@ -18,7 +18,7 @@ pub(super) struct ResolvedTarget {
 }
 
 impl ResolvedTarget {
-    /// The addresses in the form of the drivers.
+    /// Converts the addresses to the form of the drivers.
     pub(super) fn locations(&self) -> Vec<Location> {
         let each = self.addresses.iter().map(|ways| match ways.all() {
             [Address::Unix(path), ..] => Location::Unix(path.clone()),
@@ -28,7 +28,7 @@ impl ResolvedTarget {
         each.collect()
     }
 
-    /// Input of one thread: counters and sessions are its own.
+    /// Creates the target state of one thread, with separate counters and TLS sessions.
     pub(super) fn for_thread(&self, balance: Balance, worker: usize) -> TargetState {
         let tls = self.secured.as_ref().map(|secured| {
             let (config, sessions) = secured.for_thread();
@@ -81,7 +81,7 @@ pub(super) fn resolve(plan: &Plan) -> (Vec<ResolvedTarget>, Vec<Fault>) {
     (places, faults)
 }
 
-/// Every address of a name, in the order of its resolution, then the further ones.
+/// Resolves an address to all addresses of its name in order of resolution, followed by `further` addresses.
 fn ways<'a>(address: &str, further: impl Iterator<Item = &'a String>) -> Result<Ways, String> {
     let mut all = resolved(address)?;
     for other in further {
@@ -91,7 +91,7 @@ fn ways<'a>(address: &str, further: impl Iterator<Item = &'a String>) -> Result<
     Ok(Ways::new(all))
 }
 
-/// Addresses in the order of RFC 6724, as `getaddrinfo` has them.
+/// Resolves an address in the order of RFC 6724, which `getaddrinfo` implements.
 fn resolved(address: &str) -> Result<Vec<Address>, String> {
     if let Some(path) = address.strip_prefix("unix:") {
         return Ok(vec![Address::Unix(path.into())]);
@@ -111,7 +111,7 @@ fn resolved(address: &str) -> Result<Vec<Address>, String> {
     Ok(all)
 }
 
-/// Source addresses; each must belong to this host, and every target must be within reach of one.
+/// Resolves source addresses; each must belong to this host, and one of them must be able to reach every target.
 pub(super) fn sources(
     plan: &Plan,
     places: &mut [ResolvedTarget],

@@ -1,4 +1,4 @@
-//! The stages as the control thread knows them, and its clock.
+//! The stages and the clock of the control thread.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use crate::recorder::writer::Stage;
 use crate::schedule::{Change, Edit, Stages};
 use crate::sys;
 
-/// Stages with their times, the edits applied to them, and the time of the run.
+/// Stages with their times, the edits applied to them, and the clock of the run.
 #[derive(Debug, Default)]
 pub(super) struct Timeline {
     stages: Stages,
@@ -16,7 +16,7 @@ pub(super) struct Timeline {
 }
 
 impl Timeline {
-    /// Begins at an instant of the monotonic clock.
+    /// Creates the timeline of a run that began at this instant of the monotonic clock.
     pub(super) fn new(stages: Stages, origin_ns: u64) -> Self {
         Self {
             listed: stages.listed(),
@@ -26,7 +26,7 @@ impl Timeline {
         }
     }
 
-    /// Time of the run. [ns]
+    /// Time since the start of the run. [ns]
     pub(super) fn now_ns(&self) -> u64 {
         sys::monotonic_ns().saturating_sub(self.origin_ns)
     }
@@ -45,7 +45,7 @@ impl Timeline {
         self.stages.len()
     }
 
-    /// Index of the stage at this time; of the drain, behind the others.
+    /// Index of the stage at this time; after the last stage, that of the drain.
     pub(super) fn stage_at(&self, now_ns: u64) -> usize {
         self.stages.stage_at(now_ns).unwrap_or(self.drain())
     }

@@ -8,14 +8,14 @@ use crate::rng::{Alias, Random, Stream};
 
 use super::stages::Stages;
 
-/// Arrival of an open load: one transaction to start.
+/// Arrival of an open load: the intended start of one transaction.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Arrival {
-    /// Number in its sequence, which is the common one, or that of its group, which begins at the number of the group.
+    /// Number in its sequence: the common sequence, or that of its group, which begins at the number of the group.
     pub index: u64,
     /// Intended start. [ns]
     pub at_ns: u64,
-    /// Time since the arrival before it in its sequence; of the first, since the start of the run. [ns]
+    /// Time since the previous arrival of the sequence; for the first one, since the start of the run. [ns]
     pub gap_ns: u64,
     /// Group of its user.
     pub group: usize,
@@ -23,14 +23,14 @@ pub struct Arrival {
     pub transaction: usize,
 }
 
-/// A stretch of time over which the rate is linear.
+/// A piece of time in which the rate is linear.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RatePiece {
     start_s: f64,
     duration_s: f64,
     from: f64,
     to: f64,
-    /// End of the piece if it was cut short. [ns]
+    /// End of the piece if it was shortened by an edit. [ns]
     cut_ns: Option<u64>,
 }
 
@@ -50,7 +50,7 @@ impl RatePiece {
         }
     }
 
-    /// Rate at its end. [1/s]
+    /// Rate at the end of the piece. [1/s]
     pub(super) fn reached(self) -> f64 {
         self.cut_ns.map_or(self.to, |cut_ns| {
             let share = (cut_ns as f64 / 1e9 - self.start_s) / self.duration_s;
@@ -58,7 +58,7 @@ impl RatePiece {
         })
     }
 
-    /// Integral of the rate up to its end.
+    /// Integral of the rate over the piece.
     fn integral(self) -> f64 {
         let length_s = self
             .cut_ns
@@ -66,8 +66,8 @@ impl RatePiece {
         length_s * f64::midpoint(self.from, self.reached())
     }
 
-    /// Time at which the integral reaches `wanted`, if within the piece. Arrivals before a cut keep their times, to the
-    /// nanosecond. [ns]
+    /// Time at which the integral reaches `wanted`, if it does within the piece. If a piece is shortened, arrivals
+    /// before its end keep their times to the nanosecond. [ns]
     fn instant_of(self, wanted: f64) -> Option<u64> {
         if wanted >= self.duration_s * f64::midpoint(self.from, self.to) {
             return None;
@@ -76,8 +76,8 @@ impl RatePiece {
         (self.cut_ns.is_none_or(|cut_ns| at_ns < cut_ns)).then_some(at_ns)
     }
 
-    /// Time within the piece at which the integral reaches `wanted`: the root of
-    /// from t + (to - from) t² / (2 duration) = wanted, in the form that does not cancel.
+    /// Time within the piece at which the integral reaches `wanted`: the root of from t + (to - from) t² / (2 duration)
+    /// = wanted, in the form without cancellation.
     fn time_of(self, wanted: f64) -> f64 {
         if wanted <= 0.0 {
             return 0.0;
@@ -91,7 +91,8 @@ impl RatePiece {
     }
 }
 
-/// Converts the time of the unit process to run time. Asked for times in order, it goes through the pieces once.
+/// Converts times of the unit process to times of the run. Must be called with increasing times, as it passes each
+/// piece once.
 #[derive(Debug, Clone)]
 struct TimeChange {
     pieces: Arc<[RatePiece]>,
@@ -126,9 +127,10 @@ impl TimeChange {
 ///
 /// Arrival k is at the time t with Λ(t) = k (constant), or Λ(t) = `E_0` + ... + `E_k` with exponential E of mean 1
 /// (Poisson), where Λ is the integral of the rate: the time change of a unit process (E. Çinlar, *Introduction to
-/// Stochastic Processes*, Prentice-Hall, 1975, chapter 4). The transaction of an arrival belongs to the unit process
-/// too, so that an edit of the stages moves arrivals in time and changes nothing else. If groups have their own
-/// arrivals, each has its own such sequence; at the same instant the group named first is first.
+/// Stochastic Processes*, Prentice-Hall, 1975, chapter 4). The transaction of an arrival is part of the unit process
+/// too, so that an edit of the stages changes the times of arrivals and nothing else. If groups have their own
+/// arrivals, each group has a separate sequence; of arrivals at the same instant, that of the group named first comes
+/// first.
 #[derive(Debug, Clone)]
 pub struct Arrivals {
     lanes: Vec<Lane>,
@@ -140,12 +142,12 @@ pub struct Arrivals {
 /// A sequence of arrivals.
 #[derive(Debug, Clone)]
 struct Lane {
-    /// Its group; `None`: all groups, by their shares.
+    /// Group of the sequence; `None` if all groups share it.
     group: Option<usize>,
     time: TimeChange,
-    /// The next arrival, without its time.
+    /// The next arrival of the unit process, without its time of the run.
     next: Unit,
-    /// Position of the arrival before it in the unit process, and its time. [ns]
+    /// Position in the unit process and time of the previous arrival. [ns]
     before: Option<(f64, u64)>,
     /// The next arrival with its time, once computed.
     ahead: Option<Arrival>,
@@ -164,7 +166,7 @@ struct Unit {
 
 impl Lane {
     fn new(plan: &Plan, group: Option<usize>, pieces: Arc<[RatePiece]>) -> Self {
-        // The generators of the common sequence are those of number 0, of a group those of its number from 1.
+        // The common sequence uses the generators of number 0, a group those of its number counted from 1.
         let number = group.map_or(0, |group| group as u64 + 1);
         Self {
             group,
@@ -181,8 +183,8 @@ impl Lane {
         self.time = TimeChange::new(pieces);
         self.ahead = None;
         if let Some((target, at_ns)) = &mut self.before {
-            // It was taken, unless it belongs to another thread and was only looked at ahead of time; then it may come
-            // later, or never.
+            // The arrival was taken, unless it belongs to another thread and was only computed in advance; then an edit
+            // may delay or cancel it.
             *at_ns = self.time.instant_of(*target).unwrap_or(*at_ns);
         }
     }
@@ -198,7 +200,7 @@ impl Lane {
             let at_ns = self.time.instant_of(target)?;
             let before_ns = self.before.map_or(0, |(_, at_ns)| at_ns);
             self.ahead = Some(Arrival {
-                // Groups begin at different numbers, so that single arrivals of many groups go to different threads.
+                // Groups begin at different numbers, so that the first arrivals of many groups go to different threads.
                 index: index + self.group.unwrap_or(0) as u64,
                 at_ns,
                 gap_ns: at_ns.saturating_sub(before_ns),
@@ -211,7 +213,7 @@ impl Lane {
 }
 
 impl Arrivals {
-    /// The arrivals of a plan; none with a closed load.
+    /// Creates the arrivals of a plan; none for a closed load.
     #[must_use]
     pub fn new(plan: &Plan, stages: &Stages) -> Self {
         let spacing = match &plan.load {
@@ -265,7 +267,7 @@ impl Arrivals {
     }
 
     /// Continues with the stages after an edit. Arrivals before the instant of the edit keep their times, since the
-    /// stages before it do.
+    /// earlier stages do.
     pub fn follow(&mut self, stages: &Stages) {
         for (lane, pieces) in self.lanes.iter_mut().zip(stages.pieces()) {
             lane.follow(pieces.concat().into());

@@ -1,4 +1,4 @@
-//! Stages of a load with their times, and their edits while the load runs.
+//! The stages of a load with their times, and edits of the stages during the run.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,28 +10,28 @@ use crate::recorder::writer::Stage;
 use super::arrivals::RatePiece;
 use super::user_changes::Ramp;
 
-/// Name of the stage that the engine appends to those of the plan: users finish their current work.
+/// Name of the last stage, which the engine appends to those of the plan: users finish their current work.
 pub const DRAIN: &str = "drain";
 
 /// A change of the stages.
 #[derive(Debug, Clone)]
 pub enum Change {
-    /// This stage ends.
+    /// End this stage now.
     Next(usize),
-    /// Further stages after the last one.
+    /// Append these stages after the last one.
     Append(StageList),
 }
 
-/// A change of the stages and its instant, at which it takes place in all threads.
+/// A change of the stages, and the instant at which all threads make it.
 #[derive(Debug, Clone)]
 pub struct Edit {
-    /// Time of the change, a whole millisecond. Everything before it stays as it was. [ns]
+    /// Time of the change, a whole millisecond. Events before it are unchanged. [ns]
     pub at_ns: u64,
     /// The change itself.
     pub change: Change,
 }
 
-/// Reason why an edit does not fit the current stages.
+/// Reason why an edit cannot be applied to the current stages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refused(pub String);
 
@@ -41,7 +41,7 @@ impl fmt::Display for Refused {
     }
 }
 
-/// Stages in order, with their actual times as far as they are known.
+/// The stages in order, with actual times as far as they are known.
 #[derive(Debug, Clone, Default)]
 pub struct Stages {
     in_order: Vec<Timed>,
@@ -61,16 +61,16 @@ struct Timed {
     level: usize,
     ends_by_command: bool,
     start_s: f64,
-    /// Actual end; before `start_s + duration_s` if the stage was cut short. [s]
+    /// Actual end; before `start_s + duration_s` if the stage was shortened. [s]
     end_s: f64,
     duration_s: f64,
     amount: Amount,
 }
 
-/// For all groups together, or for each.
+/// Amount of a stage: for all groups together, or for each group.
 #[derive(Debug, Clone)]
 enum Amount {
-    /// Users at the end.
+    /// Number of users at the end of the stage.
     Users(Vec<u32>),
     /// Rate over the stage.
     Rates(Arc<[Rate]>),
@@ -116,7 +116,7 @@ impl Timed {
         RatePiece::new(self.start_s, self.duration_s, (from, to), self.cut_ns())
     }
 
-    /// Pieces of the rate between knots, and of the last rate up to the end of the stage.
+    /// Pieces of the rate: one between each two knots, and one with the last rate up to the end of the stage.
     fn moving_pieces(&self, knots: &[(f64, f64)]) -> Vec<RatePiece> {
         let last = knots.last().map(|(at_s, rate)| {
             let rest_s = (self.duration_s - at_s).max(0.0);
@@ -137,7 +137,7 @@ impl Timed {
         pieces
     }
 
-    /// End of the stage if it was cut short. [ns]
+    /// End of the stage if it was shortened. [ns]
     fn cut_ns(&self) -> Option<u64> {
         let short = self.end_s < self.start_s + self.duration_s;
         short.then(|| nanoseconds(self.end_s))
@@ -169,7 +169,7 @@ impl Stages {
         stages
     }
 
-    /// Computes the times of the stages from this one on: each begins at the end of the previous one.
+    /// Computes the times of the stages from this one on; each stage begins at the end of the previous one.
     fn time_from(&mut self, first: usize) {
         let mut start_s = match first {
             0 => 0.0,
@@ -182,7 +182,7 @@ impl Stages {
         }
     }
 
-    /// Number of stages, the drain not counted.
+    /// Number of stages without the drain.
     #[must_use]
     pub fn len(&self) -> usize {
         self.in_order.len()
@@ -200,7 +200,7 @@ impl Stages {
         self.edits
     }
 
-    /// End of each stage; the drain after them has none. [ns]
+    /// End of each stage except the drain, which has none. [ns]
     #[must_use]
     pub fn ends_ns(&self) -> Vec<u64> {
         self.in_order
@@ -209,7 +209,7 @@ impl Stages {
             .collect()
     }
 
-    /// End of one stage; the drain has none. [ns]
+    /// End of a stage; `None` for the drain. [ns]
     #[must_use]
     pub fn end_ns(&self, stage: usize) -> Option<u64> {
         self.in_order
@@ -217,7 +217,7 @@ impl Stages {
             .map(|stage| nanoseconds(stage.end_s))
     }
 
-    /// The current stage at this time, if not the drain.
+    /// The stage at this time; `None` during the drain.
     #[must_use]
     pub fn stage_at(&self, now_ns: u64) -> Option<usize> {
         self.in_order
@@ -225,7 +225,7 @@ impl Stages {
             .position(|stage| now_ns < nanoseconds(stage.end_s))
     }
 
-    /// Checks that an edit requested at `now_ns` fits.
+    /// Checks that an edit requested at `now_ns` can be applied.
     ///
     /// # Errors
     /// [`Refused`] with the reason.
@@ -316,7 +316,7 @@ impl Stages {
         &self.first_users
     }
 
-    /// Number of users over each stage, for all groups together or for each; empty with an open load.
+    /// Number of users over each stage, for all groups together or for each group; empty for an open load.
     pub(super) fn ramps(&self) -> Vec<Vec<Ramp>> {
         let mut lanes: Vec<Vec<Ramp>> = Vec::new();
         for stage in &self.in_order {
@@ -337,7 +337,7 @@ impl Stages {
         lanes
     }
 
-    /// Rate over each stage, for all groups together or for each; empty with a closed load.
+    /// Rate over each stage, for all groups together or for each group; empty for a closed load.
     pub(super) fn pieces(&self) -> Vec<Vec<Vec<RatePiece>>> {
         let mut lanes: Vec<Vec<Vec<RatePiece>>> = Vec::new();
         for stage in &self.in_order {

@@ -1,11 +1,11 @@
-//! Starts and departures of users.
+//! Times at which users start and leave.
 
 use super::stages::Stages;
 
-/// Start of a user, or order to leave.
+/// Start of a user, or request that it leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UserChange {
-    /// Time of the move. [ns]
+    /// Time of the change. [ns]
     pub at_ns: u64,
     /// Number of the user.
     pub user: u32,
@@ -20,7 +20,8 @@ pub(super) struct Ramp {
     duration_ns: u64,
     from: u32,
     to: u32,
-    /// Users that start or leave in it; fewer than `from` to `to` if the stage was cut short.
+    /// Number of users that start or leave during the stage; less than the difference of `from` and `to` if the stage
+    /// was shortened.
     steps: u32,
 }
 
@@ -44,7 +45,7 @@ impl Ramp {
         ramp
     }
 
-    /// Users at its end.
+    /// Number of users at the end of the stage.
     pub(super) fn reached(&self) -> u32 {
         if self.to > self.from {
             self.from + self.steps
@@ -59,7 +60,7 @@ impl Ramp {
         self.start_ns + offset_ns as u64
     }
 
-    /// Number of its steps before this time.
+    /// Number of changes before this time.
     fn steps_before(&self, at_ns: u64) -> u32 {
         let (mut low, mut high) = (0, self.steps);
         while low < high {
@@ -87,28 +88,28 @@ impl Ramp {
     }
 }
 
-/// All starts and departures of a closed load, in order of time.
+/// Starts and departures of all users of a closed load, in order of time.
 ///
 /// User i of a ramp from a to b over d starts at d (i - a) / (b - a), i = a ... b - 1; in a ramp from b down to a the
-/// users leave in turn from the highest number, at the same instants. If groups have their own users, each group
-/// follows its own ramps; at the same instant the group named first is first.
+/// users leave in turn from the highest number, at the same instants. If groups have their own users, each group has
+/// its own ramps; of changes at the same instant, that of the group named first comes first.
 #[derive(Debug, Clone)]
 pub struct UserChanges {
     lanes: Vec<Lane>,
 }
 
-/// Users of one group, or of all together.
+/// Users of one group, or of all groups together.
 #[derive(Debug, Clone)]
 struct Lane {
-    /// Number of its first user.
+    /// Number of the first user.
     first: u32,
     ramps: Vec<Ramp>,
-    /// Ramp of the next step, and number of the step.
+    /// Index of the ramp of the next change, and number of the change within it.
     place: (usize, u32),
 }
 
 impl Lane {
-    /// Goes back to the first move at or after this instant, if it is past it.
+    /// Returns to the first change at or after this instant, if the lane is past it.
     fn go_back(&mut self, at_ns: u64) {
         let mut ahead = (self.ramps.len(), 0);
         for (number, ramp) in self.ramps.iter().enumerate() {
@@ -136,7 +137,7 @@ impl Lane {
 }
 
 impl UserChanges {
-    /// The moves of stages; none with an open load.
+    /// Creates the changes of the stages; none for an open load.
     #[must_use]
     pub fn new(stages: &Stages) -> Self {
         let lanes = stages.ramps().into_iter().enumerate();
@@ -150,8 +151,8 @@ impl UserChanges {
         }
     }
 
-    /// Continues with the stages after an edit at this instant. Moves before it stay, also those not taken yet; later
-    /// ones that were taken (skipped because they belong to another thread) are taken back.
+    /// Continues with the stages after an edit at this instant. Changes before it remain, even those not taken yet.
+    /// Later ones that were taken (skipped, because they belong to another thread) are computed anew.
     pub fn follow(&mut self, stages: &Stages, at_ns: u64) {
         for (lane, ramps) in self.lanes.iter_mut().zip(stages.ramps()) {
             lane.go_back(at_ns);
@@ -165,13 +166,13 @@ impl UserChanges {
         next.min_by_key(|(_, next)| next.at_ns)
     }
 
-    /// The next move.
+    /// The next change.
     #[must_use]
     pub fn peek(&mut self) -> Option<UserChange> {
         self.first().map(|(_, next)| next)
     }
 
-    /// Takes the next move if `take` accepts it.
+    /// Takes the next change if `take` accepts it.
     pub fn next_if(&mut self, take: impl FnOnce(&UserChange) -> bool) -> Option<UserChange> {
         let (lane, next) = self.first().filter(|(_, next)| take(next))?;
         self.lanes[lane].place.1 += 1;

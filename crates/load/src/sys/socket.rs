@@ -1,4 +1,4 @@
-//! Sockets that never wait: TCP and Unix streams alike, connected from an address of choice.
+//! Non-blocking sockets of TCP and Unix streams, with a choice of the source address.
 
 use std::fmt;
 use std::io::{self, IoSlice, Read, Write};
@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 
 use super::check;
 
-/// Pieces written with one call. A handshake ends with two, a request adds one; the rest goes with the next call.
+/// Limit on the pieces written with one call. A handshake ends with two pieces, a request adds one; further pieces are
+/// written with the next call.
 const PIECES_AT_ONCE: usize = 16;
 
 /// Destination of a stream.
@@ -47,10 +48,10 @@ impl fmt::Display for Address {
 pub struct Socket(OwnedFd);
 
 impl Socket {
-    /// Begins to connect, without waiting; from `source`, with any port that is free for this very connection.
+    /// Begins to connect without waiting; from `source`, if given, with any port that is free for this connection.
     ///
     /// # Errors
-    /// If the system refuses at once: a Unix socket always does so, even when its queue is just full.
+    /// If the system refuses at once. Unix sockets always do, even if only their queue is full.
     pub fn connect(address: &Address, source: Option<IpAddr>) -> io::Result<Self> {
         match address {
             Address::Tcp(address) => {
@@ -69,7 +70,7 @@ impl Socket {
         }
     }
 
-    /// Checks that this host may send from an address.
+    /// Checks that this host may use a source address.
     ///
     /// # Errors
     /// If the system refuses the address.
@@ -97,8 +98,8 @@ impl Socket {
         Ok(socket)
     }
 
-    /// Sets the source address and leaves the port open until the connection is made, so that one port can serve
-    /// connections to several destinations.
+    /// Sets the source address but leaves the choice of the port until the connection is made, so that one port can
+    /// serve connections to several destinations.
     fn bind(&self, source: IpAddr) -> io::Result<()> {
         self.set(libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, &1_i32)?;
         match SocketAddr::new(source, 0) {
@@ -115,7 +116,7 @@ impl Socket {
     }
 
     fn connect_raw<T>(&self, address: &T) -> io::Result<()> {
-        // Safety: `address` is a socket address structure of its own size.
+        // Safety: `address` is a socket address structure with its own size.
         let result = unsafe {
             let length = size_of::<T>() as libc::socklen_t;
             libc::connect(self.as_raw_fd(), std::ptr::from_ref(address).cast(), length)
@@ -149,7 +150,7 @@ impl Socket {
     pub fn take_error(&self) -> io::Result<Option<io::Error>> {
         let mut error: libc::c_int = 0;
         let mut length = size_of::<libc::c_int>() as libc::socklen_t;
-        // Safety: both places are valid for the call, and the length is that of the first.
+        // Safety: both variables are valid for the call, and the length is that of the first.
         let result = unsafe {
             libc::getsockopt(
                 self.as_raw_fd(),
@@ -163,7 +164,7 @@ impl Socket {
         Ok((error != 0).then(|| io::Error::from_raw_os_error(error)))
     }
 
-    /// Returns `true` if the socket has bytes to read; the end of the stream does not count.
+    /// Returns `true` if the socket has bytes to read, not only the end of the stream.
     #[must_use]
     pub fn has_bytes(&self) -> bool {
         let mut byte = 0_u8;
@@ -179,7 +180,7 @@ impl Socket {
             l_onoff: 1,
             l_linger: 0,
         };
-        // A socket that refuses is closed in the usual way.
+        // If the socket refuses the option, it is closed in the usual way.
         let _ = self.set(libc::SOL_SOCKET, libc::SO_LINGER, &linger);
     }
 }
@@ -215,7 +216,7 @@ fn ipv6(address: &std::net::SocketAddrV6) -> libc::sockaddr_in6 {
     }
 }
 
-/// Longest path of a Unix socket: its place in the address, less the zero byte behind it. [B]
+/// Longest path of a Unix socket: the length of its array in the address, less the terminating zero byte. [B]
 pub const UNIX_PATH_BYTES: usize =
     size_of::<libc::sockaddr_un>() - offset_of!(libc::sockaddr_un, sun_path) - 1;
 

@@ -1,5 +1,5 @@
-//! Sessions to resume. Each place of a connection has its own, so that a user who comes for the first time makes a full
-//! handshake whatever others did before: with one store for all, a thousand users would look like one.
+//! TLS sessions to resume. Each connection slot has its own session, so that a new user makes a full handshake whatever
+//! others did before: with one store for all, a thousand users would look like one user.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,7 +8,7 @@ use rustls::NamedGroup;
 use rustls::client::{ClientSessionStore, Tls12ClientSessionValue, Tls13ClientSessionValue};
 use rustls::pki_types::ServerName;
 
-/// Sessions of one thread with one target, by place of the connection.
+/// Sessions of one thread with one target, by connection slot.
 #[derive(Debug, Default)]
 pub struct Sessions(Mutex<SessionCache>);
 
@@ -18,7 +18,7 @@ struct SessionCache {
     kept: HashMap<u32, Kept>,
 }
 
-/// The newest of each kind: a place holds one connection at a time.
+/// The newest session data of each kind; a slot holds one connection at a time.
 #[derive(Debug, Default)]
 struct Kept {
     group: Option<NamedGroup>,
@@ -27,18 +27,18 @@ struct Kept {
 }
 
 impl Sessions {
-    /// Selects the place that the following calls belong to; called before every call of the connection that might ask
-    /// for its session.
+    /// Selects the slot that the following calls refer to. Must be called before every call of a connection that may
+    /// access its session.
     pub fn turn_to(&self, place: u32) {
         self.lock().current = place;
     }
 
-    /// Drops the session of a place: its next user is another one.
+    /// Drops the session of a slot, because another user takes the slot over.
     pub fn forget(&self, place: u32) {
         self.lock().kept.remove(&place);
     }
 
-    /// Never contended: a thread has its own.
+    /// Locks the cache; there is no contention, since each thread has its own.
     fn lock(&self) -> MutexGuard<'_, SessionCache> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

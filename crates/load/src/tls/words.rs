@@ -1,19 +1,19 @@
-//! Sentences about failures of TLS: the fact, and the next step. Names of the library are never shown.
+//! Messages about TLS failures: the fact, and the next step. They do not contain names of the TLS library.
 
 use rustls::{AlertDescription as Alert, CertificateError, Error, OtherError};
 
-/// Next step where a certificate is not trusted.
+/// Next step if a certificate is not trusted.
 const TRUST: &str = "give the certificate of its authority (--cacert FILE, key `ca`), or verify none (--insecure, `verify: false`)";
-/// Next step where the server's certificate is wrong.
+/// Next step if the server's certificate is wrong.
 const RENEW: &str =
     "give the server another certificate, or verify none (--insecure, `verify: false`)";
-/// Next step where the server refuses the certificate of the client.
+/// Next step if the server refuses the certificate of the client.
 const OWN: &str =
     "check the client's certificate and key (--cert, --key) and the log of the server";
-/// Next step where both sides do not speak alike.
+/// Next step if the peer does not speak TLS.
 const PORT: &str =
     "does the port speak TLS, without a proxy that changes bytes? See the log of the server";
-/// Next step where both sides offer different things.
+/// Next step if the two sides have no option in common.
 const OFFERED: &str =
     "let the server offer TLS 1.2 or 1.3 with a suite of ECDHE and AES-GCM or ChaCha20";
 
@@ -148,11 +148,11 @@ fn certificate(fault: &CertificateError) -> (String, &'static str) {
     (format!("the certificate of the server {fact}"), step)
 }
 
-/// Next step where a certificate is of another name.
+/// Next step if a certificate is for another name.
 const NAME: &str = "load it by a name of its certificate (--connect-to ADDRESS connects elsewhere, `server_name` asks for \
                     another name), or verify none (--insecure, `verify: false`)";
 
-/// A fault that the library of certificates has no own kind for.
+/// Describes a certificate fault that the library does not classify.
 fn of_chain(why: &OtherError) -> (String, &'static str) {
     let name = format!("{why:?}");
     if name.contains("CaUsedAsEndEntity") {
@@ -242,7 +242,7 @@ fn alert_of(alert: Alert) -> (String, &'static str) {
     (format!("the server {fact}"), step)
 }
 
-/// The name in `DnsName("shop.example")` or `IpAddress(127.0.0.1)`.
+/// Extracts the name from `DnsName("shop.example")` or `IpAddress(127.0.0.1)`.
 fn bare(presented: &str) -> &str {
     let inner = presented
         .split_once('(')
@@ -250,7 +250,8 @@ fn bare(presented: &str) -> &str {
     inner.trim_matches(|each| matches!(each, '"' | ')'))
 }
 
-/// The innermost name of a value in words: `Other(NoCipherSuitesInCommon)` is `no cipher suites in common`.
+/// Returns the innermost name of a value in words: `Other(NoCipherSuitesInCommon)` becomes `no cipher suites in
+/// common`.
 fn named(value: &impl std::fmt::Debug) -> String {
     let text = format!("{value:?}");
     let is_name = |part: &&str| {
@@ -270,7 +271,7 @@ fn named(value: &impl std::fmt::Debug) -> String {
     words
 }
 
-/// Names around another one.
+/// Names that only wrap another name.
 const WRAPPERS: [&str; 2] = ["Other", "OtherError"];
 
 #[cfg(test)]

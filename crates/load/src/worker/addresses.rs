@@ -1,4 +1,4 @@
-//! Choice of addresses: of the target, and of this host as source of a connection.
+//! Choice of addresses: that of the target, and the source address of a connection.
 
 use std::net::IpAddr;
 
@@ -7,7 +7,7 @@ use crate::sys::Address;
 
 use super::TargetState;
 
-/// Addresses of this host that connections leave from, in turn.
+/// Source addresses of connections, used in turn.
 #[derive(Debug, Clone, Default)]
 pub struct Sources {
     ipv4: Vec<IpAddr>,
@@ -15,7 +15,7 @@ pub struct Sources {
 }
 
 impl Sources {
-    /// Sorts them by family.
+    /// Creates the list and sorts it by address family.
     #[must_use]
     pub fn new(all: &[IpAddr]) -> Self {
         let (ipv4, ipv6) = all.iter().partition(|source| source.is_ipv4());
@@ -33,8 +33,8 @@ impl Sources {
     }
 }
 
-/// Addresses of one name, in the order in which they are tried (RFC 6724). A new connection begins with the one that took
-/// the last, as RFC 8305, section 4, recommends.
+/// Addresses of one name, in the order in which they are tried (RFC 6724). A new connection first tries the address
+/// that accepted the previous one, as RFC 8305, section 4, recommends.
 #[derive(Debug, Clone)]
 pub struct Ways {
     all: Vec<Address>,
@@ -42,19 +42,19 @@ pub struct Ways {
 }
 
 impl Ways {
-    /// In the order of the name's resolution; never empty.
+    /// Creates the list in the order of the name's resolution; it must not be empty.
     #[must_use]
     pub fn new(all: Vec<Address>) -> Self {
         Self { all, first: 0 }
     }
 
-    /// All of them, in the order of the name's resolution.
+    /// All addresses, in the order of the name's resolution.
     #[must_use]
     pub fn all(&self) -> &[Address] {
         &self.all
     }
 
-    /// Leaves out those of a family that no source can reach, unless that are all.
+    /// Removes the addresses of a family that no source address can reach, unless none would remain.
     pub fn within_reach(&mut self, sources: &Sources) {
         let reached = |address: &&Address| {
             matches!(address, Address::Unix(_)) || !sources.of(address).is_empty()
@@ -65,7 +65,7 @@ impl Ways {
         }
     }
 
-    /// Begins the tries of a new connection.
+    /// Begins the attempts of a new connection.
     pub(super) fn begin(&self, choice: usize, turn: usize) -> Attempt {
         Attempt {
             choice,
@@ -75,39 +75,39 @@ impl Ways {
         }
     }
 
-    /// The address of the next try, and the number of tries that are left with it; `None` after the last.
+    /// The address of the next attempt, and the number of attempts left including it; `None` after the last.
     pub(super) fn next(&self, attempt: &Attempt) -> Option<(&Address, usize)> {
         let left = self.all.len() - attempt.tried;
         (left > 0).then(|| (&self.all[attempt.place(attempt.tried)], left))
     }
 
-    /// Notes that the last try took the connection.
+    /// Records that the last address tried accepted the connection.
     pub(super) fn remember(&mut self, attempt: &Attempt) {
         self.first = attempt.place(attempt.tried.saturating_sub(1));
     }
 
-    /// The addresses that were tried, in this order; `None` if the name has a single one.
+    /// The addresses tried so far, in order; `None` if the name has a single one.
     pub(super) fn tried(&self, attempt: &Attempt) -> Option<String> {
         let tried = (0..attempt.tried).map(|number| self.all[attempt.place(number)].to_string());
         (self.all.len() > 1).then(|| tried.collect::<Vec<_>>().join(", "))
     }
 }
 
-/// Tries of one connection over the addresses of a name.
+/// Attempts to connect to the addresses of a name.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Attempt {
-    /// Place of the name in the target.
+    /// Index of the name in the target.
     pub(super) choice: usize,
-    /// Turn of the source address.
+    /// Counter that selects the source address.
     pub(super) turn: usize,
-    /// Place of the address that is tried first.
+    /// Index of the address that is tried first.
     first: usize,
-    /// Number of addresses that were tried.
+    /// Number of addresses tried.
     pub(super) tried: usize,
 }
 
 impl Attempt {
-    /// Place of the address of a try: the first one, then all others in their order.
+    /// Index of the address of an attempt: the first address, then all others in their order.
     fn place(&self, number: usize) -> usize {
         match number {
             0 => self.first,
@@ -118,7 +118,7 @@ impl Attempt {
 }
 
 impl TargetState {
-    /// Number of addresses that users are assigned to for good; 0 if a user may use any.
+    /// Number of addresses that users are permanently assigned to; 0 if a user may use any address.
     pub(super) fn places(&self) -> usize {
         if self.balance == Balance::User {
             self.addresses.len()
@@ -127,7 +127,7 @@ impl TargetState {
         }
     }
 
-    /// The address of the next session of a driver; 0 if the driver needs none.
+    /// Index of the address for the next session of a driver; 0 if the driver needs none.
     pub(super) fn session_turn(&mut self, rank: u32, random: impl FnOnce(u64) -> u64) -> usize {
         if self.addresses.is_empty() {
             return 0;
@@ -135,8 +135,8 @@ impl TargetState {
         self.turn(rank, random).0
     }
 
-    /// Returns the target address and the index of the source address of the next connection. The source changes after
-    /// each round over all target addresses, so that every pair is used.
+    /// Returns the indices of the target address and of the source address for the next connection. The source address
+    /// changes after each round over all target addresses, so that every pair is used.
     pub(super) fn turn(&mut self, rank: u32, random: impl FnOnce(u64) -> u64) -> (usize, usize) {
         let (turn, count) = (self.next, self.addresses.len());
         self.next = turn.wrapping_add(1);
@@ -190,7 +190,7 @@ mod tests {
         Ways::new(texts.iter().map(parse).collect())
     }
 
-    /// Addresses in the order of the tries of a connection that none of them takes.
+    /// The addresses in the order in which a connection tries them if none accepts it.
     fn order(ways: &Ways) -> String {
         let mut attempt = ways.begin(0, 0);
         while let Some((_, left)) = ways.next(&attempt) {
@@ -210,7 +210,7 @@ mod tests {
         };
         ways.remember(&attempt);
         assert_eq!(order(&ways), "127.0.0.2:80, [::1]:80, 127.0.0.1:80");
-        // An attempt that began before goes on in its own order.
+        // An attempt that began earlier keeps its own order.
         assert_eq!(
             ways.tried(&attempt).as_deref(),
             Some("[::1]:80, 127.0.0.1:80, 127.0.0.2:80")

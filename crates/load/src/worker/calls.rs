@@ -1,4 +1,4 @@
-//! Calls of drivers: passed to the executor of this thread, and ended when it returns them.
+//! Driver calls: passes them to the executor of this thread, and ends them when it returns their results.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -14,7 +14,7 @@ use super::connections::Ownership;
 use super::reasons::Reason;
 use super::user::{NONE, Phase, State};
 
-/// Set in [`super::user::Exchange::request`] if that is the number of a call.
+/// Flag in [`super::user::Exchange::request`] if the number is that of a call.
 pub(super) const CALL: u32 = 1 << 31;
 
 fn kind_of(failed: &Failed) -> Failure {
@@ -28,7 +28,7 @@ fn kind_of(failed: &Failed) -> Failure {
 }
 
 impl Worker<'_> {
-    /// Starts the call of a user, as far as possible without waiting.
+    /// Starts the call of a user as far as possible without waiting.
     pub(super) fn begin_call(&mut self, index: usize, call: u32) {
         let now_ns = self.tick();
         let plan = &self.program.calls[call as usize];
@@ -70,7 +70,7 @@ impl Worker<'_> {
         self.hand_over(exchange, place, now_ns);
     }
 
-    /// Passes a call to the executor, for the session of a place.
+    /// Passes a call to the executor, for the session of a slot.
     fn hand_over(&mut self, exchange: usize, place: usize, now_ns: u64) {
         let entry = &mut self.exchanges[exchange];
         entry.connection = place as u32;
@@ -114,7 +114,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Ends the calls that the executor returned.
+    /// Ends the calls that the executor has returned.
     pub(super) fn take_calls(&mut self) {
         let Some(calls) = &mut self.calls else { return };
         calls.executor.go_on();
@@ -138,7 +138,7 @@ impl Worker<'_> {
         let Some(calls) = &mut self.calls else { return };
         let place = done.place as usize;
         if calls.places[place].generation != done.generation {
-            // The call was given up meanwhile.
+            // The call timed out meanwhile.
             return;
         }
         let exchange = calls.places[place].exchange as usize;
@@ -196,9 +196,9 @@ impl Worker<'_> {
         kind_of(failed)
     }
 
-    /// Takes the instant at which a lent thread took a call up as its start: the time before is start lag, except for the
-    /// wait for a session of the pool, which is part of the exchange. Other calls start when they are handed over: they
-    /// wait for nothing but a server that still rolls the transaction before them back.
+    /// Sets the start of a call to the instant at which a call thread began it. The time before that is start lag,
+    /// except for the wait for a session of the pool, which is part of the exchange. Other calls start when they are
+    /// passed on: they wait at most for the server to roll back the previous transaction.
     fn note_leaving(&mut self, exchange: usize, place: usize, left_ns: u64) {
         let Some(calls) = &self.calls else { return };
         let handed_ns = calls.sessions[place].handed_ns;
@@ -211,7 +211,7 @@ impl Worker<'_> {
         self.recorder.lag(lag_ns);
     }
 
-    /// Times out a call, and gives its session up.
+    /// Times out a call and discards its session.
     pub(super) fn time_out_call(&mut self, exchange: usize, now_ns: u64) {
         let place = self.exchanges[exchange].connection;
         if place == NONE {
@@ -219,7 +219,7 @@ impl Worker<'_> {
             let entry = &self.exchanges[exchange];
             let lag_ns = entry.started_ns.saturating_sub(entry.intended_ns);
             self.recorder.lag(lag_ns);
-            // The call got no session, so nothing was changed.
+            // The call got no session, so it changed nothing.
             self.note_call_end(exchange, Err(Failure::Connect), None, now_ns);
             self.finish_call(exchange, None, Err(Failure::Timeout), now_ns);
             return;
@@ -240,7 +240,7 @@ impl Worker<'_> {
         state.generation = state.generation.wrapping_add(1);
         let change = calls.set_open(place, false);
         self.open_connections = self.open_connections.saturating_add_signed(change);
-        // A call that no lent thread took up is still waiting for one: all its time is start lag.
+        // If no call thread began the call, all of its time is start lag.
         let left_ns = match left_ns {
             0 => now_ns,
             left_ns => self.clock.of_run_ns(left_ns),
@@ -251,8 +251,8 @@ impl Worker<'_> {
         self.finish_call(exchange, Some(place), Err(Failure::Timeout), now_ns);
     }
 
-    /// A deadline has passed while the session of a call may still be opening. Whether that settles it: such a call fails
-    /// to connect, and one that has more time than its session had goes on.
+    /// Handles a deadline that has passed while the session of a call may still be opening. Returns `true` if nothing
+    /// remains to be done: the call failed to connect, or it continues because it has more time than its session had.
     fn end_opening(&mut self, exchange: usize, place: usize, now_ns: u64) -> bool {
         let one = &self.exchanges[exchange];
         let call = &self.program.calls[(one.request & !CALL) as usize];
@@ -288,7 +288,7 @@ impl Worker<'_> {
         true
     }
 
-    /// Counts a call as ended, frees it, and lets those go on who wait for it.
+    /// Counts a call as ended, frees it, and continues the users that wait for its session.
     fn finish_call(
         &mut self,
         exchange: usize,
@@ -330,7 +330,7 @@ impl Worker<'_> {
         self.later(index);
     }
 
-    /// Returns a session to its pool unless its user holds it.
+    /// Returns a session to its pool, unless its user holds it.
     fn release_session(&mut self, user: usize, place: usize, target: usize) {
         let Some(calls) = &mut self.calls else { return };
         calls.places[place].exchange = NONE;
@@ -350,7 +350,7 @@ impl Worker<'_> {
         self.serve_calls(column);
     }
 
-    /// Hands free sessions to the users that wait for them.
+    /// Gives free sessions to the users that wait for them.
     fn serve_calls(&mut self, column: usize) {
         loop {
             let now_ns = self.tick();
@@ -364,7 +364,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Undoes the changes of a user's sessions after its transaction failed.
+    /// Rolls back the sessions of a user after its transaction failed.
     pub(super) fn undo_sessions(&mut self, user: usize) {
         let Some(calls) = &mut self.calls else { return };
         for column in 0..calls.targets.len() {
@@ -393,7 +393,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Closes the own sessions of a user that is gone.
+    /// Closes the own sessions of a user that has left.
     pub(super) fn close_sessions(&mut self, user: usize) {
         self.undo_sessions(user);
         let Some(calls) = &self.calls else { return };

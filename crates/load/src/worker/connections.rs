@@ -1,4 +1,4 @@
-//! Connections: their assignment to exchanges, their start, and their end.
+//! Connections: assigns them to exchanges, opens them and closes them.
 
 use std::io;
 
@@ -11,7 +11,7 @@ use super::reasons::Reason;
 use super::user::{NONE, Phase};
 use super::{TargetState, Worker};
 
-/// Owner of a connection.
+/// How connections are assigned to exchanges.
 #[derive(Debug)]
 pub(super) enum Model {
     /// Each user has a connection to each target, with the index `user * targets + target`.
@@ -22,14 +22,14 @@ pub(super) enum Model {
     NewEachTime,
 }
 
-/// Connections that a plan asks for, of one thread.
+/// How the connections of one thread are owned, as set in the plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ownership {
-    /// Every user has its own.
+    /// Every user has its own connections.
     PerUser,
     /// A pool of this size to each target in this thread.
     Pool(usize),
-    /// Every request has its own.
+    /// Every request has its own connection.
     NewEachTime,
 }
 
@@ -54,13 +54,13 @@ impl Ownership {
     }
 }
 
-/// Data of the events of a connection: an event of an earlier socket in the same place has another generation.
+/// Data for the events of a connection. An event of an earlier socket in the same slot has another generation.
 fn event_data(connection: usize, generation: u32) -> u64 {
     (u64::from(generation) << 32) | connection as u64
 }
 
 impl Worker<'_> {
-    /// Sends over an existing connection, or makes one, or waits for one.
+    /// Assigns an existing connection to an exchange, opens one, or waits for one.
     #[inline]
     pub(super) fn launch(&mut self, exchange: usize, target: usize, now_ns: u64) -> Flow {
         let user = self.exchanges[exchange].user as usize;
@@ -88,7 +88,7 @@ impl Worker<'_> {
                 self.open_stream_in_turn(exchange, connection);
                 return Flow::Wait;
             }
-            // Connection of the user's own; its last request is over.
+            // The last request of the user's own connection has ended.
             self.close(connection);
         }
         let place = &mut self.connections[connection];
@@ -109,7 +109,7 @@ impl Worker<'_> {
         Flow::Wait
     }
 
-    /// Chooses the address of the target that a new connection goes to.
+    /// Chooses the address of the target for a new connection.
     fn choose_name(&mut self, exchange: usize) {
         let entry = &mut self.exchanges[exchange];
         let user = &mut self.users[entry.user as usize];
@@ -118,8 +118,9 @@ impl Worker<'_> {
         entry.attempt = target.addresses[choice].begin(choice, turn);
     }
 
-    /// Begins to connect to the next address of the name, after one that failed for `met`. Each has an even share of the
-    /// time that is left, so that one without any answer does not take that of the others.
+    /// Begins to connect to the next address of the name; `met` is the reason why the previous one failed. The
+    /// remaining time is divided evenly among the remaining addresses, so that an address that does not respond leaves
+    /// time for the others.
     ///
     /// # Errors
     /// The reason why there is no connection, once all addresses were tried.
@@ -162,7 +163,7 @@ impl Worker<'_> {
         })
     }
 
-    /// Begins the next try, and returns the number of tries that were left with it; `None` after the last.
+    /// Begins the next attempt; returns the number of attempts that were left including it, or `None` after the last.
     fn begin_next(
         &mut self,
         exchange: usize,
@@ -197,7 +198,7 @@ impl Worker<'_> {
         Ok(())
     }
 
-    /// An address took no connection: the next one of its name is tried.
+    /// Handles an address that accepted no connection: the next address of its name is tried.
     pub(super) fn refused(
         &mut self,
         exchange: usize,
@@ -233,7 +234,7 @@ impl Worker<'_> {
         }
     }
 
-    /// The connection is established: sends the request.
+    /// Handles an established connection: sends the request.
     pub(super) fn established(&mut self, exchange: usize, connection: usize) {
         let entry = &self.exchanges[exchange];
         let timeout_ns = self.program.requests[entry.request as usize].timeout_ns;
@@ -245,14 +246,14 @@ impl Worker<'_> {
         }
         let place = &mut self.connections[connection];
         place.phase = Phase::Busy;
-        // In HTTP/1 the client sends first; bytes that are already here would be taken as the answer.
+        // In HTTP/1 the client sends first; bytes that have arrived already would be taken for the answer.
         if !place.secure && place.socket.as_ref().is_some_and(Socket::has_bytes) {
             self.recorder.unasked();
         }
         self.send(exchange);
     }
 
-    /// Reads from an idle connection: its end, or bytes that cannot be an answer.
+    /// Reads from an idle connection, which receives either its end or bytes that cannot be an answer.
     pub(super) fn close_unasked(&mut self, connection: usize) {
         let socket = self.connections[connection].socket.as_ref();
         if socket.is_some_and(Socket::has_bytes) {
@@ -266,7 +267,7 @@ impl Worker<'_> {
         self.end_exchange(exchange, Err(Failure::Connect), now_ns, true);
     }
 
-    /// Releases the connection of an exchange that has ended: it is kept, returned or closed.
+    /// Releases the connection of an ended exchange: keeps it, returns it to its pool, or closes it.
     #[inline]
     pub(super) fn release(&mut self, connection: usize, target: usize, close: bool, now_ns: u64) {
         if matches!(self.model, Model::NewEachTime) {
@@ -283,7 +284,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Hands free connections to the exchanges that wait for them.
+    /// Gives free connections to the exchanges that wait for them.
     #[inline]
     pub(super) fn serve_waiting(&mut self, target: usize) {
         while matches!(self.model, Model::Pool(_)) {
@@ -296,17 +297,17 @@ impl Worker<'_> {
                 return;
             };
             self.end_wait(exchange, now_ns);
-            // A request that cannot connect gives its place back at once; the next one tries.
+            // A request that cannot connect releases its slot at once, and the next one tries.
             let _ = self.launch_over(exchange, connection, now_ns);
         }
     }
 
-    /// Ends the wait of an exchange for a connection: it got one, or gave up.
+    /// Ends the wait of an exchange for a connection, whether it got one or gave up.
     pub(super) fn end_wait(&mut self, exchange: usize, now_ns: u64) {
         let entry = &mut self.exchanges[exchange];
         if entry.ticket != 0 {
             entry.ticket = 0;
-            // The wait of a request that is sent again has been recorded already.
+            // For a request that is sent again, the wait has been recorded already.
             if entry.sent_again == 0 {
                 self.recorder
                     .connection_wait(now_ns.saturating_sub(entry.started_ns));
@@ -314,7 +315,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Parts from a connection that was made for one request and has served it.
+    /// Closes a connection that was opened for a single request, after that request; the server may close it first.
     fn part(&mut self, connection: usize, now_ns: u64) {
         let place = &self.connections[connection];
         let (answered, ended) = (place.answered, place.ended);
@@ -334,7 +335,7 @@ impl Worker<'_> {
         drop(self.let_go(connection));
     }
 
-    /// Takes the socket out of its place, with `close_notify` if it uses TLS.
+    /// Removes the socket from its slot; sends `close_notify` with TLS.
     fn let_go(&mut self, connection: usize) -> Option<Socket> {
         let phase = self.connections[connection].phase;
         let is_open = matches!(phase, Phase::Busy | Phase::Idle | Phase::Shared);
@@ -354,7 +355,7 @@ impl Worker<'_> {
         socket
     }
 
-    /// Closes the own connections of a user that is gone.
+    /// Closes the own connections of a user that has left.
     pub(super) fn close_all_of(&mut self, user: usize) {
         self.close_sessions(user);
         let count = self.targets.len();

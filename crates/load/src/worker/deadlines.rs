@@ -1,43 +1,43 @@
-//! Time-outs of requests, on a timing wheel. A user is listed at most once ahead of its deadline, however many requests it
-//! makes, so that a request that is answered in time costs nothing here.
+//! Time-outs of requests, on a timing wheel. A user has at most one entry, however many requests it makes, so that a
+//! request that is answered in time costs nothing here.
 
 use crate::wheel::Wheel;
 
-/// Width of a slot: a time-out is detected late by less than this, and those of one slot with one wake of the thread.
+/// Width of a slot: a time-out is detected late by less than this, and the time-outs of one slot wake the thread once.
 /// [ns]
 pub const SLOT_NS: u64 = 1_000_000;
 
-/// Not listed.
+/// Slot of a user without an entry.
 pub const UNLISTED: u64 = u64::MAX;
 
 /// Users by the slot in which their deadline must be checked.
 #[derive(Debug)]
 pub struct Deadlines(Wheel);
 
-/// First slot at whose begin a deadline has passed.
+/// First slot that begins after the deadline has passed.
 #[must_use]
 pub fn slot_of(deadline_ns: u64) -> u64 {
     deadline_ns.div_ceil(SLOT_NS)
 }
 
 impl Deadlines {
-    /// No deadline, with room for `users`.
+    /// Creates an empty list with memory for `users`.
     #[must_use]
     pub fn new(users: usize) -> Self {
         Self(Wheel::new(users))
     }
 
-    /// Lists a user in a slot, in place of the one it was listed in.
+    /// Enters a user in a slot, in place of its earlier slot.
     pub fn insert(&mut self, slot: u64, user: u32) {
         self.0.insert(user, slot.saturating_mul(SLOT_NS));
     }
 
-    /// Takes a user whose slot has begun off the list; `None` if there is none.
+    /// Removes a user whose slot has begun; `None` if there is none.
     pub fn pop(&mut self, now_ns: u64) -> Option<u32> {
         self.0.pop(now_ns)
     }
 
-    /// Time of the next check, if any user is listed. [ns]
+    /// Time of the next check, if any user has an entry. [ns]
     #[must_use]
     pub fn next_ns(&self) -> Option<u64> {
         self.0.next_deadline()

@@ -1,7 +1,7 @@
-//! Sessions of drivers: their users, their state, and the results of their calls.
+//! State of driver sessions: their users, and the results of their calls.
 //!
-//! Sessions have places as connections have. A session that is held by a transaction stays with its user, whatever the
-//! mode; if the user's transaction fails, its changes are undone.
+//! Sessions are stored in slots like connections. A session with an open database transaction stays with its user,
+//! whatever the mode. If the user's transaction fails, the database transaction is rolled back.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -18,25 +18,25 @@ use super::reasons::Reasons;
 use super::setup::Setup;
 use super::user::{Connection, Phase};
 
-/// State of a session beside the executor's.
+/// State of a session besides that in the executor.
 #[derive(Debug, Default)]
 pub(super) struct Session {
-    /// Time at which the current call left, by the monotonic clock; 0 before. [ns]
+    /// Time at which the current call was sent, by the monotonic clock; 0 before. [ns]
     pub(super) left_ns: Arc<AtomicU64>,
-    /// Time at which the call was handed over. [ns]
+    /// Time at which the call was passed to the executor. [ns]
     pub(super) handed_ns: u64,
-    /// Index of the address of its last opening: one that the server closed while idle is opened there again.
+    /// Index of the address of its last opening; a session that the server closed while idle is opened there again.
     pub(super) location: usize,
     /// `true` if the session is open.
     pub(super) is_open: bool,
-    /// `true` if a transaction of its user holds the session.
+    /// `true` if a database transaction of its user is open.
     pub(super) is_held: bool,
 }
 
 /// Sums over the calls of a thread.
 #[derive(Debug, Clone, Default)]
 pub struct CallsEnded {
-    /// Refusals of servers, by reason.
+    /// Counts of operations that servers refused, by reason.
     pub refusals: BTreeMap<String, u64>,
     /// CPU time of the drivers.
     pub costs: Costs,
@@ -56,27 +56,28 @@ impl CallsEnded {
 #[derive(Debug)]
 pub(super) struct Calls {
     pub(super) executor: Executor,
-    /// Number of a target among those with drivers.
+    /// Column of each target, its number among targets with drivers; `None` for other targets.
     pub(super) columns: Vec<Option<usize>>,
-    /// Targets with drivers, by that number.
+    /// Target of each column.
     pub(super) targets: Vec<usize>,
     pub(super) ownership: Ownership,
-    /// A pool for each target with a driver, with mode `pool`.
+    /// A pool for each column, with mode `pool`.
     pub(super) pools: Vec<Pool>,
-    /// Phases and current calls, as of connections: idle is an open session without a call.
+    /// Phase and current call of each session, in the form used for connections: an idle session is open and has no
+    /// call.
     pub(super) places: Vec<Connection>,
     pub(super) sessions: Vec<Session>,
-    /// Places of a pool that users hold, by user and number of the target.
+    /// Slots of pool sessions that users hold, by user and column.
     pub(super) kept: HashMap<(u32, usize), u32>,
     pub(super) refusals: Reasons,
     pub(super) done: Vec<Done>,
-    /// Values of calls that ended, for their memory.
+    /// Values of ended calls, kept to reuse their memory.
     pub(super) spare: Vec<Vec<Value>>,
     pub(super) connect_timeout_ns: u64,
 }
 
 impl Calls {
-    /// Makes what the plan needs; nothing if no target has a driver. Sockets are registered with `registry`.
+    /// Creates the state that the plan needs; `None` if no target has a driver. Sockets are registered with `registry`.
     pub(super) fn new(setup: &Setup<'_>, users: usize, registry: Registry) -> Option<Box<Self>> {
         let driven = |target: &usize| setup.servers[*target].is_some();
         let targets: Vec<usize> = (0..setup.servers.len()).filter(driven).collect();
@@ -118,7 +119,7 @@ impl Calls {
         }))
     }
 
-    /// Calls that were handed over and have not left: they are late, and no thread works on them.
+    /// Number of calls that were passed on but not sent yet: they are late, and no thread works on them.
     pub(super) fn kept_waiting(&self) -> u64 {
         let busy = |place: &Connection| place.phase == Phase::Busy;
         let late =
@@ -135,12 +136,12 @@ impl Calls {
         }
     }
 
-    /// Place of a user's own session.
+    /// Slot of a user's own session.
     pub(super) fn own_place(&self, user: usize, column: usize) -> usize {
         user * self.targets.len() + column
     }
 
-    /// Target of a place.
+    /// Target of a slot.
     fn target_of(&self, place: usize) -> usize {
         let column = match self.ownership {
             Ownership::Pool(size) => place / size,
@@ -154,14 +155,14 @@ impl Calls {
         self.executor.order(target, place as u32, orders);
     }
 
-    /// Records the state of a session. Returns the change of the count of open sessions: 1, -1, or 0.
+    /// Records whether a session is open. Returns the change of the number of open sessions: 1, -1, or 0.
     pub(super) fn set_open(&mut self, place: usize, is_open: bool) -> i64 {
         self.places[place].phase = if is_open { Phase::Idle } else { Phase::Closed };
         let was_open = std::mem::replace(&mut self.sessions[place].is_open, is_open);
         i64::from(is_open) - i64::from(was_open)
     }
 
-    /// Returns the place of the session through which a user calls a target: its own, or one of the pool; `None` if the
+    /// Returns the slot of the session through which a user calls a target: its own, or one of the pool; `None` if the
     /// user must wait.
     pub(super) fn place_for(&mut self, user: usize, column: usize) -> Option<usize> {
         match self.ownership {

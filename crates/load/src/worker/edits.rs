@@ -1,10 +1,10 @@
 //! Edits of the stages on their way from the control thread to the load threads.
 //!
-//! All threads must make an edit at the same instant, or none. The control thread proposes an edit for an instant a
-//! little ahead. If the clock is still before that instant once all threads can see the proposal, the control thread
-//! decides for it: a thread that passes the instant looks for proposals after it has read the clock, so it cannot miss
-//! this one. A thread that reaches the instant while nothing is decided decides against it, for all; the control thread
-//! then tries again.
+//! Either all threads make an edit at the same instant, or none does. The control thread proposes an edit for an
+//! instant slightly in the future. If the clock is still before that instant once all threads can see the proposal, the
+//! control thread accepts the edit: a thread looks for proposals after reading the clock, so that it cannot pass the
+//! instant without seeing this one. A thread that reaches the instant before a decision rejects the edit for all
+//! threads; the control thread then tries again.
 
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -26,12 +26,12 @@ pub struct Proposal {
 }
 
 impl Proposal {
-    /// Decides for it, unless the opposite is decided. Returns whether it is made.
+    /// Accepts the edit, unless it was rejected. Returns `true` if the edit is made.
     pub fn decide(&self) -> bool {
         self.settle(MADE) == MADE
     }
 
-    /// Decides against it, unless the opposite is decided. Returns whether it is made.
+    /// Rejects the edit, unless it was accepted. Returns `true` if the edit is made.
     pub fn decline(&self) -> bool {
         self.settle(DROPPED) == MADE
     }
@@ -47,7 +47,7 @@ impl Proposal {
     }
 }
 
-/// All proposals of a run, in order of their instants.
+/// All proposals of a run, in the order of their instants.
 #[derive(Debug, Default)]
 pub struct Edits {
     count: AtomicUsize,
@@ -63,12 +63,12 @@ impl Edits {
         });
         let mut list = self.list.lock().unwrap_or_else(PoisonError::into_inner);
         list.push(Arc::clone(&proposal));
-        // Ordering: a thread that reads the count has read the clock before, see above.
+        // Ordering: a thread that reads the count has read the clock before; see the module documentation.
         self.count.store(list.len(), Ordering::SeqCst);
         proposal
     }
 
-    /// Proposals after the first `seen`. Costs one load if there is none.
+    /// Proposals after the first `seen`. Costs a single load if there is none.
     fn after(&self, seen: usize) -> Vec<Arc<Proposal>> {
         if self.count.load(Ordering::SeqCst) == seen {
             return Vec::new();
@@ -79,8 +79,8 @@ impl Edits {
 }
 
 impl Worker<'_> {
-    /// Notes new proposals; to be called after the clock was read. `before_ns` is the previous reading: everything up
-    /// to there is done already.
+    /// Collects new proposals; must be called after the clock was read. `before_ns` is the previous reading: all work
+    /// up to that instant is done.
     pub(super) fn look_for_edits(&mut self, before_ns: u64) {
         let new = self.edits.after(self.edits_seen);
         if new.is_empty() {
@@ -103,7 +103,7 @@ impl Worker<'_> {
         self.clock.expect_edit(next);
     }
 
-    /// Makes the edits of all instants up to this one, at which an interval has just ended.
+    /// Makes the edits up to this instant, at which an interval has just ended.
     pub(super) fn make_edits(&mut self, now_ns: u64) {
         while self
             .proposals
@@ -119,7 +119,7 @@ impl Worker<'_> {
         self.set_next_edit();
     }
 
-    /// After a stop, notes the accepted edits in the stages, so that all threads report the same stages.
+    /// After a stop, applies the accepted edits to the stages, so that all threads report the same stages.
     pub(super) fn note_edits(&mut self) {
         self.look_for_edits(self.clock.ticked_ns);
         self.make_edits(u64::MAX);

@@ -1,4 +1,4 @@
-//! Exchanges: from the start of a request to its end, over the user's connection.
+//! HTTP exchanges: from the start of a request to the end of its answer.
 
 use std::io::{ErrorKind, Read, Write};
 
@@ -17,20 +17,20 @@ use super::interpret::Flow;
 use super::reasons::Reason;
 use super::user::{Exchange, NONE, Phase, State};
 
-/// Limit on consecutive reads of one connection, of a whole buffer each, so that one endless body does not keep the
-/// thread from the other users. A buffer may hold 20,000 chunks of one byte: with more than one read in a row, four
-/// servers that send such chunks took most of the time of the thread.
+/// Limit on consecutive reads of one connection, so that one endless body does not keep the thread from the other
+/// users. A read fills the buffer, which may hold 20,000 chunks of one byte: with more than one read in a row, four
+/// servers that sent such chunks took most of the time of the thread.
 pub(super) const READS_IN_A_ROW: usize = 1;
 
-/// Limit on consecutive writes of one connection, of a block each, so that one large body does not keep the thread busy
+/// Limit on consecutive writes of one connection, of one block each, so that a large body does not keep the thread busy
 /// if its server reads as fast as it is generated.
 pub(super) const WRITES_IN_A_ROW: usize = 16;
 
-/// A larger capture buffer is freed after use: most users need none.
+/// Capture buffers above this size are freed after use, since most users need none. [B]
 const KEPT_CAPTURE_BYTES: usize = 64 * 1024;
 
 impl Worker<'_> {
-    /// Starts the request of a user, as far as possible without waiting.
+    /// Starts the request of a user as far as possible without waiting.
     pub(super) fn begin_exchange(&mut self, index: usize, request: u32) -> Flow {
         let now_ns = self.tick();
         let program = self.program;
@@ -94,7 +94,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Times out exchanges whose deadline is before `now_ns`, and lists users again that were listed too early.
+    /// Times out exchanges whose deadline is before `now_ns`; enters users again whose entry was too early.
     pub(super) fn sweep(&mut self, now_ns: u64) {
         while let Some(index) = self.deadlines.pop(now_ns) {
             let user = &mut self.users[index as usize];
@@ -153,7 +153,7 @@ impl Worker<'_> {
             Phase::Connecting => {
                 if event.writable() || event.closed() {
                     self.connected(connection);
-                    // A server of HTTP/2 sends first: this edge reports its bytes as well.
+                    // An HTTP/2 server sends first: this edge reports its bytes as well.
                     if event.readable() && self.connections[connection].phase == Phase::Shared {
                         self.receive_shared(connection, event.closed());
                     }
@@ -175,7 +175,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Continues an exchange whose turn ended before all was sent or read.
+    /// Continues an exchange whose turn ended before everything was sent or read.
     pub(super) fn go_on_exchanging(&mut self, connection: usize, closed: bool) {
         let place = &self.connections[connection];
         let (exchange, secure) = (place.exchange as usize, place.secure);
@@ -189,7 +189,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Writes the rest of the request until all of it is sent, the socket is full or the turn is over.
+    /// Writes the rest of the request until everything is sent, the socket is full or the turn is over.
     pub(super) fn send(&mut self, exchange: usize) {
         let entry = &mut self.exchanges[exchange];
         let place = &mut self.connections[entry.connection as usize];
@@ -225,7 +225,7 @@ impl Worker<'_> {
         self.revisit.push(entry.connection, place.generation, false);
     }
 
-    /// Reads until the answer is whole or the socket is empty.
+    /// Reads until the answer is complete or the socket is empty.
     pub(super) fn receive(&mut self, exchange: usize, closed: bool) {
         for _ in 0..READS_IN_A_ROW {
             let entry = &mut self.exchanges[exchange];
@@ -257,8 +257,8 @@ impl Worker<'_> {
                     self.end_exchange(exchange, Err(Failure::Closed), now_ns, true);
                     return;
                 }
-                // A short read has emptied the socket; a new edge reports further bytes. The end of the stream has no
-                // edge of its own.
+                // A read that does not fill the buffer has emptied the socket, and a new edge reports further bytes.
+                // The end of the stream causes no further edge.
                 Ok(Progress::More) if count < self.buffer.len() && !closed => return,
                 Ok(Progress::More) => {}
                 Ok(Progress::Complete { consumed }) => {
@@ -289,7 +289,7 @@ impl Worker<'_> {
         );
     }
 
-    /// The answer is whole: cookies are kept, checks made, values taken.
+    /// Handles a complete answer: stores cookies, performs checks, and extracts values.
     pub(super) fn answered(&mut self, exchange: usize, now_ns: u64, close: bool) {
         let entry = &mut self.exchanges[exchange];
         self.connections[entry.connection as usize].answered = true;
@@ -316,7 +316,7 @@ impl Worker<'_> {
         self.end_exchange(exchange, result, now_ns, close);
     }
 
-    /// Ends an exchange and lets those continue that wait for it: the next exchange of its connection, and its user.
+    /// Ends an exchange; continues the next exchange of its connection, and its user.
     pub(super) fn end_exchange(
         &mut self,
         exchange: usize,
@@ -332,8 +332,8 @@ impl Worker<'_> {
         self.go_on(user);
     }
 
-    /// Lets a user continue: after a failure in the next turn, so that immediate failures do not keep the thread from
-    /// the others; after an answer at once.
+    /// Continues a user: at once after an answer; after a failure in the next turn, so that immediate failures do not
+    /// keep the thread from the other users.
     fn go_on(&mut self, user: usize) {
         if self.users[user].state == State::Exchanging {
             self.run(user);
@@ -387,7 +387,7 @@ impl Worker<'_> {
             Err(_) if request.go_on => {}
             Err(failure) => self.fail(index, failure),
         }
-        // Next turn, not now: a request that fails without waiting must not keep the thread from the other users.
+        // In the next turn, since a request that fails without waiting must not keep the thread from the other users.
         self.later(index);
         Flow::Wait
     }

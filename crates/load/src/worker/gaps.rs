@@ -1,19 +1,19 @@
-//! Gaps between two turns of a thread's loop beyond its intended wait. Events within a gap are noticed late.
+//! Gaps between two turns of a thread's loop that exceed its intended wait. Events within a gap are handled late.
 
 use std::ops::Range;
 
-/// Longest intended wait of the loop, so that a long wait cannot hide a stall. [ns]
+/// Longest intended wait of the loop; a longer wait could hide a stall. [ns]
 pub const LONGEST_WAIT_NS: u64 = 50_000_000;
 
-/// Shortest gap that counts as a stall: several time slices of a scheduler, so a late wake-up does not count. [ns]
+/// Shortest gap that counts as a stall: several time slices of a scheduler, so that a late wake-up does not count. [ns]
 pub const STALL_NS: u64 = 100_000_000;
 
-/// Gaps of the loop within one interval, without its intended waits.
+/// Gaps of the loop in one interval, without its intended waits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Gaps {
     /// Length of the longest gap, including any part outside the interval. [ns]
     pub longest_ns: u64,
-    /// Time of the interval in gaps of [`STALL_NS`] or more. [ns]
+    /// Time of the interval that lies in gaps of at least [`STALL_NS`]. [ns]
     pub stalled_ns: u64,
 }
 

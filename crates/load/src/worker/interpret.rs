@@ -1,4 +1,4 @@
-//! Runs a user's instructions until it has to wait.
+//! Executes a user's instructions until it must wait.
 
 use crate::outcome::Failure;
 use crate::pause::draw_ns;
@@ -11,11 +11,11 @@ use super::Worker;
 use super::setup::TargetState;
 use super::user::{NONE, State};
 
-/// Limit on instructions of a user in one turn. A user that never waits (a mix without requests and pauses) must not
-/// keep the thread from the others.
+/// Limit on the instructions of a user in one turn, for a user that never waits (a mix without requests and pauses) and
+/// would keep the thread from the others.
 const TURN: usize = 1000;
 
-/// Continuation of a user after an instruction.
+/// What a user does after an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Flow {
     /// Go on with the next instruction.
@@ -25,7 +25,7 @@ pub(super) enum Flow {
 }
 
 impl Worker<'_> {
-    /// Runs a user until it waits or its turn is over.
+    /// Executes instructions of a user until it waits or its turn is over.
     pub(super) fn run(&mut self, user: usize) {
         for _ in 0..TURN {
             if self.step(user) == Flow::Wait {
@@ -35,7 +35,7 @@ impl Worker<'_> {
         self.later(user);
     }
 
-    /// Lets a user continue in the next turn of the loop.
+    /// Continues a user in the next turn of the loop.
     pub(super) fn later(&mut self, user: usize) {
         self.users[user].state = State::Ready;
         self.ready.push_back(user as u32);
@@ -255,7 +255,8 @@ impl Worker<'_> {
         self.pause(index, pause_ns, State::Resting)
     }
 
-    /// Pauses from the end of the last step, so that the next step is intended exactly at the end of the pause.
+    /// Begins a pause at the end of the last step, so that the intended start of the next step is exactly at the end of
+    /// the pause.
     fn pause(&mut self, index: usize, pause_ns: u64, state: State) -> Flow {
         let user = &mut self.users[index];
         user.pause_ns = pause_ns;
@@ -280,7 +281,7 @@ impl Worker<'_> {
         self.recorder.think(user.pause_ns);
     }
 
-    /// Fails the current transaction; outside a transaction the user goes on.
+    /// Fails the current transaction; outside of a transaction the user continues.
     pub(super) fn fail(&mut self, index: usize, failure: Failure) {
         let user = &mut self.users[index];
         if user.transaction == NONE {

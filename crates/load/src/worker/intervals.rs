@@ -1,4 +1,4 @@
-//! The clock of a thread, and the end of its intervals.
+//! The clock of a thread, and its division into intervals.
 
 use crate::recorder::LiveCounts;
 use crate::recorder::writer::{IntervalEdge, SegmentWriter};
@@ -15,21 +15,21 @@ pub const INTERVAL_NS: u64 = 1_000_000_000;
 #[derive(Debug)]
 pub(super) struct Clock {
     origin_ns: u64,
-    /// End of each stage of the plan; the drain after them has none.
+    /// End of each stage of the plan; the drain after them has no end.
     stage_ends_ns: Vec<u64>,
     stage: usize,
     interval_start_ns: u64,
     interval_end_ns: u64,
-    /// Time at which the stages may change. [ns]
+    /// Time of the next edit of the stages, if any. [ns]
     edit_at_ns: Option<u64>,
-    /// Integral of the active users over the interval, up to `users_since_ns`.
+    /// Integral of the number of active users over the interval, up to `users_since_ns`.
     user_ns: u64,
     active: u64,
     users_since_ns: u64,
     cpu_ns: u64,
-    /// Time of the last look at the clock for due work. [ns]
+    /// Time at which the clock was last read for due work. [ns]
     pub(super) ticked_ns: u64,
-    /// Intended wait of the loop from there on. [ns]
+    /// Intended wait of the loop from `ticked_ns` on. [ns]
     pub(super) meant_to_wait_ns: u64,
     gaps: Gaps,
     pub(super) writer: SegmentWriter,
@@ -65,7 +65,7 @@ impl Clock {
         sys::monotonic_ns().saturating_sub(self.origin_ns)
     }
 
-    /// An instant by the monotonic clock, as time of the run. [ns]
+    /// Converts an instant of the monotonic clock to time of the run. [ns]
     pub(super) fn of_run_ns(&self, monotonic_ns: u64) -> u64 {
         monotonic_ns.saturating_sub(self.origin_ns)
     }
@@ -74,7 +74,7 @@ impl Clock {
         self.interval_end_ns
     }
 
-    /// Makes an interval end at this instant, at which the stages may change.
+    /// Makes an interval end at this instant, since the stages may change then.
     pub(super) fn expect_edit(&mut self, at_ns: Option<u64>) {
         self.edit_at_ns = at_ns;
         self.set_edge();
@@ -91,7 +91,7 @@ impl Clock {
         self.stage == self.stage_ends_ns.len()
     }
 
-    /// Makes the drain come next, whatever stages are left.
+    /// Makes the drain the next stage, whatever stages are left.
     pub(super) fn skip_to_drain(&mut self) {
         self.stage = self.stage_ends_ns.len();
         self.enter_stage();
@@ -109,14 +109,15 @@ impl Clock {
         self.users_since_ns = until_ns;
     }
 
-    /// Records that the loop turned later than it intended; counts the part of the gap in the present interval.
+    /// Records that a turn of the loop began later than intended; counts the part of the gap in the current interval.
     #[inline]
     fn note_gap(&mut self, from_ns: u64, until_ns: u64) {
         let within = from_ns.max(self.interval_start_ns)..until_ns.min(self.interval_end_ns);
         self.gaps.note(until_ns.saturating_sub(from_ns), within);
     }
 
-    /// Passes stages that are over (those of no length at once) and sets the next edge: a whole second or a stage's end.
+    /// Passes stages that are over (and stages of no length) and sets the next edge: a whole second or the end of a
+    /// stage.
     fn enter_stage(&mut self) {
         let start_ns = self.interval_start_ns;
         while self
@@ -138,7 +139,7 @@ impl Clock {
 }
 
 impl Worker<'_> {
-    /// Reads the clock, and closes every interval that is over.
+    /// Reads the clock, and ends every interval that is over.
     pub(super) fn tick(&mut self) -> u64 {
         let before_ns = self.clock.ticked_ns;
         let now_ns = self.clock.now_ns().max(before_ns);
@@ -161,10 +162,11 @@ impl Worker<'_> {
         (self.exchanges.len() - self.free_exchanges.len()) as u64
     }
 
-    /// Hands the current interval over, ended at `end_ns`, and begins the next.
+    /// Passes the current interval, ended at `end_ns`, to the writer and begins the next.
     pub(super) fn close_interval(&mut self, end_ns: u64) {
         let (in_flight, connections) = (self.in_flight(), self.open_connections);
-        // In flight counts from leaving, as exchange times do; requests kept waiting show as start lag.
+        // A call is in flight from when it is sent, as in exchange times; calls that wait for a thread count as start
+        // lag.
         let late = self.calls.as_ref().map_or(0, |calls| calls.kept_waiting());
         let in_flight = in_flight.saturating_sub(late);
         let clock = &mut self.clock;

@@ -1,17 +1,17 @@
-//! Connections that the server is left to close.
+//! Connections of a single request that wait for the server to close them.
 
 use std::collections::{HashMap, VecDeque};
 
 use crate::sys::{Event, Socket};
 
-/// Time that a connection of one request waits for the server to close it, before it is reset. [ns]
+/// Limit on the wait for the server to close a connection, before the connection is reset. [ns]
 const LINGER_NS: u64 = 1_000_000_000;
 
-/// Connections of one request that wait for the server to close first: the side that closes first keeps the port for a
-/// minute (TIME-WAIT of RFC 9293), and this side needs its ports.
+/// Connections of a single request that wait for the server to close first. The side that closes first keeps the port
+/// for a minute (TIME-WAIT of RFC 9293), and this side needs its ports.
 #[derive(Debug)]
 pub(super) struct LingeringClose {
-    /// Beyond this number the oldest is reset.
+    /// Limit on waiting connections, beyond which the oldest one is reset.
     at_most: usize,
     sockets: HashMap<u64, Socket>,
     until_ns: VecDeque<(u64, u64)>,

@@ -1,7 +1,7 @@
-//! A load thread: users, their connections and their times, in one loop that waits only in the kernel.
+//! A load thread: its users, their connections and their times, in one loop that blocks only in `epoll_wait`.
 //!
 //! Each turn handles the events of the sockets, then the timers that are due. Threads share nothing while the load
-//! runs; once per interval a thread publishes its counts and checks whether it must stop.
+//! runs; once per interval a thread publishes its counts.
 
 mod addresses;
 mod calls;
@@ -67,24 +67,24 @@ pub use secure::TargetTls;
 pub use setup::{Ended, Setup, TargetState, WorkerFailed};
 pub use shared::{LEAVE, Published, RUN, STOP, Shared};
 
-/// Limit on events per call of the kernel: enough for a batch to pay, few enough for due users not to wait long.
+/// Limit on events per system call: enough to make the call worthwhile, few enough for due users not to wait long.
 const EVENTS_AT_ONCE: usize = 512;
 
-/// Limit on the delay of time-outs in a thread that never comes to the end of its events. [ns]
+/// Limit on the delay of time-outs in a thread that always has unprocessed events. [ns]
 const LOOK_WITHIN_NS: u64 = 1_000_000_000;
 
-/// Limit on arrivals, or users whose pause is over, that start between two looks at the sockets. The end of an answer
-/// is noted after at most this many starts.
+/// Limit on the starts of arrivals, or of users whose pause is over, between two looks at the sockets. The end of an
+/// answer is recorded after at most this many starts.
 const AT_ONCE: usize = 32;
 
-/// Size of the read buffer. Large, because a large body costs one read per filling.
+/// Size of the read buffer; large, so that large bodies need few reads. [B]
 const READ_BYTES: usize = 128 * 1024;
 
-/// Limit on memory that the recorders of all threads allocate before the load begins, so that the engine is no larger
-/// after an hour than after a minute; recorders of plans with more names grow with the times that occur. [B]
+/// Limit on the memory that the recorders of all threads allocate before the load begins, so that the engine is no
+/// larger after an hour than after a minute. The recorders of plans with more names grow during the run. [B]
 const ROOM_BYTES: usize = 16 << 20;
 
-/// Limit on concurrent requests of all threads, and on waiting arrivals, for which memory is allocated before the load
+/// Limit on the concurrent requests and waiting arrivals of all threads for which memory is allocated before the load
 /// begins.
 const ROOMY_EXCHANGES: usize = 1024;
 
@@ -98,7 +98,7 @@ pub(crate) struct Worker<'a> {
     open: bool,
     users_at_most: u64,
     users: Vec<User>,
-    /// Users that are not absent.
+    /// Number of users that are present.
     present: usize,
     ready: VecDeque<u32>,
     stages: Stages,
@@ -106,7 +106,7 @@ pub(crate) struct Worker<'a> {
     arrivals: Arrivals,
     edits: &'a Edits,
     edits_seen: usize,
-    /// Edits of the stages to come.
+    /// Future edits of the stages.
     proposals: VecDeque<Arc<Proposal>>,
     /// Idle users of each group (open load).
     idle: Vec<Vec<u32>>,
@@ -123,18 +123,18 @@ pub(crate) struct Worker<'a> {
     /// TLS of the connections; empty when no target speaks it.
     sessions: Vec<Option<Box<Session>>>,
     http2: Multiplexing,
-    /// Last bytes that TLS decrypted.
+    /// Bytes that TLS decrypted last.
     plain: Vec<u8>,
     lingering: LingeringClose,
     reasons: Reasons,
-    /// Requests that could not be sent.
+    /// Reasons of requests that could not be sent.
     unsendable: Reasons,
-    /// Answers that did not come whole.
+    /// Reasons of incomplete answers.
     broken: Reasons,
-    /// Last ticket given to an exchange that waits for a connection.
+    /// Ticket of the last exchange that began to wait for a connection.
     tickets: u64,
     open_connections: u64,
-    /// Calls that go through drivers, if the plan has any.
+    /// Driver calls, if the plan has any.
     calls: Option<Box<Calls>>,
     exchanges: Vec<Exchange>,
     free_exchanges: Vec<u32>,
@@ -145,7 +145,7 @@ pub(crate) struct Worker<'a> {
     drain_until_ns: Option<u64>,
     wheel: Wheel,
     deadlines: Deadlines,
-    /// Time up to which all received bytes are processed. [ns]
+    /// Time up to which all received bytes have been processed. [ns]
     looked_ns: u64,
     epoll: Epoll,
     buffer: Vec<u8>,
@@ -167,7 +167,7 @@ pub fn work(mut setup: Setup<'_>, participant: Participant<'_>) -> Result<Ended,
         sys::pin(&[cpu]).map_err(|error| refused(&format!("cannot run on CPU {cpu}"), &error))?;
     }
     if setup.own_files {
-        // First of all, so that everything below is opened in the table of this thread.
+        // First of all, so that all files below are opened in the table of this thread.
         let what = "this plan needs more connections than one process may have open files (ulimit -Hn), and the \
                     system does not let threads have open files of their own";
         sys::own_files().map_err(|error| refused(what, &error))?;
@@ -190,14 +190,14 @@ pub fn work(mut setup: Setup<'_>, participant: Participant<'_>) -> Result<Ended,
     if roomy {
         writer.make_room();
     }
-    // After the writer's thread was made, which must not get the priority too.
+    // After the start of the writing thread, which must not inherit the priority.
     sys::come_first();
     let epoll =
         Epoll::new(EVENTS_AT_ONCE).map_err(|error| refused("cannot make an epoll", &error))?;
     epoll
         .add(&*setup.shared.waker, WAKER)
         .map_err(|error| refused("cannot watch the waker", &error))?;
-    // After this thread got its priority: threads that are lent to calls take the times, so they inherit it.
+    // After this thread got its priority, which call threads inherit because they record times.
     let registry = epoll
         .registry()
         .map_err(|error| refused("cannot share an epoll", &error))?;
@@ -306,7 +306,7 @@ impl<'a> Worker<'a> {
         self.clock.now_ns()
     }
 
-    /// The loop: everything else is called from here.
+    /// The main loop of the thread.
     fn turn_until_done(&mut self) -> Result<EndReason, WorkerFailed> {
         loop {
             let now_ns = self.tick();
@@ -333,7 +333,7 @@ impl<'a> Worker<'a> {
             self.admit(now_ns);
             self.fire(now_ns);
             self.take_turns();
-            // If this thread stood still, bytes that arrived in time may still wait to be read: the server is not at
+            // If this thread stood still, bytes that arrived in time may still be unread, and the server is not at
             // fault.
             self.sweep(self.looked_ns.max(now_ns.saturating_sub(LOOK_WITHIN_NS)));
             self.lingering.sweep(now_ns);
@@ -342,7 +342,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Wakes users whose pause is over, up to [`AT_ONCE`] of them.
+    /// Wakes up to [`AT_ONCE`] users whose pause is over.
     fn fire(&mut self, now_ns: u64) {
         for _ in 0..AT_ONCE {
             let Some(key) = self.wheel.pop(now_ns) else {
@@ -354,7 +354,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Runs the users that wait for their turn, each once.
+    /// Runs the users in the queue of this turn, each once.
     fn take_turns(&mut self) {
         for _ in 0..self.ready.len() {
             if let Some(user) = self.ready.pop_front() {
@@ -394,7 +394,7 @@ impl<'a> Worker<'a> {
                 .saturating_sub(now_ns)
                 .min(LONGEST_WAIT_NS)
         };
-        // Counts from the last reading of the clock; the rest of this turn is negligible.
+        // Counted from the last reading of the clock; the rest of this turn is negligible.
         self.clock.meant_to_wait_ns = now_ns + timeout_ns - self.clock.ticked_ns;
         let waited = self.epoll.wait(timeout_ns);
         let count = waited

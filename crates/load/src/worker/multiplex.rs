@@ -1,6 +1,6 @@
-//! Exchanges by HTTP/2: many at once over one connection.
+//! HTTP/2 exchanges: many at once over one connection.
 //!
-//! Output of a connection is gathered while the answers of one read are processed, and written at once.
+//! The output of a connection is collected while the answers of one read are processed, and then written with one call.
 
 use std::io::{ErrorKind, Read, Write};
 use std::mem;
@@ -19,12 +19,11 @@ use super::reasons::Reason;
 use super::secure::{ReadResult, Trouble};
 use super::user::{Exchange, NONE, Phase};
 
-/// Number of times that a request is sent again after servers reported it as not processed. A server that always
-/// refuses must not keep a thread busy.
+/// Limit on how often a request is sent again after servers reported it as not processed, so that a server that always
+/// refuses does not keep a thread busy.
 const SENT_AGAIN_AT_MOST: u8 = 10;
 
-/// Limit on connections with gathered output; beyond it the output is written before more is gathered, so that no
-/// request waits long.
+/// Limit on connections with collected output, beyond which the output is written, so that no request waits long.
 const GATHERED_AT_MOST: usize = 32;
 
 /// HTTP/2 state of one connection.
@@ -32,21 +31,22 @@ const GATHERED_AT_MOST: usize = 32;
 struct Link {
     connection: Connection,
     target: usize,
-    /// The connection is in the list of those with gathered output.
+    /// `true` if the connection is in the list of those with collected output.
     is_gathered: bool,
-    /// Limit on concurrent requests as its pool knows it.
+    /// Limit on concurrent requests that was last passed to the pool.
     limit: u32,
-    /// Exchange of the connection's only user that waits until the server takes requests again; [`NONE`] if none does.
+    /// Exchange that waits until the server accepts requests again, on a connection of a single user; [`NONE`] if none
+    /// waits.
     waiting: u32,
 }
 
 impl Link {
-    /// Returns `true` if the server takes another request now.
+    /// Returns `true` if the server accepts another request now.
     fn has_room(&self) -> bool {
         self.connection.in_hand() < self.connection.limit() as usize
     }
 
-    /// Ends the wait of an exchange, if one waits.
+    /// Ends the wait of the waiting exchange, and returns it.
     fn take_waiting(&mut self) -> Option<usize> {
         let waiting = mem::replace(&mut self.waiting, NONE);
         (waiting != NONE).then_some(waiting as usize)
@@ -56,7 +56,7 @@ impl Link {
 /// HTTP/2 state of a thread.
 #[derive(Debug)]
 pub(super) struct Multiplexing {
-    /// State by the place of a connection; empty if no target speaks HTTP/2.
+    /// State of each connection; empty if no target speaks HTTP/2.
     links: Vec<Option<Box<Link>>>,
     gathered: Vec<u32>,
     ended: Vec<Ended>,
@@ -64,7 +64,7 @@ pub(super) struct Multiplexing {
     pub(super) counts: Counts,
 }
 
-/// Counters of connections that speak HTTP/2.
+/// Counters of HTTP/2 connections.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Connections made.
@@ -102,7 +102,7 @@ impl Multiplexing {
         self.links.get_mut(connection)?.as_deref_mut()
     }
 
-    /// Notes that a connection has output.
+    /// Records that a connection has output to write.
     fn gather(&mut self, connection: usize) {
         if let Some(link) = self.links[connection].as_deref_mut()
             && !link.is_gathered
@@ -113,7 +113,7 @@ impl Multiplexing {
     }
 }
 
-/// The exchanges of a thread, in the form that a connection needs.
+/// Gives a connection access to the exchanges of a thread.
 struct View<'a> {
     exchanges: &'a mut [Exchange],
     now_ns: u64,
@@ -137,7 +137,7 @@ impl Exchanges for View<'_> {
 }
 
 impl Worker<'_> {
-    /// The connection is established: HTTP/2 begins, with one request.
+    /// Begins HTTP/2 on an established connection, with one request.
     pub(super) fn begin_link(&mut self, exchange: usize, connection: usize) {
         let request = &self.program.requests[self.exchanges[exchange].request as usize];
         let place = &mut self.connections[connection];
@@ -155,9 +155,9 @@ impl Worker<'_> {
         self.open_stream(exchange, connection);
     }
 
-    /// Opens a request over a user's own connection, at once or as soon as the server takes one.
+    /// Opens a request over a user's own connection, at once or as soon as the server accepts one.
     pub(super) fn open_stream_in_turn(&mut self, exchange: usize, connection: usize) {
-        // A pool counts the room of its connections itself.
+        // A pool itself counts the free capacity of its connections.
         if matches!(self.model, Model::PerUser)
             && let Some(link) = self.http2.link(connection)
             && !link.has_room()
@@ -168,7 +168,7 @@ impl Worker<'_> {
         self.open_stream(exchange, connection);
     }
 
-    /// Opens the request that waited, if the server takes one now.
+    /// Opens the waiting request, if the server accepts one now.
     fn resume_waiting(&mut self, connection: usize) {
         if let Some(link) = self.http2.link(connection)
             && link.has_room()
@@ -205,7 +205,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Passes the number of concurrent requests to the pool if it has changed; returns the target if so.
+    /// Passes a changed limit on concurrent requests to the pool; returns the target if the limit has changed.
     fn update_limit(&mut self, connection: usize) -> Option<usize> {
         let link = self.http2.link(connection)?;
         if link.limit == link.connection.limit() {
@@ -218,13 +218,13 @@ impl Worker<'_> {
         Some(link.target)
     }
 
-    /// Returns `true` if the connection takes no further request.
+    /// Returns `true` if the connection accepts no further request.
     pub(super) fn is_draining(&mut self, connection: usize) -> bool {
         let link = self.http2.link(connection);
         link.is_some_and(|link| link.connection.is_draining())
     }
 
-    /// Writes the gathered output.
+    /// Writes the collected output.
     #[inline]
     pub(super) fn flush_gathered(&mut self) {
         if !self.http2.gathered.is_empty() {
@@ -259,7 +259,7 @@ impl Worker<'_> {
             match self.write_some(connection) {
                 Ok(true) => {}
                 Ok(false) => return,
-                // Bytes that the server sent before it closed can still be read, and then the end.
+                // Bytes that the server sent before it closed can still be read, and then the end of the stream.
                 Err(()) => {
                     self.revisit.push(connection as u32, generation, true);
                     return;
@@ -292,7 +292,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Passes output to the TLS session, as far as it accepts it.
+    /// Passes output to the TLS session, as far as the session accepts it.
     fn put_in(&mut self, connection: usize) {
         let link = self.http2.links[connection].as_deref_mut();
         let session = self.sessions[connection].as_mut();
@@ -302,7 +302,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Handles an event of a connection that speaks HTTP/2.
+    /// Handles an event of an HTTP/2 connection.
     pub(super) fn on_shared(&mut self, connection: usize, event: Event) {
         if event.writable() {
             self.http2.gather(connection);
@@ -312,7 +312,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Continues with a connection whose turn ended before all was written or read.
+    /// Continues a connection whose turn ended before everything was written or read.
     pub(super) fn go_on_sharing(&mut self, connection: usize, closed: bool) {
         self.http2.gather(connection);
         self.receive_shared(connection, closed);
@@ -339,8 +339,8 @@ impl Worker<'_> {
             if !self.process_received(connection, count, close_notify) {
                 return;
             }
-            // A short read has emptied the socket; a new edge reports further bytes. The end of the stream has no edge
-            // of its own.
+            // A read that does not fill the buffer has emptied the socket, and a new edge reports further bytes. The
+            // end of the stream causes no further edge.
             if count < self.buffer.len() && !closed {
                 return;
             }
@@ -370,7 +370,7 @@ impl Worker<'_> {
         self.is_shared(connection, generation)
     }
 
-    /// Returns `true` if it is still the same connection and speaks HTTP/2.
+    /// Returns `true` if the slot still holds the same connection, and it speaks HTTP/2.
     fn is_shared(&self, connection: usize, generation: u32) -> bool {
         let place = &self.connections[connection];
         place.generation == generation && place.phase == Phase::Shared
@@ -448,7 +448,7 @@ impl Worker<'_> {
         taken
     }
 
-    /// Sends a request again that the server reported as not processed, over another connection if this one takes no
+    /// Sends a request again that the server reported as not processed; over another connection if this one accepts no
     /// more.
     fn send_again(&mut self, exchange: usize, now_ns: u64) {
         let entry = &mut self.exchanges[exchange];
@@ -478,7 +478,7 @@ impl Worker<'_> {
         }
     }
 
-    /// A request timed out: its stream is reset, and the connection goes on.
+    /// Handles the time-out of a request: resets its stream and keeps the connection.
     pub(super) fn cancel(&mut self, exchange: usize, now_ns: u64) {
         let entry = &self.exchanges[exchange];
         let (connection, stream) = (entry.connection as usize, entry.stream);
@@ -498,8 +498,8 @@ impl Worker<'_> {
         }
     }
 
-    /// Closes a connection once the server takes no more requests and has answered all that it took. A request that
-    /// waited goes over a new connection.
+    /// Closes a connection once the server accepts no more requests and has answered all that it accepted. A waiting
+    /// request is sent over a new connection.
     fn close_if_drained(&mut self, connection: usize) {
         let Some(link) = self.http2.link(connection) else {
             return;
@@ -517,7 +517,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Closes a connection; its open exchanges fail with it.
+    /// Closes a connection; its open exchanges fail.
     fn lose(&mut self, connection: usize, reason: Option<Reason>, failure: Failure) {
         let now_ns = self.tick();
         let Some(link) = self.http2.link(connection) else {
@@ -552,7 +552,7 @@ impl Worker<'_> {
     pub(super) fn end_link(&mut self, connection: usize) {
         if let Some(link) = self.http2.link(connection) {
             link.connection.send_goaway();
-            // A socket that is full or gone does not get the frame.
+            // If the socket is full or gone, the frame is not sent.
             let _ = self.write_some(connection);
             self.http2.links[connection] = None;
         }

@@ -1,4 +1,4 @@
-//! Notes of what users stored: intents when a request or a call leaves, outcomes when it ends.
+//! Notes of the objects that users store: the intent when a request or call begins, the outcome when it ends.
 
 use std::io::Write as _;
 
@@ -12,20 +12,20 @@ use crate::template::Context;
 use super::Worker;
 use super::calls::CALL;
 
-/// Facts for the note of a request or a call that ended.
+/// Facts for the note of an ended request or call.
 struct Ending {
     result: Result<(), Failure>,
-    /// Status of the answer, of requests.
+    /// Status of the answer to a request; `None` for calls.
     status: Option<u16>,
-    /// `true` if the server reported to a call that the thing does not exist.
+    /// `true` if the server answered to a call that the object does not exist.
     is_absent: bool,
-    /// `true` if a call was given up that may have stored a content that nobody knows.
+    /// `true` if a call timed out that may have stored content of unknown digest.
     is_unknown: bool,
     content: Option<Content>,
 }
 
 impl Worker<'_> {
-    /// Begins the note of a request: its body and its answer are watched from now on.
+    /// Begins the note of a request: requests digests of its body and its answer.
     pub(super) fn note_begin(&mut self, exchange: usize) {
         let program = self.program;
         let entry = &mut self.exchanges[exchange];
@@ -72,7 +72,7 @@ impl Worker<'_> {
         self.note_ending(exchange, note, ending, now_ns);
     }
 
-    /// Ends the note of a call; `done` is the result of its driver, unless the call was given up.
+    /// Ends the note of a call; `done` is the result of its driver, unless the call timed out.
     pub(super) fn note_call_end(
         &mut self,
         exchange: usize,
@@ -99,7 +99,8 @@ impl Worker<'_> {
         self.note_ending(exchange, note, ending, now_ns);
     }
 
-    /// Notes an intended change before the request leaves: whoever reads back must know of it, whatever the outcome is.
+    /// Notes an intended change before the request is sent: a later check of the stored objects needs it, whatever the
+    /// outcome.
     fn note_intent(&mut self, exchange: usize, note: &Note) {
         let entry = &mut self.exchanges[exchange];
         entry.key.clear();
@@ -130,7 +131,7 @@ impl Worker<'_> {
 
     fn note_ending(&mut self, exchange: usize, note: &Note, ending: Ending, now_ns: u64) {
         let kind = match (note.does, ending.result) {
-            // Nothing was confirmed to the user.
+            // The storage was not confirmed to the user.
             (Does::Stores, Err(_)) => return,
             (Does::Stores | Does::Replaces, Ok(())) => "stored",
             (Does::Removes, Ok(())) => "removed",

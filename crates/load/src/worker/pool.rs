@@ -7,31 +7,31 @@ use super::user::{Connection, Exchange, Phase};
 
 /// Free connections and the exchanges that wait for one, first come, first served.
 ///
-/// While an exchange waits, no connection is free: [`super::Worker`] hands a connection that becomes free to the first
-/// in the queue before any user runs.
+/// While an exchange waits, no connection is free: [`super::Worker`] assigns a connection that becomes free to the
+/// first waiting exchange before any user runs.
 #[derive(Debug)]
 pub(super) struct Pool {
     free: Free,
-    /// Exchanges and the tickets under which they wait. An exchange that gave up meanwhile has another ticket.
+    /// Exchanges and the tickets under which they wait. An exchange that has given up meanwhile has another ticket.
     waiting: VecDeque<(u32, u64)>,
 }
 
-/// Connections that can take a request.
+/// Connections that accept a request.
 #[derive(Debug)]
 enum Free {
-    /// Connections that carry one request at a time, and carry none now.
+    /// Connections that carry one request at a time, and are idle.
     Single {
-        /// Open when they were put back, the last one used last.
+        /// Connections that were open when put back; the one used last is at the end.
         open: Vec<u32>,
-        /// Closed.
+        /// Closed connections.
         closed: Vec<u32>,
     },
-    /// Connections that carry several requests at a time (HTTP/2), and have room for one more.
+    /// Connections that carry several requests at a time (HTTP/2), and accept one more.
     Shared(StreamPool),
 }
 
 impl Pool {
-    /// Creates a pool of these places of connections, all closed.
+    /// Creates a pool of these connection slots, all closed.
     pub(super) fn new(places: std::ops::Range<u32>) -> Self {
         Self {
             free: Free::Single {
@@ -50,7 +50,7 @@ impl Pool {
         }
     }
 
-    /// Takes a free connection: the one used last, so that no more are opened than are needed.
+    /// Takes a free connection: the one used last, so that no more connections are opened than needed.
     pub(super) fn take(&mut self, connections: &[Connection]) -> Option<u32> {
         let (open, closed) = match &mut self.free {
             Free::Single { open, closed } => (open, closed),
@@ -60,13 +60,13 @@ impl Pool {
             if connections[place as usize].phase == Phase::Idle {
                 return Some(place);
             }
-            // The other side has closed it while it was free.
+            // The server has closed the connection while it was idle.
             closed.push(place);
         }
         closed.pop()
     }
 
-    /// Puts a connection back, or the part of it that a request took.
+    /// Puts back a connection, or the capacity that a request used.
     pub(super) fn put_back(&mut self, place: u32, is_open: bool) {
         match &mut self.free {
             Free::Single { open, .. } if is_open => open.push(place),
@@ -76,21 +76,21 @@ impl Pool {
         }
     }
 
-    /// Notes that a connection was closed with all that it carried.
+    /// Records that a connection was closed with all of its requests.
     pub(super) fn closed(&mut self, place: u32) {
         if let Free::Shared(pool) = &mut self.free {
             pool.closed(place);
         }
     }
 
-    /// Sets the number of requests that a connection takes at once.
+    /// Sets the limit on concurrent requests over a connection.
     pub(super) fn set_limit(&mut self, place: u32, limit: u32) {
         if let Free::Shared(pool) = &mut self.free {
             pool.set_limit(place, limit);
         }
     }
 
-    /// Queues an exchange before all others: it had a connection, but the server did not process it.
+    /// Queues an exchange before all others, because the server did not process its request.
     pub(super) fn wait_first(&mut self, exchange: u32, ticket: u64) {
         self.waiting.push_front((exchange, ticket));
     }
@@ -100,8 +100,8 @@ impl Pool {
         self.waiting.push_back((exchange, ticket));
     }
 
-    /// The first exchange that still waits, and the connection it gets; `None` if none waits or no connection is free.
-    /// An exchange past its deadline gets none: the sweep is about to end it.
+    /// Takes the first exchange that still waits, and a connection for it; `None` if none waits or no connection is
+    /// free. An exchange past its deadline gets no connection, since it is about to time out.
     pub(super) fn serve(
         &mut self,
         now_ns: u64,

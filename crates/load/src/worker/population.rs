@@ -1,4 +1,4 @@
-//! Users present: users that start and leave (closed load), arrivals that need a user (open load), and the end of both.
+//! The users present: users that start and leave (closed load), and arrivals that need a user (open load).
 
 use crate::outcome::NotStarted;
 use crate::schedule::Arrival;
@@ -8,10 +8,10 @@ use super::user::State;
 use super::{AT_ONCE, Worker};
 
 impl Worker<'_> {
-    /// Admits starts, departures and arrivals that are due, up to [`AT_ONCE`] arrivals: arrivals that are late already
-    /// wait for one more look at the sockets. Answers that have arrived free users with open connections; without the
-    /// look a hiccup of some milliseconds would start a new user with a new connection for every arrival in it, which
-    /// costs the server more than the requests do, and so causes the next hiccup.
+    /// Admits starts, departures and arrivals that are due, up to [`AT_ONCE`] arrivals. Late arrivals beyond that wait
+    /// for another look at the sockets, since answers that have arrived free users with open connections. Without that
+    /// look, a delay of some milliseconds would start a new user with a new connection for every arrival within it. New
+    /// connections cost the server more than requests, and so would cause the next delay.
     pub(super) fn admit(&mut self, now_ns: u64) {
         if self.drain_until_ns.is_some() {
             return;
@@ -38,8 +38,8 @@ impl Worker<'_> {
         }
     }
 
-    /// Admits the arrivals of the last stage that a thread did not reach before the end of the stage: they were due, so
-    /// they count.
+    /// Admits the arrivals of the last stage that the thread did not reach before the end of the stage. They were due,
+    /// so they are counted.
     fn admit_rest(&mut self, now_ns: u64) {
         while let Some(next) = self.arrivals.next_if(|next| next.at_ns <= now_ns) {
             if next.index % u64::from(self.workers) == u64::from(self.number) {
@@ -48,7 +48,8 @@ impl Worker<'_> {
         }
     }
 
-    /// Time at which the next of them is due. Those of other threads are skipped, so that they wake nobody here.
+    /// Time of the next due start, departure or arrival. Those of other threads are skipped, so that they do not wake
+    /// this thread.
     pub(super) fn next_admission_ns(&mut self) -> Option<u64> {
         if self.drain_until_ns.is_some() {
             return None;
@@ -70,7 +71,7 @@ impl Worker<'_> {
         user_changes.into_iter().chain(arrivals).min()
     }
 
-    /// Starts a user; a user that is still leaving starts again once it has left.
+    /// Starts a user; a user that is still leaving starts again after it has left.
     fn enter(&mut self, index: usize, at_ns: u64) {
         if self.users[index].state != State::Absent {
             self.users[index].restart = true;
@@ -84,7 +85,7 @@ impl Worker<'_> {
         self.run(index);
     }
 
-    /// Makes a user leave at the end of its transaction, or now if it rests.
+    /// Makes a user leave at the end of its transaction, or at once if it is between transactions.
     fn dismiss(&mut self, index: usize) {
         let now_ns = self.now_ns();
         let exit = self.program.groups[usize::from(self.users[index].group)].exit;
@@ -102,7 +103,7 @@ impl Worker<'_> {
         self.run(index);
     }
 
-    /// Removes a user with everything that it owns.
+    /// Removes a user with its connections, sessions and other state.
     pub(super) fn quit(&mut self, index: usize) {
         self.close_all_of(index);
         let user = &mut self.users[index];
@@ -123,7 +124,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Handles an arrival: it takes an idle user, or a new one, or waits, or overflows.
+    /// Handles an arrival: assigns it to an idle user, or a new one, or queues it, or counts it as overflow.
     fn arrive(&mut self, arrival: Arrival) {
         self.recorder.arrival(arrival.group, arrival.gap_ns);
         let idle = self.idle[arrival.group].pop();
@@ -151,13 +152,13 @@ impl Worker<'_> {
         }
     }
 
-    /// Next step of a user of an open load at its start and after each transaction.
+    /// Assigns the next arrival to a user of an open load, at its start and after each transaction.
     pub(super) fn next_arrival(&mut self, index: usize) -> Flow {
         let program = self.program;
         let user = &mut self.users[index];
         let group = usize::from(user.group);
         if user.arrival.is_none() {
-            // A user without an arrival gets here only from the end of a transaction.
+            // A user without an arrival can only come from the end of a transaction.
             self.clock.count_users(user.clock_ns, -1);
             if let Some(next) = self.backlog[group].pop_front() {
                 self.waiting -= 1;
@@ -183,7 +184,7 @@ impl Worker<'_> {
         Flow::Wait
     }
 
-    /// Ends new work: every user finishes its current transaction and leaves.
+    /// Ends the admission of new work: every user finishes its current transaction and leaves.
     pub(super) fn begin_drain(&mut self, now_ns: u64) {
         if self.clock.is_past_stages() {
             self.admit_rest(now_ns);
@@ -202,7 +203,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Counts waiting arrivals as never started.
+    /// Counts waiting arrivals as not started.
     pub(super) fn forget_backlog(&mut self) {
         for group in 0..self.backlog.len() {
             while let Some(arrival) = self.backlog[group].pop_front() {

@@ -1,4 +1,4 @@
-//! Counts the reasons of failed connections and of requests that could not be sent.
+//! Counts of failed connections and unsendable requests by reason.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -12,7 +12,7 @@ use crate::tls;
 
 use super::user::Exchange;
 
-/// Limit on distinct reasons of connect failures; a server that invents new ones must not fill the memory.
+/// Limit on distinct reasons, so that a server that causes ever new ones does not fill the memory.
 const REASONS_AT_MOST: usize = 64;
 
 const LATE: &str = "no connection within the time: is the host up, does a firewall drop packets to this port, and is the \
@@ -73,21 +73,21 @@ fn protocol(fault: ProtocolError) -> &'static str {
 /// Reason why a connection could not be made, or a request could not be sent.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Reason {
-    /// Error of the system, by its number.
+    /// Error of the system, as its number.
     System(i32),
-    /// An error of the engine's own on a connection.
+    /// Error that the engine itself detected on a connection.
     Own(String),
-    /// The connect time-out passed before the connection was established.
+    /// The connection was not established within the connect time-out.
     Late,
-    /// All addresses of a name failed, these in turn; the last one for this reason.
+    /// None of these addresses of a name accepted the connection; the reason is that of the last one.
     Tried(String, Box<Reason>),
-    /// An answer that did not come whole.
+    /// Reason of an incomplete answer.
     Broken(&'static str),
-    /// The connect time-out passed before the handshake was done.
+    /// The TLS handshake was not done within the connect time-out.
     HandshakeLate,
-    /// The server closed within the handshake.
+    /// The server closed the connection during the handshake.
     HandshakeClosed,
-    /// Fault of TLS.
+    /// Failure of TLS.
     Tls(String),
     /// The server does not speak HTTP/2.
     NoHttp2,
@@ -97,7 +97,7 @@ pub(super) enum Reason {
     Driver(String),
     /// A request that cannot be sent.
     Unsendable(String),
-    /// Anything beyond [`REASONS_AT_MOST`].
+    /// Any further reason beyond [`REASONS_AT_MOST`].
     Other,
 }
 
@@ -109,7 +109,7 @@ impl Reason {
         }
     }
 
-    /// Of a handshake; a server may share none of the offered versions of HTTP.
+    /// Reason of a failed handshake; the server may have no version of HTTP in common with the engine.
     pub(super) fn tls(error: &rustls::Error) -> Self {
         match error {
             rustls::Error::AlertReceived(AlertDescription::NoApplicationProtocol) => Self::NoHttp2,
@@ -117,7 +117,7 @@ impl Reason {
         }
     }
 
-    /// Of an exchange that ended with a failure, if its answer did not come whole.
+    /// Reason of a failed exchange, if its answer was incomplete.
     pub(super) fn of_answer(failure: Failure, exchange: &Exchange, is_http2: bool) -> Option<Self> {
         match failure {
             Failure::Closed if exchange.bytes_in > 0 => Some(Self::Broken(CUT)),

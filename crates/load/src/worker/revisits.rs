@@ -1,4 +1,4 @@
-//! Connections whose turn ended before all was sent or read: each waits once, first come, first served.
+//! Connections whose turn ended before everything was sent or read. Each waits once, first come, first served.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
@@ -7,24 +7,24 @@ use std::collections::{HashMap, VecDeque};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Revisit {
     pub connection: u32,
-    /// Generation of the connection; a later one by now means that this connection has ended.
+    /// Generation of the connection. If the slot has a later one, this connection has been closed.
     pub generation: u32,
-    /// `true` if the other side has closed.
+    /// `true` if the peer has closed the connection.
     pub closed: bool,
 }
 
 /// Connections to continue with, first come, first served.
 #[derive(Debug, Default)]
 pub struct Revisits {
-    /// Connections with their generations.
+    /// Queued connections with their generations.
     queue: VecDeque<(u32, u32)>,
-    /// `true` if the other side has closed, for each connection in the queue.
+    /// For each queued connection, `true` if the peer has closed it.
     closed: HashMap<(u32, u32), bool>,
 }
 
 impl Revisits {
-    /// Queues a connection. A connection that is queued already keeps its place: further events of it occur in the
-    /// meantime, and with a place for each of them it would get more and more turns.
+    /// Queues a connection. A connection that is queued already keeps its position, even if further events occur; with
+    /// an entry for each event it would get more and more turns.
     pub fn push(&mut self, connection: u32, generation: u32, closed: bool) {
         let key = (connection, generation);
         match self.closed.entry(key) {

@@ -1,4 +1,4 @@
-//! Exchanges over TLS: like others, with a session between socket and scanner.
+//! Exchanges over TLS, with a TLS session between socket and scanner.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::sync::Arc;
@@ -16,18 +16,18 @@ use super::exchange::{READS_IN_A_ROW, WRITES_IN_A_ROW};
 use super::reasons::Reason;
 use super::user::Phase;
 
-/// Limit on bytes in a row without any content: a server whose tickets never end would keep the thread from the other
-/// users. No handshake comes near it. [B]
+/// Limit on consecutive bytes without content, so that a server that sends tickets endlessly does not keep the thread
+/// from the other users. Handshakes are far shorter. [B]
 const FRUITLESS_BYTES_AT_MOST: usize = 256 * 1024;
 
-/// State of a thread for TLS with a target.
+/// TLS state of a thread for one target.
 #[derive(Debug, Clone)]
 pub struct TargetTls {
     /// Configuration, the same for all connections.
     pub config: Arc<ClientConfig>,
-    /// Sessions to resume.
+    /// TLS sessions to resume.
     pub sessions: Arc<Sessions>,
-    /// Name to ask for and to verify.
+    /// Server name to request and to verify.
     pub name: ServerName<'static>,
 }
 
@@ -37,18 +37,18 @@ pub(super) struct Session {
     tls: ClientConnection,
     target: usize,
     begun_ns: u64,
-    /// No byte of an answer has arrived: an error still belongs to the handshake. With TLS 1.3 a server reports only
-    /// now that it rejects the client's certificate.
+    /// `true` until the first byte of an answer has arrived: an error still belongs to the handshake. With TLS 1.3 a
+    /// server rejects the client's certificate only after the handshake.
     fresh: bool,
-    /// Bytes of the wire since the last content. [B]
+    /// Bytes received since the last content. [B]
     fruitless_bytes: usize,
 }
 
-/// Result of one read; decrypted bytes are in `Worker::plain`.
+/// Result of one read. Decrypted bytes are in `Worker::plain`.
 pub(super) enum ReadResult {
     /// Nothing to read.
     Nothing,
-    /// Number of bytes from the socket, and whether the server sent `close_notify`.
+    /// Number of bytes from the socket, and `true` if the server sent `close_notify`.
     Bytes { count: usize, close_notify: bool },
     /// The end of the stream, without `close_notify`.
     EndOfStream,
@@ -130,13 +130,13 @@ impl Worker<'_> {
             return;
         }
         self.established(exchange, connection);
-        // A server of HTTP/2 may have sent frames within the last read of the handshake.
+        // An HTTP/2 server may have sent frames within the last read of the handshake.
         let speaks_first = self.connections[connection].phase == Phase::Shared;
         if speaks_first && !self.plain.is_empty() && !self.process_received(connection, 0, false) {
             return;
         }
         if closed {
-            // This edge will not be reported again.
+            // No further edge will report the end of the stream.
             self.revisit.push(connection as u32, generation, true);
         }
     }
@@ -151,8 +151,8 @@ impl Worker<'_> {
         }
     }
 
-    /// Handles bytes on an idle connection: new tickets are kept, anything else ends the connection. Only content
-    /// counts as unrequested; `close_notify` is the normal way to close an unused connection.
+    /// Handles bytes on an idle connection: new tickets are stored, anything else ends the connection. Only content
+    /// counts as unrequested, since `close_notify` is the normal way to close an unused connection.
     pub(super) fn on_idle_secure(&mut self, connection: usize) {
         loop {
             match self.read_decrypted(connection) {
@@ -255,7 +255,7 @@ impl Worker<'_> {
         let close_notify = session.take_in(&self.buffer[..count], &mut self.plain);
         let close_notify = close_notify.map_err(Trouble::Tls)?;
         if session.tls.wants_write() {
-            // The answer to a key update; the rest goes with the next request.
+            // Sends the answer to a key update; the rest is sent with the next request.
             self.flush(connection).map_err(|_| Trouble::Socket)?;
         }
         Ok(ReadResult::Bytes {
@@ -264,7 +264,7 @@ impl Worker<'_> {
         })
     }
 
-    /// Reads until the answer is whole or the socket is empty.
+    /// Reads until the answer is complete or the socket is empty.
     pub(super) fn receive_secure(&mut self, exchange: usize, closed: bool) {
         let connection = self.exchanges[exchange].connection as usize;
         for _ in 0..READS_IN_A_ROW {
@@ -288,7 +288,8 @@ impl Worker<'_> {
             if self.digest(exchange, connection, close_notify, closed, now_ns) {
                 return;
             }
-            // As without TLS: a short read has emptied the socket, and an end has no further edge.
+            // As without TLS: a read that does not fill the buffer has emptied the socket, and the end of the stream
+            // causes no further edge.
             if count < self.buffer.len() && !closed {
                 return;
             }
@@ -373,13 +374,13 @@ impl Worker<'_> {
     pub(super) fn end_session(&mut self, connection: usize, close_notify: bool) {
         if close_notify && let Some(session) = &mut self.sessions[connection] {
             session.tls.send_close_notify();
-            // A socket that is full or gone does not get the alert.
+            // If the socket is full or gone, the alert is not sent.
             let _ = self.flush(connection);
         }
         self.sessions[connection] = None;
     }
 
-    /// Drops the sessions of a place, so that its next user has nothing to resume.
+    /// Drops the TLS sessions of a slot, so that its next user has none to resume.
     pub(super) fn forget_sessions(&mut self, connection: usize) {
         for target in &self.targets {
             if let Some(secured) = &target.tls {
@@ -400,13 +401,13 @@ impl Session {
         }
     }
 
-    /// Takes bytes to be sent, as far as there is room. Returns their number.
+    /// Passes bytes to the TLS session as far as its buffer accepts them. Returns their number.
     pub(super) fn put_in(&mut self, bytes: &[u8]) -> usize {
-        // The buffer accepts every byte up to the limit of the session; flushing makes room.
+        // The buffer accepts bytes up to the limit of the session; flushing frees it.
         self.tls.writer().write(bytes).unwrap_or(0)
     }
 
-    /// Decrypts bytes of the wire and appends their content to `plain`. Returns `true` after `close_notify`.
+    /// Decrypts received bytes and appends their content to `plain`. Returns `true` after `close_notify`.
     fn take_in(&mut self, mut wire: &[u8], plain: &mut Vec<u8>) -> Result<bool, rustls::Error> {
         let mut close_notify = false;
         while !wire.is_empty() {

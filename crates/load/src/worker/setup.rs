@@ -1,4 +1,4 @@
-//! Input of a load thread, its construction from that, and its result.
+//! Input, construction and result of a load thread.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -26,11 +26,11 @@ use super::user::{Connection, User};
 /// Address and connection settings of a target.
 #[derive(Debug, Clone)]
 pub struct TargetState {
-    /// Its addresses, resolved: of each the ways to it.
+    /// Resolved addresses: for each address of the target, those of its name.
     pub addresses: Vec<Ways>,
-    /// Choice of an address.
+    /// How an address is chosen.
     pub balance: Balance,
-    /// Counter of the round robin.
+    /// Counter for round robin.
     pub next: usize,
     /// State of TLS, if the target uses it.
     pub tls: Option<TargetTls>,
@@ -49,11 +49,11 @@ pub struct Setup<'a> {
     pub workers: usize,
     /// Seed of the run.
     pub seed: u64,
-    /// `true` if arrivals make the load, not users.
+    /// `true` for an open load.
     pub open: bool,
-    /// Limit on users of all threads.
+    /// Limit on the users of all threads.
     pub users_at_most: u64,
-    /// Limit on arrivals that wait in this thread.
+    /// Limit on the waiting arrivals of this thread.
     pub backlog_at_most: usize,
     /// Group of every user.
     pub groups: &'a [u16],
@@ -67,27 +67,28 @@ pub struct Setup<'a> {
     pub edits: &'a Edits,
     /// Targets.
     pub targets: Vec<TargetState>,
-    /// Owners of connections.
+    /// How connections are owned.
     pub ownership: Ownership,
-    /// Servers behind drivers, by target, with their addresses.
+    /// Server and addresses of each target with a driver.
     pub servers: Vec<Option<(Server, Vec<Location>)>>,
-    /// Limit on concurrent requests over one connection (HTTP/2).
+    /// Limit on concurrent requests over one HTTP/2 connection.
     pub streams: u32,
-    /// Addresses that connections leave from.
+    /// Source addresses of connections.
     pub sources: &'a Sources,
-    /// Bounds on answers.
+    /// Limits on answers.
     pub limits: Limits,
-    /// Time to make a connection. [ns]
+    /// Time limit for establishing a connection. [ns]
     pub connect_timeout_ns: u64,
-    /// Time for users to finish after the last stage. [ns]
+    /// Time limit for users to finish after the last stage. [ns]
     pub drain_ns: u64,
-    /// CPU to run on.
+    /// CPU to pin the thread to.
     pub cpu: Option<usize>,
-    /// `true` if this thread keeps its open files apart from those of the others.
+    /// `true` if this thread has a separate table of open files.
     pub own_files: bool,
-    /// Limit on connections of one request that wait for the server to close; beyond it the oldest is reset.
+    /// Limit on connections of a single request that wait for the server to close, beyond which the oldest one is
+    /// reset.
     pub lingering_at_most: usize,
-    /// First line of the segments; the start of the run is filled in when it is known.
+    /// First line of the segments. The start of the run is filled in once it is known.
     pub header: Header,
     /// Folder of the segments.
     pub folder: PathBuf,
@@ -100,32 +101,32 @@ pub struct Setup<'a> {
 pub struct Ended {
     /// Sums over the run.
     pub totals: Totals,
-    /// Everything it counted, for the start lag.
+    /// All counts of the run, for the start lag.
     pub counts: LiveCounts,
     /// End of the thread. [ns]
     pub end_ns: u64,
-    /// Connections that could not be made, by reason.
+    /// Numbers of failed connections, by reason.
     pub connect_failures: BTreeMap<String, u64>,
-    /// Requests that could not be sent, by reason.
+    /// Numbers of requests that could not be sent, by reason.
     pub unsendable: BTreeMap<String, u64>,
-    /// Answers that did not come whole, by reason.
+    /// Numbers of incomplete answers, by reason.
     pub broken: BTreeMap<String, u64>,
-    /// Connections that speak HTTP/2.
+    /// Counts of HTTP/2 connections.
     pub http2: Http2Counts,
-    /// Calls of drivers.
+    /// Sums over driver calls.
     pub calls: CallsEnded,
 }
 
-/// Reason why a thread could not go on.
+/// Reason why a thread failed.
 #[derive(Debug)]
 pub enum WorkerFailed {
     /// Results cannot be written.
     Disk(String),
-    /// The system refused something that the engine needs.
+    /// The system refused a resource that the engine needs.
     System(String),
 }
 
-/// Tables with memory for every user, which take time to make.
+/// Tables with memory for every user, which take time to create.
 pub(super) struct UserTables {
     pub(super) users: Vec<User>,
     /// Users of each group that have not started (open load), last first.
@@ -168,7 +169,7 @@ impl UserTables {
     }
 }
 
-/// Names that the recorder has places for.
+/// Numbers of names for which the recorder has counters.
 pub(super) fn shape_of(setup: &Setup<'_>) -> Shape {
     let header = &setup.header;
     Shape {

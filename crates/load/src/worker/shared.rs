@@ -14,19 +14,19 @@ pub const STOP: u32 = 1;
 /// `command` of [`Shared`]: leave at once.
 pub const LEAVE: u32 = 2;
 
-/// State shared between one load thread and the control thread. The thread reads only the command in every turn.
+/// State shared between one load thread and the control thread. In every turn the thread reads only the command.
 #[derive(Debug)]
 pub struct Shared {
     /// Command to the thread: [`RUN`], [`STOP`] or [`LEAVE`].
     pub command: AtomicU32,
-    /// Wakes the thread to look at the command.
+    /// Wakes the thread, so that it reads the command.
     pub waker: Arc<Waker>,
-    /// Written by the thread once per interval, emptied by the control thread.
+    /// Counts that the thread adds once per interval and the control thread takes.
     pub published: Mutex<Published>,
 }
 
 impl Shared {
-    /// Creates the state with no command given.
+    /// Creates the state without a command.
     ///
     /// # Errors
     /// If the system has no descriptor left.
@@ -38,7 +38,7 @@ impl Shared {
         })
     }
 
-    /// Gives a command; commands only become stronger.
+    /// Gives a command. A command cannot be replaced by a weaker one.
     pub fn order(&self, command: u32) {
         self.command.fetch_max(command, Ordering::Relaxed);
         self.waker.wake();
@@ -48,13 +48,13 @@ impl Shared {
 /// Counts of a thread since they were last taken.
 #[derive(Debug, Clone, Default)]
 pub struct Published {
-    /// Requests and transactions.
+    /// Counts of requests and transactions.
     pub counts: LiveCounts,
-    /// Active users.
+    /// Number of active users.
     pub users: u64,
-    /// Requests in progress.
+    /// Number of requests in progress.
     pub in_flight: u64,
-    /// Requests in progress.
+    /// Number of waiting arrivals.
     pub waiting: u64,
 }
 

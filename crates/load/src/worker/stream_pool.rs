@@ -1,27 +1,27 @@
-//! The free places of connections that carry many requests at once: the connection with the fewest is next.
+//! A pool of connections that carry several requests at once; the next request goes to the connection with the fewest.
 
-/// A place of a connection.
+/// State of a connection.
 #[derive(Debug, Clone, Copy)]
 struct Slot {
-    /// Open requests.
+    /// Number of open requests.
     load: u32,
-    /// Limit on requests at a time.
+    /// Limit on concurrent requests.
     limit: u32,
-    /// Position in the list of its load, if it has room and is open.
+    /// Position in the list of its load, if the connection is open and accepts requests.
     position: Option<u32>,
 }
 
-/// Connections to one target by the number of their requests. Every operation takes the same time for any number of
-/// them.
+/// Connections to one target by their number of requests. The time of every operation is independent of the number of
+/// connections.
 #[derive(Debug)]
 pub(super) struct StreamPool {
     first: u32,
     places: Vec<Slot>,
     /// Closed connections.
     closed: Vec<u32>,
-    /// Open connections with room, by load.
+    /// Open connections that accept requests, by load.
     open: Vec<Vec<u32>>,
-    /// All lists before this one are empty.
+    /// Index of the first list that may not be empty.
     least: usize,
 }
 
@@ -42,8 +42,9 @@ impl StreamPool {
         }
     }
 
-    /// Takes a place for one request: an open connection without any, else one that must be opened, else the one with
-    /// the fewest. A connection that is being opened takes no second request until its limit is known.
+    /// Takes capacity for one request: of an open connection without requests, otherwise of one to be opened, otherwise
+    /// of the one with the fewest requests. A connection that is being opened gets no second request before its limit
+    /// is known.
     pub(super) fn take(&mut self) -> Option<u32> {
         if self.open[0].is_empty()
             && let Some(place) = self.closed.pop()
@@ -66,7 +67,7 @@ impl StreamPool {
         });
     }
 
-    /// Sets the number of requests that a connection takes at once.
+    /// Sets the limit on concurrent requests over a connection.
     pub(super) fn set_limit(&mut self, place: u32, limit: u32) {
         self.change(place, |connection| connection.limit = limit);
     }
@@ -80,7 +81,7 @@ impl StreamPool {
         self.closed.push(place);
     }
 
-    /// Changes a place and moves it to its new list.
+    /// Changes a connection and moves it to the list of its new load.
     fn change(&mut self, place: u32, change: impl FnOnce(&mut Slot)) {
         let index = (place - self.first) as usize;
         let slot = &mut self.places[index];

@@ -14,7 +14,7 @@ use crate::template::Memory;
 use super::addresses::Attempt;
 use super::deadlines::UNLISTED;
 
-/// No transaction, page, request or exchange.
+/// Stands for no transaction, page, request or exchange.
 pub const NONE: u32 = u32::MAX;
 
 /// Length of a usual request, and of the head of a usual answer. [B]
@@ -40,19 +40,19 @@ pub enum State {
 /// One virtual user.
 #[derive(Debug)]
 pub struct User {
-    /// Its number in the run.
+    /// Number in the run.
     pub number: u32,
-    /// Its group.
+    /// Index of the group.
     pub group: u16,
     /// Number of users of its group with a lower number.
     pub rank: u32,
-    /// Current state.
+    /// State of the user.
     pub state: State,
-    /// The user leaves at the end of its transaction.
+    /// `true` if the user leaves at the end of its transaction.
     pub leaving: bool,
-    /// The user runs its exit operations.
+    /// `true` while the user performs its exit operations.
     pub exiting: bool,
-    /// The user starts again once it has left.
+    /// `true` if the user starts again after it has left.
     pub restart: bool,
     /// Index of the next instruction.
     pub pc: u32,
@@ -66,7 +66,7 @@ pub struct User {
     pub page_failure: Option<Failure>,
     /// The current exchange.
     pub exchange: u32,
-    /// Intended time of its next action: the end of the previous step. [ns]
+    /// Intended time of the next action: the end of the previous step. [ns]
     pub clock_ns: u64,
     /// Intended start of the current transaction. [ns]
     pub begun_ns: u64,
@@ -82,28 +82,28 @@ pub struct User {
     pub page_pending_ns: u64,
     /// Length of the current pause. [ns]
     pub pause_ns: u64,
-    /// Slot of [`super::deadlines::Deadlines`] in which it is listed.
+    /// Slot of [`super::deadlines::Deadlines`] in which the user is entered.
     pub listed: u64,
-    /// Transactions begun.
+    /// Number of transactions begun.
     pub iteration: u64,
-    /// Its generator.
+    /// Random generator of the user.
     pub random: Random,
-    /// Its variables and lists.
+    /// Variables and lists of the user.
     pub memory: Memory,
     /// Counters of loops.
     pub loops: Box<[u32]>,
-    /// Draws from each pool.
+    /// Number of draws from each pool.
     pub draws: Box<[u32]>,
-    /// Its cookies.
+    /// Cookies of the user.
     pub jar: Jar,
-    /// Rounds that it has begun.
+    /// Number of rounds begun.
     pub rounds: u32,
     /// Arrival that the user serves, with an open load.
     pub arrival: Option<Arrival>,
 }
 
 impl User {
-    /// Creates a user that has not started. Its memory is allocated at its start, so that future users are small.
+    /// Creates a user that has not started. Its memory is allocated at its start, to keep users small that start late.
     #[must_use]
     pub fn new(number: u32, group: u16, rank: u32, seed: u64) -> Self {
         Self {
@@ -140,7 +140,7 @@ impl User {
         }
     }
 
-    /// Notes that a request or call begins, intended at this instant: the first of a page begins the page.
+    /// Records the intended start of a request or call; the first one of a page begins the page.
     #[inline]
     pub fn note_exchange(&mut self, intended_ns: u64) {
         if self.page != NONE {
@@ -153,8 +153,8 @@ impl User {
         }
     }
 
-    /// Begins a round: if cookies are kept for a round, those of the previous one are dropped. Operations before the
-    /// first round belong to it.
+    /// Begins a round. If cookies are kept for one round, those of the previous round are dropped. Operations before
+    /// the first round belong to it.
     #[inline]
     pub fn begin_round(&mut self, group: &GroupCode) {
         let is_first = self.rounds == 0;
@@ -164,8 +164,8 @@ impl User {
         }
     }
 
-    /// Makes the user ready to run from the start of its group's code. Its generator and its position in pools continue
-    /// from its last departure.
+    /// Makes the user ready to run from the start of its group's code. Its generator and its positions in pools
+    /// continue from its previous stay.
     pub fn start(&mut self, program: &Program, at_ns: u64) {
         if self.memory.variables.len() == program.variables
             && self.memory.lists.len() == program.lists
@@ -190,12 +190,12 @@ impl User {
     }
 }
 
-/// Phases of a connection.
+/// Phase of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
     /// No connection.
     Closed,
-    /// Being made, for the current exchange.
+    /// Being established, for the current exchange.
     Connecting,
     /// In the TLS handshake.
     Securing,
@@ -212,22 +212,22 @@ pub enum Phase {
 pub struct Connection {
     /// The socket.
     pub socket: Option<Socket>,
-    /// Counts the sockets, so that an event of an earlier socket is not taken for one of this.
+    /// Number of the socket in this slot, so that events of earlier sockets are recognized.
     pub generation: u32,
-    /// The current exchange, while it connects or is busy.
+    /// The exchange that the connection carries or is opened for.
     pub exchange: u32,
-    /// Current phase.
+    /// Phase of the connection.
     pub phase: Phase,
-    /// `true` with TLS.
+    /// `true` if the connection uses TLS.
     pub secure: bool,
-    /// The current answer is complete.
+    /// `true` if the current answer is complete.
     pub answered: bool,
-    /// The other side has closed.
+    /// `true` if the peer has closed the connection.
     pub ended: bool,
 }
 
 impl Connection {
-    /// Creates a place without connection.
+    /// Creates a slot without a connection.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -242,30 +242,30 @@ impl Connection {
     }
 }
 
-/// A request in progress. Only users that wait for an answer have one; exchanges are reused.
+/// A request in progress. Only users that wait for an answer have an exchange; exchanges are reused.
 #[derive(Debug)]
 pub struct Exchange {
-    /// Its user, by place in this thread.
+    /// Index of the user in this thread.
     pub user: u32,
     /// Index of the request in the program.
     pub request: u32,
     /// Index of the connection in this thread, once the exchange has one.
     pub connection: u32,
-    /// Ticket under which it waits for a connection of a pool; 0 if it does not wait.
+    /// Ticket under which the exchange waits for a connection of a pool; 0 if it does not wait.
     pub ticket: u64,
     /// Intended start. [ns]
     pub intended_ns: u64,
     /// Actual start. [ns]
     pub started_ns: u64,
-    /// Start of its connection, if that had to be made. [ns]
+    /// Start of its connection, if a new one was opened. [ns]
     pub connecting_ns: u64,
-    /// Addresses that this connection was tried at.
+    /// Addresses at which this connection was attempted.
     pub attempt: Attempt,
-    /// The connection had answered an earlier request.
+    /// `true` if the connection had answered an earlier request.
     pub reused: bool,
     /// First byte of the answer. [ns]
     pub first_byte_ns: Option<u64>,
-    /// Time at which it is given up. [ns]
+    /// Deadline of the exchange. [ns]
     pub deadline_ns: u64,
     /// Bytes received.
     pub bytes_in: u64,
@@ -273,19 +273,19 @@ pub struct Exchange {
     pub bytes_out: u64,
     /// Bytes that are still to be sent.
     pub out: Outgoing,
-    /// Reads the answer.
+    /// Scanner that reads the answer.
     pub scanner: ResponseScanner,
-    /// Path of the request, for its cookies.
+    /// Path of the request, which its cookies need.
     pub path: Vec<u8>,
-    /// Key of the thing that the request or call stores, replaces, removes or reads, as a JSON text.
+    /// Key of the object that the request or call stores, replaces, removes or reads, as JSON text.
     pub key: Vec<u8>,
-    /// Actual start, which identifies the notes that belong to it. [ns]
+    /// Actual start, which identifies the notes of the exchange. [ns]
     pub noted_ns: u64,
-    /// Varying fields of the request (HTTP/2).
+    /// Rendered varying fields of the request (HTTP/2).
     pub fields: Vec<u8>,
-    /// Its stream on its connection (HTTP/2).
+    /// Number of its stream (HTTP/2).
     pub stream: u32,
-    /// Number of times that the request was sent again, because the server reported it as not processed (HTTP/2).
+    /// How often the request was sent again because the server reported it as not processed (HTTP/2).
     pub sent_again: u8,
 }
 

@@ -1,4 +1,4 @@
-//! Properties of calls of every driver, shown with a driver that speaks to a server of the test's own.
+//! Properties of the calls of every driver, tested with a stub server.
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -26,8 +26,8 @@ fn answers(protocol: Protocol) -> Stub {
     Stub::start(protocol, |_| Reply::Row("7".to_owned()))
 }
 
-/// So many transactions: one at once, the others when the user leaves, so that no end of the load cuts them off. Each
-/// has a row of its own; several users share the rows.
+/// Repeats the plan's transaction this many times: once in the load, and otherwise when the user leaves, so that the
+/// end of the load interrupts none. Each transaction has a separate row; several users share the rows.
 fn so_often(mut plan: Value, times: usize) -> Value {
     let rows: Vec<Value> = (0..times)
         .map(|number| json!([number.to_string()]))
@@ -44,7 +44,7 @@ fn so_often(mut plan: Value, times: usize) -> Value {
     plan
 }
 
-/// Returns `true` if a user made this call, and not the driver by itself.
+/// Returns `true` if a user made this call, and not the driver itself.
 fn is_asked(seen: &Seen) -> bool {
     seen.text != "ROLLBACK" && !seen.text.starts_with('<')
 }
@@ -166,7 +166,7 @@ fn a_server_that_is_not_there_is_a_failure_to_connect_by_its_reason() {
             plan(&stub, &json!([protocol.call(0, "select 1", &json!([]))])),
             3,
         );
-        // Of a port that was free a moment ago.
+        // The address of a port that was free just before.
         let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
         plan["targets"][0]["addresses"] =
             json!([free.local_addr().expect("an address").to_string()]);
@@ -221,7 +221,7 @@ fn a_transaction_that_fails_is_rolled_back_at_once() {
     }
 }
 
-/// Statements of each session in their order, with who asked.
+/// Statements of each session in order, with the user that made them.
 fn by_session(seen: &[Seen]) -> Vec<Vec<(String, String)>> {
     let sessions = seen
         .iter()
@@ -309,7 +309,7 @@ fn checks_and_values_of_answers_work_as_for_requests() {
     }
 }
 
-/// Values of the calls of each user, in the order in which the user made them. A call's first value names its user.
+/// Values of the calls of each user, in the order of the calls. The first value of a call names its user.
 fn calls_of_users(stub: &Stub) -> BTreeMap<String, Vec<String>> {
     let mut users: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for call in stub.seen().into_iter().filter(is_asked) {

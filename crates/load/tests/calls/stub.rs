@@ -1,4 +1,4 @@
-//! A small server that answers calls as a test says, in the protocol of a driver, and remembers what it was asked.
+//! A stub server that answers calls as a test requires, in the protocol of a driver, and records the calls.
 
 pub mod ldap;
 mod mysql;
@@ -19,14 +19,14 @@ pub enum Protocol {
     Ldap,
 }
 
-/// All of them.
+/// All protocols.
 pub const PROTOCOLS: [Protocol; 3] = [Protocol::Postgresql, Protocol::Mysql, Protocol::Ldap];
 
-/// Protocols of databases, which have transactions and prepare statements.
+/// Protocols of databases, which have transactions and prepared statements.
 pub const DATABASES: [Protocol; 2] = [Protocol::Postgresql, Protocol::Mysql];
 
 impl Protocol {
-    /// A call that asks for a row with these values.
+    /// A call that requests a row with these values.
     pub fn call(self, step: usize, text: &str, values: &Value) -> Value {
         let (operation, values) = match self {
             Self::Postgresql | Self::Mysql => {
@@ -37,7 +37,7 @@ impl Protocol {
         json!({"op": "call", "step": step, "target": 0, "do": operation, "values": values})
     }
 
-    /// A code that the server refuses with, and how the engine names it.
+    /// An error code of the server, and its name in the engine's results.
     pub fn refusal(self) -> (&'static str, &'static str) {
         match self {
             Self::Postgresql => ("42P01", "42P01"),
@@ -47,26 +47,26 @@ impl Protocol {
     }
 }
 
-/// A call as the server saw it.
+/// A call that the server received.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Seen {
     pub connection: usize,
-    /// The statement or the base of the search, or what the driver sends by itself.
+    /// The statement, the base of the search, or a message that the driver sent itself.
     pub text: String,
     pub values: Vec<String>,
 }
 
 /// Reaction of the server to a call.
 pub enum Reply {
-    /// Answers with a row of this value.
+    /// Answers with a row that has this value.
     Row(String),
-    /// Answers so after this time.
+    /// Answers after this time with a row that has this value.
     Late(Duration, String),
-    /// Says no, with this code.
+    /// Refuses the call with this code.
     Refuse(&'static str),
-    /// Says nothing more.
+    /// Sends nothing more.
     Hang,
-    /// Closes.
+    /// Closes the connection.
     Close,
     /// Sends these bytes.
     Bytes(Vec<u8>),
@@ -76,13 +76,13 @@ pub struct Stub {
     pub address: SocketAddr,
     pub protocol: Protocol,
     log: Arc<Mutex<Vec<Seen>>>,
-    /// Statements that were prepared.
+    /// Number of statements that were prepared.
     pub prepared: Arc<AtomicUsize>,
 }
 
 type Handler = dyn Fn(&Seen) -> Reply + Send + Sync;
 
-/// State of a session in every protocol.
+/// State of a session, the same for every protocol.
 struct Session {
     stream: TcpStream,
     connection: usize,
@@ -92,7 +92,7 @@ struct Session {
 }
 
 impl Stub {
-    /// Starts; its threads end with the test process at the latest.
+    /// Starts the server; its threads end at the latest with the test process.
     pub fn start(
         protocol: Protocol,
         handler: impl Fn(&Seen) -> Reply + Send + Sync + 'static,
@@ -165,7 +165,7 @@ impl Session {
 }
 
 impl Reply {
-    /// Bytes to send, of a row or of a code; empty if there is no answer.
+    /// Bytes of a row or of an error; empty if there is no answer.
     fn bytes(
         self,
         row: impl Fn(&str) -> Vec<u8>,

@@ -1,4 +1,4 @@
-//! An authority of the tests, and what it signs.
+//! A certificate authority for tests, and certificates that it has signed.
 
 use std::sync::{Arc, OnceLock};
 
@@ -11,11 +11,11 @@ use rustls::{RootCertStore, ServerConfig};
 
 use super::support::Folder;
 
-/// Every version of TLS that is spoken.
+/// All supported versions of TLS.
 pub const BOTH: [&rustls::SupportedProtocolVersion; 2] =
     [&rustls::version::TLS12, &rustls::version::TLS13];
 
-/// Certificates of one authority, written once for all tests of this process.
+/// Certificates of one authority, created once per test process.
 pub struct Certificates {
     _folder: Folder,
     pub ca: String,
@@ -53,7 +53,7 @@ pub fn certificates() -> &'static Certificates {
     })
 }
 
-/// A server's configuration, with a certificate for `test.example`.
+/// Configuration of a server with a certificate for `test.example`.
 pub fn server_tls(
     client_certificates: bool,
     versions: &[&'static rustls::SupportedProtocolVersion],

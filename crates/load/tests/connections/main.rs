@@ -1,4 +1,4 @@
-//! Whoever owns the connections and whatever they are made of, requests end as they do over a connection per user.
+//! Requests end in the same way for all owners and kinds of connections as with a connection per user.
 
 mod certificates;
 mod secure;
@@ -16,7 +16,7 @@ use certificates::{BOTH, certificates, server_tls};
 use serde_json::{Value, json};
 use support::{Folder, Reply, Results, Seen, Server, answer, closed, get, plan_of, run};
 
-/// Way to a target, and the owner of the connections to it.
+/// Kind of connection to a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
     Tcp,
@@ -74,7 +74,7 @@ fn case(
     }
 }
 
-/// Runs a check over every way and every model.
+/// Runs a check for every kind of connection and every owner.
 fn each(check: impl Fn(Way, &Value, &str)) {
     for way in WAYS {
         for model in models() {
@@ -83,7 +83,7 @@ fn each(check: impl Fn(Way, &Value, &str)) {
     }
 }
 
-/// Requests in a row and one user, unless a test says otherwise.
+/// A load of one user that makes two requests.
 fn twice() -> Value {
     json!([get(0, &json!(["/a"])), get(1, &json!(["/b"]))])
 }
@@ -149,8 +149,8 @@ fn a_large_request_goes_whole() {
     });
 }
 
-/// Reads two requests of so many bytes as they come, each a piece in turn; how much of the one had come when the other
-/// began, whichever began first. [B]
+/// Reads two requests of this length alternately, one piece each. Returns how much of the first one had arrived when
+/// the other began. [B]
 fn read_by_turns(listener: &TcpListener, bytes: usize) -> usize {
     let mut streams = [(); 2].map(|()| listener.accept().expect("a client").0);
     for stream in &streams {
@@ -242,7 +242,7 @@ fn nobody_there_is_connect_with_its_reason() {
     }
 }
 
-/// The requests of each user depend neither on the owner of the connections nor on the number of threads.
+/// The requests of a user depend neither on the owner of the connections nor on the number of threads.
 #[test]
 fn users_do_the_same_with_every_model_and_any_number_of_threads() {
     let paths = |way: Way, model: &Value, threads: usize| {
@@ -250,7 +250,7 @@ fn users_do_the_same_with_every_model_and_any_number_of_threads() {
         let ops = json!([get(0, &path), get(1, &path)]);
         let mut case = case(way, model, &ops, |_| answer(200, "", ""));
         case.plan["threads"] = json!(threads);
-        // A thread that comes late must not find the load over.
+        // Long enough for a thread that starts late.
         case.plan["load"] = closed(6, 4.0);
         let results = run(case.plan);
         assert_eq!(kinds(&results), Vec::<String>::new(), "{way:?} {model}");
@@ -271,12 +271,12 @@ fn users_do_the_same_with_every_model_and_any_number_of_threads() {
     assert_eq!(found.len(), 1, "{found:?}");
 }
 
-/// Records the largest number of concurrent requests in `most`; answers none before there were so many at once.
+/// Records the largest number of concurrent requests in `most`; answers none before `size` requests are open at once.
 fn counting(most: &Arc<AtomicUsize>, size: usize) -> impl Fn(&Seen) -> Reply + Send + Sync + use<> {
     let (now, most) = (AtomicUsize::new(0), Arc::clone(most));
     move |_| {
         most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
-        // Half a minute at most: the others may come late.
+        // Waits at most half a minute, since other requests may be late.
         let _ = (0..1500).any(|_| {
             std::thread::sleep(Duration::from_millis(20));
             most.load(Ordering::SeqCst) >= size
@@ -308,7 +308,7 @@ fn a_pool_has_exactly_its_size_over_all_threads_and_the_wait_is_told_apart() {
             .intervals()
             .filter(|line| line.get("connection_wait").is_some());
         assert!(waits.count() > 0);
-        // The last of the queue waits for all before it.
+        // The last exchange in the queue waits for all exchanges before it.
         let waited: u64 = results.count("step", 0, "/response_sum_ns");
         assert!(waited > 20 * 20_000_000, "{waited}");
     }
@@ -322,7 +322,8 @@ fn who_waits_for_a_connection_is_served_in_the_order_of_coming() {
         std::thread::sleep(Duration::from_millis(20));
         answer(200, "", "")
     });
-    // One comes every 10 ms, and each takes 20 ms. Nobody thinks: who was served queues again behind all others.
+    // One user arrives every 10 ms, and each request takes 20 ms. Users do not think, so that a served user queues
+    // again behind all others.
     case.plan["groups"][0]["think"] = Value::Null;
     case.plan["load"] = closed(5, 2.0);
     case.plan["load"]["stages"][0]["duration_s"] = json!(0.05);
@@ -330,7 +331,7 @@ fn who_waits_for_a_connection_is_served_in_the_order_of_coming() {
     assert_eq!(kinds(&results), Vec::<String>::new());
     let paths = case.server.paths();
     assert!(paths.len() >= 15, "{paths:?}");
-    // Once all are there, everyone has a turn in each round, always in the same order.
+    // Once all users are present, each has a turn in each round, always in the same order.
     let rounds: Vec<_> = paths[8..].chunks_exact(5).collect();
     assert!(
         rounds.windows(2).all(|pair| pair[0] == pair[1]),
@@ -340,8 +341,8 @@ fn who_waits_for_a_connection_is_served_in_the_order_of_coming() {
     assert_eq!(users.len(), 5, "{paths:?}");
 }
 
-/// The first user has the only connection for 2 s. The others begin at the same instant and have a tenth of that, so
-/// their time is over when it comes free, however late the thread is.
+/// The first user occupies the only connection for 2 s. The others begin at the same instant with a tenth of that as
+/// time limit, so that they time out before the connection becomes free, however late the thread is.
 #[test]
 fn who_waits_too_long_times_out_and_leaves_the_queue() {
     let model = json!({"mode": "pool", "size": 1});
@@ -369,11 +370,11 @@ fn who_waits_too_long_times_out_and_leaves_the_queue() {
     let results = run(case.plan);
     assert_eq!(kinds(&results), ["timeout"]);
     assert_eq!(total(&results, "offered"), 4);
-    // The connection that came free in the end found nobody waiting.
+    // No user was waiting when the connection became free.
     assert_eq!(case.server.paths(), ["/holds"]);
 }
 
-/// A port of 127.0.0.1 and, behind it, the server: both addresses of one name.
+/// A name with two addresses: an unused port of 127.0.0.1, and the server.
 #[test]
 fn where_an_address_of_a_name_refuses_the_next_one_is_loaded_and_comes_first_then() {
     let nobody = TcpListener::bind("127.0.0.1:0")
@@ -433,7 +434,7 @@ fn new_connections_leave_no_port_behind_on_this_side() {
     let waiting = table
         .lines()
         .map(|line| line.split_whitespace().collect::<Vec<_>>());
-    // State 06 is TIME-WAIT: none whose far end is the server.
+    // State 06 is TIME-WAIT; no such entry has the server as its remote end.
     let held = waiting.filter(|line| line.len() > 3 && line[3] == "06" && line[2].ends_with(&port));
     assert_eq!(held.count(), 0);
 }

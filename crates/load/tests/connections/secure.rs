@@ -1,4 +1,4 @@
-//! Connections over TLS: handshakes, sessions that go on, certificates of both sides.
+//! Connections over TLS: handshakes, resumed sessions, certificates of both sides.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -12,7 +12,7 @@ use super::certificates::{BOTH, certificates, server_tls};
 use super::support::{Reply, Results, Server, answer, closed, get, plan_of, run};
 use super::{kinds, models, total, twice};
 
-/// Runs two users who make two requests each over TLS, as the target and the model say.
+/// Runs two users that make two requests each over TLS, with these settings.
 fn tls_run(config: Arc<ServerConfig>, model: &Value, tls: Value) -> Results {
     let server = Server::start_tls(config, |_| answer(200, "", "hello"));
     let mut plan = plan_of(server.address, &twice());
@@ -106,7 +106,7 @@ fn versions_that_do_not_meet_and_servers_without_tls_are_connect() {
     assert!(reasons.contains("TLS"), "{reasons}");
 }
 
-/// A server that answers each connection once, says this a little later, and closes with a farewell.
+/// A server that answers once per connection, sends these bytes slightly later, and closes with `close_notify`.
 fn closing(behind: &'static [u8]) -> SocketAddr {
     let config = server_tls(false, &BOTH);
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -137,7 +137,7 @@ fn a_farewell_on_a_connection_that_idles_is_nothing_unasked() {
         let mut plan = plan_of(closing(behind), &ops);
         plan["targets"][0]["scheme"] = json!("https");
         plan["targets"][0]["tls"] = json!({"ca": certificates().ca});
-        // So many that farewell and end come at once for some of them.
+        // Enough users for `close_notify` and the end of the stream to arrive together for some of them.
         plan["load"] = closed(20, 1.5);
         let results = run(plan);
         assert_eq!(kinds(&results), Vec::<String>::new());

@@ -1,4 +1,4 @@
-//! Runs over HTTP/2: against a server of another make, against servers written by hand, and against nginx.
+//! Runs over HTTP/2 against a server by another library, against hand-written servers, and against nginx.
 
 mod hostile;
 mod nginx;
@@ -47,7 +47,7 @@ fn busy(mut plan: Value, users: u32, seconds: f64) -> Value {
     plan
 }
 
-/// The facts of failed connections, each of which happened once, without their next steps.
+/// Reasons of failed connections without their next steps; each must have occurred once.
 fn reasons_of(results: &Results) -> Vec<String> {
     let reasons = results.engine["connect_failures"]
         .as_object()
@@ -233,7 +233,7 @@ fn a_reset_is_closed_and_one_that_was_not_worked_on_goes_out_again() {
     let server = Server::start(Builder::new(), move |seen| {
         match seen.request.uri().path() {
             "/reset" => Reply::Reset(Reason::INTERNAL_ERROR),
-            // The handler is asked twice for each request.
+            // The handler is called twice for each request.
             _ if counter.fetch_add(1, Ordering::SeqCst) < 4 => Reply::Reset(Reason::REFUSED_STREAM),
             _ => empty(),
         }

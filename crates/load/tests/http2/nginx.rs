@@ -1,4 +1,4 @@
-//! Against nginx, where there is one.
+//! Runs against nginx, if it is installed.
 
 use std::net::{SocketAddr, TcpListener};
 use std::process::{Child, Command, Stdio};
@@ -23,9 +23,9 @@ impl Drop for Nginx {
 }
 
 impl Nginx {
-    /// Waits until it listens; `false` if it ended instead, as it does if its port was taken meanwhile.
+    /// Waits until nginx listens; `false` if it ended instead, because another process took its port meanwhile.
     fn listens(&mut self) -> bool {
-        // It writes its number once it listens.
+        // It writes its process id once it listens.
         let number = self.folder.0.join("pid");
         for _ in 0..6_000 {
             if number.exists() {

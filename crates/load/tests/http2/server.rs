@@ -1,4 +1,4 @@
-//! A server of another make that does what a test says.
+//! An HTTP/2 server by another library that behaves as a test requires.
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,11 +9,11 @@ use bytes::Bytes;
 use h2::{Reason, RecvStream, server};
 use http::{HeaderMap, Request, Response};
 
-/// A request as the server saw it.
+/// A request that the server received.
 #[derive(Debug, Clone)]
 pub struct Seen {
     pub connection: usize,
-    /// Other requests of its connection that were not answered.
+    /// Number of other unanswered requests of its connection.
     pub beside: usize,
     pub request: Request<()>,
     pub body: Vec<u8>,
@@ -23,11 +23,11 @@ pub struct Seen {
 pub enum Reply {
     /// Answers with this body, and with trailers if there are any.
     Answer(Response<()>, Vec<u8>, Option<HeaderMap>),
-    /// Says `103` first, then answers.
+    /// Sends an answer with status `103` first, then the final answer.
     Early(Response<()>),
     /// Resets the stream.
     Reset(Reason),
-    /// Answers, and takes no further request over this connection.
+    /// Answers, and accepts no further request over this connection.
     GoAway(Response<()>),
     /// Never answers.
     Hang,
@@ -42,7 +42,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts; its thread ends with the test process.
+    /// Starts the server; its thread ends with the test process.
     pub fn start(
         builder: server::Builder,
         handler: impl Fn(&Seen) -> Reply + Send + Sync + 'static,
@@ -133,7 +133,7 @@ async fn serve(
         seen.body.extend_from_slice(&piece);
     }
     log.lock().expect("the log").push(seen.clone());
-    // Others come meanwhile, as they do with a server that has something to do.
+    // Other requests arrive meanwhile, as with a real server.
     tokio::time::sleep(Duration::from_millis(1)).await;
     at_once.fetch_sub(1, Ordering::SeqCst);
     match handler(&seen) {

@@ -1,4 +1,4 @@
-//! Servers that take no request for a while: `SETTINGS_MAX_CONCURRENT_STREAMS` is 0 (RFC 9113, section 5.1.2).
+//! Servers that temporarily accept no requests: `SETTINGS_MAX_CONCURRENT_STREAMS` is 0 (RFC 9113, section 5.1.2).
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -12,7 +12,7 @@ use towtank_load::http2::frames::{self, ErrorCode, PREFACE, flag, kind, setting}
 use crate::support::{Results, get, run};
 use crate::{checked, http2, over_http2};
 
-/// Next act of a server that took no more requests.
+/// What a server does after the time without requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Then {
     TakesOne,
@@ -21,13 +21,13 @@ enum Then {
     Closes,
 }
 
-/// Time in which a server takes no requests; requests that ignore it arrive within it.
+/// Time in which a server accepts no requests; requests that ignore the limit arrive within it.
 const PAUSE: Duration = Duration::from_millis(150);
 
-/// A server that answers one request of its first connection and takes no more for a while.
+/// A server that answers one request of its first connection, and then accepts no requests for some time.
 struct Server {
     address: SocketAddr,
-    /// Requests that arrived after the client acknowledged the limit.
+    /// Number of requests that arrived after the client acknowledged the limit.
     ignoring: Arc<AtomicUsize>,
     requests: Arc<AtomicUsize>,
 }
@@ -114,7 +114,7 @@ fn serve(mut peer: Peer, then: Option<Then>, ignoring: &AtomicUsize, requests: &
         }
         if kind == kind::SETTINGS && flags & flag::ACK != 0 {
             acknowledgements += 1;
-            // The first one is of the limit at the beginning.
+            // The first acknowledgement is for the initial limit.
             if acknowledgements == 2 {
                 let then = then.expect("only such a server changes its limit");
                 pause(&mut peer, ignoring);
@@ -135,7 +135,7 @@ fn serve(mut peer: Peer, then: Option<Then>, ignoring: &AtomicUsize, requests: &
     }
 }
 
-/// Counts the requests that arrive although none is taken.
+/// Counts the requests that arrive although none is accepted.
 fn pause(peer: &mut Peer, ignoring: &AtomicUsize) {
     let _ = peer.stream.set_read_timeout(Some(PAUSE));
     while let Some((kind, ..)) = peer.hear() {
@@ -167,7 +167,7 @@ fn go_on(peer: &mut Peer, then: Then, ignoring: &AtomicUsize) {
     }
 }
 
-/// Three requests of one user over a connection of its own; those that may have to wait have so much time.
+/// Makes three requests of one user over its own connection; requests that may have to wait have this time limit.
 fn three_requests(server: &Server, waits_s: f64) -> Results {
     let ops: Vec<Value> = [("/a", 60.0), ("/b", waits_s), ("/c", waits_s)]
         .into_iter()

@@ -1,4 +1,4 @@
-//! A small server that answers as a test says and remembers what it was asked, and a way to run a plan against it.
+//! A small server that answers as a test requires and records its requests, and functions to run a plan against it.
 #![allow(dead_code)] // Each test file uses its own part of this.
 
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use towtank_load::plan;
 use towtank_load::run::{Control, Outcome, Prepared, Switches};
 
-/// A request as the server saw it.
+/// A request that the server received.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Seen {
     pub connection: usize,
@@ -49,7 +49,7 @@ pub enum Reply {
     Close(Vec<u8>),
     /// Sends these bytes for ever.
     Endless(Vec<u8>, Vec<u8>),
-    /// Says nothing more; holds the connection until the client closes.
+    /// Sends nothing more; holds the connection until the client closes.
     Hang,
 }
 
@@ -64,7 +64,7 @@ pub fn answer(status: u16, headers: &str, body: &str) -> Reply {
 
 pub struct Server {
     pub address: SocketAddr,
-    /// Addresses that clients came from, in the order of their connections.
+    /// Addresses of the clients, in the order of their connections.
     peers: Arc<Mutex<Vec<SocketAddr>>>,
     log: Arc<Mutex<Vec<Seen>>>,
 }
@@ -78,12 +78,12 @@ pub trait Stream: Read + Write + Send {}
 impl<T: Read + Write + Send> Stream for T {}
 
 impl Server {
-    /// Starts; its threads end with the test process at the latest.
+    /// Starts a server; its threads end at the latest with the test process.
     pub fn start(handler: impl Fn(&Seen) -> Reply + Send + Sync + 'static) -> Self {
         Self::start_wrapped(Box::new(|stream| Some(Box::new(stream))), handler)
     }
 
-    /// Starts one that speaks TLS.
+    /// Starts a server that uses TLS.
     pub fn start_tls(
         config: Arc<rustls::ServerConfig>,
         handler: impl Fn(&Seen) -> Reply + Send + Sync + 'static,
@@ -127,7 +127,7 @@ impl Server {
         server
     }
 
-    /// Starts one behind a Unix socket.
+    /// Starts a server on a Unix socket.
     pub fn start_unix(
         path: &std::path::Path,
         handler: impl Fn(&Seen) -> Reply + Send + Sync + 'static,
@@ -166,7 +166,7 @@ impl Server {
     }
 }
 
-/// Says farewell when it is dropped, as a server does that closes.
+/// Sends `close_notify` when dropped, like a server that closes.
 struct Secure(rustls::StreamOwned<rustls::ServerConnection, TcpStream>);
 
 impl Read for Secure {
@@ -260,7 +260,7 @@ pub fn get(step: usize, path: &Value) -> Value {
     json!({"op": "request", "step": step, "target": 0, "method": "GET", "path": path})
 }
 
-/// A plan with one group of one transaction `ops`; a test changes what it is about.
+/// A plan with one group of one transaction `ops`, which tests modify.
 pub fn plan_of(address: SocketAddr, ops: &Value) -> Value {
     json!({
         "schema": "towtank/plan/1", "run": "test", "seed": 5, "out": "", "threads": 1, "cpus": [],
@@ -278,14 +278,14 @@ pub fn plan_of(address: SocketAddr, ops: &Value) -> Value {
     })
 }
 
-/// A closed load of so many users for so long.
+/// A closed load with this number of users and duration.
 pub fn closed(users: u32, seconds: f64) -> Value {
     json!({"kind": "closed", "users_at_most": users, "stages": [
         {"name": "up", "phase": "ramp_up", "level": 0, "duration_s": 0.0, "users": users},
         {"name": "hold", "phase": "steady", "level": 0, "duration_s": seconds, "users": users}]})
 }
 
-/// A folder of its own that is gone with the value.
+/// A folder that is deleted when the value is dropped.
 pub struct Folder(pub PathBuf);
 
 impl Folder {
@@ -309,12 +309,12 @@ pub struct Results {
     pub lines: Vec<Value>,
 }
 
-/// Number of times that a load is made at most if the machine stands still.
+/// Limit on the attempts of a load if the machine stands still.
 const TRIES: usize = 5;
 
 /// Runs a plan to its end in this process.
 pub fn run(mut plan: Value) -> Results {
-    // Nobody was there in a load that passed while the machine stood still, and no server knows of it.
+    // If the load was over while the machine stood still, no user started and no server was reached.
     let mut runs = std::iter::repeat_with(|| run_once(&mut plan)).take(TRIES);
     runs.find(|results| !results.was_missed())
         .expect("a user who comes before the load is over")
@@ -351,7 +351,7 @@ fn run_once(plan: &mut Value) -> Results {
 }
 
 impl Results {
-    /// Returns `true` if the engine stood still until the load was over, so that no user came.
+    /// Returns `true` if the engine stood still until the load was over, so that no user started.
     fn was_missed(&self) -> bool {
         self.intervals().all(|line| line["user_ns"] == 0)
             && self
@@ -359,7 +359,7 @@ impl Results {
                 .any(|line| line.get("stalled_ns").is_some())
     }
 
-    /// Sum of one count over all intervals of a series.
+    /// Sum of a count over all intervals of a series.
     pub fn count(&self, of: &str, id: usize, key: &str) -> u64 {
         self.series(of, id)
             .filter_map(|series| series.pointer(key))
@@ -383,7 +383,7 @@ impl Results {
         serde_json::from_value(self.engine["totals"]["failed"].clone()).expect("counts")
     }
 
-    /// Both identities, checked from the numbers themselves.
+    /// Checks both identities with the recorded numbers.
     pub fn check_identity(&self) {
         let totals = &self.engine["totals"];
         let sum = |key: &str| -> u64 {

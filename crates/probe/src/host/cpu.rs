@@ -6,17 +6,17 @@ use crate::text;
 /// CPU times since boot. [ns]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CpuTimes {
-    /// In user mode, niced work and guests included (the kernel counts guest time in both already).
+    /// In user mode, including niced work and guests (the kernel includes guest time in both).
     pub user: u64,
-    /// In the kernel, interrupts apart.
+    /// In the kernel, without interrupts.
     pub system: u64,
-    /// Idle, not waiting for a disk.
+    /// Idle, with no process waiting for a disk.
     pub idle: u64,
-    /// Idle with a process waiting for a disk; on many CPUs only an indication, as proc(5) warns.
+    /// Idle, with a process waiting for a disk; unreliable with many CPUs, as proc(5) warns.
     pub iowait: Option<u64>,
-    /// In interrupts, hard and soft.
+    /// In hard and soft interrupts.
     pub irq: Option<u64>,
-    /// Taken by the hypervisor for others.
+    /// Taken by the hypervisor for other guests.
     pub steal: Option<u64>,
 }
 
@@ -49,18 +49,18 @@ impl CpuTimes {
 pub struct ProcStat {
     /// All CPUs together.
     pub total: Option<CpuTimes>,
-    /// Each CPU at its number; `None` for one that is offline.
+    /// Each CPU at the index of its number; `None` if it is offline.
     pub cpus: Vec<Option<CpuTimes>>,
     /// Context switches since boot.
     pub context_switches: Option<u64>,
-    /// Processes that run or could run now.
+    /// Processes that are running or runnable.
     pub processes_running: Option<u64>,
-    /// Processes that wait for a disk now.
+    /// Processes that wait for a disk.
     pub processes_blocked: Option<u64>,
 }
 
 impl ProcStat {
-    /// Takes over the content of `/proc/stat`.
+    /// Parses the content of `/proc/stat`.
     pub fn parse(&mut self, content: &[u8], tick_ns: u64) {
         self.cpus.fill(None);
         for line in text::lines(content) {
@@ -98,7 +98,7 @@ impl ProcStat {
         json.count("processes_blocked", self.processes_blocked);
     }
 
-    /// Writes the array `cpus`; an offline CPU keeps its place and has no keys.
+    /// Writes the array `cpus`; an offline CPU keeps its position and has no keys.
     pub fn write_cpus(&self, json: &mut Json) {
         json.array("cpus");
         for cpu in &self.cpus {

@@ -1,4 +1,4 @@
-//! `/proc/diskstats`, whole devices only.
+//! Counters of `/proc/diskstats`, for whole devices only.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,14 +7,15 @@ use crate::json::Json;
 use crate::sys;
 use crate::text;
 
-/// Unit of the sector columns, whatever the device's own sector size (Documentation/admin-guide/iostats.rst). [bytes]
+/// Unit of the sector columns, independent of the sector size of the device (Documentation/admin-guide/iostats.rst).
+/// [bytes]
 const SECTOR_BYTES: u64 = 512;
 const MILLISECOND_NS: u64 = 1_000_000;
 
-/// Devices that exist in numbers without being used; shown once they have moved data.
+/// Devices that often exist in large numbers without being used; they are shown once they have transferred data.
 const OFTEN_UNUSED: [&[u8]; 4] = [b"loop", b"ram", b"zram", b"nbd"];
 
-/// Knows which names are whole devices.
+/// Writes the counters of whole devices, and determines which names are such devices.
 #[derive(Debug)]
 pub struct Disks {
     block: PathBuf,
@@ -22,7 +23,7 @@ pub struct Disks {
 }
 
 impl Disks {
-    /// Takes the folder in which the kernel lists whole devices, and only those: `/sys/block`.
+    /// Creates it for the folder in which the kernel lists whole devices: `/sys/block`.
     #[must_use]
     pub fn new(block: PathBuf) -> Self {
         Self {
@@ -33,7 +34,7 @@ impl Disks {
 
     /// Writes the object `disks`.
     ///
-    /// Devices built from others are listed beside those they are built from, and are `stacked`: sums leave them out.
+    /// Devices that are built from other devices are listed, too, and marked as `stacked`, so that sums leave them out.
     pub fn write(&mut self, content: &[u8], json: &mut Json) {
         json.object("disks");
         for line in text::lines(content) {
@@ -71,14 +72,16 @@ fn often_unused(name: &[u8]) -> bool {
     OFTEN_UNUSED.iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// sysfs writes the slash of names as `cciss/c0d0` as an exclamation mark.
+/// Name of the disk in sysfs, which replaces the slash in names such as `cciss/c0d0` by an exclamation mark.
 fn file_name(disk: &[u8]) -> String {
     text::owned(disk).replace('/', "!")
 }
 
-/// Returns `true` if another device counts the bytes of this one, too: it is built from others, or from a file.
+/// Returns `true` if another device also counts the bytes of this one, because this one is built from other devices or
+/// from a file.
 ///
-/// A file in memory (tmpfs) lies on no other device. A file that cannot be seen from here is taken to lie on a disk.
+/// A file in memory (tmpfs) is on no other device. A file that is not visible to this process is assumed to be on a
+/// disk.
 fn is_stacked(folder: &Path) -> bool {
     let built_from_disks =
         || fs::read_dir(folder.join("slaves")).is_ok_and(|mut entries| entries.next().is_some());
@@ -88,7 +91,8 @@ fn is_stacked(folder: &Path) -> bool {
     }
 }
 
-/// Columns from the fourth of the line: reads, merged, sectors, ms, writes, merged, sectors, ms, now, ms busy, ms queued.
+/// Writes the columns of a line from the fourth on: reads, merged, sectors, ms, writes, merged, sectors, ms, in
+/// progress, ms busy, ms queued.
 fn write_disk(name: &[u8], columns: &[u64; 11], stacked: bool, json: &mut Json) {
     json.object(&text::owned(name));
     json.count("read_bytes_total", columns[2] * SECTOR_BYTES);

@@ -1,4 +1,4 @@
-//! Constants of the host while the probe runs: its description in the header.
+//! Constant properties of the host, for the header of the stream.
 
 use std::fs;
 

@@ -1,5 +1,5 @@
-//! Behaviour beyond queueing: time-outs, failures, balancing, caches, feedback, weights, measured times. All but caches is
-//! for simulation only.
+//! Further behaviour: time-outs, failures, load balancing, caches, feedback, weights, measured times. Only caches and
+//! measured times are supported by the solvers.
 
 mod check;
 
@@ -9,19 +9,19 @@ use super::Fault;
 
 pub(super) use check::check;
 
-/// Behaviour beyond queueing; a model that can be solved has caches and measured times at most.
+/// Further behaviour. A model to be solved may only have caches and measured times.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Behaviour {
     /// Time limits of transactions, by class.
     pub patience: Vec<Patience>,
-    /// Stations that fail.
+    /// Stations that fail and are repaired.
     pub failures: Vec<Failure>,
-    /// Groups of stations of which one is chosen for each visit.
+    /// Groups of stations; each visit goes to one of them.
     pub balancers: Vec<Balancer>,
     /// Caches in front of stations.
     pub caches: Vec<Cache>,
-    /// Stations where jobs lose rank as they are served.
+    /// Stations where jobs lose rank while they are served.
     pub feedback: Vec<Feedback>,
     /// Shares of classes at stations of discipline `ps`.
     pub weights: Vec<Weight>,
@@ -29,38 +29,38 @@ pub struct Behaviour {
     pub samples: Vec<Samples>,
 }
 
-/// Treatment of an attempt that exceeds its limit.
+/// What happens to an attempt that exceeds its time limit.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OnTimeout {
-    /// The system works on it to its end, though nobody waits for it: as most servers do.
+    /// The system completes the work although no user waits for it, as most servers do.
     #[default]
     Continue,
-    /// It leaves at once, and releases what it holds.
+    /// The job leaves at once, and releases the units that it holds.
     Cancel,
 }
 
-/// Time limit of a class, and its reaction.
+/// Time limit of a class, and the reaction when it is exceeded.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Patience {
     /// Name of the class.
     pub class: String,
-    /// Longest time of an attempt, > 0; without one only drops are tried again. [s]
+    /// Time limit of an attempt, > 0; without it only dropped transactions are retried. [s]
     #[serde(default)]
     pub timeout_s: Option<f64>,
-    /// Further attempts after the first.
+    /// Limit on further attempts after the first.
     #[serde(default)]
     pub retries: u32,
-    /// Mean pause before the first retry, exponential, twice as long before each further one. [s]
+    /// Mean pause before the first retry, exponentially distributed; it doubles with each further retry. [s]
     #[serde(default)]
     pub retry_delay_s: f64,
-    /// Treatment of the attempt.
+    /// What happens to an attempt that exceeds the limit.
     #[serde(default)]
     pub on_timeout: OnTimeout,
 }
 
-/// A station that is up and down in turns, exponential times.
+/// A station that alternates between up and down; both times are exponentially distributed.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Failure {
@@ -68,38 +68,38 @@ pub struct Failure {
     pub station: String,
     /// Mean time up, > 0. [s]
     pub up_s: f64,
-    /// Mean time down, > 0; jobs at the station wait, and continue from where they were. [s]
+    /// Mean time down, > 0; jobs at the station wait, and continue where they stopped. [s]
     pub down_s: f64,
-    /// Station that takes jobs that arrive meanwhile.
+    /// Station that receives the jobs that arrive while this one is down.
     #[serde(default)]
     pub failover: Option<String>,
 }
 
-/// Choice among several stations; those that are down are left out while others are up.
+/// How a balancer chooses a station. Stations that are down are left out as long as others are up.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Policy {
-    /// Each with the same chance.
+    /// At random, with equal probabilities.
     #[default]
     Random,
-    /// One after the other.
+    /// In turn.
     RoundRobin,
-    /// The station with the fewest jobs; among equals, in turn.
+    /// The station with the fewest jobs; of equal ones, in turn.
     ShortestQueue,
-    /// The shorter queue of two that are chosen at random.
+    /// The station with fewer jobs of two that are chosen at random.
     PowerOfTwo,
 }
 
-/// Stations that do the same: a job sent to one of them goes to the one that the policy chooses.
+/// A group of equivalent stations: a job sent to any of them goes to the one that the policy chooses.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Balancer {
     /// Unique among balancers.
     pub name: String,
-    /// Choice of a station.
+    /// How a station is chosen.
     #[serde(default)]
     pub policy: Policy,
-    /// Two stations at least, each in no other balancer; a class is served at all of them or at none.
+    /// At least two stations, each in no other balancer; a class is served at all of them or at none.
     pub stations: Vec<String>,
 }
 
@@ -112,13 +112,13 @@ pub struct Cache {
     /// Share of visits that hit, in [0, 1]; in place of `items` and `keys`.
     #[serde(default)]
     pub hit_ratio: Option<f64>,
-    /// Entries that fit, least recently used out first.
+    /// Number of entries; the least recently used one is evicted first.
     #[serde(default)]
     pub items: Option<u64>,
-    /// Number of different keys that are asked for.
+    /// Number of different keys that are requested.
     #[serde(default)]
     pub keys: Option<u64>,
-    /// Exponent s of Zipf's law: key i is asked for in proportion to i^-s; 0 makes all equal.
+    /// Exponent s of Zipf's law: key i is requested in proportion to i^-s; 0 makes all keys equally likely.
     #[serde(default)]
     pub skew: f64,
     /// Time of a hit. [s]
@@ -126,23 +126,23 @@ pub struct Cache {
     pub hit_time_s: f64,
 }
 
-/// Levels of service: a job that used up the quantum of its level goes to the end of the next.
+/// Levels of service: a job that has used up the quantum of its level goes to the end of the queue of the next level.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Feedback {
     /// Name of a station of discipline `priority` or `fcfs`.
     pub station: String,
-    /// Service before a job loses a rank, > 0. [s]
+    /// Service after which a job loses a rank, > 0. [s]
     pub quantum_s: f64,
-    /// Number of levels, at least 1; on the last one jobs take turns of a quantum.
+    /// Number of levels, at least 1; on the last level jobs alternate after each quantum.
     pub levels: u32,
 }
 
-/// Share of a class at a station of discipline `ps`, beside others of 1 (discriminatory processor sharing).
+/// Weight of a class at a station of discipline `ps`; other classes have weight 1 (discriminatory processor sharing).
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Weight {
-    /// Name of the station, of one server.
+    /// Name of the station, which must have one server.
     pub station: String,
     /// Name of the class.
     pub class: String,
@@ -150,7 +150,7 @@ pub struct Weight {
     pub weight: f64,
 }
 
-/// Measured service times: their shape is used, with the mean of the service.
+/// Measured service times. Their shape is used, with the mean of the service.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Samples {
@@ -158,12 +158,12 @@ pub struct Samples {
     pub station: String,
     /// Name of the class.
     pub class: String,
-    /// The times, at least one above 0. [s]
+    /// Measured times, at least one above 0. [s]
     pub values_s: Vec<f64>,
 }
 
 impl Behaviour {
-    /// The first feature that only simulation supports, and its place.
+    /// Returns the first feature that only the simulator supports, as a fault with its location.
     #[must_use]
     pub fn beyond_analysis(&self) -> Option<Fault> {
         let place = (self

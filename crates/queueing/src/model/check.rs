@@ -1,4 +1,4 @@
-//! Everything that must hold in a model before it can be solved or simulated.
+//! Checks everything that a model must satisfy to be solved or simulated.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -7,16 +7,16 @@ use super::{
     Station, Variation,
 };
 
-/// Most users, servers, units: whole numbers of this size are exact as floating-point numbers, with room for products.
+/// Limit on users, servers and units: integers of this size, and products of them, are exact as floating-point numbers.
 const COUNT_AT_MOST: u64 = 1_000_000_000;
-/// Most servers and entries of `rates`, which solvers keep tables of.
+/// Limit on servers and on entries of `rates`, for which solvers keep tables.
 const SERVERS_AT_MOST: usize = 1_000_000;
 /// Tolerance on the sum of probabilities.
 const SHARE_TOLERANCE: f64 = 1e-9;
-/// Work that an open class may offer: products of more have no number. [erlang]
+/// Limit on the offered load of an open class, beyond which products overflow. [erlang]
 const LOAD_AT_MOST: f64 = 1e100;
 
-/// Gathers faults.
+/// Collects faults.
 struct Faults(Vec<Fault>);
 
 impl Faults {
@@ -331,7 +331,7 @@ fn pool(model: &Model, pool: &Pool, faults: &mut Faults) {
     }
 }
 
-/// Pools may be nested, but not in a cycle.
+/// Checks that pools are not nested in a cycle.
 fn pool_nesting(model: &Model, faults: &mut Faults) {
     let pools: HashMap<&String, &Pool> =
         model.pools.iter().map(|pool| (&pool.name, pool)).collect();
@@ -446,7 +446,7 @@ fn route(model: &Model, route: &Route, faults: &mut Faults) {
     }
 }
 
-/// Checks one branching and returns the sum of its probabilities.
+/// Checks the transitions from one station and returns the sum of their probabilities.
 fn branching(
     model: &Model,
     class: &str,
@@ -472,7 +472,7 @@ fn branching(
     next.values().sum()
 }
 
-/// Checks that require a model without other faults.
+/// Checks that are only possible if a model has no other faults.
 fn demands(model: &Model, faults: &mut Faults) {
     for class in &model.classes {
         match model.visits(class) {

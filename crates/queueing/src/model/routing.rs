@@ -1,8 +1,8 @@
-//! Visits from routes: the traffic equations v = start + v P, solved by elimination.
+//! Computes visits from routes by the traffic equations v = start + v P, solved by elimination.
 
 use super::{Class, END, Fault, Model, Route};
 
-/// Most visits to one station that a route may ask for: above it the way out is lost in rounding.
+/// Limit on the visits to one station: above it the probability to leave is lost in rounding.
 const VISITS_AT_MOST: f64 = 1e9;
 
 /// Visits of a class at each station.
@@ -56,7 +56,7 @@ fn routed(model: &Model, route: &Route) -> Result<Vec<f64>, Fault> {
     ))
 }
 
-/// Gauss-Jordan elimination with partial pivoting; a singular matrix leaves values that are not finite.
+/// Gauss-Jordan elimination with partial pivoting; for a singular matrix the values are not finite.
 fn eliminate(matrix: &mut [Vec<f64>]) {
     let rows = matrix.len();
     for pivot in 0..rows {

@@ -1,4 +1,4 @@
-//! The answer of a simulation as data, with the names that the solver's answer has.
+//! The answer of a simulation as data, with the same names as the answer of a solver.
 
 use serde::Serialize;
 
@@ -10,7 +10,7 @@ use super::plan::Plan;
 use super::sample::Sample;
 use crate::answer::Named;
 
-/// Figures that are shares.
+/// Names of figures that are shares.
 const SHARES: [&str; 5] = [
     "utilization",
     "utilization_by_class",
@@ -18,10 +18,11 @@ const SHARES: [&str; 5] = [
     "hit_ratio",
     "availability",
 ];
-/// Fewest failures of a station in all replications: their number is then known to 18 %, and intervals know the rest.
+/// Least number of failures of a station over all replications: their number is then known to 18 %, which the intervals
+/// reflect.
 pub(super) const FAILURES: u64 = 30;
-/// Growth of the number in system from the third to the fourth quarter that is not attributed to chance: its one-sided
-/// level, and its size in relation to the mean.
+/// Growth of the number in system from the third to the fourth quarter that counts as significant: one-sided level, and
+/// size relative to the mean.
 const GROWTH: (f64, f64) = (0.999, 0.05);
 
 /// Results of a simulation.
@@ -37,9 +38,9 @@ pub struct Answer {
     pub pools: Named<PoolAnswer>,
     /// Name of the method.
     pub method: &'static str,
-    /// Never: an estimate has an interval.
+    /// Always `false`, since the results are estimates.
     pub exact: bool,
-    /// `true` if the model reached a steady state, so that the means in steady state exist.
+    /// `true` if the model reached a steady state.
     pub steady: bool,
     /// Settings and course of the run.
     pub simulation: Run,
@@ -47,26 +48,26 @@ pub struct Answer {
     pub warnings: Vec<String>,
 }
 
-/// Results of a class. Intervals are ends at the requested confidence.
+/// Results of a class. Intervals are given by their ends, at the requested confidence.
 #[derive(Clone, Debug, Serialize)]
 pub struct ClassAnswer {
     /// Transactions completed. [1/s]
     pub throughput_per_s: f64,
     /// Mean time from the arrival to the end of completed transactions, retries included. [s]
     pub response_time_s: f64,
-    /// Its percentiles. [s]
+    /// Percentiles of the response time. [s]
     pub response_time_percentiles_s: Named<f64>,
     /// Mean number of its transactions in the system. [1]
     pub users_in_system: f64,
-    /// Transactions given up at a full station. [1/s]
+    /// Transactions that ended at a full station. [1/s]
     pub dropped_per_s: f64,
-    /// Transactions given up after a time-out. [1/s]
+    /// Transactions that ended after a time-out. [1/s]
     pub failed_per_s: f64,
-    /// Attempts that took too long. [1/s]
+    /// Attempts that exceeded the time limit. [1/s]
     pub timed_out_per_s: f64,
     /// Attempts after the first. [1/s]
     pub retried_per_s: f64,
-    /// Check of Little's law; `None` if transactions are given up.
+    /// Check of Little's law; `None` if transactions end before completion.
     pub little: Option<Little>,
     /// Intervals of the figures above, by name.
     pub confidence_interval: Named<[f64; 2]>,
@@ -77,17 +78,17 @@ pub struct ClassAnswer {
 pub struct StationAnswer {
     /// Share of all servers that is busy; 0 for a delay.
     pub utilization: f64,
-    /// Jobs present, those in service included. [1]
+    /// Jobs present, including those in service. [1]
     pub queue_length: f64,
-    /// Visits served, hits included. [1/s]
+    /// Visits served, including cache hits. [1/s]
     pub throughput_per_s: f64,
     /// Share of visits that find the station full.
     pub loss_probability: f64,
     /// Share of visits that the cache answers.
     pub hit_ratio: f64,
-    /// Share of the time that it is up.
+    /// Share of the time in which the station is up.
     pub availability: f64,
-    /// Time here for each completed transaction, by class. [s]
+    /// Time at the station per completed transaction, by class. [s]
     pub residence_time_s: Named<f64>,
     /// Share of the servers that each class keeps busy.
     pub utilization_by_class: Named<f64>,
@@ -98,13 +99,13 @@ pub struct StationAnswer {
 /// Results of a pool.
 #[derive(Clone, Debug, Serialize)]
 pub struct PoolAnswer {
-    /// Share of the units that is held.
+    /// Share of the units that are held.
     pub utilization: f64,
     /// Units held. [1]
     pub held: f64,
     /// Jobs that wait for a unit. [1]
     pub waiting: f64,
-    /// Wait for each completed transaction, by class. [s]
+    /// Time that a completed transaction waits for a unit, by class. [s]
     pub waiting_time_s: Named<f64>,
     /// Intervals of the figures above, by name; `FIGURE.CLASS` for those by class.
     pub confidence_interval: Named<[f64; 2]>,
@@ -121,25 +122,25 @@ pub struct Run {
     pub events: u64,
     /// Simulated time of all replications. [s]
     pub simulated_time_s: f64,
-    /// Share of it that was left out as warm-up, mean over replications.
+    /// Share of the simulated time that was left out as warm-up, averaged over replications.
     pub warm_up_share: f64,
-    /// Time in which the network forgets how it began. [s]
+    /// Relaxation time: the time in which the network forgets its initial state. [s]
     pub relaxation_s: f64,
-    /// Measured part of a replication in relation to that time, the least of all replications. [1]
+    /// Shortest measured part of a replication, in relaxation times. [1]
     pub measured_relaxations: f64,
     /// Level of all intervals.
     pub confidence: f64,
-    /// Relative half-width that was asked for.
+    /// Requested relative half-width.
     pub precision_asked: f64,
-    /// The widest of throughput and response time of all classes.
+    /// Largest relative half-width of throughput and response time over all classes.
     pub precision_reached: f64,
-    /// Name of that figure.
+    /// Name of the figure with this half-width.
     pub widest: String,
-    /// Of the random numbers.
+    /// Seed of the random numbers.
     pub seed: u64,
 }
 
-/// Estimates over replications, one at a time.
+/// Computes estimates over the replications.
 pub(super) struct Over<'a> {
     pub(super) plan: &'a Plan,
     pub(super) samples: &'a [Sample],
@@ -147,8 +148,8 @@ pub(super) struct Over<'a> {
 }
 
 impl Over<'_> {
-    /// Estimate of a figure, by batches where the replications are long enough; replications without it (nothing was
-    /// completed) are left out.
+    /// Estimates a figure, by batches if the replications are long enough. Replications without the figure (because
+    /// nothing was completed) are left out.
     pub fn estimate(&self, figure: impl Fn(&Sample) -> f64) -> Estimate {
         let values: Vec<f64> = self
             .samples
@@ -194,7 +195,7 @@ impl Over<'_> {
         pairs.collect()
     }
 
-    /// The widest figure, in relation to its mean.
+    /// The figure with the largest relative half-width.
     pub fn widest(&self) -> (String, f64) {
         let relative = self.figures().into_iter().map(|(name, estimate)| {
             let width = estimate.relative();
@@ -212,7 +213,8 @@ impl Over<'_> {
             .expect("a model has a class")
     }
 
-    /// Returns `true` if the system does not fill up: the fourth quarter against the third, a one-sided paired t-test.
+    /// Returns `true` if the number in the system does not grow: a one-sided paired t-test of the fourth quarter
+    /// against the third.
     pub fn steady(&self) -> bool {
         let growth: Vec<f64> = self
             .samples
@@ -229,8 +231,8 @@ impl Over<'_> {
         !(estimate.ends()[0] > 0.0 && estimate.mean > GROWTH.1 * level)
     }
 
-    /// Returns `true` if all replications were measured long enough, and failures occurred often enough. For a system
-    /// that an open class fills up, no length is enough.
+    /// Returns `true` if all replications were measured long enough, and failures occurred often enough. If an open
+    /// class fills the system up, any length is enough.
     pub fn is_long_enough(&self) -> bool {
         let open = (self.plan.classes.iter()).any(|class| class.arrivals.is_some());
         let enough = self.samples.iter().all(Sample::is_long_enough)
@@ -238,13 +240,13 @@ impl Over<'_> {
         enough || (open && !self.steady())
     }
 
-    /// Returns `true` if long service times occurred often enough for a precision. Times without a fourth moment never
-    /// do, and do not count; nor does a system that fills up.
+    /// Returns `true` if long service times occurred often enough for a precision. Distributions without a fourth
+    /// moment never satisfy this and are ignored, as is a system that fills up.
     pub fn has_met_its_tails(&self, precision: f64) -> bool {
         self.tails().is_none_or(|least| least.width <= precision) || !self.steady()
     }
 
-    /// The stations that fail, and the number of failures of each in the measured part.
+    /// The stations that fail, with the number of failures of each in the measured part.
     pub fn failures(&self) -> Vec<(&str, u64)> {
         let layout = self.samples[0].layout;
         let fail =
@@ -257,7 +259,7 @@ impl Over<'_> {
         met.collect()
     }
 
-    /// Everything.
+    /// Creates the answer.
     pub fn answer(&self, settings: &Settings, stopped: &'static str) -> Answer {
         let (widest, reached) = self.widest();
         let samples = self.samples;
@@ -446,7 +448,7 @@ impl Over<'_> {
         }
     }
 
-    /// A figure of each of the classes that are concerned, with their names.
+    /// Values of a figure for the classes concerned, with their names.
     fn by_class(
         &self,
         concerns: impl Fn(usize) -> bool,
@@ -487,8 +489,8 @@ fn intervals(figures: &[(&str, Estimate)]) -> Named<[f64; 2]> {
     )
 }
 
-/// Ends of the interval of a figure within its bounds: nothing here is below 0, and a share is at most 1. A time with an
-/// error as large as itself has no interval.
+/// Ends of the interval of a figure, clipped to its range: no figure is below 0, and a share is at most 1. A time whose
+/// error is as large as the time itself has no interval.
 fn bounded(name: &str, estimate: &Estimate) -> [f64; 2] {
     let is_time = name.ends_with("_s") && !name.ends_with("_per_s");
     if is_time && estimate.half_width >= estimate.mean && estimate.half_width > 0.0 {
@@ -499,7 +501,7 @@ fn bounded(name: &str, estimate: &Estimate) -> [f64; 2] {
     } else {
         f64::INFINITY
     };
-    // Comparisons with no number are false, so that an interval that does not exist stays so.
+    // Comparisons with NaN are false, so that an interval that does not exist remains NaN.
     estimate.ends().map(|end| {
         if end < 0.0 {
             0.0

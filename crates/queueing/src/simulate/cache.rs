@@ -1,17 +1,17 @@
-//! A cache of least recently used entries, asked by Zipf's law.
+//! A cache that evicts the least recently used entry, with references by Zipf's law.
 
 use super::random::Stream;
 
 const NOWHERE: u32 = u32::MAX;
 
-/// Keys 0, 1, ... asked for in proportion to 1, 2^-s, 3^-s, ..., drawn by Walker's tables of aliases: one number each.
+/// Draws keys 0, 1, ... in proportion to 1, 2^-s, 3^-s, ..., by Walker's alias method with one random number per draw.
 pub struct Zipf {
     chance: Vec<f32>,
     alias: Vec<u32>,
 }
 
 impl Zipf {
-    /// Makes the tables (Vose, IEEE Trans. Softw. Eng. 17(9), 1991).
+    /// Builds the tables (Vose, IEEE Trans. Softw. Eng. 17(9), 1991).
     pub fn new(keys: usize, skew: f64) -> Self {
         let weights: Vec<f64> = (1..=keys).map(|rank| (rank as f64).powf(-skew)).collect();
         let scale = keys as f64 / weights.iter().sum::<f64>();
@@ -48,7 +48,8 @@ impl Zipf {
     }
 }
 
-/// The entries, most recently used first, as a ring of links through all keys; the last place represents its ends.
+/// The entries, most recently used first, as a ring of links through all keys; the last index represents the ends of
+/// the list.
 pub struct Recent {
     next: Vec<u32>,
     previous: Vec<u32>,
@@ -56,7 +57,7 @@ pub struct Recent {
 }
 
 impl Recent {
-    /// An empty cache.
+    /// Creates an empty cache.
     pub fn new(items: usize, keys: usize) -> Self {
         let mut cache = Self {
             next: vec![NOWHERE; keys + 1],
@@ -68,7 +69,7 @@ impl Recent {
         cache
     }
 
-    /// Asks for a key: whether it was there. It is afterwards.
+    /// References a key. Returns `true` if the cache had it; afterwards it has it.
     pub fn ask(&mut self, key: u32) -> bool {
         let end = (self.next.len() - 1) as u32;
         let hit = self.next[key as usize] != NOWHERE;

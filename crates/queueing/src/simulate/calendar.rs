@@ -1,18 +1,18 @@
-//! The calendar: which event is next, as a heap with four children that knows where each event stands.
+//! The event calendar: a heap with four children per node that records the position of each event.
 //!
-//! Every source of events has a slot of its own and at most one event. So an event is moved or taken back in place, where a
-//! heap without positions would gather events that are no longer meant. Four children make the heap half as deep as two
-//! and keep them on one cache line.
+//! Every source of events has a slot of its own and at most one event. Therefore an event can be moved or cancelled in
+//! place, whereas a heap without positions would accumulate cancelled events. With four children the heap is half as
+//! deep as with two, and the children share a cache line.
 
 /// Children of a node.
 const ARITY: usize = 4;
 /// Position of a slot without an event.
 const NOWHERE: u32 = u32::MAX;
 
-/// Time, order of entering and slot in one number that compares as they do one after the other: bits of times that are
-/// not negative are ordered as the times, and comparing whole numbers needs no branch.
+/// Time, order of insertion and slot, combined in one number that compares like the tuple: the bits of times that are
+/// not negative have the order of the times, and integer comparisons need no branch.
 type Entry = u128;
-/// Mark of the root after its event was taken out and before another was entered: before all others.
+/// Entry of the root after its event was removed and before another is inserted; it precedes all others.
 const HOLE: Entry = 0;
 
 #[inline]
@@ -25,18 +25,18 @@ fn time_of(entry: Entry) -> f64 {
     f64::from_bits((entry >> 64) as u64)
 }
 
-/// Events by time.
+/// Events ordered by time.
 pub struct Calendar {
     heap: Vec<Entry>,
     position: Vec<u32>,
-    /// Order among events of the same time: first entered, first served (except once in 2^32 entries).
+    /// Order among events at the same time: first inserted, first served (except once in 2^32 insertions).
     order: u32,
-    /// `true` if the root is a hole. Most events enter another one, which is put there at once.
+    /// `true` if the root is a hole. Most events insert another event, which fills the hole at once.
     hole: bool,
 }
 
 impl Calendar {
-    /// An empty calendar for slots from 0 to `slots` - 1.
+    /// Creates an empty calendar for the slots 0 to `slots` - 1.
     pub fn new(slots: usize) -> Self {
         Self {
             heap: Vec::with_capacity(slots.min(4096)),
@@ -46,14 +46,14 @@ impl Calendar {
         }
     }
 
-    /// Makes room for more slots.
+    /// Adds slots.
     pub fn grow(&mut self, slots: usize) {
         if slots > self.position.len() {
             self.position.resize(slots, NOWHERE);
         }
     }
 
-    /// Enters the event of a slot, or moves it. Times are not negative.
+    /// Sets or moves the event of a slot. Times must not be negative.
     #[inline]
     pub fn set(&mut self, slot: u32, time: f64) {
         self.order = self.order.wrapping_add(1);
@@ -86,7 +86,7 @@ impl Calendar {
         Some(time)
     }
 
-    /// The next event is taken out: its time and slot.
+    /// Removes the next event and returns its time and slot.
     #[inline]
     pub fn pop(&mut self) -> Option<(f64, u32)> {
         if self.hole {
@@ -103,7 +103,7 @@ impl Calendar {
         Some((time_of(first), slot_of(first)))
     }
 
-    /// Fills the hole at a place with an entry, and moves the entry to its position.
+    /// Fills the hole at a position with an entry, and moves the entry to its final position.
     #[inline]
     fn place(&mut self, at: usize, entry: Entry) {
         if at > 0 && entry < self.heap[(at - 1) / ARITY] {
@@ -139,8 +139,8 @@ impl Calendar {
         self.put(at, entry);
     }
 
-    /// Place of the earliest child of a place, if it has any. Which one it is cannot be foreseen, so the usual case of all
-    /// four is without branches.
+    /// Position of the earliest child, if there is any. Since it cannot be predicted, the usual case of four children
+    /// has no branches.
     #[inline]
     fn least_child(&self, at: usize) -> Option<usize> {
         let first = at * ARITY + 1;

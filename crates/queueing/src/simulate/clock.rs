@@ -1,18 +1,18 @@
-//! Stations whose clock runs for all: shared processors, and speeds that depend on how many jobs there are.
+//! Stations with a common clock for all jobs: processor sharing, and speeds that depend on the number of jobs.
 
 use super::machine::{Machine, State};
 use super::plan::{Kind, NONE};
 use super::station::Share;
 
 impl Machine<'_> {
-    /// Brings the clock of a station to now.
+    /// Advances the clock of a station to the current time.
     pub fn set_clock(&mut self, station: usize) {
         let state = &mut self.stations[station];
         state.clock += state.speed * (self.now - state.clock_set);
         state.clock_set = self.now;
     }
 
-    /// Speed of a station as a whole with the jobs that it has.
+    /// Total speed of a station with its current jobs.
     fn total_speed(&self, station: usize) -> (f64, f64) {
         let (plan, jobs) = (&self.plan.stations[station], self.stations[station].jobs);
         if jobs == 0 || !self.stations[station].up {
@@ -26,7 +26,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Sets the speed of the clock and the event of the job that ends first.
+    /// Sets the speed of the clock, and the event of the job that ends first.
     pub fn restart_clock(&mut self, station: usize) {
         let (speed, busy) = self.total_speed(station);
         let shared = self.plan.stations[station].kind == Kind::Shared;
@@ -42,7 +42,7 @@ impl Machine<'_> {
             (state.head != NONE).then(|| self.jobs[state.head as usize].mark)
         };
         if end.is_none() {
-            // An empty station begins anew: its clock keeps its digits.
+            // The clock of an empty station is reset, to keep its precision.
             (state.clock, state.weights) = (0.0, 0.0);
         }
         let (clock, speed) = (state.clock, state.speed);
@@ -92,7 +92,7 @@ impl Machine<'_> {
         self.jobs[job as usize].mark = state.clock + self.jobs[job as usize].work;
     }
 
-    /// The clock of a station reached the end of its first job.
+    /// Ends the job whose end the clock of a station has reached.
     pub fn clock_rings(&mut self, station: usize) {
         self.set_clock(station);
         let job = if self.plan.stations[station].kind == Kind::Shared {
@@ -109,7 +109,7 @@ impl Machine<'_> {
         self.proceed(job);
     }
 
-    /// Takes a job from a clock, at its end or before.
+    /// Removes a job from a clock, at its end or earlier.
     pub fn leave_clock(&mut self, job: u32, station: usize) {
         self.set_clock(station);
         if self.plan.stations[station].kind == Kind::Shared {

@@ -1,4 +1,4 @@
-//! Alternatives that met the same random numbers: their difference, replication by replication.
+//! Comparison of alternatives that were simulated with the same random numbers, replication by replication.
 
 use serde::Serialize;
 
@@ -11,26 +11,26 @@ use crate::answer::Named;
 /// Comparison of one alternative with the first.
 #[derive(Clone, Debug, Serialize)]
 pub struct Comparison {
-    /// Figures that both have, by name as `classes.web.response_time_s`.
+    /// Figures that both models have, by name such as `classes.web.response_time_s`.
     pub figures: Named<Difference>,
-    /// Level of all intervals.
+    /// Confidence level of the intervals.
     pub confidence: f64,
 }
 
-/// The difference of a figure, the alternative less the first.
+/// Difference of a figure: the alternative minus the first model.
 #[derive(Clone, Debug, Serialize)]
 pub struct Difference {
-    /// Mean of the first; of a percentile that of all replications together, as in its answer.
+    /// Mean for the first model; for a percentile, the percentile over all replications, as in the answer.
     pub first: f64,
-    /// The same of the alternative.
+    /// The same value for the alternative.
     pub second: f64,
-    /// The alternative less the first.
+    /// The alternative minus the first model.
     pub difference: f64,
-    /// Ends of its interval.
+    /// Ends of the interval of the difference.
     pub confidence_interval: [f64; 2],
     /// `true` if the interval excludes 0.
     pub differs: bool,
-    /// Variance of the differences in relation to that of independent runs: below 1 where common random numbers helped.
+    /// Variance of the differences relative to that of independent runs; below 1 if common random numbers helped.
     pub variance_ratio: f64,
 }
 
@@ -94,10 +94,10 @@ fn values<'a>(
     over.samples.iter().map(figure)
 }
 
-/// The difference of a percentile of all replications together.
+/// Difference of a percentile over all replications.
 ///
-/// The ends follow from those of both percentiles and the correlation of their errors (Zou, Psychological Methods 12(4),
-/// 2007, for the difference of correlated estimates), so that an interval that is longer above than below stays so. The
+/// The ends follow from those of both percentiles and the correlation of their errors (Zou, Psychological Methods
+/// 12(4), 2007, for the difference of correlated estimates), so that the asymmetry of the intervals is preserved. The
 /// errors are those of the shares of times below the percentiles, by replication. The mean of the replications' own
 /// percentiles differs from that of the answers: a percentile of few times is too small.
 fn of_percentile(

@@ -1,20 +1,21 @@
-//! From what replications noted to estimates with intervals.
+//! Estimates with intervals from the records of replications.
 
-/// Slices of a batch of MSER-5.
+/// Number of slices in a batch of MSER-5.
 const BATCH: usize = 5;
 
-/// Number of values to leave out at the start of a series, by MSER-5.
+/// Number of values to remove at the start of a series, by MSER-5.
 ///
 /// White, Simulation 69(6), 1997, and White, Cobb and Spratt, Proc. Winter Simulation Conf. 2000: of the means Z of
 /// batches of 5, the cut d that makes Σ_{j≥d} (Z_j − mean)² / (k − d)² smallest, with d in the first half. A cut in the
-/// second half would rest on too little that is left.
+/// second half would leave too few values.
 #[must_use]
 pub fn mser5(series: &[f64]) -> usize {
     let batches: Vec<f64> = series
         .chunks_exact(BATCH)
         .map(|batch| batch.iter().sum::<f64>() / BATCH as f64)
         .collect();
-    // From the end on, sums of the rest; shifted by the last value, so that squares keep their digits.
+    // Sums from the end of the series on. Values are shifted by the last one, so that their squares keep their
+    // precision.
     let shift = batches.last().copied().unwrap_or(0.0);
     let (mut sum, mut squares, mut best) = (0.0, 0.0, (f64::INFINITY, 0));
     for (start, value) in batches.iter().enumerate().rev() {
@@ -23,7 +24,7 @@ pub fn mser5(series: &[f64]) -> usize {
         squares += deviation * deviation;
         let left = (batches.len() - start) as f64;
         let score = (squares - sum * sum / left).max(0.0) / (left * left);
-        // Equal scores, as of a constant series, leave out as little as possible.
+        // Of equal scores, as for a constant series, the shortest cut is taken.
         if start <= batches.len() / 2 && score <= best.0 {
             best = (score, start);
         }
@@ -75,16 +76,16 @@ fn within(t: f64, degrees: usize) -> f64 {
     }
 }
 
-/// Standard normal value that 95 % stay below.
+/// 95 % quantile of the standard normal distribution.
 const NORMAL_95: f64 = 1.644_853_627;
 
-/// Value that chi-square stays below with 95 %: Wilson and Hilferty, Proc. Natl. Acad. Sci. 17(12), 1931.
+/// 95 % quantile of chi-square: Wilson and Hilferty, Proc. Natl. Acad. Sci. 17(12), 1931.
 fn chi_square_95(degrees: f64) -> f64 {
     let part = 2.0 / (9.0 * degrees);
     degrees * (1.0 - part + NORMAL_95 * part.sqrt()).powi(3)
 }
 
-/// Value of Student's t, corrected for a skewness: Willink, Commun. Statist. Theory Methods 34(4), 2005.
+/// Quantile of Student's t, corrected for skewness: Willink, Commun. Statist. Theory Methods 34(4), 2005.
 ///
 /// `lean` is the skewness of the mean over 6; with none, t itself.
 fn skewed(t: f64, lean: f64) -> f64 {
@@ -94,7 +95,7 @@ fn skewed(t: f64, lean: f64) -> f64 {
     ((1.0 + 6.0 * lean * (t - lean)).cbrt() - 1.0) / (2.0 * lean)
 }
 
-/// A batch: a figure over it, and its length. [s]
+/// A batch: the figure over the batch, and its length. [s]
 pub type Batch = (f64, f64);
 
 /// A mean over replications with its interval.
@@ -104,14 +105,14 @@ pub struct Estimate {
     pub mean: f64,
     /// Half the width of the interval.
     pub half_width: f64,
-    /// Middle of the interval, less the mean.
+    /// Middle of the interval minus the mean.
     pub shift: f64,
     /// Skewness of the mean; 0 without batches.
     pub skewness: f64,
 }
 
 impl Estimate {
-    /// Mean and t-interval of values that are independent.
+    /// Creates the mean and t-interval of independent values.
     #[must_use]
     pub fn of(values: &[f64], confidence: f64) -> Self {
         let count = values.len() as f64;
@@ -130,7 +131,7 @@ impl Estimate {
         }
     }
 
-    /// An estimate that does not exist.
+    /// Creates an estimate that does not exist.
     #[must_use]
     pub fn none() -> Self {
         Self {
@@ -141,13 +142,13 @@ impl Estimate {
         }
     }
 
-    /// The mean with an interval from batches within the replications, of which `measured_s` were measured in all.
+    /// Creates the mean with an interval from batches within the replications; `measured_s` is the total measured time.
     ///
-    /// The error of few replications is itself known badly: that of ten to a quarter. A run that is continued until its
-    /// interval is narrow stops where the error comes out too small by chance, and the interval holds too seldom. Eighty
-    /// batches know the error to 8 %, and the skewness of the mean, for which t is corrected, as Skart does (Tafazzoli and
-    /// Wilson, IIE Trans. 43(2), 2011). The interval of the replications stays where batches have no figure, or where the
-    /// replications differ by more than chance explains of batches that are independent (5 %).
+    /// The error of a few replications is itself known poorly: to a quarter for ten. A run that continues until its
+    /// interval is narrow tends to stop when the error is underestimated by chance, so that the interval contains the
+    /// mean too seldom. Eighty batches give the error to 8 %, and the skewness of the mean, for which t is corrected as
+    /// in Skart (Tafazzoli and Wilson, IIE Trans. 43(2), 2011). The interval of the replications is used if batches
+    /// have no figure, or if the replications differ more than independent batches can explain (5 %).
     #[must_use]
     pub fn by_batches(
         self,
@@ -187,7 +188,7 @@ impl Estimate {
             0.0
         };
         let t = t_of(batches.len() - 1);
-        // Distances from the ends up to the mean: above 0 from the low end, below 0 from the high one.
+        // Distances from the ends to the mean: positive for the lower end, negative for the upper end.
         let [low, high] = [t, -t].map(|t| skewed(t, skewness / 6.0) * error);
         Self {
             mean: self.mean,
@@ -197,7 +198,7 @@ impl Estimate {
         }
     }
 
-    /// Half the width in relation to the mean; 0 if the value is certain.
+    /// Half-width relative to the mean; 0 if the value is certain.
     #[must_use]
     pub fn relative(&self) -> f64 {
         if self.half_width == 0.0 {

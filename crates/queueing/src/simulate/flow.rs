@@ -1,11 +1,11 @@
-//! The way of transactions: attempts, steps, pools, forks, ends.
+//! The flow of transactions: attempts, steps, pools, forks and ends.
 
 use super::layout::{Count, Layout};
 use super::machine::{Machine, State};
 use super::plan::{NONE, Step, Way};
 use crate::model::behaviour::{OnTimeout, Policy};
 
-/// Pauses before retries grow to 1024 times the first.
+/// Limit on the doublings of the pause before retries: 1024 times the first pause.
 const DOUBLINGS_AT_MOST: u32 = 10;
 
 impl Machine<'_> {
@@ -13,7 +13,7 @@ impl Machine<'_> {
         self.record.counts[Layout::class(class as usize, count)] += more;
     }
 
-    /// A user begins to think.
+    /// Begins the think time of a user.
     pub fn think(&mut self, job: u32) {
         let class = self.jobs[job as usize].class as usize;
         let time = self.plan.classes[class]
@@ -24,7 +24,7 @@ impl Machine<'_> {
         self.calendar.set(timer, self.now + time);
     }
 
-    /// A transaction begins.
+    /// Begins a transaction.
     #[inline]
     pub fn begin_transaction(&mut self, job: u32) {
         let this = &mut self.jobs[job as usize];
@@ -35,7 +35,7 @@ impl Machine<'_> {
         self.begin_attempt(job);
     }
 
-    /// An attempt begins: its patience runs, its way starts anew.
+    /// Begins an attempt: starts its time limit, and its route from the beginning.
     #[inline]
     pub fn begin_attempt(&mut self, job: u32) {
         let class = self.jobs[job as usize].class as usize;
@@ -52,7 +52,7 @@ impl Machine<'_> {
         self.proceed(job);
     }
 
-    /// The next station of a class by chance, from a row.
+    /// Draws the next station of a class from a row of probabilities.
     fn choose(&mut self, class: usize, row: usize) -> u32 {
         let Way::Chances(rows) = &self.plan.classes[class].way else {
             unreachable!("the class has chances")
@@ -67,7 +67,7 @@ impl Machine<'_> {
             .map_or(NONE, |(_, station)| *station)
     }
 
-    /// A job goes on: to its next service, or to its end.
+    /// Moves a job on, to its next service or to its end.
     #[inline]
     pub fn proceed(&mut self, job: u32) {
         let class = self.jobs[job as usize].class as usize;
@@ -80,7 +80,8 @@ impl Machine<'_> {
         }
     }
 
-    /// `place` is the station it was at, `step` the one it goes to, the same while it waits for a pool on the way.
+    /// Moves a job of a class with a route. `place` is the station that it leaves, `step` the next one, the same while
+    /// it waits for a pool on the way.
     fn proceed_by_chance(&mut self, job: u32, class: usize) {
         let this = &mut self.jobs[job as usize];
         if this.place != NONE && this.place == this.step {
@@ -167,7 +168,7 @@ impl Machine<'_> {
         }
     }
 
-    /// The station of a group that takes a visit.
+    /// Chooses the station of a balancer for a visit.
     #[inline]
     fn balance(&mut self, station: u32) -> usize {
         match self.plan.stations[station as usize].balancer {
@@ -184,7 +185,7 @@ impl Machine<'_> {
             .any(|&member| self.stations[member as usize].up);
         let usable =
             |machine: &Self, station: u32| !any_up || machine.stations[station as usize].up;
-        // One number for each choice, whatever it is used for: alternatives stay in step.
+        // One random number for each choice, whatever the policy, so that alternatives use the same numbers.
         let mut random = self.streams.balance[balancer].clone();
         self.streams.balance[balancer].bits();
         let turn = self.turns[balancer] as usize;
@@ -234,7 +235,7 @@ impl Machine<'_> {
 
     // Pools.
 
-    /// Takes a unit and returns `true`, or waits for one.
+    /// Takes a unit of a pool and returns `true`, or queues the job.
     fn acquire(&mut self, job: u32, pool: u32) -> bool {
         let state = &mut self.pools[pool as usize];
         if state.free == 0 {
@@ -250,7 +251,7 @@ impl Machine<'_> {
         true
     }
 
-    /// Gives a unit back, if the job has one: to the first that waits.
+    /// Releases a unit, if the job holds one, to the first waiting job.
     fn give_back(&mut self, job: u32, pool: u32) {
         if self.jobs[job as usize].held >> pool & 1 == 0 {
             return;
@@ -266,12 +267,13 @@ impl Machine<'_> {
         let this = &mut self.jobs[next as usize];
         this.held |= 1 << pool;
         this.state = State::Granted;
-        // It goes on by an event of its own, so that a chain of units given on is no chain of calls.
+        // The next job continues by a separate event, so that a chain of released units does not become a chain of
+        // calls.
         let timer = self.timer(next);
         self.calendar.set(timer, self.now);
     }
 
-    /// Takes a job out of the list of a pool.
+    /// Removes a job from the queue of a pool.
     fn leave_pool(&mut self, job: u32) {
         let this = &self.jobs[job as usize];
         let (pool, class, waited) = (this.station, this.class as usize, self.now - this.arrived);
@@ -294,8 +296,8 @@ impl Machine<'_> {
         let branches = self.plan.forks[fork as usize].branches[class as usize].len() as u32;
         self.jobs[job as usize].state = State::Joining;
         self.jobs[job as usize].children = branches;
-        // All branches are created before the first proceeds: a branch may end at once. At most 16, as the model is
-        // checked.
+        // All branches are created before the first one proceeds, since a branch may end at once. The model check
+        // limits them to 16.
         let mut children = [NONE; 16];
         for branch in 0..branches {
             let child = self.new_job(class);
@@ -308,7 +310,7 @@ impl Machine<'_> {
         }
     }
 
-    /// A branch is done; the last one lets the transaction go on.
+    /// Ends a branch; after the last one the transaction continues.
     fn join(&mut self, child: u32) {
         let (parent, dropped) = (
             self.jobs[child as usize].parent,
@@ -330,7 +332,7 @@ impl Machine<'_> {
 
     // Ends.
 
-    /// The way is done.
+    /// Ends the route of a job.
     #[inline]
     fn end(&mut self, job: u32) {
         if self.jobs[job as usize].parent != NONE {
@@ -359,7 +361,7 @@ impl Machine<'_> {
         }
     }
 
-    /// The transaction is over, done or not.
+    /// Ends a transaction, completed or not.
     #[inline]
     fn leave_system(&mut self, job: u32) {
         let class = self.jobs[job as usize].class as usize;
@@ -371,7 +373,7 @@ impl Machine<'_> {
         }
     }
 
-    /// A job met a full station.
+    /// Handles a job that found a full station.
     pub fn dropped(&mut self, job: u32) {
         self.jobs[job as usize].station = NONE;
         if self.jobs[job as usize].parent != NONE {
@@ -388,7 +390,7 @@ impl Machine<'_> {
         self.attempt_failed(job, Count::Dropped);
     }
 
-    /// The patience with an attempt is at its end.
+    /// Handles an attempt that exceeded its time limit.
     pub fn patience_ends(&mut self, job: u32) {
         let class = self.jobs[job as usize].class;
         self.count(class, Count::TimedOut, 1.0);
@@ -416,7 +418,7 @@ impl Machine<'_> {
         self.attempt_failed(job, Count::Failed);
     }
 
-    /// Tries again, or gives up.
+    /// Retries after a failed attempt, or ends the transaction.
     fn attempt_failed(&mut self, job: u32, why: Count) {
         let this = &mut self.jobs[job as usize];
         let class = this.class;

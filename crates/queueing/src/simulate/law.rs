@@ -1,4 +1,4 @@
-//! Little's law in the figures of a simulation: a check that the run was long enough.
+//! Little's law in the results of a simulation, as a check that the run was long enough.
 
 use serde::Serialize;
 
@@ -7,25 +7,26 @@ use super::estimate::Estimate;
 use super::layout::{Count, Layout};
 use super::sample::Sample;
 
-/// Level of the interval that must leave out 0, and least size of the difference in relation to the number in the
-/// system: what a run of the least length loses at its ends stays below it.
+/// The law fails if an interval of this level excludes 0, and the difference is at least this share of the number in
+/// the system. The end effects of the shortest run are below that share.
 const FAILS: (f64, f64) = (0.999, 0.005);
 
-/// Number of transactions in the system, less throughput times response time.
+/// Number of transactions in the system, compared with throughput times response time.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Little {
     /// Throughput times response time. [1]
     pub users_by_law: f64,
-    /// Number in the system, less that. [1]
+    /// Number in the system minus throughput times response time. [1]
     pub difference: f64,
-    /// Ends of its interval. [1]
+    /// Ends of the interval of the difference. [1]
     pub confidence_interval: [f64; 2],
-    /// `true` if the difference is within what chance explains.
+    /// `true` if chance can explain the difference, or it is negligible.
     pub holds: bool,
 }
 
 impl Little {
-    /// Checks the law for a class; nothing where transactions are given up, whose times are in no mean.
+    /// Checks the law for a class; `None` if transactions end before completion, since mean response times exclude
+    /// them.
     pub(super) fn of(over: &Over, class: usize) -> Option<Self> {
         let given_up = |sample: &Sample| {
             [Count::Dropped, Count::Failed]

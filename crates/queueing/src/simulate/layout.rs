@@ -1,4 +1,4 @@
-//! Positions of sums in a record: a number for every figure of every class, station and pool.
+//! Positions of sums in a record: one for every figure of every class, station and pool.
 
 use super::plan::Plan;
 
@@ -83,17 +83,17 @@ impl Layout {
         self.classes * Self::CLASS_COUNTS + self.stations * Self::STATION_COUNTS
     }
 
-    /// Time that a class spent at a station.
+    /// Position of the time that a class spent at a station.
     pub fn sojourn(self, station: usize, class: usize) -> usize {
         self.cells() + 2 * (station * self.classes + class)
     }
 
-    /// Service that a class had at a station.
+    /// Position of the service that a class received at a station.
     pub fn work(self, station: usize, class: usize) -> usize {
         self.sojourn(station, class) + 1
     }
 
-    /// Time that a class waited for a pool.
+    /// Position of the time that a class waited for a pool.
     pub fn pool_wait(self, pool: usize, class: usize) -> usize {
         self.cells() + (2 * self.stations + pool) * self.classes + class
     }

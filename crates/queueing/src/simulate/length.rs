@@ -1,7 +1,9 @@
-//! Least length of a replication, in relation to the time in which a network forgets how it began.
+//! Least length of a replication, relative to the relaxation time: the time in which a network forgets its initial
+//! state.
 //!
-//! A mean over completed transactions is too small if the run is short beside the time that transactions take: those
-//! that take longest have not ended yet. The precision of a mean does not show it, as all replications are short alike.
+//! A mean over completed transactions is too small if the run is not much longer than transactions take, since the
+//! longest ones have not ended. The interval of the mean does not show this error, as all replications have the same
+//! length.
 
 use super::layout::{Count, Layout};
 use super::machine::Machine;
@@ -11,17 +13,19 @@ use super::sample::utilization;
 use super::times::Times;
 use super::walk;
 
-/// Least warm-up, in relaxation times: of an exponential time in the system, what is longer makes up 9 exp(-8), or 0.3 %,
-/// of the mean where the measured part begins, and less and less from there on.
+/// Least warm-up, in relaxation times. With an exponential time in the system, longer times make up 9 exp(-8), or 0.3
+/// %, of the mean at the start of the measured part, and less afterwards.
 const WARM_UP: f64 = 8.0;
 /// Least measured part, in relaxation times.
 const MEASURED: f64 = 24.0;
-/// Least length of a batch within a replication, in relaxation times: of M/M/1 the number in the system is correlated over
-/// about two of them, so that the variance of such a batch is too small by 4 % for the sum of many, and their error by 2 %.
+/// Least length of a batch within a replication, in relaxation times. In M/M/1 the number in the system is correlated
+/// over about two of them, so that the variance of such a batch is too small by 4 % for the sum of many, and its
+/// standard error by 2 %.
 const BATCH: f64 = 48.0;
-/// Batches of all replications together: they know an error to 8 %, and more add little.
+/// Number of batches over all replications: they give the error to 8 %, and more batches add little.
 const BATCHES: usize = 80;
-/// Largest utilization that counts for open classes: a station that fills up would never be measured long enough.
+/// Largest utilization that is used for open classes; a station that fills up could otherwise never be measured long
+/// enough.
 const OPEN_AT_MOST: f64 = 0.95;
 
 /// Least warm-up. [s]
@@ -31,11 +35,11 @@ pub fn warm_up_s(relaxation_s: f64) -> f64 {
 
 /// Returns `true` if a replication with this measured part is long enough.
 pub fn is_enough(measured_s: f64, relaxation_s: f64) -> bool {
-    // A millionth: warm-up and measured part are sums of slices.
+    // The tolerance of a millionth allows for rounding, since warm-up and measured part are sums of slices.
     measured_s >= MEASURED * relaxation_s * (1.0 - 1e-6)
 }
 
-/// Batches within each replication, from the length of the shortest; one or none if it is too short for two.
+/// Number of batches within each replication, from the length of the shortest one; 1 or 0 if it is too short for two.
 pub fn batches(measured_s: f64, relaxation_s: f64, replications: usize) -> usize {
     let fit = (measured_s / (BATCH * relaxation_s)) as usize;
     let count = fit.min(BATCHES.div_ceil(replications));
@@ -67,7 +71,7 @@ pub fn relaxation_s(machines: &mut [Machine]) -> f64 {
     times.fold(of_failures(plan), f64::max)
 }
 
-/// Relaxation time of the stations that fail: up and down, each exponential, are forgotten at the sum of both rates. [s]
+/// Relaxation time of the stations that fail: exponential up and down times relax at the sum of both rates. [s]
 fn of_failures(plan: &Plan) -> f64 {
     let times = plan.stations.iter().map(|station| match station.failure {
         Some((Times::Exponential(up_s), Times::Exponential(down_s), _)) => {
@@ -78,7 +82,8 @@ fn of_failures(plan: &Plan) -> f64 {
     times.fold(0.0, f64::max)
 }
 
-/// Relaxation time of a class: its time in the system, and the time in which the number in the system settles. [s]
+/// Relaxation time of a class: its time in the system plus the time in which the number in the system
+/// settles. [s]
 ///
 /// In a closed class, N - L users think, each for Z, and L leave at a rate X(L): dL/dt = (N - L) / Z - X(L). A deviation
 /// decays at the rate 1 / Z + X'(L), and X' = (1 - U) / R for one server, where X = m L / (1 + L), U = L / (1 + L) and

@@ -1,4 +1,4 @@
-//! One replication: its state, and the loop that takes event after event.
+//! One replication: its state, and the loop that processes its events.
 
 use super::JOBS_AT_MOST;
 use super::cache::Recent;
@@ -12,48 +12,48 @@ use super::station::StationState;
 /// State of a job.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum State {
-    /// Its place in the arena is free.
+    /// The slot of the job is free.
     Free,
-    /// Its user thinks.
+    /// The user of the job thinks.
     Thinking,
-    /// It waits before the next attempt.
+    /// Waits before the next attempt.
     Pausing,
-    /// In a list of a station.
+    /// Waits in a queue of a station.
     Waiting,
-    /// At a server, its timer runs.
+    /// In service; its timer runs.
     Serving,
     /// At a server that is down.
     Frozen,
-    /// At a delay, its timer runs.
+    /// At a delay; its timer runs.
     Delayed,
-    /// Found in the cache, its timer runs.
+    /// Found in the cache; its timer runs.
     Hit,
-    /// At a station whose clock runs for all.
+    /// At a station with a common clock.
     Clocked,
-    /// In the list of a pool.
+    /// In the queue of a pool.
     InPool,
-    /// Got a unit of a pool, goes on at once.
+    /// Has received a unit of a pool and continues at once.
     Granted,
     /// Waits for the branches of its fork.
     Joining,
 }
 
-/// A job: a transaction, a branch of one, or work that nobody waits for any more.
+/// A job: a transaction, a branch of a transaction, or work for which no user waits any more.
 #[derive(Clone, Copy, Debug)]
 pub struct Job {
     pub state: State,
-    /// Nobody waits for it.
+    /// `true` if no user waits for the job.
     pub orphan: bool,
-    /// It, or a branch of it, was dropped.
+    /// `true` if the job, or a branch of it, was dropped.
     pub dropped: bool,
     pub class: u32,
     pub attempt: u32,
-    /// Next step of its way; for a class with chances the station it is at or goes to.
+    /// Next step of its route; for a class with probabilities, the station where it is or to which it goes.
     pub step: u32,
-    /// Station of the visits that are left.
+    /// Station of the remaining visits.
     pub place: u32,
     pub visits_left: u32,
-    /// Position of the job: a station, or the pool that it waits for.
+    /// Where the job is: a station, or the pool for which it waits.
     pub station: u32,
     pub rank: u32,
     pub parent: u32,
@@ -62,17 +62,17 @@ pub struct Job {
     pub children: u32,
     pub next: u32,
     pub previous: u32,
-    /// Bits of the pools of which it holds a unit.
+    /// Bits of the pools of which the job holds a unit.
     pub held: u64,
-    /// Begin of the transaction. [s]
+    /// Start of the transaction. [s]
     pub started: f64,
-    /// Arrival at its current place. [s]
+    /// Arrival at its current station or pool. [s]
     pub arrived: f64,
-    /// Service drawn for this visit. [s]
+    /// Service time drawn for this visit. [s]
     pub drawn: f64,
-    /// Service left, without the part on the timer. [s]
+    /// Remaining service, without the part on the timer. [s]
     pub work: f64,
-    /// Begin of its service, or its end on the clock of its station.
+    /// Start of its service, or its end on the clock of its station. [s]
     pub mark: f64,
 }
 
@@ -105,7 +105,7 @@ impl Job {
     }
 }
 
-/// A list of jobs by their links.
+/// A list of linked jobs.
 #[derive(Clone, Copy, Debug)]
 pub struct List {
     pub first: u32,
@@ -139,7 +139,7 @@ impl List {
         self.first = job;
     }
 
-    /// Takes the first job of a list that is not empty.
+    /// Removes the first job of a list that is not empty.
     #[inline]
     pub fn pop_front(&mut self, jobs: &mut [Job]) -> u32 {
         let job = self.first;
@@ -164,19 +164,19 @@ impl List {
     }
 }
 
-/// Units of a pool.
+/// State of a pool.
 pub struct PoolState {
     pub free: u64,
     pub list: List,
 }
 
-/// All streams of a replication.
+/// All random streams of a replication.
 pub struct Streams {
     pub arrivals: Vec<Stream>,
     pub think: Vec<Stream>,
     pub routing: Vec<Stream>,
     pub retry: Vec<Stream>,
-    /// By station, then class.
+    /// Streams by station, then by class.
     pub service: Vec<Stream>,
     pub failure: Vec<Stream>,
     pub cache: Vec<Stream>,
@@ -232,19 +232,20 @@ pub struct Machine<'a> {
     jobs_at_most: u64,
     pub stations: Vec<StationState>,
     pub pools: Vec<PoolState>,
-    /// Pools in the order in which they are taken.
+    /// Pools in the order in which units are taken.
     pub pool_order: Vec<u32>,
-    /// Next station in turn, by balancer.
+    /// Next station in turn for each balancer.
     pub turns: Vec<u32>,
     pub caches: Vec<Option<Recent>>,
     pub streams: Streams,
     pub record: Record,
-    /// More jobs than can be held: the model has no steady state, or none in reach.
+    /// `true` if there are more jobs than can be stored: the model has no steady state, or needs too many jobs to reach
+    /// it.
     pub overflow: bool,
 }
 
 impl<'a> Machine<'a> {
-    /// A replication at time 0: users think, stations are empty and up, caches are filled.
+    /// Creates a replication at time 0: users think, stations are empty and up, caches are filled.
     pub fn new(plan: &'a Plan, seed: u64, replication: u64) -> Self {
         let layout = Layout::of(plan);
         let mut pool_order: Vec<u32> = (0..plan.pools.len() as u32).collect();
@@ -284,7 +285,8 @@ impl<'a> Machine<'a> {
         machine
     }
 
-    /// Asks each cache until it is full and has turned over twice: an empty one would stand for a system just started.
+    /// References each cache until it is full and its content has been replaced twice, since an empty cache would
+    /// represent a system that was just started.
     fn fill_caches(&mut self) {
         for (index, station) in self.plan.stations.iter().enumerate() {
             let mut cache = None;
@@ -293,7 +295,8 @@ impl<'a> Machine<'a> {
             {
                 let mut recent = Recent::new(*items, keys.len());
                 let mut misses = 0;
-                // Rare keys may take for ever to come: asked often enough, the cache is as full as it gets soon.
+                // Rare keys may take very long to occur; after this many references a cache is nearly as full as it
+                // gets.
                 for _ in 0..20 * keys.len() {
                     misses += usize::from(!recent.ask(keys.draw(&mut self.streams.cache[index])));
                     if misses >= 3 * items {
@@ -331,13 +334,13 @@ impl<'a> Machine<'a> {
         (self.layout.classes + self.layout.stations + station) as u32
     }
 
-    /// Slot of the timer of a job; the next one is that of its patience.
+    /// Slot of the timer of a job; the next slot is that of its time limit.
     #[inline]
     pub fn timer(&self, job: u32) -> u32 {
         (self.layout.classes + 2 * self.layout.stations) as u32 + 2 * job
     }
 
-    /// Runs until this number of events was taken in all.
+    /// Runs until this total number of events was processed.
     pub fn run(&mut self, events: u64) {
         while self.events < events && !self.overflow {
             let Some((time, slot)) = self.calendar.pop() else {
@@ -353,7 +356,7 @@ impl<'a> Machine<'a> {
         self.record.stop(self.now);
     }
 
-    /// The second half of the record, in whole blocks; [`Machine::run`] was called before.
+    /// The second half of the record, in whole blocks. [`Machine::run`] must be called before.
     pub fn second_half(&mut self) -> Part {
         self.record.since_block(self.record.slices() / (2 * BLOCK))
     }
@@ -407,7 +410,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// A place in the arena, used before if there is one.
+    /// Returns a free slot for a job, reused if possible.
     #[inline]
     pub fn new_job(&mut self, class: u32) -> u32 {
         if let Some(job) = self.free.pop() {
@@ -422,7 +425,7 @@ impl<'a> Machine<'a> {
         job
     }
 
-    /// Gives the place of a job free.
+    /// Frees the slot of a job.
     pub fn free_job(&mut self, job: u32) {
         self.jobs[job as usize].state = State::Free;
         self.free.push(job);

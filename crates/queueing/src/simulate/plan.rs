@@ -1,4 +1,4 @@
-//! The model made ready: names become numbers, classes get their ways, times get their distributions.
+//! The model prepared for simulation: names become indices, classes get routes, and times get distributions.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,9 +9,9 @@ use super::ways::Visits;
 use crate::model::behaviour::{OnTimeout, Policy};
 use crate::model::{Class, Discipline, Fault, Model, Pool};
 
-/// No station, pool, job.
+/// Stands for no station, pool or job.
 pub const NONE: u32 = u32::MAX;
-/// Most pools: a job keeps its pools as bits of a word.
+/// Limit on the pools: a job stores its pools as bits of one word.
 const POOLS_AT_MOST: usize = 64;
 
 /// A model ready to be simulated.
@@ -21,7 +21,7 @@ pub struct Plan {
     pub pools: Vec<PoolPlan>,
     pub forks: Vec<ForkPlan>,
     pub balancers: Vec<BalancerPlan>,
-    /// Smallest mean time of all, the first guess of the length of a slice. [s]
+    /// Smallest mean time in the model, the initial length of a slice. [s]
     pub shortest_s: f64,
 }
 
@@ -30,7 +30,7 @@ pub struct ClassPlan {
     pub name: String,
     pub users: u64,
     pub think: Times,
-    /// Of an open class.
+    /// Times between arrivals of an open class.
     pub arrivals: Option<Times>,
     pub way: Way,
     pub timeout_s: Option<f64>,
@@ -39,18 +39,19 @@ pub struct ClassPlan {
     pub on_timeout: OnTimeout,
 }
 
-/// Way of a class through the network.
+/// Route of a class through the network.
 pub enum Way {
     /// Step by step.
     Steps(Vec<Step>),
-    /// By chance, from the start (the last row) and from each station; each row ends with the way out.
+    /// By probabilities, from the start (the last row) and from each station; the last entry of each row leads out.
     Chances(Vec<Vec<(f64, u32)>>),
 }
 
-/// One step of a way.
+/// One step of a route.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Step {
-    /// So many visits on average: the whole part, and one more with the chance of the rest.
+    /// Visits to a station: the integral part of their mean number, and one more with the probability of the fractional
+    /// part.
     Visit {
         station: u32,
         whole: u32,
@@ -68,35 +69,35 @@ pub struct StationPlan {
     pub servers: u32,
     pub capacity: u32,
     pub preemptive: bool,
-    /// Speed with 1, 2, ... jobs; empty for servers.
+    /// Speed with 1, 2, ... jobs; empty for a station with servers.
     pub rates: Vec<f64>,
     pub top_rate: f64,
-    /// Number of waiting lists.
+    /// Number of queues.
     pub ranks: u32,
-    /// Feedback: service before a rank is lost. [s]
+    /// Feedback: service after which a rank is lost. [s]
     pub quantum_s: f64,
     pub levels: u32,
     pub balancer: u32,
-    /// `true` if every arriving job is admitted: no failover, no cache, no bound on the jobs.
+    /// `true` if the station admits every arriving job: it has no failover, no cache and no capacity.
     pub takes_all: bool,
     pub failure: Option<(Times, Times, u32)>,
     pub cache: Option<CachePlan>,
-    /// By class.
+    /// Services by class.
     pub services: Vec<Option<ServicePlan>>,
 }
 
 /// Kind of a station.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Kind {
-    /// Everybody at once.
+    /// All jobs are served at once.
     Delay,
-    /// Servers that each serve one job; lists by rank.
+    /// Each server serves one job; there is one queue per rank.
     Servers,
-    /// As `Servers`, the last come goes first and interrupts.
+    /// As `Servers`, but the last arrival is served first and interrupts others.
     Stack,
-    /// All share, by a clock that runs as fast as the share of a job.
+    /// All jobs share the servers, by a clock that runs at the speed of one job's share.
     Shared,
-    /// One job at a time, at a speed that depends on the number of jobs; with `true` the last arrival goes first.
+    /// One job at a time, at a speed that depends on the number of jobs; with `true` the last arrival is served first.
     Clocked(bool),
 }
 
@@ -113,7 +114,7 @@ pub struct CachePlan {
     pub kind: CacheKind,
 }
 
-/// Rule that decides hits.
+/// What determines hits.
 pub enum CacheKind {
     Ratio(f64),
     Recent { items: usize, keys: Arc<Zipf> },
@@ -123,15 +124,15 @@ pub enum CacheKind {
 pub struct PoolPlan {
     pub name: String,
     pub size: u64,
-    /// By class: whether it needs a unit.
+    /// For each class, `true` if it needs a unit.
     pub concerns: Vec<bool>,
-    /// By station: whether it is used while a unit is held.
+    /// For each station, `true` if a job holds a unit while it is there.
     pub covers: Vec<bool>,
-    /// 0 for a pool in no other.
+    /// Depth of nesting; 0 for a pool in no other pool.
     pub depth: u32,
 }
 
-/// A fork: the steps of each branch, by class.
+/// A fork, with the steps of each branch by class.
 pub struct ForkPlan {
     pub branches: Vec<Vec<Vec<Step>>>,
 }
@@ -144,11 +145,11 @@ pub struct BalancerPlan {
 }
 
 impl Plan {
-    /// Makes a model ready.
+    /// Prepares a model.
     ///
     /// # Errors
     ///
-    /// With all faults of the model, and with what cannot be simulated.
+    /// All faults of the model, and all features that cannot be simulated.
     pub fn new(model: &Model) -> Result<Self, Vec<Fault>> {
         let mut faults = model.check();
         faults.extend(limits(model));

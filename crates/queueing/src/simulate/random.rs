@@ -1,8 +1,9 @@
-//! Random numbers: one stream for each purpose, so that alternatives of a model draw the same numbers for the same thing.
+//! Random numbers, with a stream for each purpose, so that alternatives of a model draw the same numbers for the same
+//! purpose.
 //!
-//! The generator is xoshiro256++ (Blackman and Vigna, ACM Trans. Math. Softw. 47(4), 2021), its state filled by `SplitMix64`
-//! as its authors advise. A stream is named by seed, replication, purpose and the names of what it is for: a station
-//! that one alternative has in addition does not move the numbers of the others.
+//! The generator is xoshiro256++ (Blackman and Vigna, ACM Trans. Math. Softw. 47(4), 2021), its state filled by
+//! `SplitMix64` as its authors advise. A stream is identified by seed, replication, purpose and the names of its class
+//! or station: an additional station in one alternative does not change the numbers of the other stations.
 
 use std::sync::LazyLock;
 
@@ -15,23 +16,23 @@ pub enum Purpose {
     Think,
     /// Service times of a class at a station.
     Service,
-    /// Ways of a class through the network.
+    /// Routes of a class through the network.
     Routing,
     /// Pauses before retries of a class.
     Retry,
     /// Times up and down of a station.
     Failure,
-    /// Choice of a balancer.
+    /// Choices of a balancer.
     Balance,
     /// Keys of a cache.
     Cache,
 }
 
-/// Begin of the tail of the ziggurat, and the area of each of its layers: Marsaglia and Tsang, for 256 layers.
+/// Start of the tail of the ziggurat, and the area of each of its 256 layers, from Marsaglia and Tsang.
 const TAIL: f64 = 7.697_117_470_131_05;
 const AREA: f64 = 0.003_949_659_822_581_557;
 
-/// Right edges of the layers, from the widest up, and the density there.
+/// Right edges of the layers, from the widest upward, and the density at each.
 struct Layers {
     edges: [f64; 257],
     heights: [f64; 257],
@@ -56,7 +57,7 @@ static LAYERS: LazyLock<Layers> = LazyLock::new(|| {
 pub struct Stream([u64; 4]);
 
 impl Stream {
-    /// The stream of a purpose in a replication.
+    /// Creates the stream of a purpose in a replication.
     pub fn new(seed: u64, replication: u64, purpose: Purpose, names: &[&str]) -> Self {
         let mut state = mix(seed ^ 0x9e37_79b9_7f4a_7c15);
         for part in [replication, purpose as u64] {
@@ -66,7 +67,7 @@ impl Stream {
             for &byte in name.as_bytes() {
                 state = mix(state ^ u64::from(byte));
             }
-            // The end of a name: `ab`, `c` must not be `a`, `bc`.
+            // Separator of names: `ab`, `c` must differ from `a`, `bc`.
             state = mix(state ^ 0x100);
         }
         Self(
@@ -114,11 +115,11 @@ impl Stream {
         }
     }
 
-    /// Draws from outside of the rectangle that is safe: the wedge beside it, or the tail.
+    /// Draws outside of the rectangle of a layer, from the wedge beside it or from the tail.
     #[cold]
     fn outside(&mut self, layer: usize, value: f64) -> f64 {
         if layer == 0 {
-            // The tail of an exponential is one again.
+            // The tail of an exponential distribution is exponential.
             return TAIL + self.exponential();
         }
         let (low, high) = (LAYERS.heights[layer], LAYERS.heights[layer + 1]);
@@ -135,7 +136,7 @@ impl Stream {
         radius * (std::f64::consts::TAU * self.uniform()).cos()
     }
 
-    /// One of `count` numbers with equal chances.
+    /// A random integer below `count`, with equal probabilities.
     #[inline]
     pub fn below(&mut self, count: usize) -> usize {
         ((u128::from(self.bits()) * count as u128) >> 64) as usize

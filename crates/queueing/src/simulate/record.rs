@@ -1,16 +1,16 @@
-//! Record of one replication: sums that only grow, noted at the ends of slices of equal length.
+//! Record of one replication: cumulative sums at the ends of slices of equal length.
 //!
-//! Any part of the run is the difference of two rows, so the part to leave out at the start can be chosen at the end.
-//! When the rows are full, every second one is dropped and slices become twice as long: a run of any length has between
-//! 256 and 512 rows. Response times are counted in a histogram that is kept at every sixteenth row.
+//! Any part of the run is the difference of two rows, so that the warm-up can be chosen after the run. When the rows
+//! are full, every second one is dropped and slices become twice as long: a run of any length has between 256 and 512
+//! rows. Response times are counted in a histogram that is kept at every sixteenth row.
 
-/// Most rows; even, so that every second one can be dropped.
+/// Limit on the rows; even, so that every second one can be dropped.
 const ROWS: usize = 512;
 /// Rows between two copies of the histograms.
 pub const BLOCK: usize = 16;
-/// Bits of the mantissa that choose a bucket: buckets are at most 0.8 % wide.
+/// Bits of the mantissa that select a bucket, which is at most 0.8 % wide.
 const FINE_BITS: u32 = 7;
-/// Times below 2^-30 s (1 ns) share the first bucket, times from 2^24 s (194 days) on the last.
+/// Times below 2^-30 s (1 ns) are counted in the first bucket, times from 2^24 s (194 days) on in the last.
 const EXPONENTS: (i32, i32) = (-30, 24);
 const BUCKETS: usize = ((EXPONENTS.1 - EXPONENTS.0) as usize) << FINE_BITS;
 
@@ -36,7 +36,7 @@ impl Level {
     }
 }
 
-/// Index of the bucket in which a time is counted.
+/// Index of the bucket for a time.
 #[inline]
 fn bucket(time: f64) -> usize {
     let first = ((1023 + EXPONENTS.0) as usize) << FINE_BITS;
@@ -50,7 +50,7 @@ fn edge(bucket: usize) -> f64 {
     f64::from_bits((first + bucket as u64) << (52 - FINE_BITS))
 }
 
-/// Quantile of counted times, evenly spread within a bucket; nothing for no times. [s]
+/// Quantile of counted times, which are taken as evenly spread within a bucket; `None` without times. [s]
 pub fn quantile(counts: &[u64], share: f64) -> Option<f64> {
     let total: u64 = counts.iter().sum();
     let rank = share * total as f64;
@@ -65,14 +65,14 @@ pub fn quantile(counts: &[u64], share: f64) -> Option<f64> {
     None
 }
 
-/// Number of counted times below a time, evenly spread within a bucket.
+/// Number of counted times below a time, taken as evenly spread within a bucket.
 pub fn below(counts: &[u64], time: f64) -> f64 {
     let own = bucket(time);
     let within = ((time - edge(own)) / (edge(own + 1) - edge(own))).clamp(0.0, 1.0);
     counts[..own].iter().sum::<u64>() as f64 + within * counts[own] as f64
 }
 
-/// The notes of a replication.
+/// The record of a replication.
 pub struct Record {
     pub levels: Vec<Level>,
     pub counts: Vec<f64>,
@@ -81,23 +81,23 @@ pub struct Record {
     copies: Vec<Vec<u32>>,
     slice_s: f64,
     filled: usize,
-    /// End of the slice that is being filled. [s]
+    /// End of the current slice. [s]
     pub slice_end_s: f64,
     now_s: f64,
 }
 
 /// A part of a run.
 pub struct Part {
-    /// Length. [s]
+    /// Duration of the part. [s]
     pub duration_s: f64,
-    /// Integrals of levels, then counts.
+    /// Integrals of levels, followed by counts.
     pub sums: Vec<f64>,
-    /// Response times by class.
+    /// Histograms of response times, by class.
     pub histograms: Vec<Vec<u64>>,
 }
 
 impl Record {
-    /// Empty notes; `slice_s` is only a first guess.
+    /// Creates an empty record; `slice_s` is only the initial length.
     pub fn new(levels: usize, counts: usize, classes: usize, slice_s: f64) -> Self {
         Self {
             levels: vec![Level::default(); levels],
@@ -122,7 +122,7 @@ impl Record {
         self.histogram[class * BUCKETS + bucket(time)] += 1;
     }
 
-    /// Ends all slices up to now.
+    /// Ends all slices that end at or before now.
     #[cold]
     pub fn pass(&mut self, now: f64) {
         while now >= self.slice_end_s {
@@ -140,7 +140,7 @@ impl Record {
         }
     }
 
-    /// The sums at a time.
+    /// The cumulative sums at a time.
     fn row(&mut self, now: f64) -> Vec<f64> {
         let areas = self.levels.iter_mut().map(|level| {
             level.set(now, level.value);
@@ -165,7 +165,7 @@ impl Record {
         self.slice_s *= 2.0;
     }
 
-    /// Notes the end of the run so far.
+    /// Records the end of the run so far.
     pub fn stop(&mut self, now: f64) {
         self.pass(now);
         self.now_s = now;
@@ -181,7 +181,7 @@ impl Record {
         self.slice_s
     }
 
-    /// Growth of a sum over each slice, by the length of a slice: the mean of a level, the rate of a count.
+    /// Growth of a sum over each slice, divided by the length of a slice: the mean of a level, or the rate of a count.
     pub fn series(&self, index: usize) -> Vec<f64> {
         let width = self.width();
         let value = |row: usize| self.rows[row * width + index];
@@ -190,8 +190,8 @@ impl Record {
             .collect()
     }
 
-    /// Equal batches of whole slices, from the end of this number of blocks of slices on; empty if there are too few
-    /// slices. Their histograms are empty.
+    /// Divides the run after this number of blocks into equal batches of whole slices; empty if there are too few
+    /// slices. The batches have no histograms.
     pub fn batches(&self, blocks: usize, count: usize) -> Vec<Part> {
         let (start, width) = (blocks * BLOCK, self.width());
         let each = self.filled.saturating_sub(start) / count.max(1);
@@ -215,7 +215,7 @@ impl Record {
         (0..count).map(part).collect()
     }
 
-    /// The run from the end of this number of blocks of slices on. [`Record::stop`] was called before.
+    /// The part of the run after this number of blocks. [`Record::stop`] must be called before.
     pub fn since_block(&mut self, blocks: usize) -> Part {
         let mut sums = self.row(self.now_s);
         let width = self.width();
@@ -228,7 +228,7 @@ impl Record {
         }
         let before = (blocks > 0).then(|| &self.copies[blocks - 1]);
         let counts = self.histogram.iter().enumerate().map(|(index, &count)| {
-            // Wrapping: counters may have gone round, their difference has not.
+            // Counters may wrap around; their difference is still correct.
             u64::from(count.wrapping_sub(before.map_or(0, |copy| copy[index])))
         });
         let counts: Vec<u64> = counts.collect();

@@ -1,4 +1,4 @@
-//! Results of one replication without its warm-up.
+//! Results of one replication after its warm-up.
 
 use super::estimate::mser5;
 use super::layout::{Count, Layout};
@@ -7,25 +7,25 @@ use super::machine::Machine;
 use super::plan::Plan;
 use super::record::{BLOCK, Part};
 
-/// Number in system of each class and number at each station, over the slices.
+/// Number in the system by class, and number at each station, over the slices.
 fn state(machine: &Machine) -> Vec<Vec<f64>> {
     let levels = 0..machine.layout.classes + machine.layout.stations;
     levels.map(|index| machine.record.series(index)).collect()
 }
 
-/// Time to leave out at the start of a replication: the latest that MSER-5 asks for in any part of its state. [s]
+/// Warm-up of a replication: the longest that MSER-5 requires for any part of its state. [s]
 fn warm_up_s(machine: &Machine) -> f64 {
     let cut = state(machine).iter().map(|series| mser5(series)).max();
     cut.unwrap_or(0) as f64 * machine.record.slice_s()
 }
 
-/// Blocks of slices to leave out at the start of a replication: at most half of them.
+/// Number of blocks of slices to remove at the start of a replication, at most half of them.
 fn cut_blocks(machine: &Machine, cut_s: f64) -> usize {
     let block_s = BLOCK as f64 * machine.record.slice_s();
     ((cut_s / block_s).ceil() as usize).min(machine.record.slices() / (2 * BLOCK))
 }
 
-/// Mean number of jobs in the third and the fourth quarter.
+/// Mean number of jobs in the third and in the fourth quarter.
 fn quarters(machine: &Machine) -> [f64; 2] {
     let (state, slices) = (state(machine), machine.record.slices());
     [slices / 2..slices * 3 / 4, slices * 3 / 4..slices].map(|range| {
@@ -37,27 +37,27 @@ fn quarters(machine: &Machine) -> [f64; 2] {
     })
 }
 
-/// Results of one replication without its warm-up.
+/// Results of one replication after its warm-up.
 pub struct Sample {
     pub part: Part,
     pub layout: Layout,
     pub warm_up_share: f64,
     pub simulated_s: f64,
-    /// Time in which the network forgets how it began, the same for all replications. [s]
+    /// Relaxation time of the network, the same for all replications. [s]
     pub relaxation_s: f64,
     pub events: u64,
-    /// Number in system in the third and the fourth quarter.
+    /// Mean number in the system in the third and in the fourth quarter.
     pub quarters: [f64; 2],
-    /// Equal parts of it that are long enough to be independent, without histograms; none of a short one.
+    /// Equal parts that are long enough to be independent, without histograms; empty for a short replication.
     pub batches: Vec<Sample>,
 }
 
 impl Sample {
-    /// Looks at replications of a model that were stopped.
+    /// Returns the results of all replications of a model.
     ///
-    /// All lose the same time at their start: the median of what MSER-5 asks for in each, and at least some relaxation
-    /// times of the network. A cut that each one chose for itself would depend on its own chances: it leaves out bursts
-    /// at the start and keeps lulls, and the mean of a queue comes out too low.
+    /// All replications have the same warm-up: the median of those that MSER-5 requires, and at least some relaxation
+    /// times of the network. A separate warm-up for each replication would depend on its random course: it would remove
+    /// busy periods at the start and keep idle ones, so that mean queue lengths would be too low.
     pub fn all(machines: &mut [Machine]) -> Vec<Self> {
         let mut proposals: Vec<f64> = machines.iter().map(warm_up_s).collect();
         proposals.sort_by(f64::total_cmp);
@@ -127,7 +127,7 @@ impl Sample {
         self.rate(Layout::class(class, Count::Completed))
     }
 
-    /// Mean response time of a class, not a number where nothing was completed. [s]
+    /// Mean response time of a class; NaN if nothing was completed. [s]
     pub fn response_time(&self, class: usize) -> f64 {
         self.total(Layout::class(class, Count::ResponseTime)) / self.completed(class)
     }
@@ -137,7 +137,7 @@ impl Sample {
         utilization(plan, station, self.level(self.layout.busy(station)))
     }
 
-    /// Returns `true` if it was measured long enough beside its relaxation time.
+    /// Returns `true` if the measured part is long enough, compared with the relaxation time.
     pub fn is_long_enough(&self) -> bool {
         length::is_enough(self.part.duration_s, self.relaxation_s)
     }

@@ -1,4 +1,4 @@
-//! Stations: jobs in service, waiting and interrupted.
+//! Stations, with jobs in service, waiting and interrupted.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -7,7 +7,7 @@ use super::layout::StationCount;
 use super::machine::{Job, List, Machine, State};
 use super::plan::{CacheKind, Kind, NONE, StationPlan};
 
-/// A job on the clock of a station that all share, the earliest end first.
+/// A job on the common clock of a station; the earliest end comes first.
 #[derive(Clone, Copy, PartialEq)]
 pub struct Share {
     pub end: f64,
@@ -18,7 +18,7 @@ impl Eq for Share {}
 
 impl Ord for Share {
     fn cmp(&self, other: &Self) -> Ordering {
-        // Turned round: the standard heap has the greatest on top.
+        // Reversed, since the standard heap has the greatest element on top.
         other
             .end
             .total_cmp(&self.end)
@@ -35,15 +35,16 @@ impl PartialOrd for Share {
 /// State of a station.
 pub struct StationState {
     pub up: bool,
-    /// Jobs that take room, hits not among them.
+    /// Number of jobs that count for the capacity, which excludes cache hits.
     pub jobs: u32,
     busy: u32,
     pub waiting: u32,
     lists: Vec<List>,
-    /// Jobs in service, kept if a job may be interrupted.
+    /// Jobs in service; only kept if jobs may be interrupted.
     served: Vec<u32>,
     keeps_served: bool,
-    /// Clock of a station that all share: time of service that a job of weight 1 had since it was empty. [s]
+    /// Clock of a station with a common clock: service that a job of weight 1 would have received since the station was
+    /// empty. [s]
     pub clock: f64,
     pub clock_set: f64,
     pub speed: f64,
@@ -53,7 +54,7 @@ pub struct StationState {
 }
 
 impl StationState {
-    /// An empty station.
+    /// Creates an empty station.
     pub fn new(plan: &StationPlan) -> Self {
         Self {
             up: true,
@@ -96,7 +97,8 @@ impl StationState {
 }
 
 impl Machine<'_> {
-    /// A job comes to a station: through the cache, past the capacity. The caller has chosen the station.
+    /// Handles a job that arrives at a station, including its cache and its capacity. The caller has chosen the
+    /// station.
     #[inline]
     pub fn enter(&mut self, job: u32, mut station: usize) {
         let takes_all = self.plan.stations[station].takes_all;
@@ -111,7 +113,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Returns `true` if a job needs the station and finds room there; otherwise it is a hit, or lost.
+    /// Returns `true` if a job needs service and the station admits it; otherwise the job is a cache hit or is dropped.
     fn lets_in(&mut self, job: u32, station: usize) -> bool {
         if let Some(hit_time) = self.hit(station) {
             self.record.counts[self.layout.station(station, StationCount::Hit)] += 1.0;
@@ -130,7 +132,7 @@ impl Machine<'_> {
         true
     }
 
-    /// A job is at a station, and its service is drawn.
+    /// Admits a job to a station and draws its service time.
     #[inline]
     fn come(&mut self, job: u32, station: usize) {
         let plan = &self.plan.stations[station];
@@ -158,7 +160,7 @@ impl Machine<'_> {
         }
     }
 
-    /// The station that takes an arriving job: another one while this is down.
+    /// Returns the station for an arriving job: the failover station if this one is down.
     fn failover(&self, station: usize) -> usize {
         match &self.plan.stations[station].failure {
             Some((_, _, other)) if *other != NONE && !self.stations[station].up => *other as usize,
@@ -166,7 +168,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Time of a hit, if the cache has the key.
+    /// Time of a cache hit; `None` if the cache does not have the key.
     fn hit(&mut self, station: usize) -> Option<f64> {
         let cache = self.plan.stations[station].cache.as_ref()?;
         let stream = &mut self.streams.cache[station];
@@ -182,7 +184,7 @@ impl Machine<'_> {
         hit.then_some(cache.hit_time_s)
     }
 
-    /// A job goes: its time is noted.
+    /// Records the time of a job that leaves a station.
     #[inline]
     pub fn leave(&mut self, job: u32, station: usize) {
         self.stations[station].jobs -= 1;
@@ -205,7 +207,7 @@ impl Machine<'_> {
         self.record.counts[self.layout.station(station, StationCount::Served)] += 1.0;
     }
 
-    /// The timer of a delay or of a hit.
+    /// Handles the timer of a delay or of a cache hit.
     pub fn delay_ends(&mut self, job: u32) {
         let station = self.jobs[job as usize].station as usize;
         self.note_served(job, station);
@@ -234,7 +236,8 @@ impl Machine<'_> {
         }
     }
 
-    /// Returns the job in service with a worse rank: the worst rank, and the latest start.
+    /// Returns the job in service to interrupt: of a worse rank, the worst one, and of that rank the one that started
+    /// last.
     fn worse(&self, job: u32, station: usize) -> Option<u32> {
         if !self.plan.stations[station].preemptive || !self.stations[station].up {
             return None;
@@ -268,7 +271,7 @@ impl Machine<'_> {
         self.start_timer(job, station);
     }
 
-    /// Serves a job for a quantum, or to its end.
+    /// Starts the timer of a job for a quantum, or to its end.
     #[inline]
     fn start_timer(&mut self, job: u32, station: usize) {
         let this = &mut self.jobs[job as usize];
@@ -280,7 +283,7 @@ impl Machine<'_> {
         self.calendar.set(timer, self.now + slice);
     }
 
-    /// Stops the timer of a job; the rest is work again.
+    /// Stops the timer of a job; the remaining time becomes work again.
     fn stop_timer(&mut self, job: u32) {
         let timer = self.timer(job);
         if let Some(end) = self.calendar.clear(timer) {
@@ -315,7 +318,7 @@ impl Machine<'_> {
         }
     }
 
-    /// The timer of a service, or of a quantum.
+    /// Handles the end of a service or of a quantum.
     #[inline]
     pub fn service_ends(&mut self, job: u32) {
         let station = self.jobs[job as usize].station as usize;
@@ -329,11 +332,12 @@ impl Machine<'_> {
         self.proceed(job);
     }
 
-    /// The server of a job that leaves takes the next one, or is free.
+    /// Assigns the server of a leaving job to the next job, if any.
     #[inline]
     fn hand_over(&mut self, job: u32, station: usize) {
         let state = &mut self.stations[station];
-        // If no job is interrupted and nothing fails, the server stays as busy as it was: nothing is to be noted.
+        // If no job can be interrupted and the station cannot fail, the number of busy servers does not change and need
+        // not be recorded.
         if !state.keeps_served
             && let Some(next) = state.pop(&mut self.jobs)
         {
@@ -344,7 +348,7 @@ impl Machine<'_> {
         self.serve_next(station);
     }
 
-    /// Moves a job to the end of its list or of the next one; its server takes the first job.
+    /// Moves a job to the end of its queue or of the next one; its server takes the first waiting job.
     fn quantum_ends(&mut self, job: u32, station: usize) {
         self.release_server(job, station);
         let plan = &self.plan.stations[station];
@@ -365,7 +369,7 @@ impl Machine<'_> {
             return;
         }
         if state.busy >= servers {
-            // The job that has been served longest without a break goes back; jobs that came later stay.
+            // The job that has been served longest without a break is interrupted; jobs that came later stay.
             let oldest = state.served[0];
             self.interrupt(oldest, station);
             self.stations[station].push(&mut self.jobs, oldest, true);
@@ -375,7 +379,7 @@ impl Machine<'_> {
 
     // Leaving early, and failures.
 
-    /// Takes a job out of its station, whether it waits or is served.
+    /// Removes a job from its station, whether it waits or is in service.
     pub fn withdraw(&mut self, job: u32) {
         let station = self.jobs[job as usize].station as usize;
         match self.jobs[job as usize].state {
@@ -407,7 +411,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Takes a station down or up; the job in service stays where it is.
+    /// Sets a station down or up; the job in service keeps its position.
     pub fn toggle(&mut self, station: usize) {
         let up = !self.stations[station].up;
         let down = self.layout.down(station);

@@ -1,37 +1,37 @@
-//! Precision of the second moment of the service times drawn, on which waits rest.
+//! Precision of the second moment of the drawn service times, which determines waits.
 //!
 //! The mean wait of Poisson arrivals at one server is λ E[S²] / (2 (1 - ρ)) (Pollaczek and Khinchine), so that its
-//! error is at least that of the second moment of the times drawn. With heavy tails the second moment rests on few long
-//! times, which most runs have not met often enough: replications without them agree with each other and are wrong
-//! together. The fourth moment of the distribution, which is known, bounds the error.
+//! error is at least that of the second moment of the times drawn. With heavy tails the second moment depends on few
+//! long times, which occur too seldom in most runs: replications without them agree with each other, but all are wrong.
+//! The fourth moment of the distribution, which is known, bounds the error.
 
 use super::answer::Over;
 use super::estimate::student_t;
 use super::layout::{Count, Layout};
 use super::plan::{Kind, StationPlan};
 
-/// Degrees of freedom of a quantile that is as good as normal.
+/// Degrees of freedom from which on Student's t is practically normal.
 const MANY: usize = 1000;
 
-/// The least relative half-width that the mean response time of a class can have.
+/// Lower bound on the relative half-width of the mean response time of a class.
 pub(super) struct Least<'a> {
     pub class: &'a str,
     pub station: &'a str,
-    /// Share of its response time that it waits there.
+    /// Share of the response time that is waiting at the station.
     pub waiting_share: f64,
-    /// Infinite without a fourth moment; 0 if nobody waits.
+    /// Relative half-width; infinite without a fourth moment, 0 if no job waits.
     pub width: f64,
 }
 
 impl Over<'_> {
-    /// The widest of these that has an end, of open classes at stations that serve in turn; nothing if there are none.
+    /// The largest finite bound, over open classes at stations that serve jobs in order; `None` if there is none.
     pub(super) fn tails(&self) -> Option<Least<'_>> {
         let known = self.all_tails().filter(|least| least.width.is_finite());
         known.max_by(|a, b| a.width.total_cmp(&b.width))
     }
 
-    /// The class that waits longest at a station whose times have no fourth moment, beside its response time and by more
-    /// than a share of it.
+    /// The class with the largest share of waiting at a station whose service times have no fourth moment, if that
+    /// share exceeds `share`.
     pub(super) fn endless_tail(&self, share: f64) -> Option<Least<'_>> {
         let endless = (self.all_tails())
             .filter(|least| least.width.is_infinite() && least.waiting_share > share);
@@ -61,7 +61,7 @@ impl Over<'_> {
         })
     }
 
-    /// Returns `true` if all jobs that are served there come from outside, wait in turn and are never lost.
+    /// Returns `true` if all jobs served at the station come from outside, wait in order and are never dropped.
     fn rests_on_moments(&self, station: &StationPlan) -> bool {
         let services = station.services.iter().zip(&self.plan.classes);
         station.kind == Kind::Servers
@@ -100,8 +100,8 @@ impl Over<'_> {
     }
 }
 
-/// Relative standard error of the second moment of these numbers of times of kinds with these first, second and fourth
-/// moments.
+/// Relative standard error of the second moment of drawn times; each kind is given by its number and its first, second
+/// and fourth moments.
 fn standard_error(drawn: impl Iterator<Item = (f64, [f64; 3])>) -> f64 {
     let (mut second, mut error) = (0.0, 0.0);
     for (count, [_, square, fourth]) in drawn.filter(|(count, _)| *count > 0.0) {

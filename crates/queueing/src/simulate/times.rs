@@ -1,38 +1,38 @@
-//! Drawing times of every distribution a model knows, from mean and squared coefficient of variation.
+//! Draws times from all distributions of a model, given mean and squared coefficient of variation.
 
 use std::sync::Arc;
 
 use super::random::Stream;
 use crate::model::{Distribution, Variation};
 
-/// Most phases of an Erlang time that are drawn one by one; above, it is drawn as the gamma time that it is.
+/// Limit on the phases of an Erlang time that are drawn one by one; with more phases it is drawn as a gamma time.
 const PHASES_AT_MOST: u32 = 8;
 
 /// Distribution that times are drawn from.
 #[derive(Clone, Debug)]
 pub enum Times {
-    /// Always this time. [s]
+    /// Constant. [s]
     Constant(f64),
-    /// Exponential of this mean. [s]
+    /// Exponential with this mean. [s]
     Exponential(f64),
-    /// Sum of equal phases: their number, the mean of each. [s]
+    /// Sum of equal exponential phases: number of phases, mean of each. [1], [s]
     Erlang(u32, f64),
     /// Gamma: shape, scale. [1], [s]
     Gamma(f64, f64),
-    /// Two exponentials: share of the first, both means. [1], [s], [s]
+    /// One of two exponentials: probability of the first, both means. [1], [s], [s]
     Hyperexponential(f64, f64, f64),
-    /// Mean and standard deviation of the logarithm.
+    /// Lognormal: mean and standard deviation of the logarithm.
     Lognormal(f64, f64),
-    /// Between 0 and this. [s]
+    /// Uniform between 0 and this time. [s]
     Uniform(f64),
-    /// Lomax: minus one over the shape, scale. [1], [s]
+    /// Lomax: negative inverse of the shape, scale. [1], [s]
     Pareto(f64, f64),
-    /// One of these values with equal chances. [s]
+    /// One of these values, with equal probabilities. [s]
     Samples(Arc<[f64]>),
 }
 
 impl Times {
-    /// Times of a mean with a variation.
+    /// Creates times with a mean and a variation.
     pub fn new(mean: f64, variation: Variation) -> Self {
         let scv = variation.squared_coefficient();
         if mean == 0.0 {
@@ -44,7 +44,7 @@ impl Times {
             Distribution::Erlang => Self::erlang((1.0 / scv).round(), mean),
             Distribution::Gamma => Self::Gamma(1.0 / scv, mean * scv),
             Distribution::Hyperexponential => {
-                // Balanced means (Whitt, Oper. Res. 30(1), 1982): each branch brings half of the mean.
+                // Balanced means (Whitt, Oper. Res. 30(1), 1982): each branch contributes half of the mean.
                 let share = 0.5 * (1.0 + ((scv - 1.0) / (scv + 1.0)).sqrt());
                 Self::Hyperexponential(share, 0.5 * mean / share, 0.5 * mean / (1.0 - share))
             }
@@ -61,7 +61,7 @@ impl Times {
         }
     }
 
-    /// Times with the shape of samples and a mean of their own.
+    /// Creates times with the shape of samples and another mean.
     pub fn of_samples(values: &[f64], mean: f64) -> Self {
         let scale = mean * values.len() as f64 / values.iter().sum::<f64>();
         Self::Samples(values.iter().map(|value| value * scale).collect())
@@ -110,7 +110,7 @@ impl Times {
         }
     }
 
-    /// Draws one. [s]
+    /// Draws one time. [s]
     #[inline]
     pub fn draw(&self, stream: &mut Stream) -> f64 {
         match *self {

@@ -1,24 +1,25 @@
 //! Random walk of jobs between the two busiest stations of a closed class.
 //!
-//! If two stations are about equally busy and seldom empty, no force drives a job back that went from one queue to the
-//! other: the queues wander over all users, and take long to settle while throughput and response time hardly move.
+//! If two stations are about equally busy and seldom empty, nothing restores the balance between their queues: their
+//! lengths vary over the whole number of users and take long to settle, while throughput and response time hardly
+//! change.
 
 use super::layout::Layout;
 use super::plan::{Kind, NONE, Plan};
 use super::sample::utilization;
 use crate::model::behaviour::Policy;
 
-/// A station as a class meets it.
+/// A station as seen by one class.
 #[derive(Clone, Copy)]
 struct Queue {
     utilization: f64,
-    /// Jobs of the class that wait. [1]
+    /// Number of jobs of the class that wait. [1]
     waiting: f64,
-    /// Group of stations whose queues are kept alike.
+    /// Group of stations whose queues are kept equal.
     group: u32,
 }
 
-/// Time in which the queues of a closed class settle at its two busiest stations; 0 where it has no two. [s]
+/// Time in which the queues of a closed class settle at its two busiest stations; 0 if it has fewer than two. [s]
 ///
 /// `per_s` is the throughput of the class; `mean` gives the mean of a level and the rate of a count, by its index.
 pub fn relaxation_s(plan: &Plan, class: usize, per_s: f64, mean: impl Fn(usize) -> f64) -> f64 {
@@ -63,10 +64,10 @@ fn queue(
 
 /// Relaxation time of a walk on 0, 1, ..., N with the rates a up and b down. [s]
 ///
-/// Morse, Operations Research 3(3), 1955: the slowest mode of M/M/1 with N places decays at the rate
-/// a + b - 2 sqrt(a b) cos(pi / (N + 1)). A station that is busy for the share U of the time lets jobs go at X / U while
-/// it has any. N is twice the harmonic mean of both queues: their sum where they are equal, and no more than four times
-/// the shorter one, as the walk seldom leaves the end where it is short.
+/// Morse, Operations Research 3(3), 1955: the slowest mode of M/M/1 with N places decays at the rate a + b - 2 sqrt(a
+/// b) cos(pi / (N + 1)). A station with utilization U completes jobs at the rate X / U while it is not empty. N is
+/// twice the harmonic mean of both queues: their sum where they are equal, and no more than four times the shorter one,
+/// as the walk seldom leaves the end at which that queue is short.
 fn of_pair(per_s: f64, first: Queue, second: Queue) -> f64 {
     let [up, down] = [first, second].map(|queue| per_s / queue.utilization);
     let both = first.waiting + second.waiting;
@@ -75,7 +76,7 @@ fn of_pair(per_s: f64, first: Queue, second: Queue) -> f64 {
     }
     let places = 4.0 * first.waiting * second.waiting / both;
     let half = (0.5 * std::f64::consts::PI / (places + 1.0)).sin();
-    // 1 - cos x = 2 sin^2 (x / 2), and a + b = (sqrt a - sqrt b)^2 + 2 sqrt(a b): no digits are lost.
+    // 1 - cos x = 2 sin^2 (x / 2), and a + b = (sqrt a - sqrt b)^2 + 2 sqrt(a b), which avoids cancellation.
     let per_s = (up.sqrt() - down.sqrt()).powi(2) + 4.0 * (up * down).sqrt() * half * half;
     1.0 / per_s
 }

@@ -1,10 +1,11 @@
-//! Warnings of an answer.
+//! Warnings of a simulation's answer.
 
 use super::answer::{FAILURES, Over, Run};
 use super::law::Little;
 use super::sample::Sample;
 
-/// Fewest replications without a warning: the t-interval of 3 has 4.3 standard errors on each side.
+/// Least number of replications without a warning: the t-interval of 3 replications is 4.3 standard errors wide on each
+/// side.
 const FEW: usize = 4;
 /// Largest skewness of a mean without a warning, and how many of its standard errors, √6 over the number of batches, are
 /// left to chance: t is corrected for a skewness, but that of few long times is larger than what was seen of it.
@@ -22,7 +23,7 @@ impl Over<'_> {
             .expect("a model has a station")
     }
 
-    /// Stations that failed too seldom to be known.
+    /// Stations that failed too seldom for a reliable estimate.
     fn few_failures(&self) -> Vec<String> {
         let few = self
             .failures()
@@ -41,9 +42,10 @@ impl Over<'_> {
         warnings.collect()
     }
 
-    /// Returns a warning if service times have so long a tail that the interval of a mean response time is too narrow.
+    /// Returns a warning if the tail of service times is so long that the interval of a mean response time is too
+    /// narrow.
     fn tailed(&self, run: &Run) -> Option<String> {
-        // Waits that are less of the response time than the precision asked for do not matter.
+        // Waits do not matter if their share of the response time is below the requested precision.
         if let Some(endless) = self.endless_tail(run.precision_asked) {
             return Some(format!(
                 "service times at {} have no fourth moment, so that the interval of the mean response time of {} holds less \
@@ -65,7 +67,7 @@ impl Over<'_> {
         })
     }
 
-    /// The throughput or response time whose error is the most skewed, if it rests on few long times.
+    /// The throughput or response time with the most skewed error, if it depends on few long times.
     fn skewed(&self) -> Option<String> {
         let batches: usize = self.samples.iter().map(|sample| sample.batches.len()).sum();
         let limit = SKEWED.0 + SKEWED.1 * 6.0_f64.sqrt() / batches.max(1) as f64;

@@ -1,11 +1,11 @@
-//! The ways of classes: the steps in the order of the model, or the chances of a route.
+//! Creates the routes of classes: steps in the order of the model, or probabilities of a route.
 
 use super::plan::{BalancerPlan, ClassPlan, NONE, PoolPlan, Step, Way, station_index};
 use super::times::Times;
 use crate::model::behaviour::OnTimeout;
 use crate::model::{Branching, Class, END, Model};
 
-/// Makes the ways of classes.
+/// Creates the routes of classes.
 pub struct Visits<'a> {
     pub model: &'a Model,
     pub pools: &'a [PoolPlan],
@@ -45,7 +45,7 @@ impl Visits<'_> {
         }
     }
 
-    /// Rows of cumulated chances; the rest up to 1 goes to the way out.
+    /// Rows of cumulative probabilities; the rest up to 1 leads out of the network.
     fn chances(&self, class: &Class) -> Vec<Vec<(f64, u32)>> {
         let stations = &self.model.stations;
         let route = self
@@ -63,7 +63,7 @@ impl Visits<'_> {
             let mut row: Vec<(f64, u32)> = shares
                 .map(|(name, share)| {
                     sum += share;
-                    // Shares that add up to 1 except for rounding leave no unintended way out.
+                    // Probabilities that add up to 1 except for rounding leave no unintended exit.
                     (
                         if sum > 1.0 - 1e-9 { 2.0 } else { sum },
                         station_index(self.model, name),
@@ -79,7 +79,7 @@ impl Visits<'_> {
         from_stations.chain([row(Some(&route.start))]).collect()
     }
 
-    /// The way of a class that visits each station in the order of the model.
+    /// The route of a class that visits each station in the order of the model.
     fn steps(&self, class: usize) -> Vec<Step> {
         let mut places: Vec<(Step, Vec<u32>)> = Vec::new();
         let mut forked = vec![false; self.model.forks.len()];
@@ -108,7 +108,7 @@ impl Visits<'_> {
         })
     }
 
-    /// The visits to a station, if there are any; a balancer has all its visits at its first station.
+    /// The visits to a station, if any; all visits to a balancer are at its first station.
     fn visit(&self, class: usize, station: usize) -> Option<Step> {
         let name = &self.model.classes[class].name;
         let visits = |index: usize| {
@@ -128,7 +128,7 @@ impl Visits<'_> {
                 .sum(),
             None => visits(station),
         };
-        // Thirds that add up to 1 but for rounding are one visit.
+        // Thirds that add up to 1 except for rounding are one visit.
         let count: f64 = if (count - count.round()).abs() < 1e-9 {
             count.round()
         } else {
@@ -151,7 +151,7 @@ impl Visits<'_> {
             .collect()
     }
 
-    /// Puts taking and giving back of units around the first and the last place that a pool covers.
+    /// Inserts the steps that take and release units before the first and after the last station of a pool.
     fn with_pools(&self, class: usize, places: &[(Step, Vec<u32>)]) -> Vec<Step> {
         let mut order: Vec<usize> = (0..self.pools.len()).collect();
         order.sort_by_key(|&pool| self.pools[pool].depth);

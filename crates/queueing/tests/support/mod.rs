@@ -1,5 +1,5 @@
-//! Small models, and estimates against exact values.
-// Each test program uses a part of it.
+//! Small models, and comparisons of estimates with exact values.
+// Each test program uses only a part of this module.
 #![allow(dead_code)]
 
 use serde_json::{Value, json};

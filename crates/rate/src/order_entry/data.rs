@@ -1,4 +1,4 @@
-//! The data set: tables, rows, and what must hold of them.
+//! The data set: tables, rows and invariants.
 
 use rusqlite::{Connection, params};
 use towtank_load::rng::Random;
@@ -8,15 +8,15 @@ use super::Sums;
 pub(super) const DISTRICTS: i64 = 10;
 pub(super) const CUSTOMERS: i64 = 300;
 pub(super) const ITEMS: i64 = 2000;
-/// Orders of a district; a new one takes the place of the oldest.
+/// Orders that a district keeps; a new order replaces the oldest.
 pub(super) const ORDERS_KEPT: i64 = 100;
 pub(super) const HISTORY_KEPT: i64 = 2000;
-/// Last names that customers share, three of each in a district.
+/// Number of last names; three customers of each district share a name.
 pub(super) const NAMES: i64 = 100;
-/// Orders of different districts have keys this far apart.
+/// Distance between the order keys of consecutive districts.
 pub(super) const DISTRICT_KEYS: i64 = 1 << 32;
 
-/// Money is in cents.
+/// SQL that creates the tables. Money is in cents.
 const TABLES: &str = "
 CREATE TABLE warehouse (w_id INTEGER PRIMARY KEY, w_name TEXT, w_tax INTEGER, w_ytd INTEGER);
 CREATE TABLE district (d_id INTEGER PRIMARY KEY, d_name TEXT, d_tax INTEGER, d_ytd INTEGER, d_next INTEGER);
@@ -33,19 +33,19 @@ CREATE TABLE order_line (l_order INTEGER, l_number INTEGER, l_item INTEGER, l_qu
 CREATE TABLE history (h_id INTEGER PRIMARY KEY, h_customer INTEGER, h_amount INTEGER, h_data TEXT);
 ";
 
-/// Text of so many letters.
+/// Random text of this many letters.
 fn letters(random: &mut Random, length: usize) -> String {
     (0..length)
         .map(|_| char::from(b'a' + random.below(26) as u8))
         .collect()
 }
 
-/// A whole number from 1 to `most`.
+/// Random integer from 1 to `most`.
 pub(super) fn one_to(random: &mut Random, most: i64) -> i64 {
     random.below(most as u64) as i64 + 1
 }
 
-/// Makes the tables and fills them.
+/// Creates and fills the tables.
 pub(super) fn create(connection: &Connection, random: &mut Random) -> rusqlite::Result<()> {
     connection.execute_batch("PRAGMA synchronous = OFF; BEGIN")?;
     connection.execute_batch(TABLES)?;
@@ -138,7 +138,7 @@ pub(super) fn order_key(district: i64, order: i64) -> i64 {
     district * DISTRICT_KEYS + order
 }
 
-/// Invariants: a name, the query, and its required result.
+/// Invariants: name, query, and required result.
 fn rules(sums: &Sums) -> [(&'static str, &'static str, i64); 7] {
     [
         (
@@ -179,7 +179,7 @@ fn rules(sums: &Sums) -> [(&'static str, &'static str, i64); 7] {
     ]
 }
 
-/// Invariants that the database violates after transactions with these sums.
+/// Returns the invariants that the database violates after transactions with these sums.
 pub(super) fn faults(connection: &Connection, sums: &Sums) -> rusqlite::Result<Vec<String>> {
     let mut faults = Vec::new();
     for (what, query, expected) in rules(sums) {

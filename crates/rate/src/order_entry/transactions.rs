@@ -16,15 +16,15 @@ pub(super) enum Kind {
     NewOrder,
     /// A customer pays.
     Payment,
-    /// A customer asks for the state of the last order.
+    /// A customer asks for the status of the last order.
     Status,
     /// The oldest order of each district is delivered.
     Delivery,
-    /// Number of items of the latest orders that run short.
+    /// The items of the latest orders that are low in stock are counted.
     StockLevel,
 }
 
-/// Runs one transaction, whole or not at all.
+/// Runs one transaction; it is committed completely or rolled back.
 pub(super) fn run(
     kind: Kind,
     connection: &Connection,
@@ -48,7 +48,7 @@ fn number(row: &Row<'_>) -> rusqlite::Result<i64> {
     row.get(0)
 }
 
-/// One in a hundred ends with an item that does not exist, and is rolled back.
+/// Enters an order. One in a hundred has an item that does not exist, and is rolled back.
 fn new_order(
     connection: &Connection,
     random: &mut Random,
@@ -96,7 +96,7 @@ fn new_order(
     Ok(true)
 }
 
-/// One line of an order; false when there is no such item.
+/// Adds one line to an order; returns `false` if the item does not exist.
 fn order_item(
     connection: &Connection,
     key: i64,
@@ -138,7 +138,7 @@ fn order_item(
     Ok(true)
 }
 
-/// Takes the order out whose place a new one has.
+/// Deletes the order that a new one replaces.
 fn forget(connection: &Connection, key: i64) -> rusqlite::Result<()> {
     for sql in [
         "DELETE FROM orders WHERE o_id = ?1",
@@ -150,7 +150,7 @@ fn forget(connection: &Connection, key: i64) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// Six in ten customers give their name, which others have too: the one in the middle is meant.
+/// Chooses a customer. Six in ten are chosen by last name: the middle one of the customers with that name.
 fn customer(connection: &Connection, random: &mut Random) -> rusqlite::Result<(i64, i64)> {
     let district = one_to(random, DISTRICTS);
     if random.below(10) >= 6 {

@@ -1,4 +1,4 @@
-//! Start of a session: <https://mariadb.com/kb/en/connection/>.
+//! Login: <https://mariadb.com/kb/en/connection/>.
 
 use bytes::{BufMut, BytesMut};
 use ring::digest::{Algorithm, Context, SHA1_FOR_LEGACY_USE_ONLY, SHA256};
@@ -7,9 +7,9 @@ use super::packets::{Fields, Malformed, put_terminated, put_text};
 use crate::answer::{Failed, FailureKind};
 
 const PROTOCOL_VERSION: u8 = 10;
-/// Bytes of the server that are mixed with the password. [B]
+/// Length of the random challenge that is mixed with the password. [B]
 const NONCE_BYTES: usize = 20;
-/// Bytes of the challenge in the first part of the greeting. [B]
+/// Length of the part of the challenge at the start of the greeting. [B]
 const FIRST_PART_BYTES: usize = 8;
 /// `utf8mb4_general_ci`, which all servers know.
 const UTF8: u8 = 45;
@@ -50,11 +50,12 @@ pub(super) struct Login<'a> {
     pub(super) user: &'a str,
     pub(super) password: Option<&'a str>,
     pub(super) database: Option<&'a str>,
-    /// `true` if nobody can listen: over a Unix socket a password may go in the clear.
+    /// `true` if the connection cannot be intercepted: over a Unix socket the password may be sent
+    /// in clear text.
     pub(super) is_private: bool,
 }
 
-/// A method to prove one's identity, with the bytes that are mixed with the password.
+/// An authentication method, with the challenge that is mixed with the password.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Challenge<'a> {
     pub(super) plugin: &'a [u8],
@@ -89,7 +90,7 @@ impl Greeting {
         // Length of both parts, which is known, and reserved bytes.
         fields.take(1 + 10)?;
         nonce.extend_from_slice(fields.take(NONCE_BYTES - FIRST_PART_BYTES)?);
-        // A zero, and the name of the plugin before another, or before the end of the packet.
+        // A zero byte, and the name of the plugin up to another zero byte or the end of the packet.
         let rest = fields.0.get(1..).unwrap_or_default();
         let name = rest.split(|byte| *byte == 0).next().unwrap_or_default();
         Ok(Self {
@@ -106,7 +107,7 @@ impl Greeting {
         }
     }
 
-    /// Writes the answer to it, with the first proof.
+    /// Writes the reply to the greeting, with the first proof.
     pub(super) fn write_answer(&self, login: &Login<'_>, proof: &[u8], out: &mut BytesMut) {
         let database = login.database.map_or(0, |_| WITH_DATABASE);
         let capabilities = (WANTED & self.capabilities) | database;
@@ -126,14 +127,14 @@ impl Greeting {
     }
 }
 
-/// Messages of the server before it admits a client.
+/// Messages of the server during authentication.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AuthStep<'a> {
-    /// Another proof.
+    /// The server asks for a proof by another method.
     Proof(Challenge<'a>),
-    /// Nothing: the proof was accepted, and the client is admitted next.
+    /// The proof was accepted; the OK packet follows.
     Nothing,
-    /// The password itself.
+    /// The server asks for the password in clear text.
     Password,
 }
 
@@ -153,10 +154,10 @@ pub(super) fn auth_step(packet: &[u8]) -> Result<AuthStep<'_>, Malformed> {
     }
 }
 
-/// The password itself, if nobody can listen.
+/// Returns the password in clear text, if the connection cannot be intercepted.
 ///
 /// # Errors
-/// Kind `connect` if somebody can.
+/// Kind `connect` if the connection could be intercepted.
 pub(super) fn plain(login: &Login<'_>) -> Result<Vec<u8>, Failed> {
     if !login.is_private {
         let reason = "the server asks for a password that only a Unix socket keeps secret";
@@ -168,7 +169,7 @@ pub(super) fn plain(login: &Login<'_>) -> Result<Vec<u8>, Failed> {
 /// Returns the proof of identity for a challenge.
 ///
 /// # Errors
-/// Kind `connect` if the method is unknown here.
+/// Kind `connect` if the method is not supported.
 pub(super) fn proof(challenge: Challenge<'_>, login: &Login<'_>) -> Result<Vec<u8>, Failed> {
     let password = login.password.unwrap_or_default().as_bytes();
     match challenge.plugin {
@@ -176,7 +177,7 @@ pub(super) fn proof(challenge: Challenge<'_>, login: &Login<'_>) -> Result<Vec<u
         NATIVE => Ok(native(password, challenge.nonce)),
         SHA2 => Ok(sha2(password, challenge.nonce)),
         b"mysql_clear_password" => plain(login),
-        // The server asks the kernel who is at the other end of the socket.
+        // The server asks the kernel for the user at the other end of the socket.
         b"unix_socket" | b"auth_socket" => Ok(Vec::new()),
         other => {
             let name = String::from_utf8_lossy(other.get(..64).unwrap_or(other)).into_owned();

@@ -1,4 +1,4 @@
-//! Real and damaged messages of a server, none of which may make the reader fail.
+//! Recorded and damaged messages of a server, none of which may crash the reader.
 
 use bytes::BytesMut;
 
@@ -8,9 +8,9 @@ use super::packets::{self, Malformed};
 use super::values::{self, Kind};
 use towtank_damaging::{Damaging, rounds};
 
-/// All that MariaDB 10.11 sent in one session: it greeted, let in, prepared and answered
-/// `select id, name, price, made, took, note from thing where id >= ?` for two rows, refused a statement that names no
-/// table, and sent the same rows to a statement that went as text.
+/// All that MariaDB 10.11 sent in one session: its greeting, the login, the preparation and answer of `select id, name,
+/// price, made, took, note from thing where id >= ?` with two rows, the error of a statement without a table, and the
+/// same rows for a statement that was sent as text.
 const RECORDED: &[u8] = include_bytes!("../../../tests/data/mysql-session.bin");
 
 /// The complete packets, with any numbers.
@@ -25,10 +25,10 @@ fn packets_of(bytes: &[u8]) -> Vec<Vec<u8>> {
     found
 }
 
-/// Ways to read a packet.
+/// Number of functions that read a packet.
 const WAYS: usize = 8;
 
-/// Reads a packet in every way; returns how many of them succeed.
+/// Reads a packet with every function; returns the number of functions that succeed.
 fn readings(packet: &[u8], kinds: &[Kind]) -> usize {
     let ways: [bool; WAYS] = [
         Greeting::read(packet).is_ok(),
@@ -43,7 +43,8 @@ fn readings(packet: &[u8], kinds: &[Kind]) -> usize {
     ways.into_iter().filter(|is_read| *is_read).count()
 }
 
-/// Names, kinds and texts of the rows of a table that begins with this packet, and the number of packets that it took.
+/// Names, kinds and texts of the rows of a table that begins with this packet, and the number of packets it consists
+/// of.
 fn table(packets: &[Vec<u8>], is_binary: bool) -> (Vec<String>, Vec<Vec<String>>, usize) {
     let Ok(Beginning::Table(count)) = messages::beginning(&packets[0]) else {
         panic!("no table: {:?}", packets[0]);

@@ -12,27 +12,28 @@ pub(super) const MORE_RESULTS: u16 = 0x0008;
 const OK: u8 = 0;
 const LOCAL_FILE: u8 = 0xfb;
 const END: u8 = 0xfe;
-/// A packet that begins like an end and is longer is a row that begins with a long text. [B]
+/// Packets shorter than this can mark the end of rows; a longer packet with the same first byte is
+/// a row that begins with a long text. [B]
 const END_BYTES_BELOW: usize = 9;
 /// Columns of the largest table of a server.
 const COLUMNS_AT_MOST: u64 = 65_535;
 /// Longest name of a column: servers cut names after 256 characters. [B]
 const NAME_BYTES_AT_MOST: usize = 1_024;
 
-/// The general state: it identifies no cause, so the server's own number is reported with it.
+/// The general state does not identify a cause, so the server's error number is reported with it.
 const GENERAL: &[u8] = b"HY000";
-/// Class of states by which communication has ended.
+/// Class of states that mean that communication has ended.
 const COMMUNICATION: &[u8] = b"08";
-/// Error numbers after which the server closes, although their states do not show it: the session was killed (MariaDB
-/// 1927, MySQL 3169), or was idle for too long (4031).
+/// Error numbers after which the server closes, although their states do not show it: the session
+/// was killed (MariaDB 1927, MySQL 3169), or was idle for too long (4031).
 const FATAL: [u16; 3] = [1927, 3169, 4031];
 
-/// An error of the server.
+/// An error that the server reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Refusal {
-    /// The server's own number.
+    /// Error number of the server.
     pub(super) number: u16,
-    /// SQLSTATE; none before a session has begun.
+    /// SQLSTATE; `None` before the session is established.
     pub(super) state: Option<[u8; 5]>,
 }
 
@@ -55,7 +56,7 @@ impl Refusal {
         }
     }
 
-    /// The outcome of the call.
+    /// Converts the error to the failure of the call.
     pub(super) fn failed(&self) -> Failed {
         let ends = |state: &[u8; 5]| state.starts_with(COMMUNICATION);
         let kind = if FATAL.contains(&self.number) || self.state.as_ref().is_some_and(ends) {
@@ -72,7 +73,7 @@ impl Refusal {
 pub(super) enum Beginning {
     /// The statement succeeded.
     Done {
-        /// Rows that were changed, or matched.
+        /// Number of rows changed, or matched.
         affected: u64,
         /// Status of the session.
         status: u16,
@@ -103,18 +104,18 @@ pub(super) fn beginning(packet: &[u8]) -> Result<Beginning, Malformed> {
     }
 }
 
-/// A packet among the rows of a table.
+/// A packet that can follow the definitions of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Among<'a> {
     /// A row.
     Row(&'a [u8]),
-    /// Their end, with the status of the session.
+    /// The end of the rows, with the status of the session.
     End(u16),
-    /// The server reports an error in the middle of them.
+    /// The server reports an error among the rows.
     Refused(Refusal),
 }
 
-/// Reads a packet among the rows of a table.
+/// Reads a packet of the rows of a table.
 pub(super) fn among(packet: &[u8]) -> Result<Among<'_>, Malformed> {
     match packet.first() {
         Some(&END) if packet.len() < END_BYTES_BELOW => {
@@ -164,14 +165,14 @@ impl<'a> Definition<'a> {
     }
 }
 
-/// A statement as the server has prepared it.
+/// A statement that the server has prepared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Prepared {
-    /// Its number in later calls.
+    /// Number that later calls refer to.
     pub(super) number: u32,
     /// Number of its parameters.
     pub(super) parameters: usize,
-    /// Number of packets with definitions that follow, their ends included.
+    /// Number of packets with definitions that follow, including their end packets.
     pub(super) packets: usize,
 }
 

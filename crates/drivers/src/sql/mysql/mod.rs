@@ -1,8 +1,9 @@
 //! MySQL and MariaDB, by their client protocol (version 10: <https://mariadb.com/kb/en/clientserver-protocol/>).
 //!
-//! A statement is prepared with its first use in a session, in a round trip of its own; what the server prepares no
-//! statement of goes as text. Values go out as texts, whatever the column; what comes back becomes text here, since rows
-//! of prepared statements come in binary form. Of several tables in one answer the first is the answer's.
+//! A statement is prepared at its first use in a session, in a separate round trip. Statements that
+//! the server cannot prepare are sent as text. Values are sent as text, whatever the type of the
+//! column. Rows of prepared statements arrive in binary form and are converted to text. If an
+//! answer has several tables, the first one is returned.
 
 mod entry;
 #[cfg(test)]
@@ -36,33 +37,33 @@ const QUERY: u8 = 0x03;
 const PREPARE: u8 = 0x16;
 const EXECUTE: u8 = 0x17;
 
-/// Type of all values that go out: a text.
+/// Type of all values that are sent: text.
 const TEXT: u8 = 0xfd;
 
-/// Number of the error that a server prepares no such statement (MySQL does not prepare `BEGIN`).
+/// Error number of a server that cannot prepare a statement (MySQL does not prepare `BEGIN`).
 const CANNOT_BE_PREPARED: u16 = 1295;
 
 type Columns = Arc<[String]>;
 
-/// A statement that this session has asked for before.
+/// A statement that this session has prepared or tried to prepare.
 #[derive(Debug)]
 struct Known {
-    /// Its number at the server; none where it goes as text.
+    /// Number of the prepared statement; `None` if the statement is sent as text.
     number: Option<u32>,
     /// Index of the value of each parameter.
     places: Arc<[usize]>,
-    /// Names of its columns, as of the last execution.
+    /// Names of its columns, from the last execution.
     columns: Columns,
 }
 
-/// A session.
+/// A MySQL session.
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) wire: Wire,
-    /// Number of the next packet: commands begin anew.
+    /// Number of the next packet; each command begins at zero again.
     number: u8,
     known: HashMap<u32, Known>,
-    /// Status of the server.
+    /// Status of the session, from the last packet that states it.
     status: u16,
 }
 
@@ -142,7 +143,7 @@ impl Session {
         self.send(meter, whole).await
     }
 
-    /// Runs from the server's greeting to its first OK.
+    /// Logs in: from the greeting of the server to its first OK.
     async fn enter(&mut self, login: &Login<'_>) -> Result<(), Failed> {
         let meter = &mut Meter::default();
         let packet = self.next(meter).await?;
@@ -173,7 +174,7 @@ impl Session {
         }
     }
 
-    /// Notes the status that a success packet carries.
+    /// Stores the status from an OK packet.
     fn note(&mut self, packet: &[u8]) -> Result<(), Failed> {
         match messages::beginning(packet).map_err(protocol)? {
             Beginning::Done { status, .. } => self.status = status,
@@ -185,7 +186,7 @@ impl Session {
         Ok(())
     }
 
-    /// Prepares a statement, unless this session has done so.
+    /// Prepares a statement, unless this session has prepared it.
     async fn prepare(&mut self, task: &Task, text: &str, meter: &mut Meter) -> Result<(), Failed> {
         if self.known.contains_key(&task.number) {
             return Ok(());
@@ -219,7 +220,7 @@ impl Session {
         Ok(())
     }
 
-    /// Sends a statement, prepared or as text. Returns `true` if rows come in binary form.
+    /// Sends a statement, prepared or as text. Returns `true` if rows arrive in binary form.
     async fn ask(
         &mut self,
         task: &Task,
@@ -241,7 +242,7 @@ impl Session {
         Ok(true)
     }
 
-    /// Reads an answer to its end: a failed statement leaves the session usable.
+    /// Reads an answer to its end, so that the session stays usable after a failed statement.
     async fn read(
         &mut self,
         task: &Task,
@@ -274,7 +275,8 @@ impl Session {
         }
     }
 
-    /// Reads the definitions of the columns of a table; the names of the first one are those of the answer.
+    /// Reads the definitions of the columns of a table; the first table gives the names of the
+    /// answer.
     async fn columns(
         &mut self,
         task: &Task,
@@ -312,7 +314,8 @@ impl Session {
         Ok(kinds)
     }
 
-    /// Reads the rows of a table, in binary form if their kinds are given, into an answer that wants them.
+    /// Reads the rows of a table into an answer, if one is given; rows are in binary form if
+    /// `kinds` are given.
     async fn rows(
         &mut self,
         kinds: Option<&[Kind]>,
@@ -352,7 +355,7 @@ fn refusal(packet: &[u8]) -> Failed {
     }
 }
 
-/// Writes the values of a prepared statement; the plan was checked to have one for each parameter.
+/// Writes the values of a prepared statement. The plan check guarantees one for each parameter.
 fn put_values(out: &mut BytesMut, number: u32, places: &[usize], values: &[Value]) {
     out.put_u32_le(number);
     // No cursor, one iteration.
@@ -380,7 +383,7 @@ fn put_values(out: &mut BytesMut, number: u32, places: &[usize], values: &[Value
 }
 
 impl Session {
-    /// Does one operation.
+    /// Performs one operation.
     ///
     /// # Errors
     /// How it failed.
@@ -397,12 +400,14 @@ impl Session {
         self.read(task, is_binary, meter).await
     }
 
-    /// Returns `true` if the server has closed it while nothing was asked: whatever it sends then is a farewell.
+    /// Returns `true` if the server has closed the idle session; data that arrives then is its
+    /// closing message.
     pub(crate) fn is_closed(&mut self) -> bool {
         self.wire.is_closed() || !self.wire.received.is_empty()
     }
 
-    /// Returns `true` if it has sent anything but a farewell, which is an error, while nothing was asked.
+    /// Returns `true` if the idle session has received anything but a closing message, which is an
+    /// error packet.
     pub(crate) fn has_unasked(&self) -> bool {
         packets::kind(&self.wire.received).is_some_and(|kind| kind != packets::REFUSED)
     }
@@ -412,7 +417,7 @@ impl Session {
         self.status & IN_TRANSACTION != 0
     }
 
-    /// Rolls an open transaction back.
+    /// Rolls back an open transaction.
     ///
     /// # Errors
     /// When that fails.
@@ -427,9 +432,9 @@ impl Session {
         self.note(&packet)
     }
 
-    /// Says farewell.
+    /// Sends the quit command and closes the session.
     pub(crate) async fn close(mut self) {
-        // Whether the farewell arrives or not, the socket is closed.
+        // The socket is closed whether or not the quit command could be sent.
         let _ = self.command(&mut Meter::default(), QUIT, |_| {}).await;
     }
 }

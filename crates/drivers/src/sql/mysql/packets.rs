@@ -1,5 +1,5 @@
-//! Packets and the parts they are made of, numbers with their lowest byte first
-//! (<https://mariadb.com/kb/en/0-packet/>, <https://mariadb.com/kb/en/protocol-data-types/>).
+//! Packets and their fields; numbers are little-endian (<https://mariadb.com/kb/en/0-packet/>,
+//! <https://mariadb.com/kb/en/protocol-data-types/>).
 
 use std::fmt;
 
@@ -11,15 +11,15 @@ pub(super) const REFUSED: u8 = 0xff;
 /// Bytes before the content of a packet: three of its length, one of its number.
 const HEAD_BYTES: usize = 4;
 
-/// A content of this length goes on in another packet, which is not read, and not written either. [B]
+/// Contents of this length or more continue in another packet, which is not supported. [B]
 const LENGTH_CEILING: usize = 0xff_ffff;
 
-/// The first byte of the content of the first packet, which states its kind.
+/// Returns the first byte of the first packet's content, which states its kind.
 pub(super) fn kind(received: &[u8]) -> Option<u8> {
     received.get(HEAD_BYTES).copied()
 }
 
-/// The bytes are no packet, or not the expected one.
+/// The bytes are not a packet, or not the expected one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Malformed(pub(super) &'static str);
 
@@ -31,10 +31,10 @@ impl fmt::Display for Malformed {
 
 const CUT_OFF: Malformed = Malformed("a packet that is cut off");
 
-/// Takes the next packet off the received bytes, if it is complete, and counts it.
+/// Removes the next packet from the received bytes, if it is complete, and counts it.
 ///
 /// # Errors
-/// If it is too long, or out of turn.
+/// If the packet is too long, or has an unexpected number.
 pub(super) fn take(received: &mut BytesMut, number: &mut u8) -> Result<Option<Bytes>, Malformed> {
     let Some(head) = received.first_chunk::<HEAD_BYTES>() else {
         return Ok(None);
@@ -44,8 +44,8 @@ pub(super) fn take(received: &mut BytesMut, number: &mut u8) -> Result<Option<By
     if length == LENGTH_CEILING {
         return Err(Malformed("a packet of 16 MiB or more"));
     }
-    // A server that is about to close sends an error out of sequence. Others are identified by their first byte,
-    // whatever their length.
+    // A server that is about to close sends an error out of sequence. Other such packets are
+    // identified by their first byte, whatever their length.
     let first = received.get(HEAD_BYTES);
     let may_be_error = length > 0 && first.is_none_or(|first| *first == REFUSED);
     if counted != *number && !may_be_error {
@@ -60,7 +60,7 @@ pub(super) fn take(received: &mut BytesMut, number: &mut u8) -> Result<Option<By
     Ok(Some(packet))
 }
 
-/// Writes a packet whose content is written by `content`, and counts it.
+/// Writes a packet, whose content `content` writes, and counts it.
 ///
 /// # Errors
 /// If it is longer than a packet may be; nothing is written then.
@@ -83,7 +83,7 @@ pub(super) fn write(
     Ok(())
 }
 
-/// Writes a number in as few bytes as it takes.
+/// Writes a length-encoded number.
 pub(super) fn put_count(out: &mut BytesMut, count: usize) {
     match count {
         0..=0xfa => out.put_u8(count as u8),
@@ -102,13 +102,13 @@ pub(super) fn put_count(out: &mut BytesMut, count: usize) {
     }
 }
 
-/// Writes a text behind its length.
+/// Writes a text after its length.
 pub(super) fn put_text(out: &mut BytesMut, text: &[u8]) {
     put_count(out, text.len());
     out.put_slice(text);
 }
 
-/// Writes a text before a zero.
+/// Writes a text and a terminating zero.
 pub(super) fn put_terminated(out: &mut BytesMut, text: &[u8]) {
     out.put_slice(text);
     out.put_u8(0);
@@ -119,30 +119,30 @@ pub(super) fn put_terminated(out: &mut BytesMut, text: &[u8]) {
 pub(super) struct Fields<'a>(pub(super) &'a [u8]);
 
 impl<'a> Fields<'a> {
-    /// So many bytes.
+    /// Takes this number of bytes.
     pub(super) fn take(&mut self, count: usize) -> Result<&'a [u8], Malformed> {
         let (taken, rest) = self.0.split_at_checked(count).ok_or(CUT_OFF)?;
         self.0 = rest;
         Ok(taken)
     }
 
-    /// A number of so many bytes, eight at most.
+    /// Takes a number of this many bytes, at most eight.
     pub(super) fn number(&mut self, bytes: usize) -> Result<u64, Malformed> {
         let taken = self.take(bytes)?.iter().rev();
         Ok(taken.fold(0, |number, byte| (number << 8) | u64::from(*byte)))
     }
 
-    /// A number of two bytes.
+    /// Takes a number of two bytes.
     pub(super) fn short(&mut self) -> Result<u16, Malformed> {
         Ok(self.number(2)? as u16)
     }
 
-    /// A byte.
+    /// Takes a byte.
     pub(super) fn byte(&mut self) -> Result<u8, Malformed> {
         Ok(self.number(1)? as u8)
     }
 
-    /// A number with its own length; `None` if there is no value (NULL).
+    /// Takes a length-encoded number; `None` for null.
     pub(super) fn value(&mut self) -> Result<Option<u64>, Malformed> {
         Ok(Some(match self.byte()? {
             0xfb => return Ok(None),
@@ -154,13 +154,13 @@ impl<'a> Fields<'a> {
         }))
     }
 
-    /// A number with its own length.
+    /// Takes a length-encoded number.
     pub(super) fn count(&mut self) -> Result<u64, Malformed> {
         self.value()?
             .ok_or(Malformed("no value where there must be one"))
     }
 
-    /// A text behind its length; `None` where there is no value (NULL).
+    /// Takes a text after its length; `None` for null.
     pub(super) fn text_or_null(&mut self) -> Result<Option<&'a [u8]>, Malformed> {
         let Some(length) = self.value()? else {
             return Ok(None);
@@ -169,13 +169,13 @@ impl<'a> Fields<'a> {
         self.take(length).map(Some)
     }
 
-    /// A text behind its length.
+    /// Takes a text after its length.
     pub(super) fn text(&mut self) -> Result<&'a [u8], Malformed> {
         let text = self.text_or_null()?;
         text.ok_or(Malformed("no value where there must be one"))
     }
 
-    /// A text before a zero.
+    /// Takes a text up to a terminating zero.
     pub(super) fn terminated(&mut self) -> Result<&'a [u8], Malformed> {
         let end = self.0.iter().position(|byte| *byte == 0).ok_or(CUT_OFF)?;
         let text = self.take(end)?;

@@ -1,8 +1,8 @@
-//! Statements as the server takes them: their parameters are `?`, one after the other.
+//! Translates statements to the server's form, with a `?` for each parameter.
 
 use crate::operation::parameters;
 
-/// A statement with `?` for each of its parameters, and which of the values stands at each.
+/// Returns a statement with `?` in place of its parameters, and the index of the value for each.
 pub(super) fn translated(text: &str) -> (String, Vec<usize>) {
     let (mut query, mut places, mut behind) = (String::with_capacity(text.len()), Vec::new(), 0);
     for (range, number) in parameters(text) {

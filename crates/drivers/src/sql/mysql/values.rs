@@ -1,4 +1,4 @@
-//! Values of rows, as texts: <https://mariadb.com/kb/en/resultset-row/>.
+//! Converts values of rows to text: <https://mariadb.com/kb/en/resultset-row/>.
 
 use std::fmt::{Display, LowerExp};
 
@@ -7,7 +7,7 @@ use crate::answer::Row;
 
 /// Flag of a column of unsigned numbers.
 const UNSIGNED: u16 = 0x0020;
-/// From this number on, the decimals of a column are not fixed.
+/// From this number of decimals on, the column has no fixed number of decimals.
 const NOT_FIXED: u8 = 31;
 /// Bits of the NULL bitmap of a row before the first column.
 const BITS_BEFORE: usize = 2;
@@ -31,7 +31,7 @@ impl Kind {
         }
     }
 
-    /// The next value of a row in binary form, as the server would write it as text.
+    /// Reads the next value of a binary row and converts it to the text that the server would send.
     fn read(self, fields: &mut Fields<'_>) -> Result<Vec<u8>, Malformed> {
         let text = match self.code {
             0x01 => self.whole(fields, 1)?,
@@ -77,7 +77,7 @@ impl Kind {
         }
     }
 
-    /// Digits after the point, if the column has them.
+    /// Returns the fractional digits of a time, if the column has any.
     fn fraction(self, microseconds: u64) -> String {
         let digits = match self.decimals {
             decimals @ 0..=6 => usize::from(decimals),
@@ -129,7 +129,7 @@ impl Kind {
     }
 }
 
-/// A date, and the rest of its value.
+/// Reads a date and returns the remaining fields of its value.
 fn date<'a>(fields: &mut Fields<'a>) -> Result<(String, Fields<'a>), Malformed> {
     let length = usize::from(fields.byte()?);
     let mut rest = Fields(fields.take(length)?);
@@ -140,7 +140,7 @@ fn date<'a>(fields: &mut Fields<'a>) -> Result<(String, Fields<'a>), Malformed> 
     Ok((format!("{year:04}-{month:02}-{day:02}"), rest))
 }
 
-/// A row of a prepared statement.
+/// Reads a row of a prepared statement.
 pub(super) fn binary_row(packet: &[u8], kinds: &[Kind]) -> Result<Row, Malformed> {
     let mut fields = Fields(packet);
     if fields.byte()? != 0 {
@@ -160,7 +160,7 @@ pub(super) fn binary_row(packet: &[u8], kinds: &[Kind]) -> Result<Row, Malformed
     values.collect()
 }
 
-/// A row of a statement that was sent as text.
+/// Reads a row of a statement that was sent as text.
 pub(super) fn text_row(packet: &[u8], columns: usize) -> Result<Row, Malformed> {
     let mut fields = Fields(packet);
     let values = (0..columns).map(|_| Ok(fields.text_or_null()?.map(<[u8]>::to_vec)));

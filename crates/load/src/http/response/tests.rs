@@ -1,4 +1,4 @@
-//! Whatever the bytes and however they are split: the same result, never a panic, never more memory than allowed.
+//! For all bytes and all ways to split them: the same result, no panic, and no more memory than allowed.
 
 use super::*;
 
@@ -20,7 +20,7 @@ const HEAD: Wanted = Wanted {
     method_is_head: true,
 };
 
-/// Everything that a caller can learn of a response.
+/// All results of a response that a caller can read.
 #[derive(Debug, PartialEq, Eq)]
 struct Seen {
     /// Number of bytes of the stream that belong to the response, or the error.
@@ -33,7 +33,7 @@ struct Seen {
     keep_alive: bool,
 }
 
-/// Feeds pieces, then the end of the stream.
+/// Feeds the pieces and then the end of the stream.
 fn read<'a>(
     scanner: &mut ResponseScanner,
     wanted: Wanted,
@@ -91,7 +91,7 @@ fn error_of(bytes: &[u8]) -> ProtocolError {
     whole(bytes, ALL).end.expect_err("refused")
 }
 
-/// A response, how it is asked for, and how many bytes must be left over when it is whole.
+/// A response, its request, and the expected number of bytes left over after it.
 type Sample = (&'static [u8], Wanted, Result<usize, ProtocolError>);
 
 /// Responses of every kind.

@@ -1,4 +1,4 @@
-//! Decodes blocks to fields.
+//! Decodes field blocks.
 
 use super::table::Table;
 use super::{HpackError, STATIC_FIELDS, huffman, integer};
@@ -7,9 +7,9 @@ use super::{HpackError, STATIC_FIELDS, huffman, integer};
 #[derive(Debug)]
 pub struct Decoder {
     table: Table,
-    /// Largest table that the other side may ask for. [B]
+    /// Limit on the table size that the peer may set. [B]
     agreed: usize,
-    /// Name and value of a literal field.
+    /// Name and value of the current literal field.
     text: Vec<u8>,
 }
 
@@ -24,8 +24,8 @@ impl Decoder {
         }
     }
 
-    /// Decodes a whole block and passes on its fields in order. All fields are decoded even if the caller has no use
-    /// for them any more: the table entries that they add count for later blocks.
+    /// Decodes a complete block and passes its fields on in order. All fields are decoded even if the caller no longer
+    /// needs them, because later blocks refer to the table entries that they add.
     ///
     /// # Errors
     /// [`HpackError`]; no further block can be read then.
@@ -97,7 +97,7 @@ impl Decoder {
     }
 }
 
-/// Appends a string (RFC 7541, section 5.2). It is no longer than 8/5 of the rest of the block.
+/// Appends a decoded string (RFC 7541, section 5.2), which is at most 8/5 as long as the rest of the block.
 fn string(block: &mut &[u8], out: &mut Vec<u8>) -> Result<(), HpackError> {
     let is_huffman = block.first().is_some_and(|first| first & 0x80 != 0);
     let length = integer::read(block, 7)?;

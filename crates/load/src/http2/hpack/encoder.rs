@@ -1,17 +1,17 @@
-//! Encodes fields to blocks.
+//! Encodes field blocks.
 
 use super::static_table::{find, find_name};
 use super::{DEFAULT_TABLE_BYTES, FIELD_OVERHEAD_BYTES, STATIC_FIELDS, huffman, integer};
 
-/// Prefixes of literals that enter the table, and of literals that do not (RFC 7541, section 6.2).
+/// Prefixes of literals that are added to the table, and of literals that are not (RFC 7541, section 6.2).
 const INDEXED: (u8, u32) = (0x40, 6);
 const NOT_INDEXED: (u8, u32) = (0x00, 4);
 
-/// Constants with a number below this enter the table; a table of 4 KiB holds fewer, since the smallest entry takes 33
-/// bytes.
+/// Constants with a number below this are added to the table. A table of 4 KiB holds fewer entries, since the smallest
+/// one takes 33 bytes.
 const REMEMBERED: usize = 255;
 
-/// A name of fields whose values vary, ready to be written.
+/// A prepared name, for fields whose values vary.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Name(Box<[u8]>);
 
@@ -25,14 +25,14 @@ impl Name {
     }
 }
 
-/// A field that never changes, ready to be written.
+/// A prepared field that never changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Constant {
-    /// Its number among those of one encoder: each has its own, counted from 0.
+    /// Number among the constants of one encoder, from 0.
     number: usize,
     /// Index in the static table, if it holds the whole field.
     known: Option<u8>,
-    /// Literal form that enters the table.
+    /// Literal form that adds the field to the table.
     indexed: Box<[u8]>,
     /// Literal form.
     plain: Box<[u8]>,
@@ -60,18 +60,19 @@ impl Constant {
     }
 }
 
-/// Writes the blocks of one direction of a connection.
+/// Encodes the blocks of one direction of a connection.
 ///
-/// Only constants enter the table, and only while it has room, so nothing is ever evicted before its next use. Varying
-/// fields are written out each time.
+/// Only constants are added to the table, and only while it has room, so that no entry is ever evicted. Varying fields
+/// are written out each time.
 #[derive(Debug)]
 pub struct Encoder {
-    /// Position in the table for each constant, counted from 1 in the order of insertion; 0 if it is not there.
+    /// Position of each constant in the table, counted from 1 in the order of insertion; 0 if the table does not have
+    /// it.
     places: Vec<u8>,
     entries: u8,
     used: usize,
     most: usize,
-    /// The next block must announce `most`.
+    /// `true` if the next block must announce `most`.
     is_resized: bool,
 }
 
@@ -88,7 +89,7 @@ impl Default for Encoder {
 }
 
 impl Encoder {
-    /// Accepts the table size that the other side allows. The default is never exceeded.
+    /// Accepts the table size that the peer allows; a size above the default is not used.
     pub fn allow(&mut self, table_bytes: usize) {
         let most = table_bytes.min(DEFAULT_TABLE_BYTES);
         if most != self.most {
@@ -99,7 +100,7 @@ impl Encoder {
         }
     }
 
-    /// Begins a block. A table of another size begins empty, whatever sizes were agreed in between.
+    /// Begins a block. A table of a new size begins empty, whatever sizes were set in between.
     #[inline]
     pub fn begin(&mut self, out: &mut Vec<u8>) {
         if self.is_resized {
@@ -140,7 +141,7 @@ impl Encoder {
         self.places[field.number] = self.entries;
     }
 
-    /// Writes a field whose value varies; it does not enter the table.
+    /// Writes a field whose value varies; the field is not added to the table.
     pub fn varying(name: &Name, value: &[u8], out: &mut Vec<u8>) {
         out.extend_from_slice(&name.0);
         write_string(value, out);
@@ -156,7 +157,7 @@ fn write_name(name: &[u8], (first, bits): (u8, u32), out: &mut Vec<u8>) {
     }
 }
 
-/// Writes the shorter of the two forms, as clients usually do.
+/// Writes a string in the shorter of its two forms, as clients usually do.
 fn write_string(text: &[u8], out: &mut Vec<u8>) {
     let coded = huffman::encoded_bytes(text);
     if coded < text.len() {

@@ -1,7 +1,7 @@
 //! The Huffman code of HPACK (RFC 7541, section 5.2 and appendix B).
 //!
-//! The code is canonical: shorter codes come first, and those of one length in the order of their symbols. So the
-//! lengths determine the code, and the compiler derives all tables from them.
+//! The code is canonical: shorter codes come first, and codes of the same length are in the order of their symbols. The
+//! lengths therefore determine the code, and all tables are computed from them at compile time.
 
 use super::HpackError;
 
@@ -30,7 +30,7 @@ const END_OF_STRING: u16 = 256;
 const SHORTEST: usize = 5;
 const LONGEST: usize = 30;
 
-/// Codes of up to this many bits are found by one lookup; they are those of every byte that fields usually consist of.
+/// Codes of up to this many bits are decoded with one lookup. The bytes that usually occur in fields have such codes.
 const QUICK_BITS: u32 = 10;
 
 struct Tables {
@@ -40,9 +40,9 @@ struct Tables {
     symbols: [u16; 257],
     /// First code of each length.
     first_code: [u32; LONGEST + 2],
-    /// Place of its symbol in `symbols`.
+    /// Position in `symbols` of the first symbol of each length.
     first_place: [u16; LONGEST + 2],
-    /// By the next bits: symbol and length of its code, or zero where the code is longer.
+    /// Symbol and code length by the next bits; zero if the code is longer.
     quick: [(u8, u8); 1 << QUICK_BITS],
 }
 
@@ -87,7 +87,7 @@ const fn tables() -> Tables {
     made
 }
 
-/// Length of the code of a text. [B]
+/// Length of the encoded text. [B]
 #[must_use]
 pub fn encoded_bytes(text: &[u8]) -> usize {
     let bits: usize = text
@@ -97,9 +97,9 @@ pub fn encoded_bytes(text: &[u8]) -> usize {
     bits.div_ceil(8)
 }
 
-/// Appends the code of a text.
+/// Appends the encoded text.
 pub fn encode(text: &[u8], out: &mut Vec<u8>) {
-    // The high `held` bits of `bits` are not written yet: they are less than a whole byte.
+    // The high `held` bits of `bits` are not written yet: fewer than eight.
     let (mut bits, mut held) = (0_u64, 0_u32);
     for byte in text {
         let length = u32::from(LENGTHS[usize::from(*byte)]);
@@ -112,18 +112,18 @@ pub fn encode(text: &[u8], out: &mut Vec<u8>) {
         }
     }
     if held > 0 {
-        // Padded with the first bits of the end of a string, which are ones.
+        // The padding is the beginning of the end-of-string code, which is all ones.
         out.push((bits >> 56) as u8 | (0xff >> held));
     }
 }
 
-/// Appends the text of a code.
+/// Appends the decoded text.
 ///
 /// # Errors
 /// [`HpackError::BadHuffman`]: it contains the end of a string, or ends with anything but up to seven ones.
 pub fn decode(code: &[u8], out: &mut Vec<u8>) -> Result<(), HpackError> {
     let start = out.len();
-    // Reserves room for the shortest codes, so that a symbol is stored without a check.
+    // Reserves memory for the shortest codes, so that symbols are stored without a check.
     out.resize(start + code.len() * 8 / SHORTEST + 1, 0);
     let length = decode_into(code, &mut out[start..]);
     out.truncate(start + length.unwrap_or(0));
@@ -131,7 +131,7 @@ pub fn decode(code: &[u8], out: &mut Vec<u8>) -> Result<(), HpackError> {
 }
 
 fn decode_into(code: &[u8], out: &mut [u8]) -> Option<usize> {
-    // The high `held` bits of `bits` come next; those below are zero, or repeat bits that are read again.
+    // The high `held` bits of `bits` are to be decoded; lower bits are zero, or repeat bits that will be read again.
     let (mut bits, mut held) = (0_u64, 0_u32);
     let (mut read, mut written) = (0, 0);
     loop {
@@ -147,7 +147,7 @@ fn decode_into(code: &[u8], out: &mut [u8]) -> Option<usize> {
                 held += 8;
             }
         }
-        // Two codes of any length fit into the held bits, if that many are left.
+        // The held bits contain two codes of any length, if the input has that many bits left.
         let (symbol, length) = next_symbol(bits);
         if length > held || symbol == END_OF_STRING {
             let is_padding = held < 8
@@ -159,7 +159,7 @@ fn decode_into(code: &[u8], out: &mut [u8]) -> Option<usize> {
         written += 1;
         bits <<= length;
         held -= length;
-        // Short codes continue without a look at the input.
+        // Decodes short codes without reading the input.
         while held >= QUICK_BITS {
             let (symbol, length) = TABLES.quick[(bits >> (64 - QUICK_BITS)) as usize];
             if length == 0 {
@@ -173,7 +173,7 @@ fn decode_into(code: &[u8], out: &mut [u8]) -> Option<usize> {
     }
 }
 
-/// The symbol whose code the bits begin with, and the length of that.
+/// The symbol whose code is at the start of the bits, and the length of that code.
 fn next_symbol(bits: u64) -> (u16, u32) {
     let (symbol, length) = TABLES.quick[(bits >> (64 - QUICK_BITS)) as usize];
     if length > 0 {
@@ -181,7 +181,7 @@ fn next_symbol(bits: u64) -> (u16, u32) {
     }
     for length in QUICK_BITS as usize + 1..LONGEST {
         let code = (bits >> (64 - length)) as u32;
-        // Codes of this length end where the next length begins.
+        // Codes of this length are below the first code of the next length.
         if code < TABLES.first_code[length + 1] >> 1 {
             let place = usize::from(TABLES.first_place[length])
                 + (code - TABLES.first_code[length]) as usize;

@@ -1,11 +1,11 @@
-//! Numbers behind a prefix of some bits (RFC 7541, section 5.1).
+//! Integers with a prefix of some bits (RFC 7541, section 5.1).
 
 use super::HpackError;
 
-/// Most bytes behind the prefix: 28 bits, far beyond any length or index here.
+/// Limit on the bytes after the prefix: 28 bits, more than any length or index here needs.
 pub const MOST_BYTES: u32 = 4;
 
-/// Appends a number; `first` holds the bits before the prefix of `bits` bits.
+/// Appends an integer; `first` holds the bits before the prefix of `bits` bits.
 #[inline]
 pub(super) fn write(first: u8, bits: u32, value: usize, out: &mut Vec<u8>) {
     let most = (1_usize << bits) - 1;
@@ -22,7 +22,7 @@ pub(super) fn write(first: u8, bits: u32, value: usize, out: &mut Vec<u8>) {
     out.push(rest as u8);
 }
 
-/// Takes a number from the start of `bytes`.
+/// Takes an integer from the start of `bytes`.
 #[inline]
 pub(super) fn read(bytes: &mut &[u8], bits: u32) -> Result<usize, HpackError> {
     let (&first, rest) = bytes.split_first().ok_or(HpackError::Truncated)?;

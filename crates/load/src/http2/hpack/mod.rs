@@ -1,8 +1,8 @@
 //! HPACK: compresses the fields of a head, with a table on both sides (RFC 7541).
 //!
-//! [`Decoder`] accepts any bytes and keeps no more than the agreed table; [`Encoder`] is designed for requests that
-//! repeat: a field that never changes is prepared once ([`Constant`]), written out once per connection, and takes one
-//! byte from then on.
+//! [`Decoder`] accepts any bytes and keeps no more than the agreed table. [`Encoder`] is designed for requests that
+//! repeat: a field that never changes is prepared once ([`Constant`]), sent once per connection in full, and then takes
+//! one byte per request.
 
 mod decoder;
 mod encoder;
@@ -24,18 +24,19 @@ pub const DEFAULT_TABLE_BYTES: usize = 4096;
 /// Size of a field in a table or a list beyond its name and value (RFC 7541, section 4.1). [B]
 pub const FIELD_OVERHEAD_BYTES: usize = 32;
 
-/// Reason why a block of fields is malformed. The connection cannot be used then: the tables of both sides differ.
+/// Reason why a block of fields is malformed. The connection cannot be used afterwards, since the tables of both sides
+/// differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HpackError {
     /// The block ends within a field.
     Truncated,
-    /// A number that is longer than any length or index can be.
+    /// An integer that exceeds any possible length or index.
     BadInteger,
-    /// An index of no entry.
+    /// An index without an entry.
     BadIndex,
     /// An invalid code, or invalid padding.
     BadHuffman,
-    /// A new size of the table that is larger than agreed, or that follows a field.
+    /// A table size that exceeds the agreed limit, or that follows a field.
     BadTableSize,
 }
 

@@ -1,4 +1,4 @@
-//! The dynamic table (RFC 7541, section 2.3.2): newest first, oldest out.
+//! The dynamic table (RFC 7541, section 2.3.2); the oldest entries are evicted first.
 
 use std::collections::VecDeque;
 
@@ -23,7 +23,7 @@ impl Entry {
 pub(super) struct Table {
     /// Newest first.
     entries: VecDeque<Entry>,
-    /// Names and values, oldest first, after those of evicted entries.
+    /// Names and values, oldest first; the bytes of evicted entries precede them.
     bytes: Vec<u8>,
     size: usize,
     most: usize,
@@ -46,14 +46,15 @@ impl Table {
         Some(field.split_at(entry.name_bytes))
     }
 
-    /// Adds a field; one that is larger than the table empties it (RFC 7541, section 4.4).
+    /// Adds a field; a field larger than the table empties it (RFC 7541, section 4.4).
     pub(super) fn insert(&mut self, name: &[u8], value: &[u8]) {
         let size = name.len() + value.len() + FIELD_OVERHEAD_BYTES;
         self.evict_to(self.most.saturating_sub(size));
         if size > self.most {
             return;
         }
-        // Evicted bytes are reclaimed once they are as many as the table holds, so that each byte moves rarely.
+        // The bytes of evicted entries are reclaimed once there are as many as the table holds, so that each byte is
+        // seldom moved.
         if self.bytes.len() + name.len() + value.len() > 2 * self.most {
             self.compact();
         }

@@ -1,4 +1,4 @@
-//! Flow control: what goes out waits for the windows of the server, and those of the client are given back.
+//! Flow control: data is sent only within the windows of the server, and the client replenishes its own windows.
 
 use super::*;
 
@@ -20,7 +20,7 @@ fn a_body_goes_out_as_windows_allow() {
     pair.server(&frame(kind::WINDOW_UPDATE, 0, 1, &5_u32.to_be_bytes()))
         .expect("a window");
     assert_eq!(data(&mut pair), [(5, false)]);
-    // Down to below zero, then up again.
+    // The window becomes negative, then positive again.
     pair.server(&settings(&[(setting::INITIAL_WINDOW_SIZE, 3)]))
         .expect("settings");
     assert_eq!(data(&mut pair), []);

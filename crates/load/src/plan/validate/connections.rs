@@ -8,10 +8,10 @@ use towtank_drivers::Server;
 use crate::plan::{Balance, ConnectionMode, HttpVersion, Scheme, Target, Tls};
 use crate::sys::UNIX_PATH_BYTES;
 
-/// More connections than any system offers ports and descriptors for.
+/// Limit on the size of a pool: no system has this many ports and descriptors.
 const SIZE_CEILING: usize = 1 << 28;
 
-/// More requests at once than any server takes over one connection.
+/// Limit on concurrent requests over one connection: no server accepts this many.
 const STREAMS_CEILING: u32 = 1 << 20;
 
 impl Checker<'_> {

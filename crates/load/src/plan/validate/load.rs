@@ -4,10 +4,10 @@ use crate::plan::{ClosedStage, Load, OpenStage, Phase, Rate};
 
 use super::Checker;
 
-/// Largest number of users, arrivals waiting and the like that fits the engine's own indices.
+/// Limit on users, waiting arrivals and similar numbers, set by the width of the engine's indices.
 const USERS_CEILING: u32 = 1 << 28;
 
-/// Largest rate that one machine can draw. [1/s]
+/// Limit on the arrival rate: the largest rate that one machine can draw. [1/s]
 const RATE_CEILING: f64 = 1e8;
 
 impl Checker<'_> {
@@ -73,7 +73,7 @@ impl Checker<'_> {
         if let Some(users) = &stage.users_by_group {
             let place = format!("{place}.users_by_group");
             self.one_of_each_group(&place, users.len());
-            // The users of a group have fixed numbers from the start.
+            // With users by group, each group has a fixed range of user numbers from the start.
             let most = self.plan.load.users_of_groups();
             for (group, (users, most)) in users.iter().zip(most).enumerate() {
                 self.require(*users <= most, &format!("{place}[{group}]"), || {
@@ -113,7 +113,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks that the amount has one form, the same in all stages if it is by group.
+    /// Checks that exactly one form of the amount is given, and that all stages use the same form if it is by group.
     fn form(&mut self, place: &str, forms: &str, given: &[bool], by_group: bool) {
         let count = given.iter().filter(|given| **given).count();
         self.require(count == 1, place, || {

@@ -11,7 +11,7 @@ use crate::plan::{
     Request, Scheme, Source, Template,
 };
 
-/// Surroundings of an operation.
+/// Where an operation is used.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
     /// `once` and `exit` of a group.
@@ -145,7 +145,7 @@ fn is_token(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(allowed)
 }
 
-/// Checks step and target of an exchange, which uses a driver or HTTP.
+/// Checks step and target of a request or call. The target must have a driver if and only if `driven` is `true`.
 fn check_exchange(
     checker: &mut Checker<'_>,
     place: &str,
@@ -254,7 +254,7 @@ fn check_path(checker: &mut Checker<'_>, place: &str, path: &Template) {
     });
 }
 
-/// Checks a template whose value is part of one line of the request's head.
+/// Checks a template whose value becomes part of one line in the head of the request.
 fn check_line(checker: &mut Checker<'_>, place: &str, template: &Template) {
     check_template(checker, place, template);
     let broken =

@@ -1,4 +1,4 @@
-//! Lines as another program reads them.
+//! Lines of segments, read as another program reads them.
 
 use std::fs;
 
@@ -28,7 +28,7 @@ const EDGE: IntervalEdge = IntervalEdge {
     },
 };
 
-/// The documents of a segment, every checksum proved.
+/// The documents of a segment, after checking every checksum.
 fn documents(path: &Path) -> Vec<Value> {
     let text = fs::read_to_string(path).unwrap();
     assert!(text.ends_with('\n'));

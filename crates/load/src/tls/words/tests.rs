@@ -10,7 +10,7 @@ use rustls::{
 
 use super::*;
 
-/// An error of a library with this name, as the library of certificates has them.
+/// An error with this name, as the certificate library reports it.
 #[derive(Debug)]
 enum Foreign {
     CaUsedAsEndEntity,
@@ -127,7 +127,7 @@ fn others() -> Vec<Error> {
     ]
 }
 
-/// Every failure that the library can report, alerts known and unknown included.
+/// Every failure that the library can report, including known and unknown alerts.
 fn all() -> Vec<Error> {
     let alerts = (0..=255).map(|code| Error::AlertReceived(Alert::from(code)));
     let faults = certificate_faults()
@@ -136,7 +136,7 @@ fn all() -> Vec<Error> {
     others().into_iter().chain(alerts).chain(faults).collect()
 }
 
-/// Returns `true` for a word as `CaUsedAsEndEntity`: a small letter before a capital one.
+/// Returns `true` for a word such as `CaUsedAsEndEntity`, with a capital letter after a small one.
 fn is_camel(word: &str) -> bool {
     let letters: Vec<char> = word.chars().collect();
     letters
@@ -144,7 +144,7 @@ fn is_camel(word: &str) -> bool {
         .any(|pair| pair[0].is_lowercase() && pair[1].is_uppercase())
 }
 
-/// Words that are written so by their owners, and keys of files.
+/// Names with their usual spelling, and keys of files.
 const PROPER: [&str; 4] = [
     "serverAuth",
     "basicConstraints=critical,CA:FALSE",

@@ -1,4 +1,4 @@
-//! Messages of TLS servers that carry no content.
+//! Messages of TLS servers that contain no application data.
 
 use std::io::Write;
 
@@ -13,7 +13,8 @@ const TICKET_BYTES: usize = 81;
 /// Length of the head of a record, which the server counts as a part of its content. [B]
 const HEAD_BYTES: usize = 5;
 
-/// A session and its server after the handshake; the last output of the server, this many tickets, is not read yet.
+/// A session and its server after the handshake, and the last output of the server, which contains this many tickets
+/// and has not been read.
 fn pair(tickets: usize) -> (Session, ServerConnection, Vec<u8>) {
     let name = "test.example";
     let certified = rcgen::generate_simple_self_signed(vec![name.to_owned()]);

@@ -1,4 +1,5 @@
-//! A directory: searches with values in their filters, and whatever else as what it is.
+//! A stub of an LDAP directory: answers searches by the values in their filters, and reports other messages by their
+//! kind.
 
 use std::io::{Read, Write};
 
@@ -6,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{Reply, Session};
 
-/// The search whose base is `text`, for entries with one of the values; and the values of its call.
+/// A search with base `text` for entries with one of the values, and the values of its call.
 pub fn search(text: &str, values: &Value) -> (Value, Value) {
     let given = values.as_array().expect("values");
     let mut all = vec![json!([text])];
@@ -24,11 +25,11 @@ pub fn search(text: &str, values: &Value) -> (Value, Value) {
 /// An element with a content of any length.
 pub fn element(tag: u8, content: &[u8]) -> Vec<u8> {
     let length = content.len() as u32;
-    // The long form of a length is allowed for all of them.
+    // The long form of a length is always allowed.
     [&[tag, 0x84][..], &length.to_be_bytes(), content].concat()
 }
 
-/// Tag and content of the elements one after the other.
+/// Tags and contents of consecutive elements.
 fn elements(mut bytes: &[u8]) -> Vec<(u8, &[u8])> {
     let mut found = Vec::new();
     while let [tag, first, rest @ ..] = bytes {
@@ -39,7 +40,7 @@ fn elements(mut bytes: &[u8]) -> Vec<(u8, &[u8])> {
     found
 }
 
-/// The length that this byte begins, and what follows it.
+/// The length that begins with this byte, and the bytes after it.
 fn length_at(first: u8, rest: &[u8]) -> (usize, &[u8]) {
     if first < 0x80 {
         return (first.into(), rest);

@@ -1,4 +1,4 @@
-//! The protocol of MySQL.
+//! A stub of a MySQL server.
 
 use std::io::{Read, Write};
 use std::sync::atomic::Ordering;
@@ -28,7 +28,7 @@ pub(super) fn serve(session: Session) {
     mysql.serve();
 }
 
-/// Parameters as the engine's plans have them.
+/// Converts parameters to the form of the engine's plans.
 fn numbered(query: &str) -> String {
     let parts = query.split('?').enumerate();
     let parts = parts.map(|(number, part)| match number {
@@ -57,7 +57,7 @@ fn greeting() -> Vec<u8> {
     .concat()
 }
 
-/// A column of texts.
+/// Definition of a text column.
 fn definition(name: &str) -> Vec<u8> {
     let length = name.len() as u8;
     [
@@ -155,7 +155,7 @@ impl Mysql {
         out
     }
 
-    /// A statement that was sent as text.
+    /// Handles a statement that was sent as text.
     fn queried(&mut self, query: &[u8]) -> Option<Vec<u8>> {
         let seen = self
             .session
@@ -171,7 +171,7 @@ impl Mysql {
         let text = self.statements[usize::from(body[0]) - 1].clone();
         let count = text.matches('$').count();
         let mut values = Vec::new();
-        // Number, flags, count; a bit for each value, whether types follow, the types.
+        // Number, flags and count, a bit for each value, a byte that states whether types follow, and the types.
         let mut at = 9 + if count == 0 {
             0
         } else {
@@ -196,7 +196,7 @@ impl Mysql {
         self.session.note(seen)
     }
 
-    /// Bytes to send, rows after their head in the form of the request; `None` if the session is over.
+    /// Bytes of an answer, with rows in the form that the request implies; `None` if the session is over.
     fn answer(&mut self, reply: Reply, before: &[u8]) -> Option<Vec<u8>> {
         if matches!(reply, Reply::Hang) {
             let _ = self.session.stream.read_to_end(&mut Vec::new());

@@ -3,12 +3,12 @@
 use super::super::{Discipline, Fault, Model, Station};
 use super::{Balancer, Cache, Failure, Feedback, OnTimeout, Patience, Samples, Weight};
 
-/// Most keys of a cache: the table of Zipf's law holds an entry for each.
+/// Limit on the keys of a cache, since the table of Zipf's law has an entry for each. [1]
 const KEYS_AT_MOST: u64 = 20_000_000;
-/// Most levels of feedback at a station.
+/// Limit on the feedback levels of a station. [1]
 const LEVELS_AT_MOST: u32 = 1_000;
 
-/// Adds a fault at a place unless a condition holds.
+/// Function that adds a fault at a location unless a condition holds.
 type Require<'a> = dyn FnMut(bool, &[&str], String) + 'a;
 
 /// All faults of the behaviour of a model.
@@ -63,7 +63,7 @@ fn known_station(model: &Model, name: &str, path: &[&str], require: &mut Require
     );
 }
 
-/// Requires that a class is served at a station. A missing station is a fault of its own.
+/// Requires that a class is served at a station. A missing station is reported separately.
 fn served_here(station: Option<&Station>, class: &str, path: &[&str], require: &mut Require) {
     let served = station.is_none_or(|station| station.service(class).is_some());
     require(

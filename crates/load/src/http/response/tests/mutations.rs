@@ -1,9 +1,9 @@
-//! Responses with bytes changed at random: never a panic, never a result that another reader contradicts.
+//! Responses with randomly changed bytes: no panic, and no result that contradicts another parser.
 
 use super::*;
 use crate::testing::SplitMix;
 
-/// Changes a few bytes: another value, a byte less, a byte or a stretch twice.
+/// Changes a few bytes: replaces or removes a byte, or repeats a byte or a range.
 fn mutated(bytes: &[u8], random: &mut SplitMix) -> Vec<u8> {
     const LIKELY: &[u8] = b"\r\n :;,0159afHTP/.\t\0\x7f\xff";
     let mut bytes = bytes.to_vec();
@@ -55,11 +55,11 @@ fn a_hundred_thousand_mutations_neither_panic_nor_depend_on_the_split() {
         assert!(scanner.line.len() <= SIZE_LINE_BYTES.max(LIMITS.header_bytes));
         accepted += usize::from(expected.end.is_ok());
     }
-    // Mutations that are all refused, or all accepted, would test little.
+    // If all mutations were refused, or all accepted, the test would show little.
     assert!((15_000..80_000).contains(&accepted), "{accepted} accepted");
 }
 
-/// Status and fields as `httparse` has them, or `None` when it refuses or wants more.
+/// Status and fields as `httparse` parses them; `None` if it refuses the bytes or needs more.
 fn by_oracle(bytes: &[u8]) -> Option<(u16, Vec<u8>)> {
     let mut fields = [httparse::EMPTY_HEADER; 64];
     let mut response = httparse::Response::new(&mut fields);
@@ -85,14 +85,14 @@ fn heads_are_read_as_httparse_reads_them() {
     let (mut both, mut neither) = (0, 0);
     for case in 0..50_000 {
         let bytes = mutated(samples[case % samples.len()].0, &mut random);
-        // The oracle passes over empty lines at the start, and knows no minor version above 1.
+        // The oracle skips empty lines at the start, and accepts no minor version above 1.
         if bytes.starts_with(b"\r")
             || bytes.starts_with(b"\n")
             || matches!(bytes.get(7), Some(b'2'..=b'9'))
         {
             continue;
         }
-        // Informational responses go on to the next head here.
+        // Here the parser continues with the next head after an informational response.
         if bytes.starts_with(b"HTTP/1.") && bytes.get(9) == Some(&b'1') {
             continue;
         }
