@@ -101,8 +101,7 @@ def _reported(work: Callable[[int], None]) -> float:
 
 
 def grandchildren(_: str) -> None:
-    """Start grandchildren of 60 ms each whose parents have ended. The half millisecond that each needs to end is not
-    counted."""
+    """Start grandchildren of 60 ms each whose parents have ended; the half millisecond of each exit is not counted."""
 
     def work(answer: int) -> None:
         if os.fork():

@@ -233,7 +233,8 @@ def draws_and_probability(document: Json) -> Iterator[str]:
 
 
 def capacity_and_probability(document: Json) -> Iterator[str]:
-    """The low end of what is carried is above the load if and only if 97.5 % of the draws hold, but for throughputs."""
+    """The low end of the carried load is above the load if and only if 97.5 % of the draws hold, apart from throughput
+    objectives."""
     answer = document["answer"]
     rows = [row for row in document["what_if"] if "refused" not in row and row["what_if"].split()[0] not in _LOADS]
     for row in (*([answer] if answer else []), *rows):
