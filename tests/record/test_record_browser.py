@@ -78,9 +78,7 @@ def test_pages_over_tls_and_the_think_time_between_them(bench: Bench, secure_sit
 
 def test_a_page_that_cannot_be_reached(bench: Bench) -> None:
     with socket.socket() as free:
-        free.bind(
-            ("127.0.0.1", 0)
-        )  # bound without listening: connections are refused, and no other process can take the port
+        free.bind(("127.0.0.1", 0))  # bound without listening: connections are refused
         url = f"http://127.0.0.1:{free.getsockname()[1]}/"
         ended = bench.towtank("record", "browser", *SANDBOX, url, "--out", "w.yaml")
     assert ended.returncode == 6
