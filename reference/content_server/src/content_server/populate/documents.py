@@ -57,7 +57,7 @@ _KINDS = [
 ]
 _SUMMARY_WORDS = 40
 _CUSTOMERS = 2000
-# Mean number of older versions of a revised document; each version has its own properties. [1]
+# Mean number of older versions of a document; each version has its own properties. [1]
 _MEAN_OLDER_VERSIONS = 4.5
 _MAX_OLDER_VERSIONS = 20
 USERS = 2000

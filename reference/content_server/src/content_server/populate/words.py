@@ -1,6 +1,5 @@
-"""Words and sentences. Common English and business words come first, then names made of syllables; frequencies
-follow Zipf's law,
-so that a search may find one document or a thousand.
+"""Generates words and sentences. Common English and business words come first, then names composed of syllables; their
+frequencies follow Zipf's law, so that a search may find one document or a thousand.
 """
 
 from __future__ import annotations

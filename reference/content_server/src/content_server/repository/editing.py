@@ -1,8 +1,7 @@
 """The object services that change objects: create, update, set content, delete.
 
-Order of every change to content: file first, then metadata in one transaction, then removal of what is no longer
-known. A crash between
-two of these leaves a file too many, which the sweep removes, and never metadata without content.
+Every change to content first writes the file, then the metadata in one transaction, then removes unreferenced files. A
+crash between two of these steps leaves a superfluous file, which the sweep removes, but never metadata without content.
 """
 
 from __future__ import annotations
