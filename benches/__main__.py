@@ -36,7 +36,7 @@ BENCHES = (
     "caches",
     "report_paint",
 )
-# Benches that take long or nearly all memory: they run only if named.
+# Benches that take long or use nearly all memory: they run only if named.
 BY_NAME = ("users", "endurance")
 MINUTES_AT_MOST = 7 * 24 * 60
 

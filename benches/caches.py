@@ -1,7 +1,7 @@
 """Speed of miss-ratio curves: references per second of processor time, exact and from samples, in one run.
 
-All figures include reading the trace from its file: a sample cannot do without that. The largest distance of a sampled
-curve from the exact one is printed beside the speed.
+All values include reading the trace from its file, which a sample needs too. The largest distance of a sampled curve
+from the exact one is printed beside the speed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _SKEW = 0.9
 
 
 def run(*, quick: bool) -> None:
-    """Measure in turns, print medians with intervals, keep the raw runs."""
+    """Measure in turns, print medians with intervals, store the raw runs."""
     references = 2_000_000 if quick else 10_000_000
     with tempfile.TemporaryDirectory() as folder:
         traces = {weighted: _trace(Path(folder), references, weighted=weighted) for weighted in (False, True)}

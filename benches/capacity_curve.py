@@ -21,7 +21,7 @@ _LOADS = np.linspace(25, 1000, 40)
 
 
 def run(*, quick: bool) -> None:
-    """Measure both closed curves, print medians with intervals, keep the raw runs."""
+    """Measure both closed curves, print medians with intervals, store the raw runs."""
     users = np.array([60.0, 120, 240, 360, 420, 500, 620, 750])
     ones: dict[str, Observations] = {
         "closed": _measured(ClosedCurve(1, 1.0, with_busy=True), (0.0015, 0.001, 0.02), users),
@@ -55,7 +55,7 @@ def _measured(curve: ClosedCurve, truth: tuple[float, ...], users: Any) -> Obser
 
 
 def _once(name: str, points: Observations) -> dict[str, float]:
-    """Compute bands from points, without caches of earlier rounds; tables of the exact solution are made, too."""
+    """Compute bands from points, without caches of earlier rounds and including the tables of the exact solution."""
     before = time.process_time()
     rows = predict(candidate(name, points, 1, 1.0, None), [float(load) for load in _LOADS], 1.0)
     spent = time.process_time() - before

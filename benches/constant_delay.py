@@ -1,7 +1,7 @@
-"""Response times that generators report of a server that answers after 5 ms, against the server's own clock.
+"""Response times reported by generators for a server that answers after 5 ms, compared with the server's own clock.
 
-The server records when it had each request and when it sent the answer; the generator adds the way to and from the
-server on the loopback interface, and its own delays.
+The server records the arrival of each request and the sending of its answer; the generator adds the transfer over the
+loopback interface, and its own delays.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ RATE, CONNECTIONS, DELAY_MS = 1_000, 8, 5.0
 
 
 def run(*, quick: bool) -> None:
-    """Measure, print the errors, keep the raw runs."""
+    """Measure, print the errors, store the raw runs."""
     rounds, seconds = (2, 5) if quick else (6, 8)
     names = ["towtank", *(name for name in peers.available() if name != "minimal")]
     runs = harness.turns(names, rounds, lambda name: _once(name, seconds))

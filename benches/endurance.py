@@ -1,4 +1,4 @@
-"""Memory of the engine over a long time under one constant load, and its share of started requests."""
+"""Memory of the engine over a long time under a constant load, and the share of requests that it starts."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ RATE_PER_S = 1_000.0
 EVERY_S = 10.0
 MINUTES = 60.0
 QUICK_MINUTES = 2.0
-# Time of the first sample: by then every part of a run has been through its loop. [s]
+# Time of the first sample, when every code path of a run has been executed. [s]
 _FIRST_S = 60.0
 # Time for files and the start of the process before the first request, and for the last sample. [s]
 _SPARE_S = 5.0
 
 
 def run(*, quick: bool, minutes: float | None = None) -> None:
-    """Measure, print the growth and the achieved share of the load, keep the raw runs.
+    """Measure, print the growth of memory and the achieved share of the load, store the raw runs.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def run(*, quick: bool, minutes: float | None = None) -> None:
 
 
 def _drive(address: str, folder: Path, length_s: float) -> tuple[list[dict[str, float]], dict[str, object]]:
-    """Return the resident set every ten seconds, and `engine.json` at the end."""
+    """Return the resident set every ten seconds, and the final `engine.json`."""
     load = towtank_load.opened(RATE_PER_S, length_s, "constant", users=1_000)
     command = [*towtank_load.command(address, load, folder), "--until-stdin-closes"]
     pinned = ["taskset", "-c", str(harness.cores()[1]), *command]

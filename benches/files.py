@@ -1,4 +1,4 @@
-"""CPU time of the generator per read of the page cache beside fio, in one run: 4 KiB at random places of an open file.
+"""CPU time of the generator per read from the page cache, compared with fio: 4 KiB at random positions of an open file.
 
 There is no server: each generator reads in its own process, on one core, in turns.
 """
@@ -19,13 +19,13 @@ _READ_BYTES = 4096
 
 
 def run(*, quick: bool) -> None:
-    """Measure, print the ratios, keep the raw runs."""
+    """Measure, print the ratios, store the raw runs."""
     if harness.program("fio") is None:
         raise harness.Skipped("fio is not installed (apt-get install fio)")
     rounds, seconds = (4, 3) if quick else (8, 5)
     with tempfile.TemporaryDirectory(prefix="towtank-files-") as name:
         folder = Path(name)
-        # Written and read once, so that it is in the page cache.
+        # Written and read once, so that the page cache holds it.
         (folder / "file").write_bytes(bytes(_FILE_BYTES))
         (folder / "file").read_bytes()
         for users in USERS:

@@ -1,7 +1,7 @@
-"""CPU time of the generator per request, beside its peers, in one run.
+"""CPU time of the generator per request, compared with other load generators in one run.
 
-Every generator has 64 connections and no think time; ours does two transactions with weights and status checks, and
-records everything. The whole process is counted, start and end included.
+Every generator has 64 connections and no think time; Towtank makes two transactions with weights and status checks, and
+records everything. CPU time is that of the whole process, including start and end.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ SERVERS = {"null": harness.null_server, "nginx": harness.nginx_server}
 
 
 def run(*, quick: bool) -> None:
-    """Measure, print the ratios, keep the raw runs."""
+    """Measure, print the ratios, store the raw runs."""
     rounds, seconds = (4, 3) if quick else (6, 5)
     for server, start in SERVERS.items():
         print(f" against {server}")

@@ -42,7 +42,7 @@ http {{
 
 
 class Skipped(Exception):  # noqa: N818 - a lack of the machine is not an error
-    """A bench or a peer that this machine cannot run; its text has the reason, and the command that installs it."""
+    """A bench or a peer that this machine cannot run; the text states the reason, and the command that installs it."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Spent:
 
 
 def cores() -> tuple[int, int]:
-    """Return the server's core and the generator's.
+    """Return the core of the server and the core of the generator.
 
     Raises
     ------
@@ -69,13 +69,13 @@ def cores() -> tuple[int, int]:
 
 
 def program(name: str) -> str | None:
-    """Return the path of a program: that of our peers, else the one on the path."""
+    """Return the path of a program: among the installed peers, otherwise on `PATH`."""
     places = f"{PEERS / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}{os.pathsep}/usr/sbin"
     return shutil.which(name, path=places)
 
 
 def spend(command: list[str], *, environment: dict[str, str] | None = None) -> Spent:
-    """Run a command on the generator's core; its whole process is counted, including start and end.
+    """Run a command on the generator's core; the time is that of the whole process, including start and end.
 
     Raises
     ------
@@ -170,7 +170,7 @@ def nginx_server(body: int = 128, *, listen: str = "", settings: str = "") -> It
 
 
 def free_port() -> int:
-    """Return a port that nothing listens on now."""
+    """Return a port without a listener."""
     import socket  # noqa: PLC0415
 
     with socket.socket() as probe:
@@ -193,7 +193,8 @@ def wait_for(port: int, within_s: float = 5.0) -> None:
 
 @contextmanager
 def other_work(servers: Sequence[int]) -> Iterator[list[float]]:
-    """Measure other work of the CPUs, as a share of all of them: other programs, and time taken by the host (steal).
+    """Measure other work of the CPUs as a share of their total time: other programs, and time taken by the host
+    (steal).
 
     Parameters
     ----------
@@ -257,14 +258,14 @@ def interval(values: list[float]) -> tuple[float, float, float]:
 
 
 def ratio(runs: list[dict[str, Any]], key: str, name: str, reference: str) -> tuple[float, float, float]:
-    """Return the median over rounds of the ratio of a figure within a round, with its interval."""
+    """Return the median over rounds of the ratio of two generators in the value `key`, with its interval."""
     by_round = {(run["round"], run["generator"]): run[key] for run in runs}
     rounds = sorted({run["round"] for run in runs})
     return interval([by_round[index, name] / by_round[index, reference] for index in rounds])
 
 
 def shown(found: tuple[float, float, float], digits: int = 3) -> str:
-    """Return a median and its interval as text."""
+    """Format a median and its interval."""
     middle, low, high = (f"{value:.{digits}g}" for value in found)
     return f"{middle} [{low}, {high}]"
 
@@ -274,7 +275,7 @@ def keep(name: str, arguments: dict[str, Any], **results: Any) -> Path:
     RAW.mkdir(exist_ok=True)
     path = RAW / f"{time.strftime('%Y-%m-%d')}-{platform.node() or 'host'}-{name}.json"
     facts = {key: value for key, value in host_facts().items() if key != "name"}
-    # Readers of the figures must know whether the machine was quiet.
+    # Readers of the results must know whether the machine was quiet.
     load = {"load_average_1m": os.getloadavg()[0]}
     document = {"bench": name, "towtank": __version__, "arguments": arguments, "host": {**facts, **load}, **results}
     path.write_text(json.dumps(document, indent=1) + "\n")

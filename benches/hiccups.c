@@ -1,5 +1,5 @@
-/* How much time the machine takes away from a program that only looks at the clock: CPU that other programs, interrupts
- * or the host of a virtual machine used meanwhile. Usage: hiccups SECONDS. Prints the share of time lost in gaps of more
+/* Measures the time in which a program that only reads the clock does not run: CPU time used by other programs,
+ * interrupts or the host of a virtual machine. Usage: hiccups SECONDS. Prints the share of time lost in gaps of more
  * than a millisecond, and the longest gap in milliseconds. */
 #include <stdio.h>
 #include <stdlib.h>

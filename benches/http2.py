@@ -1,8 +1,8 @@
-"""HTTP/2, requests per second of one core, beside h2load: the same connections and streams, by prior knowledge.
+"""HTTP/2 requests per second of one core, compared with h2load: the same connections and streams, by prior knowledge.
 
-A ratio is h2load's CPU time per request over ours, which is our requests per second of a core over its own; above 1 we
-are ahead. Our users are as many as there are streams in all, they do two transactions with weights and status checks,
-and everything is recorded; h2load loads one page. The whole process is counted, start and end included.
+A ratio is h2load's CPU time per request over Towtank's, that is Towtank's requests per second of a core over h2load's;
+above 1, Towtank is faster. Towtank has one user for each stream, makes two transactions with weights and status checks,
+and records everything; h2load loads one page. CPU time is that of the whole process, including start and end.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ SERVERS: dict[str, Callable[[], AbstractContextManager[tuple[str, int]]]] = {
 
 
 def run(*, quick: bool) -> None:
-    """Measure, print the ratios, keep the raw runs.
+    """Measure, print the ratios, store the raw runs.
 
     Raises
     ------

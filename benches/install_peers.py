@@ -40,7 +40,7 @@ def commands(name: str) -> list[list[str]]:
 
 
 def install(name: str) -> str:
-    """Install one peer; return the result in a word or a sentence."""
+    """Install one peer; return a word or sentence on the result."""
     environment = {**os.environ, "GOBIN": str(harness.PEERS / "bin")}
     environment["PATH"] = f"{environment.get('PATH', '')}:/usr/local/go/bin"
     environment["DEBIAN_FRONTEND"] = "noninteractive"

@@ -12,12 +12,12 @@ import harness
 import towtank_load
 
 THINK_S = 60.0
-# Files of the engine besides its connections.
+# Open files of the engine in addition to its connections.
 _SPARE_FILES = 200
 
 
 def run(*, quick: bool) -> None:
-    """Measure, print bytes per user and the growth, keep the raw runs."""
+    """Measure, print bytes per user and the growth, store the raw runs."""
     few, many = 1_000, min(12_000, resource.getrlimit(resource.RLIMIT_NOFILE)[1] - _SPARE_FILES)
     rounds = 2 if quick else 6
     if many < 4 * few:

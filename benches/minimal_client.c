@@ -1,6 +1,6 @@
 /* The least an HTTP client can do: one thread, edge-triggered epoll, one write and one read per request, no clock per
- * request, no histogram, no parser beyond the Content-Length of the first answer. It is the floor that a generator is
- * held to, not a generator. It trusts the server to send the same number of bytes every time.
+ * request, no histogram, no parser beyond the Content-Length of the first answer. It is the lower bound of a
+ * generator, not a generator itself. It trusts the server to send the same number of bytes every time.
  *
  *     minimal_client ADDRESS PORT CONNECTIONS SECONDS PATH      prints the number of whole answers
  */
@@ -102,7 +102,7 @@ int main(int count, char **arguments)
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     double end = (double)now.tv_sec + now.tv_nsec / 1e9 + seconds;
-    /* Descriptors are handed out from the lowest, so those of the connections follow the one of epoll. */
+    /* The kernel assigns the lowest free descriptor, so the connections follow epoll. */
     for (int number = 0; number < connections; number++)
         ask(epoll + 1 + number);
     unsigned long whole = 0;

@@ -32,7 +32,7 @@ class User(FastHttpUser):
 
 @dataclass(frozen=True)
 class Case:
-    """The task of every generator; without a rate as fast as its connections allow."""
+    """Task of every generator; without a rate, as fast as its connections allow."""
 
     address: str
     connections: int
@@ -47,7 +47,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Report:
-    """Result of one generator, with the response times that it reported. [s]"""
+    """Result of one generator, with its reported response times. [s]"""
 
     spent: harness.Spent
     requests: int
@@ -93,7 +93,7 @@ def _number(pattern: str, text: str, what: str) -> float:
 
 
 def minimal(case: Case, folder: Path) -> Report:
-    """Run our minimal client in C, compiled now."""
+    """Compile and run our minimal client in C."""
     compiler = harness.program("cc")
     if compiler is None:
         raise harness.Skipped(f"no C compiler is installed ({PEERS['minimal'].hint})")
@@ -143,7 +143,7 @@ def vegeta(case: Case, folder: Path) -> Report:
 
 
 def k6(case: Case, folder: Path) -> Report:
-    """Run `k6`; requests that it dropped are not in its count."""
+    """Run `k6`; the count excludes requests that it dropped."""
     options: dict[str, object] = {"summaryTrendStats": ["med", "p(99)", "p(99.9)", "max"]}
     if case.rate:
         arrivals = {"executor": "constant-arrival-rate", "rate": case.rate, "duration": f"{case.seconds}s"}

@@ -1,7 +1,7 @@
 """Times of a report in Chromium: until its first paint, and until it is interactive.
 
-Interactive is a page whose views near its first screen have replaced the drawings, and whose last task of more than
-50 ms has ended. The page is read from a file; no other program may be at work.
+A page is interactive when the views near its first screen have replaced the drawings, and its last task of more than 50
+ms has ended. The page is read from a file; the machine must be otherwise idle.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tabs import Tab, in_a_tab  # noqa: E402
 
 # Limits of the project. [s], [s], [byte]
 PAINT_S, INTERACTIVE_S, BYTES_AT_MOST = 0.3, 1.0, 3_000_000
-# The last long task of a page ends before it has been quiet for so long. [s]
+# Quiet time after which a long task counts as the last one. [s]
 _QUIET_S = 1.0
 _COLLECT = """window.tasks = []; window.live = 0;
 new PerformanceObserver((list) => {
@@ -49,7 +49,7 @@ _TIMES = """({
 
 
 def run(*, quick: bool) -> None:
-    """Measure reports of a kept study and of 24 configurations with 60 transactions."""
+    """Measure the reports of a stored study and of 24 configurations with 60 transactions."""
     try:
         find_chromium()
     except TargetError as error:
@@ -83,7 +83,7 @@ def _written(path: Path, results: Results) -> Path:
 
 
 async def _once(tab: Tab, page: Path) -> dict[str, Any]:
-    """Load a page once, in a browser that has just started."""
+    """Load a page once, in a new browser."""
     await tab.call("Page.addScriptToEvaluateOnNewDocument", source=_COLLECT)
     await tab.look(1280)
     await tab.load(page)

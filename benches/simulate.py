@@ -1,8 +1,8 @@
-"""Speed of the simulator: events for each second of processor time on one thread, beside SimPy and Ciw.
+"""Speed of the simulator: events per second of CPU time on one thread, compared with SimPy and Ciw.
 
-An event is what is taken from the calendar: an arrival from outside, the end of a service, the end of a think time.
-Coming to the next station belongs to the end of the service before it and is not counted again, so that M/M/1 has two
-events for each customer, for all of them, and the closed network eleven for each cycle through its ten stations.
+An event is an entry of the event calendar: an arrival from outside, the end of a service, the end of a think time. The
+arrival at the next station is part of the preceding end of service and not counted again. So M/M/1 has two events for
+each customer, with every simulator, and the closed network has eleven for each cycle through its ten stations.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _PEERS = {"simpy": _SIMPY, "ciw": _CIW}
 
 
 def run(*, quick: bool) -> None:
-    """Measure in turns, print medians with intervals beside the targets, keep the raw runs."""
+    """Measure in turns, print medians with intervals beside the targets, store the raw runs."""
     events = 20_000_000 if quick else 100_000_000
     customers = 20_000 if quick else 100_000
     names = ["single", "closed", *(name for name in _PEERS if find_spec(name))]

@@ -16,7 +16,7 @@ _LIMITS = {"mva_3_classes_60_users_10_stations": 0.012, "servers_16_32_64_users_
 
 
 def run(*, quick: bool) -> None:
-    """Measure in turns, print medians with intervals beside their limits, keep the raw runs."""
+    """Measure in turns, print medians with intervals beside their limits, store the raw runs."""
     models = {
         "empty": _one_class(1, 0.0, [(1, 1.0)]),
         "mva_3_classes_60_users_10_stations": _three_classes(),

@@ -1,7 +1,7 @@
-"""CPU time of the generator per statement beside pgbench, in one run: a prepared select of one row.
+"""CPU time of the generator per statement, compared with pgbench in one run: a prepared select of one row.
 
-PostgreSQL runs on its core, the generators in turns on theirs. Both count every statement and record its time; the
-whole process of each is counted, start and end included.
+PostgreSQL has its own core, the generators take turns on another. Both count every statement and record its time; CPU
+time is that of the whole process, including start and end.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ _SETTINGS = {
 
 @dataclass(frozen=True)
 class _Database:
-    """A private PostgreSQL."""
+    """A private PostgreSQL server."""
 
     port: int
     password: str
 
     @property
     def environment(self) -> dict[str, str]:
-        """Variables of its clients."""
+        """Environment variables of its clients."""
         return {"PGPASSWORD": self.password}
 
 
 def run(*, quick: bool) -> None:
-    """Measure, print the ratios, keep the raw runs."""
+    """Measure, print the ratios, store the raw runs."""
     rounds, seconds = (4, 3) if quick else (8, 5)
     with _postgresql() as database:
         for sessions in SESSIONS:
@@ -68,7 +68,7 @@ def run(*, quick: bool) -> None:
 
 @contextmanager
 def _postgresql() -> Iterator[_Database]:
-    """A private PostgreSQL with the tables of pgbench, on the server's core."""
+    """Run a private PostgreSQL with the tables of pgbench on the server's core."""
     initdb = shutil.which("initdb", path=":".join(map(str, sorted(Path("/usr/lib/postgresql").glob("*/bin")))))
     pgbench = harness.program("pgbench")
     if initdb is None or pgbench is None:

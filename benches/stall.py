@@ -1,9 +1,8 @@
-"""Response times that generators report when the server stops for two seconds.
+"""Response times reported by generators when the server stops for two seconds.
 
-The truth comes from the server's own log: when it stopped and when it resumed. A request that was due in between would
-have waited to the end of the stall, whether or not the generator sent it; any other waited as long as the log shows.
-Half of the generators wait for the answer before they send the next request, and report that nothing happened:
-coordinated omission.
+The true times follow from the server's log of its stop and its resumption. A request due in the stall would have waited
+until the end of the stall, whether or not the generator sent it; any other request took the time in the log. Half of
+the generators wait for an answer before they send the next request, and report no stall: coordinated omission.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ _NAMES = {"p99": 0.99, "p99.9": 0.999, "max": 1.0}
 
 
 def run(*, quick: bool) -> None:
-    """Measure, print the reports of each beside the truth, keep the raw runs."""
+    """Measure, print the reports of each generator beside the true times, store the raw runs."""
     rounds = 1 if quick else 3
     names = ["towtank", *peers.available(with_rate=True)]
     runs = harness.turns(names, rounds, _once)
@@ -36,7 +35,7 @@ def run(*, quick: bool) -> None:
 
 
 def _shape() -> dict[str, int]:
-    """Return the seconds to the stall, of the stall, and of the load: one stall in each load."""
+    """Return the time before the stall, of the stall, and of the load, with one stall in each load. [s]"""
     return {"stall_every_s": 10, "stall_for_s": 2, "seconds": 18}
 
 
@@ -64,7 +63,7 @@ def _once(name: str) -> dict[str, float | None]:
 def truth(
     log: npt.NDArray[np.int64], first_ns: int | None, rate: float, seconds: float, stall_s: float
 ) -> dict[str, float]:
-    """Return the response times of the arrivals as they were due, from the server's log. [s]
+    """Return the true response times of the arrivals at their due times, from the server's log. [s]
 
     Parameters
     ----------

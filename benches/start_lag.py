@@ -1,12 +1,11 @@
-"""Lag of requests, and share of requests that start, at shares of the calibrated envelope.
+"""Start lag of requests, and share of started requests, at fractions of the calibrated envelope.
 
-The envelope is the rate of one load thread without think time, measured first. Then an open Poisson load at 25, 50, 60
-and 75 % of it, a second to settle before it: actual minus intended start of every request of the steady stage, and
-requests started within the time of both stages over all that were due in it. No lag can be shorter than the time that
-the machine itself takes away; so a program that only reads the clock runs on both cores concurrently, before and after,
-and reports the share of time that it lost in gaps of more than a millisecond. Each round reports the use of the machine
-by other programs; the quieter half of the rounds is printed beside all rounds.
-"""
+The envelope is the rate of one load thread without think time, measured first. Then an open Poisson load runs at 25,
+50, 60 and 75 % of it, after one second to settle. The bench records actual minus intended start of every request of the
+steady stage, and the requests started within both stages relative to all requests due. No lag can be shorter than the
+time in which the machine does not run the generator. So a program that only reads the clock runs on both cores
+concurrently, before and after, and reports the share of time that it lost in gaps of more than a millisecond. Each
+round reports the use of the machine by other programs; the quieter half of the rounds is printed beside all rounds."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ SHARES = (0.25, 0.50, 0.60, 0.75)
 
 
 def run(*, quick: bool) -> None:
-    """Measure, print lag and rate by share, keep the raw runs."""
+    """Measure, print lag and rate by fraction, store the raw runs."""
     rounds, seconds = (2, 4) if quick else (6, 6)
     lost = [_hiccups(seconds)]
     with harness.null_server() as (address, server):
@@ -43,7 +42,7 @@ def run(*, quick: bool) -> None:
 
 
 def _quieter(runs: list[dict[str, float]]) -> str:
-    """Return the lag of each round with the least other work, and that work."""
+    """Return the lags of the rounds with the least other work, and that work."""
     chosen = harness.quieter_half(runs)
     lags = ", ".join(f"{row['lag_p99_us']:,.0f}" for row in chosen)
     others = ", ".join(f"{row['other_work']:.1%}" for row in chosen)
@@ -51,7 +50,7 @@ def _quieter(runs: list[dict[str, float]]) -> str:
 
 
 def _hiccups(seconds: int) -> list[dict[str, float]]:
-    """Measure the time that a program on each core loses in gaps of more than a millisecond, both concurrently."""
+    """Measure, on both cores concurrently, the time that a program loses in gaps of more than a millisecond."""
     compiler = harness.program("cc")
     if compiler is None:
         print("  skipped: hiccups of the machine, no C compiler is installed (apt-get install gcc libc6-dev)")

@@ -1,4 +1,4 @@
-"""System calls of the generator per request, counted by strace, beside those of wrk. Tracing slows both equally."""
+"""System calls of the generator per request, counted by strace, compared with wrk. Tracing slows both equally."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CONNECTIONS, SECONDS = 64, 3
 
 
 def run(*, quick: bool) -> None:  # noqa: ARG001 - one traced run each: a count has no spread worth rounds
-    """Count, print, keep the raw runs."""
+    """Count, print, store the raw runs."""
     strace = harness.program("strace")
     if strace is None:
         raise harness.Skipped("strace is not installed (apt-get install strace)")

@@ -1,4 +1,4 @@
-"""Our own generator in the benches: plans for the engine, and its records."""
+"""Towtank's generator in the benches: plans for the engine, and its records."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Done:
 
     @property
     def staged(self) -> Mask:
-        """Bins of all stages of the plan: not those of the drain."""
+        """Bins of all stages of the plan, without the drain."""
         return self._bins("ramp_up", "settle", "steady")
 
     def _bins(self, *phases: str) -> Mask:
@@ -78,7 +78,7 @@ def closed(users: int, seconds: float, ramp_s: float = 0.0) -> dict[str, Any]:
 
 
 def opened(rate: float, seconds: float, arrivals: str, users: int = 10_000, settle_s: float = 0.0) -> dict[str, Any]:
-    """Return an open load that has its full rate from the first instant."""
+    """Return an open load with its full rate from the start."""
     settle = {"name": "settle", "phase": "settle", "level": 0, "duration_s": settle_s, "rate": rate}
     steady = {"name": "steady", "phase": "steady", "level": 0, "duration_s": seconds, "rate": rate}
     return {

@@ -1,4 +1,4 @@
-"""Number of users that one machine carries: with their own connections, and with shared connections."""
+"""Number of users that one machine carries, with a connection for each user and with shared connections."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Crowd:
 
     @property
     def name(self) -> str:
-        """For people."""
+        """Name in messages."""
         how = "a connection each" if self.own else f"a pool of {POOL:,}"
         return f"{self.users:,} users, {how}, think time {self.think_s:g} s"
 
@@ -64,13 +64,13 @@ class Crowd:
 
     @property
     def settle_s(self) -> float:
-        """Time from the last start to the first request of everybody, where connections must be open. [s]"""
+        """Time from the last start to the first request of all users, if connections must be open. [s]"""
         return self.spread_s + 2.0 if self.own else 2.0
 
 
-# Users that start per second: each start costs less than a request. [1/s]
+# Users that start per second; a start costs less than a request. [1/s]
 _STARTS_PER_S = 250_000
-# Connections opened per second, beside requests: one costs both sides about as much as ten requests. [1/s]
+# Connections opened per second, in addition to requests: one costs both sides about as much as ten requests. [1/s]
 _CONNECTS_PER_S = 5_000
 CROWDS = (
     Crowd(250_000, 25.0, own=True, steady_s=60.0),
@@ -79,15 +79,15 @@ CROWDS = (
     Crowd(10_000_000, 1_000.0, own=False, steady_s=60.0),
 )
 QUICK = (Crowd(25_000, 2.5, own=True, steady_s=10.0), Crowd(100_000, 10.0, own=False, steady_s=10.0))
-# Kernel and both programs for a connection, and the engine for a user, with room to spare. [bytes]
+# Memory of kernel and both programs for a connection, and of the engine for a user, with a reserve. [bytes]
 _BYTES_PER_CONNECTION, _BYTES_PER_USER = 12_000, 500
 _EVERY_S = 1.0
-# Resets sent, connections reset, full queues of listeners, TIME-WAIT states that were left out, segments sent again.
+# Sent resets, reset connections, full listen queues, omitted TIME-WAIT states, retransmitted segments.
 _EVENTS = ("Tcp:OutRsts", "Tcp:EstabResets", "TcpExt:ListenOverflows", "TcpExt:TCPTimeWaitOverflow", "Tcp:RetransSegs")
 
 
 def run(*, quick: bool) -> None:
-    """Drive each crowd, print what was reached, keep the raw runs."""
+    """Drive each crowd, print the results, store the raw runs."""
     runs = []
     for crowd in QUICK if quick else CROWDS:
         print(f"  {crowd.name}", flush=True)
@@ -205,7 +205,7 @@ def _read(folder: Path, crowd: Crowd, samples: list[dict[str, float]]) -> dict[s
     length_s = float(measured.lengths[steady].sum())
     response = done.times_s("response")
     rate = float(measured.requests.started[steady].sum()) / length_s
-    # R is a ten-thousandth of Z here: whether its median or its mean is taken does not show in the rate.
+    # R is a ten-thousandth of Z here, so the rate is the same with the median and the mean of R.
     expected = crowd.users / (crowd.think_s + response["p50"])
     of_users = measured.user_s[steady].sum() / length_s
     return {

@@ -1,11 +1,11 @@
-"""`make test-anywhere`: the suite again, as on other machines and for other users.
+"""`make test-anywhere`: runs the suite under the conditions of other machines and other users.
 
     scripts/test_anywhere.py [VARIATION[+VARIATION ...] ...] [--everything] [--list]
 
-Each variation runs the part of the suite that it can influence; `--everything` runs the whole suite in each. Several
-joined by `+` hold together, in one run of all their parts. The last lines are a table, with the names of the tests that
-failed. A variation that this machine cannot show is listed with the reason, and fails nothing. Options for pytest come
-by its own variable, `PYTEST_ADDOPTS`.
+Each variation runs the tests that it can influence; `--everything` runs the whole suite in each. Several joined by `+`
+apply together in one run of all their tests. The output ends with a table and the names of the failed tests. A
+variation that this machine cannot show is listed with the reason and fails nothing. The variable `PYTEST_ADDOPTS`
+passes options to pytest.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ _HALF = "towtank-anywhere"
 
 
 class CannotShowError(Exception):
-    """This machine cannot show a variation; the text has the reason."""
+    """A variation that this machine cannot show; the text states the reason."""
 
 
 Setting = tuple[dict[str, str], list[str]]
-"""Variables of the environment, and the command in front of the test run."""
+"""Environment variables, and the command in front of the test run."""
 
 
 @dataclass(frozen=True)
 class Variation:
-    """Another machine, or another user.
+    """The conditions of another machine or another user.
 
     Attributes
     ----------
@@ -68,13 +68,13 @@ class Variation:
     prepare: Callable[[Path], Setting] | None = None
 
     def setting(self, scratch: Path) -> Setting:
-        """Return everything that it changes."""
+        """Return all changes of the variation."""
         more, prefix = ({}, []) if self.prepare is None else self.prepare(scratch)
         return {**self.environment, **more}, [*prefix, *self.prefix]
 
 
 def joined(variations: list[Variation]) -> Variation:
-    """Join variations; a variation that gives up root comes last."""
+    """Join variations; a variation that drops root rights comes last."""
     if len(variations) == 1:
         return variations[0]
     in_order = sorted(variations, key=lambda variation: variation.name == NORMAL_USER)
@@ -84,7 +84,7 @@ def joined(variations: list[Variation]) -> Variation:
         prefix: list[str] = []
         for variation in in_order:
             changed, before = variation.setting(scratch)
-            # A home of its own comes with a temporary folder, which another variation may replace.
+            # A separate home includes a temporary folder, which another variation may replace.
             environment |= {key: value for key, value in changed.items() if key not in environment}
             prefix += before
         return environment, prefix
@@ -110,13 +110,13 @@ def kernel_of_blas(name: str, flag: str) -> Variation:
 
 
 def cpus(count: int) -> Variation:
-    """Return a variation with so many visible CPUs."""
+    """Return a variation with this number of visible CPUs."""
 
     def prepare(_: Path) -> Setting:
         usable = sorted(os.sched_getaffinity(0))
         if count <= len(usable):
             return {}, ["taskset", "--cpu-list", ",".join(map(str, usable[:count]))]
-        # A count of CPUs changes results by the number of parts that BLAS splits a sum into: its threads.
+        # The number of CPUs changes results through the number of threads into which BLAS splits a sum.
         return {"OPENBLAS_NUM_THREADS": str(count)}, []
 
     return Variation(f"cpus-{count}", "as many CPUs, or threads of OpenBLAS", NUMBERS, prepare=prepare)
@@ -150,7 +150,7 @@ def remove_group() -> None:
 
 
 def latin(scratch: Path) -> Setting:
-    """Make a locale of German with Latin-1 in the scratch folder; it needs no installation."""
+    """Create a German locale with Latin-1 in the scratch folder; it needs no installation."""
     if shutil.which("localedef") is None:
         raise CannotShowError("no localedef: apt-get install libc-bin locales")
     made = scratch / "de_DE.ISO-8859-1"
@@ -163,7 +163,7 @@ def latin(scratch: Path) -> Setting:
 
 
 def elsewhere(scratch: Path) -> Setting:
-    """Put temporary files into a folder whose name has a space and a letter beyond ASCII."""
+    """Put temporary files into a folder whose name has a space and a non-ASCII letter."""
     folder = scratch / "zwischen ablage ä"
     folder.mkdir()
     scratch.chmod(0o755)
@@ -218,7 +218,7 @@ class Outcome:
 
     @property
     def failed(self) -> bool:
-        """True if a test failed, or the run as such."""
+        """True if a test failed, or the run itself."""
         return self.status not in (0, None)
 
 
@@ -252,7 +252,7 @@ def command_of(variation: Variation, everything: bool) -> list[str]:
 
 
 def counts_of(lines: list[str]) -> dict[str, int]:
-    """Read the closing line of a test run: the last that has counts and a time."""
+    """Return the counts of the closing line of a test run: the last line with counts and a time."""
     closing = next((line for line in reversed(lines) if re.search(r" in [\d.]+s", line)), "")
     return {kind: int(count) for count, kind in _CLOSING.findall(closing)}
 

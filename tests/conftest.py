@@ -1,4 +1,4 @@
-"""Settings and fixtures of every test."""
+"""Settings and fixtures of all tests."""
 
 import os
 import re
@@ -10,13 +10,13 @@ from hypothesis import HealthCheck, settings
 
 pytest_plugins = ["left_out", "left_behind", "second_try", "grouping", "certification", "results_1"]
 
-# Machines differ in speed: no example is refused for the time that it took. In CI Hypothesis has a profile of its own.
+# Machines differ in speed, so no example fails for its duration. In CI Hypothesis loads its own profile.
 settings.register_profile("any speed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 if "CI" not in os.environ:
     settings.load_profile("any speed")
 
-# Programs that a shell starts in the background ignore interruption, and so do the servers that they start: tests that
-# end servers by it would wait for a minute each.
+# Programs that a shell starts in the background ignore SIGINT, and so do the servers that they start: tests that end
+# servers by SIGINT would wait a minute for each.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -24,7 +24,7 @@ WAITING_FILE = re.compile(r"^pytestmark = (?:\[\s*)?pytest\.mark\.waits\b", re.M
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave out files, before their import, that have no test which the expression of marks selects."""
+    """Skip the import of test files without any test that the mark expression selects."""
     wanted = config.option.markexpr
     if wanted not in ("not waits", "smoke") or not re.fullmatch(r"test_.*\.py", collection_path.name):
         return None

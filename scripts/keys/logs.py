@@ -1,7 +1,7 @@
-"""Fields of access logs, as nginx and Apache know them, each with a text that it writes.
+"""Fields of access logs in nginx and Apache, each with a text that the server writes.
 
-Neither program lists its fields. But both refuse a format with a field that they do not know: so every word of nginx's
-program, and every letter after `%` for Apache, is offered to them. Then both serve requests and log what they accept.
+Neither program lists its fields, but both refuse a format with an unknown field. So every word of nginx's program, and
+every letter after `%` for Apache, is tried in a format. Then both serve requests and log the accepted fields.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from shutil import which
 
 _BETWEEN = "<+>"
 _STARTS_WITHIN_S = 20.0
-# Names after a prefix that nginx accepts as a variable, such as `$http_`.
+# Prefixes of names that nginx accepts as variables, such as `$http_`.
 _NAMED = {"http_": "x_forwarded_for", "arg_": "a", "cookie_": "c", "sent_http_": "content_type"}
 _NAMED |= {"upstream_http_": "content_type", "upstream_cookie_": "c"}
 _HEADERS = {"X-Forwarded-For": "10.7.0.1, 10.8.0.1", "Cookie": "c=c1", "Referer": "http://a/b", "User-Agent": "Agent 1"}
-# What Apache's fields between braces ask for, tried one after the other until one writes something.
+# Arguments in braces of Apache's fields, tried in order until one writes something.
 _ARGUMENTS = ("X-Forwarded-For", "Content-Type", "c", "us", "remote", "local", "PATH")
 
 
 def program(name: str) -> str:
-    """Path of a server's program, also where the folders of administrators are not searched."""
+    """Return the path of a server's program, also from administrators' folders."""
     found = which(name) or which(name, path="/usr/sbin:/usr/local/sbin")
     if found is None:
         raise SystemExit(f"error: needs {name}")
@@ -37,14 +37,14 @@ def program(name: str) -> str:
 
 
 def free_port() -> int:
-    """A port that nothing listens on."""
+    """Return a port without a listener."""
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         return int(one.getsockname()[1])
 
 
 def serve(command: Sequence[str], port: int, log: Path) -> str:
-    """Start a server in the foreground, ask it once, stop it; returns the line that it logged."""
+    """Start a server in the foreground, send one request, and stop it; return the logged line."""
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
         try:
             end = time.monotonic() + _STARTS_WITHIN_S
@@ -68,7 +68,7 @@ def accepted(candidates: Sequence[str], accepts: Callable[[str], bool]) -> list[
 
 
 def nginx(scratch: Path) -> tuple[str, dict[str, str]]:
-    """Version and variables of nginx; those of an upstream server too, as it forwards to itself."""
+    """Return version and variables of nginx, including those of an upstream server, as it forwards to itself."""
     server = program("nginx")
     port, behind = free_port(), free_port()
     folder = scratch / "nginx"
@@ -93,14 +93,14 @@ def nginx(scratch: Path) -> tuple[str, dict[str, str]]:
         command = [server, "-t", "-q", "-p", str(folder), "-c", str(settings(f"try-{name}", f"'${name}'"))]
         return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
-    # A linker lets a word stand at the end of a longer text: `uri` in `request_uri`, `scheme` in `$scheme`.
+    # A linker stores a word as the end of a longer text: `uri` in `request_uri`, `scheme` in `$scheme`.
     words = re.findall(rb"(?<![a-z0-9_])[a-z][a-z0-9_]{2,40}(?=\x00)", Path(server).read_bytes())
     ends = {word.decode().split("_", cut)[-1] for word in words for cut in range(word.count(b"_") + 1)}
     known = accepted(sorted(name for name in ends if len(name) > 2), accepts)
     if not known:
         raise SystemExit(f"error: {server} accepts no variable")
     names = sorted({f"{name}{_NAMED.get(name, 'x')}" if name.endswith("_") else name for name in known})
-    # Of one parameter nginx reads 4,096 bytes at most; it joins several.
+    # nginx reads at most 4,096 bytes of one parameter, but joins several.
     path = settings("nginx", f" '{_BETWEEN}' ".join(f"'${name}'" for name in names))
     line = serve([server, "-p", str(folder), "-c", str(path)], port, folder / "access.log")
     version = subprocess.run([server, "-v"], capture_output=True, text=True, check=True).stderr.split("/")[-1].strip()
@@ -115,7 +115,7 @@ def nginx(scratch: Path) -> tuple[str, dict[str, str]]:
 
 
 def apache(scratch: Path) -> tuple[str, dict[str, str]]:
-    """Version and directives of Apache's `LogFormat`, with the modules that count bytes."""
+    """Return version and directives of Apache's `LogFormat`, with the modules that count bytes."""
     server = program("apache2")
     modules = next(path for path in (Path("/usr/lib/apache2/modules"), Path("/usr/lib/httpd/modules")) if path.exists())
     port = free_port()
@@ -151,7 +151,7 @@ def apache(scratch: Path) -> tuple[str, dict[str, str]]:
     line = serve([server, "-X", "-d", str(folder), "-f", str(path)], port, folder / "access.log")
     version = subprocess.run([server, "-v"], capture_output=True, text=True, check=True).stdout
     written = dict(zip(asked, line.replace(str(scratch), "").split(_BETWEEN), strict=True))
-    # An argument that changes nothing, or that is only repeated, is left out.
+    # An argument without an effect, or one that is only repeated, is left out.
     kept = {field: text for field, text in written.items() if "{" not in field}
     for field, text in written.items():
         found = re.fullmatch(r"%\{(.*)\}(.*)", field)

@@ -20,14 +20,14 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "python" / "towtank"
 WORK = ROOT / "target" / "plant"
 ROOMS = ("analysis", "model", "size")
-# Bounds of the tests that run first, and of those after them: their number, and their time. [1], [s]
+# Limits of the first tests, and of the tests after them: number and time. [1], [s]
 _NEAR = (20, 10.0)
 _AT_MOST = (150, 120.0)
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """Result of a fault: `noticed`, `not noticed`, `not executed`; with the number of tests that ran."""
+    """Result for a fault: `noticed`, `not noticed`, `not executed`, with the number of executed tests."""
 
     place: Place
     outcome: str
@@ -35,7 +35,7 @@ class Verdict:
 
 
 def say(text: str) -> None:
-    """Print a line at once."""
+    """Print a line immediately."""
     print(text, flush=True)
 
 
@@ -46,7 +46,7 @@ def all_places() -> list[Place]:
 
 
 def within(names: list[str], seconds: dict[str, float], tests: int, at_most_s: float) -> list[str]:
-    """Return tests in their order that together keep the limits, at least one, without tests that take too long."""
+    """Return tests in order within both limits, at least one, without tests that take too long."""
     chosen: list[str] = []
     spent = 0.0
     for name in names:
@@ -72,7 +72,7 @@ def judge(place: Place, executed: tests.Executed, copy: Copy) -> Verdict:
 
 
 def check(sample: list[Place], executed: tests.Executed, copy: Copy) -> None:
-    """Run the nearest tests without a fault: if one of them failed, every fault would count as noticed."""
+    """Run the nearest tests without a fault: if one fails, every fault would count as noticed."""
     near = {test for place in sample for test in within(executed.tests_of(place), executed.seconds, *_NEAR)}
     if near and not copy.pass_all(sorted(near), sum(executed.seconds[test] for test in near)):
         sys.exit("error: a test fails without any fault; run `make test` first")
@@ -91,7 +91,7 @@ def table(verdicts: list[Verdict]) -> str:
 
 
 def plant(options: argparse.Namespace, listed: list[equivalents.Equivalent]) -> list[Verdict]:
-    """Judge a sample of the faults of Python, and print each that is not noticed."""
+    """Judge a sample of Python faults, and print each fault that is not noticed."""
     pattern = re.compile(options.only)
     candidates = [place for place in all_places() if pattern.search(f"{place.path}:{place.line}")]
     candidates = [place for place in candidates if not any(entry.is_of(place) for entry in listed)]

@@ -1,4 +1,4 @@
-"""Faults without effect on any answer, each with its reason: `equivalent.yaml`."""
+"""Faults that change no result, each with its reason: `equivalent.yaml`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FILE = Path(__file__).with_name("equivalent.yaml")
 
 @dataclass(frozen=True)
 class Equivalent:
-    """A change without effect. An expression is found by its function and its text, not by its line.
+    """A change without an effect, identified by function and text of the expression, not by its line.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class Equivalent:
     reason: str
 
     def is_of(self, place: Place) -> bool:
-        """Return True if a fault is this one."""
+        """Return True if a fault matches this entry."""
         same = (self.path, self.scope) == (place.path, place.scope) and self.was in ("", place.was)
         return same and self.planted in ("", place.planted)
 

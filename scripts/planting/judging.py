@@ -18,7 +18,7 @@ from pathlib import Path
 from planting.places import Place
 
 _ROOT = Path(__file__).resolve().parents[2]
-# Imported once, before any process of tests is forked; nothing here imports the package.
+# Imported once, before any test process is forked; nothing here imports the package under test.
 _HEAVY = (
     "pytest",
     "numpy",
@@ -30,16 +30,16 @@ _HEAVY = (
     "ruamel.yaml",
     "jinja2",
 )
-# Factor of the usual time above which a fault is noticed, as it may make a search endless.
+# Factor of the usual run time above which a fault counts as noticed, as it may make a search endless.
 _TIMES_LONGER = 10.0
 _AT_LEAST_S = 60.0
 _POLL_S = 0.05
 
 
 class Copy:
-    """A copy of the package that faults are planted into, one at a time.
+    """A copy of the package into which faults are planted, one at a time.
 
-    The compiled files hold a digest of their source, not its time: a fault lasts less than a second.
+    Compiled files are validated by a hash of their source, not by its time, as a fault lasts less than a second.
     """
 
     def __init__(self, package: Path, folder: Path) -> None:
@@ -62,7 +62,7 @@ class Copy:
             file.write_text(text, "utf-8")
 
     def pass_all(self, tests: Sequence[str], seconds: float) -> bool:
-        """Return True if the tests pass in a process of their own, not far beyond their usual time."""
+        """Return True if the tests pass in a separate process, within a multiple of their usual time."""
         with tempfile.TemporaryFile() as output:
             process = os.fork()
             if process == 0:
@@ -86,7 +86,7 @@ class Copy:
 
 
 def _status_within(process: int, seconds: float) -> int | None:
-    """Return the status of a process that ends in time; otherwise end it and its children."""
+    """Return the exit status of a process that ends in time; otherwise kill it with its children."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         ended, status = os.waitpid(process, os.WNOHANG)

@@ -31,7 +31,7 @@ _ARITHMETIC: dict[type[ast.operator], type[ast.operator]] = {
 }
 _EXTREMES = {"min": "max", "max": "min", "minimum": "maximum", "maximum": "minimum"}
 _PATHS = ("path", "folder", "MANIFEST")
-# Texts, checks that only raise, and annotations state no number.
+# Texts, checks that only raise, and annotations contain no number.
 _LEFT_OUT = (ast.Raise, ast.Assert, ast.JoinedStr)
 
 
@@ -72,7 +72,7 @@ class Place:
 
 
 def is_text(node: ast.expr) -> bool:
-    """Return True if an operand is a text, which `+` and `%` join or fill, or a path, which `/` joins."""
+    """Return True if an operand is a text, which `+` joins and `%` fills, or a path, which `/` joins."""
     if isinstance(node, ast.Name | ast.Attribute):
         name = node.id if isinstance(node, ast.Name) else node.attr
         return name.endswith(_PATHS)

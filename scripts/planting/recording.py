@@ -1,8 +1,8 @@
 """Plugin of pytest: record the lines of the package that each test executes, and its time.
 
-Each process writes a file of its own into the folder of the data: the seconds of each test that passed, and the lines
-by file; under the empty name, the lines that were executed outside of tests, on import. Variables `PLANT_PACKAGE` and
-`PLANT_DATA` name the folders. The process of the test alone is looked at.
+Each process writes its own file into the data folder: the seconds of each passed test, and the executed lines by file;
+under the empty name, the lines executed outside of tests, on import. The variables `PLANT_PACKAGE` and `PLANT_DATA`
+name the folders. Only the process of the test itself is recorded.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from planting.share import is_short, share_text
 ROOT = Path(__file__).resolve().parents[2]
 TOOLS = ROOT / "target" / "tools"
 CRATE = "towtank-queueing"
-# Time limit: a fault may make a solver endless; the tests of the crate take seconds. [s]
+# Time limit: a fault may make a solver endless, while the tests of the crate take seconds. [s]
 _TIMEOUT_S = 120
 # In the regular expressions of Rust an escaped blank is a fault.
 _SPECIAL = re.compile(r"([.^$*+?{}\[\]\\|()])")
@@ -32,7 +32,7 @@ def installed() -> str:
 
 
 def exactly(name: str) -> str:
-    """Return the regular expression of one name."""
+    """Return the regular expression that matches one name."""
     return "^" + _SPECIAL.sub(r"\\\1", name) + "$"
 
 
@@ -57,7 +57,7 @@ def plant(size: int, seed: str, least: float, listed: dict[str, str]) -> int:
     output.mkdir(parents=True, exist_ok=True)
     chosen = [argument for name in sample for argument in ("--re", exactly(name))]
     settings = ["--timeout", str(_TIMEOUT_S), "--profile", "checked", "--no-times", "--output", str(output)]
-    # Status 2 and 3 mean that some were not noticed, or timed out; a file has the result of each.
+    # Statuses 2 and 3 mean that some were not noticed or timed out; a file lists the result of each.
     status = subprocess.run([*command, *settings, *chosen], check=False).returncode
     if status not in (0, 2, 3):
         return status
@@ -65,7 +65,7 @@ def plant(size: int, seed: str, least: float, listed: dict[str, str]) -> int:
 
 
 def report(outcomes: Path, least: float) -> int:
-    """Print the faults that were not noticed, and the rate; return 1 if it is below the least."""
+    """Print the faults that were not noticed, and the share of noticed ones; return 1 if it is below the minimum."""
     found: dict[str, list[str]] = {}
     for outcome in json.loads(outcomes.read_text("utf-8"))["outcomes"]:
         if outcome["scenario"] != "Baseline":

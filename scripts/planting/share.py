@@ -1,11 +1,11 @@
-"""The share of planted faults that tests notice, known from a sample."""
+"""Share of planted faults that tests notice, estimated from a sample."""
 
 from __future__ import annotations
 
 from scipy.stats import beta
 
 GOAL = 0.95
-"""Share of the faults that tests should notice, in the parts that state numbers. [ratio]"""
+"""Share of the faults that tests should notice, in the parts that compute numbers. [ratio]"""
 _CONFIDENCE = 0.95
 
 
@@ -18,12 +18,12 @@ def interval(noticed: int, count: int) -> tuple[float, float]:
 
 
 def is_short(noticed: int, count: int, least: float) -> bool:
-    """Return True if a sample has a smaller share than the least, or one that chance does not bring below the goal."""
+    """Return True if the share in a sample is below the minimum, or below the goal beyond chance."""
     return count > 0 and (noticed < least * count or interval(noticed, count)[1] < GOAL)
 
 
 def share_text(noticed: int, count: int) -> str:
-    """Render a share with its interval beside the goal."""
+    """Format a share with its interval beside the goal."""
     if not count:
         return "no fault was judged"
     low, high = interval(noticed, count)

@@ -1,4 +1,4 @@
-"""The tests that execute a line, recorded once for a state of the tree."""
+"""Tests by the lines that they execute, recorded once for each state of the tree."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FOLDERS = (
     "tests/results/exports",
     "tests/conduct/test_conduct_steering.py",
 )
-"""Tests that run in the process of pytest, and check the numbers of the rooms."""
+"""Tests that run in the pytest process and check the numbers of the rooms."""
 _ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -45,7 +45,7 @@ class Executed:
     by_line: dict[tuple[str, int], set[str]]
 
     def tests_of(self, place: Place) -> list[str]:
-        """Return the tests that execute a place: first those of files of which most do, of them the fastest first.
+        """Return the tests that execute a place: first those of the files with most of such tests, the fastest first.
 
         Lines outside of functions are executed once, on import: every test that executes a line of the file may depend
         on them; of a file without functions, every test that executes a line of its folder.
@@ -69,7 +69,7 @@ class Executed:
         return any((place.path, line) in self.by_line for line in range(place.line, place.end_line + 1))
 
     def beside(self, tests: list[str]) -> list[str]:
-        """Return the other tests of the same files: they may share objects that a test made, as a fixture does."""
+        """Return the other tests of the same files, which may share objects such as fixtures."""
         files = {_file(test) for test in tests}
         others = {test for test in self.seconds if _file(test) in files} - set(tests)
         return sorted(others, key=lambda test: (self.seconds[test], test))
@@ -80,7 +80,7 @@ def _file(test: str) -> str:
 
 
 def state_of(package: Path, folders: tuple[str, ...]) -> str:
-    """Return a digest of the package and the tests, which changes with every change of a file."""
+    """Return a digest of the package and the tests."""
     digest = hashlib.sha256()
     for place in (package, *(_ROOT / name for name in folders), _ROOT / "tests" / "support"):
         for path in sorted(place.rglob("*")) if place.is_dir() else [place]:
@@ -107,7 +107,7 @@ def _python_path(package: Path) -> str:
 
 
 def read(data: Path) -> Executed:
-    """Read the files of the plugin."""
+    """Read the files written by the plugin."""
     seconds: dict[str, float] = {}
     by_line: dict[tuple[str, int], set[str]] = defaultdict(set)
     for path in sorted(data.glob("*.json")):

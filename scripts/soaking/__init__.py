@@ -1,1 +1,1 @@
-"""A load of hours, during which memory and open files of all our processes are observed."""
+"""A load of several hours that observes memory and open files of all Towtank processes."""

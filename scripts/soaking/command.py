@@ -49,13 +49,13 @@ SAMPLE_EVERY_S = 2.0
 # Largest increase of the memory of a process in an hour: absolute, and as a share. [B/h, 1/h]
 MEMORY_PER_HOUR, MEMORY_SHARE = 2 * 2**20, 0.01
 FILES_PER_HOUR = 0.5
-# Largest memory of the report: that of a small machine. [B]
+# Largest memory of the report, limited by a small machine. [B]
 REPORT_MEMORY = 1024 * 2**20
 _RESIDENT = re.compile(r"^VmRSS:\s+(\d+) kB", re.MULTILINE)
 
 
 def main() -> int:
-    """Run the command; return 1 if something rises, or the report takes too much memory."""
+    """Run the command; return 1 if a value rises, or the report takes too much memory."""
     parser = argparse.ArgumentParser(prog="scripts/soak", description=__doc__)
     parser.add_argument("--minutes", type=float, default=180.0, help="length of the steady stage")
     parser.add_argument("--users", type=int, default=5000)
@@ -105,7 +105,7 @@ def watch(process: subprocess.Popen[bytes], results: Path) -> dict[str, list[tup
 
 
 def descendants(pid: int) -> Iterator[int]:
-    """Yield the processes below one."""
+    """Yield the descendants of a process."""
     for path in Path(f"/proc/{pid}/task").glob("*/children"):
         with suppress(OSError):
             for child in map(int, path.read_text().split()):
@@ -114,7 +114,7 @@ def descendants(pid: int) -> Iterator[int]:
 
 
 def name_of(pid: int) -> str:
-    """Return program and first argument of a process, with its number."""
+    """Return program and first argument of a process, with its process id."""
     words = os.fsdecode(Path(f"/proc/{pid}/cmdline").read_bytes()).split("\0")
     name = " ".join([Path(words[0]).name, *[word for word in words[1:4] if not word.startswith("-")][:2]])
     return f"{name} ({pid})"
@@ -128,7 +128,7 @@ def figures(pid: int) -> tuple[float, float]:
 
 
 def judged(name: str, series: list[tuple[float, float, float]]) -> Iterator[dict[str, object]]:
-    """Yield a row for each figure of a process; none for a process that lived too short."""
+    """Yield a row for each value of a process; none for a process that lived too short."""
     times = [sample[0] for sample in series]
     for place, figure, unit in ((1, "memory [MiB]", 2.0**20), (2, "open files", 1.0)):
         try:
@@ -142,7 +142,7 @@ def judged(name: str, series: list[tuple[float, float, float]]) -> Iterator[dict
 
 
 def report_memory(results: Path) -> int:
-    """Make the report; return its peak memory. [B]"""
+    """Create the report; return its peak memory. [B]"""
     program = (
         "import resource, subprocess, sys; done = subprocess.run(sys.argv[1:]);"
         "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss); sys.exit(done.returncode)"
@@ -156,7 +156,7 @@ def report_memory(results: Path) -> int:
 
 
 def line_of(row: dict[str, object]) -> str:
-    """Return one row in readable form."""
+    """Format one row."""
     verdict = "ok" if row["flat"] else "TOO MUCH"
     if "per_hour" not in row:
         return f"{row['process']}: {row['figure']} {row['mean']:.0f}: {verdict}"

@@ -1,4 +1,4 @@
-"""Slope of a series of figures, with an interval that allows for correlated neighbours."""
+"""Slope of a series of values, with an interval that allows for autocorrelation."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-# Number of block means in place of samples: caches that fill and are emptied correlate neighbours.
+# Number of block means in place of samples, as caches that fill and are emptied cause autocorrelation.
 _BLOCKS = 20
 # Share of the time that counts as the start of a process.
 _WARM = 0.15
@@ -17,7 +17,7 @@ _WARM = 0.15
 
 @dataclass(frozen=True)
 class Slope:
-    """Slope of a figure.
+    """Slope of a series of values.
 
     Attributes
     ----------
@@ -33,11 +33,11 @@ class Slope:
     high: float
 
     def rises(self, allowed_per_hour: float) -> bool:
-        """Return True if the figure rises significantly, and by more than is allowed."""
+        """Return True if the value rises significantly, and by more than the allowed amount."""
         return self.low > 0 and self.per_hour > allowed_per_hour
 
     def is_flat(self, allowed_per_hour: float) -> bool:
-        """Return True if the figure rises by no more than is allowed, significantly."""
+        """Return True if the upper end of the interval of the slope is within the allowed amount."""
         return self.high <= allowed_per_hour
 
 

@@ -1,4 +1,4 @@
-"""Runs that are sound, and what harms them: each harm with the doubt that it is to raise, and how heavy it is."""
+"""Sound runs and ways to damage them: each damage with the doubt that it raises, and the level of the doubt."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ SECOND = 1_000_000_000
 
 
 def script(**changes):
-    """Forty users, forty transactions a second: enough for p99 in 300 s, too few in 40 s."""
+    """Return the script of a sound run: eight users, eight transactions a second, a steady stage of 40 s."""
     base = even_script(stages_of(8, 2.0, 40.0), users=8, response_s=0.25, think_s=0.75, seconds=42.0, service_s=0.05)
     return replace(base, **changes)
 
 
 def rewrite(path, change):
-    """Change every document of a stream; `change` returns the new document, or None to leave it out."""
+    """Rewrite every document of a stream; `change` returns the new document, or None to remove it."""
     documents = [change(document) for document in list(lines.read(path))]
     path.write_bytes(b"".join(lines.encode(document) for document in documents if document is not None))
 
@@ -114,7 +114,7 @@ def died_by_event(run):
 
 
 def died_and_stopped(run):
-    """As the conductor leaves it: the service gone, the engine asked to stop, the run failed."""
+    """Change the run as the conductor leaves it: the service ended, the engine was asked to stop, the run failed."""
     died_by_event(run)
     change_engine(run, reason="stopped")
     run.update(status="failed", reason="service content ended with status 1 in stage steady")
@@ -168,7 +168,7 @@ def clock_jump(run):
 
 
 def suspended(run):
-    """Asleep for a minute: the wall clock went on meanwhile, the monotonic one did not."""
+    """Suspend the machine for a minute: the wall clock advanced, the monotonic clock did not."""
     events = [
         {"k": kind, "t_ns": MONOTONIC_NS + at * SECOND, "wall_ns": 1, "boot_ns": MONOTONIC_NS + (at + slept) * SECOND}
         for kind, at, slept in (("engine_started", 0, 5), ("stage", 15, 65))
@@ -203,7 +203,7 @@ def neighbour(run):
 
 
 def interrupts(run):
-    """A network that keeps the system's CPU busy for a fifth of the time, in interrupts."""
+    """Add network interrupts that use a fifth of the system's CPU."""
 
     def change(document, at):
         of_host, of_cpu = document["host"], document["cpus"][0]
@@ -222,7 +222,7 @@ def heavy_neighbour(run):
 
 
 def unattributed(run):
-    """A fifth of a CPU for nobody: ten per cent of the two CPUs of the host."""
+    """Add a fifth of a CPU that belongs to no group: ten per cent of the two CPUs of the host."""
 
     def change(document, at):
         document["host"]["cpu_user_s_total"] += 0.2 * (at + 1)
@@ -231,7 +231,7 @@ def unattributed(run):
 
 
 def launched_and_left(run):
-    """The process that was named ends, and three that it started go on."""
+    """End the named process while three processes that it started continue."""
 
     def change(document, at):
         document["groups"]["content"] |= {"alive": at < 20, "processes": 4, "processes_alive": 4 if at < 20 else 3}
@@ -240,12 +240,12 @@ def launched_and_left(run):
 
 
 def above_envelope(run):
-    """Eight requests a second of nine that the machine can do."""
+    """Set the envelope to nine requests a second, of which the run makes eight."""
     run.update(envelope={"rate_per_core_per_s": 9.0})
 
 
 def out_of_files(run):
-    """Eight connections of eight open files, and requests that got none."""
+    """Limit open files to the eight connections in use, and let further requests fail to connect."""
     run.update(generator_limits={"open_files": 8, "connections_by_ports": 28_000})
 
     def change(document):
@@ -258,7 +258,7 @@ def out_of_files(run):
 
 
 def waiting_for_the_pool(run):
-    """Two of eight requests in each second wait 100 ms of the 8 × 250 ms that all take."""
+    """Let two of eight requests in each second wait 100 ms, out of 8 × 250 ms of response time."""
 
     def change(document):
         wait = {"connection_wait": encode_histogram([0] * 6 + [1e8] * 2)} if document["k"] == "interval" else {}
@@ -275,7 +275,7 @@ def overflowing(run):
 
 
 def limited(run, limits, **gauges):
-    """Give the tier of a run limits, and its group these values in each sample; returns its name."""
+    """Add limits to the tier of a run and these values to each sample of its group; return its name."""
     tiers = run.manifest["tiers"]
     name = next(iter(tiers))
     run.update(tiers={name: {**tiers[name], "limits": limits}})
@@ -316,7 +316,7 @@ def throttled(run, group="content", share=0.2):
 
 
 def slowed(run, share=0.3):
-    """Every fourth second the system's CPU, the first, is slower; the other one is slow for good."""
+    """Slow the system's CPU, the first, in every fourth second, and the other CPU throughout."""
 
     def change(document, at):
         slower = share if round(at) % 4 == 0 else 0.0
@@ -326,7 +326,7 @@ def slowed(run, share=0.3):
 
 
 def storage_filled(run, used_per_s=2.0):
-    """A disk of 100 inodes that are used up, or nearly, before the run ends."""
+    """Add a disk of 100 inodes that is full, or nearly, before the run ends."""
     run.update(hosts={"web": {"provider": "namespaces", "cpus_virtual": None}})
     head = {"k": "header", "schema": "towtank/service-metrics/1", "service": "host-web", "kind": "host"}
     documents = [{**head, "source": "host"}]
@@ -350,7 +350,7 @@ def disk_limited(run):
 
 
 def read_back(run, fate):
-    """Two documents that were confirmed as stored, one of them with this fate."""
+    """Add two documents that were confirmed as stored, one of them with this outcome."""
     counts = {"acknowledged": 2, "removed": 0, "uncertain": 0, "read": 2, "found": 1, "lost": 0, "different": 0}
     counts |= {"unreadable": 0, "unread": 0, fate: 1}
     kinds = {"documents": {**counts, "sample": False, "named": []}}
@@ -427,7 +427,7 @@ def half_recorded(run):
 
 
 def plan_of(run, *, think=None, weights=(1.0,), load=None):
-    """A plan that asks for something else than the run did: one transaction, pauses of 0.75 s, no arrivals."""
+    """Write a plan that differs from the run: one transaction, pauses of 0.75 s, no arrivals."""
     mix = [{"transaction": number, "weight": weight} for number, weight in enumerate(weights)]
     write_json(
         run.plan,
@@ -448,7 +448,7 @@ def think_time_off(run):
 
 
 def arrivals_off(run):
-    # Eight arrivals a second, all at once.
+    # Eight arrivals a second, all at the same time.
     def arrive(document):
         if document["k"] == "interval":
             document |= {"arrivals": [8], "gaps": encode_histogram([1e6] * 8), "gaps_sum_ns": 8_000_000}
@@ -464,7 +464,7 @@ def not_settled(run):
 
 
 def carried_over(run, seconds=21):
-    """Put 40 requests in flight from the start of the window on, for more than half of it."""
+    """Put 40 requests in flight from the start of the window, for more than half of it."""
 
     def pile_up(document):
         if document["k"] == "interval" and SECOND < document["t1_ns"] <= (2 + seconds) * SECOND:
@@ -475,7 +475,7 @@ def carried_over(run, seconds=21):
 
 
 def waiting_from_before(run):
-    """A hundred arrivals wait in the first half, twenty in nearly all of the second."""
+    """Let a hundred arrivals wait in the first half, and twenty in nearly all of the second."""
 
     def wait(document):
         if document["k"] == "interval" and document["t1_ns"] >= 2 * SECOND:
@@ -495,7 +495,7 @@ def on_intervals(change):
 
 
 def stood_still(run, seconds=3.0):
-    """The loop of the load thread stood still from 20 s on."""
+    """Stall the loop of the load thread at 20 s."""
 
     def stall(document, ends_s):
         document["gap_ns"] = 1_000_000
@@ -514,7 +514,7 @@ def stood_still_long(run):
 
 
 def never_answered(run):
-    """Eight requests were in flight until the end of the load, and then timed out."""
+    """Keep eight requests in flight until the end of the load, when they time out."""
 
     def silence(document):
         if document["k"] == "header":
@@ -539,7 +539,7 @@ NOTHING = {"ok": 0, "failed": {}, "response": None, "response_sum_ns": 0, "excha
 
 
 def rare_failure(run, of="transaction"):
-    """Eight transactions of a second kind, all failed, beside 1,280 of the first kind."""
+    """Add eight transactions of a second kind, all failed, beside 1,280 of the first kind."""
 
     def fail(document):
         if document["k"] == "header":
@@ -584,7 +584,7 @@ def fewer_users_than_asked(run):
 
 
 def ask(run, users):
-    """Eight users came, but the study asked for another number."""
+    """Change the number of users in the study, so that it differs from the eight users of the run."""
     run.update(users=users)
 
     def change(document):
@@ -646,7 +646,7 @@ def connected_each_time(run):
 
 
 def paused(run):
-    """40 transactions a second take 1 ms each, in every fourth second 20 ms."""
+    """Make 40 transactions a second take 1 ms each, and 20 ms in every fourth second."""
 
     def change(document, ends_s):
         taken = [20e6 if ends_s % 4 == 0 else 1e6] * 40
@@ -657,7 +657,7 @@ def paused(run):
 
 
 def overloaded(run):
-    """Eight transactions arrive each second and seven end, so one more is in the system each second."""
+    """Let eight transactions arrive and seven end in each second, so that the number in the system grows by one."""
 
     def change(document, ends_s):
         document |= {"user_ns": round(4 * max(0.0, ends_s - 2) * SECOND), "arrivals": [8]}

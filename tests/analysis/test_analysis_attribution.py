@@ -1,4 +1,4 @@
-"""Use that is attributed to tiers and to nobody, and memory that counts shared pages once."""
+"""Resource use attributed to tiers and to no tier, and memory that counts shared pages once."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def machine(run):
 def test_tiers_and_generator_explain_a_sound_run(run):
     summary = summarize_run(run, tables=False)
     found = summary["not_attributed"]["this_machine"]
-    # The host of this run was made without probe and scraper, which are taken off all the same.
+    # The host of this run has no probe and scraper, but their CPU time is subtracted.
     assert found["cpus_used"]["value"] == pytest.approx(-summary["observation"]["cpus_used"], abs=1e-4)
     assert found["cpus"] == 2
     assert found["disk_read_bytes_per_s"] == found["disk_write_bytes_per_s"] == 0
@@ -37,7 +37,7 @@ def test_tiers_and_generator_explain_a_sound_run(run):
 
 
 def test_what_nobody_used_is_the_host_less_all_groups_less_the_observers(run):
-    # Less the 0.8 ms of CPU time that the probe of these runs takes each second.
+    # Less the 0.8 ms of CPU time that the probe uses in each second of these runs.
     rest = 0.2 - 0.0008
     unattributed(run)
 
@@ -93,7 +93,7 @@ def test_memory_of_nobody_is_that_of_the_host_less_that_of_the_groups(run):
 
 
 def samples(*groups):
-    """Samples of one group, a second apart."""
+    """Return samples of one group at intervals of one second."""
     return Samples([{"t_ns": at * 10**9, "groups": {"db": group}} for at, group in enumerate(groups)], 0)
 
 
@@ -116,7 +116,7 @@ def test_a_figure_read_in_rounds_holds_until_the_next_round():
     stream = samples({"memory_bytes": 10}, {}, {}, {"memory_bytes": 40}, {}, {})
     assert memory(stream, "db", 0, 5)["memory_bytes"] == 25
     assert memory(stream, "db", 4, 5)["memory_bytes"] == 40
-    # The window of 1 to 2 s has no round of its own.
+    # The window of 1 to 2 s contains no memory measurement.
     assert memory(stream, "db", 1, 2)["memory_bytes"] == 10
     late = samples({}, {}, {"memory_bytes": 30})
     assert memory(late, "db", 0, 1)["memory_bytes"] == 30
@@ -135,7 +135,7 @@ def test_a_disk_built_from_another_is_not_added_to_it():
     assert list(counted_once(disks)) == ["vda", "nvme0n1"]
     # A loop device over a file in memory is on no other device.
     assert list(counted_once({"loop0": {"stacked": False}, "vda": {"stacked": False}})) == ["loop0", "vda"]
-    # Older runs are judged by the name; what is alone counts, whatever it is.
+    # Older runs are judged by the name; a single device always counts.
     assert list(counted_once({"loop0": {}, "dm-1": {}, "md0": {}, "sda": {}})) == ["sda"]
     assert list(counted_once({"dm-0": {}})) == ["dm-0"]
 

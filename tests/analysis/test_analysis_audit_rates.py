@@ -1,4 +1,4 @@
-"""The audit of arrivals whose rate moves, and of groups with arrivals of their own."""
+"""Audit of arrivals with a varying rate, and of groups with their own arrivals."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def plan_of(stage, arrivals="poisson", groups=1):
 
 
 def thinned(stream, rate, most):
-    """A Poisson process with a rate over time, by thinning.
+    """Simulate a Poisson process with a varying rate, by thinning.
 
     P. A. W. Lewis and G. S. Shedler, "Simulation of nonhomogeneous Poisson processes by thinning", Naval Research
     Logistics Quarterly 26(3), 403-413, 1979, doi:10.1002/nav.3800260304.
@@ -60,7 +60,7 @@ def day(at):
 
 
 def events(*groups):
-    """Arrivals of several groups, each with the gaps of its own."""
+    """Return arrivals of several groups, each with its own gaps."""
     found = []
     for group, at in enumerate(groups):
         gaps = np.diff(at, prepend=-RAMP_S)
@@ -87,7 +87,7 @@ def test_a_trace_as_asked_raises_no_alarm(tmp_path) -> None:
         low += sum(test["p_value"] < 0.05 for test in found["tests"])
         gaps = next(entry for entry in found["untested"] if entry["test"] == "gaps between arrivals")
         assert gaps["why"] == "the rate moves, so the gaps have no distribution of their own"
-    # As p-values must, about a twentieth of them are below a twentieth: 6 of 120, standard deviation 2.4.
+    # About a twentieth of p-values are below a twentieth: 6 of 120, standard deviation 2.4.
     assert low <= 15
 
 
@@ -144,7 +144,7 @@ def test_a_group_that_got_the_arrivals_of_another_is_found(tmp_path) -> None:
     found = judged(tmp_path / "run", plan, events(*by_group(np.random.default_rng(1), [34.0, 10.0])), 2)
     suspect = {(test["test"], test["group"]) for test in found["tests"] if test["verdict"] == "suspect"}
     assert ("number of arrivals", "group 1") in suspect
-    # Arrivals of a group that is asked for none are as wrong.
+    # Arrivals of a group without a specified rate are wrong too.
     plan = plan_of({"rates_by_group": [44.0, 0.0]}, groups=2)
     found = judged(tmp_path / "none", plan, events(*by_group(np.random.default_rng(1), [40.0, 4.0])), 2)
     suspect = {(test["test"], test["group"]) for test in found["tests"] if test["verdict"] == "suspect"}
@@ -166,7 +166,7 @@ def test_a_stage_that_was_cut_short_is_judged_by_what_there_was_of_it(tmp_path) 
     at = thinned(np.random.default_rng(3), day, 60.0)
     plan = plan_of({"rates": [*DAY[:-1], [300.0, 50.0]], "duration_s": 300.0, "until": "command"})
     found = judged(tmp_path / "run", plan, events(at[at < 20.0]), 1)
-    # The recording says 30 s: from 20 s on the rate was to be 50 /s, and nothing came.
+    # The recording covers 30 s: from 20 s the rate should be 50 /s, but nothing arrived.
     assert found["verdict"] == "suspect"
     run = write_audit_run(tmp_path / "cut", plan, 20.0, arrivals=events(at[at < 20.0]))
     assert audited(run)["verdict"] == "ok"

@@ -1,4 +1,4 @@
-"""Backlog at the edges of a window, worked out by hand."""
+"""Backlog at the edges of a window, by hand."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from towtank.analysis.backlog import backlog
 def measured(
     in_flight: list[float], waiting: list[float], exchange_s: float = 0.1, rate: float = 40.0, within_s: float = 0.0
 ) -> Any:
-    """Seconds in which requests end at a rate, each after the same exchange time; what is in hand at their ends. Each
-    waited a while within the generator."""
+    """Return seconds in which requests end at a rate, with a constant exchange time and a constant wait in the
+    generator, and the numbers in progress at the end of each."""
     count = len(in_flight)
     starts = np.arange(count, dtype=float)
     return SimpleNamespace(
@@ -46,7 +46,7 @@ def test_excess_is_what_three_deviations_do_not_explain() -> None:
     assert found["excess_at_start"] == pytest.approx(20 + 7)
     assert (found["at_start"], found["at_end"]) == (30, 4)
     assert (found["waiting_at_start"], found["waiting_at_end"]) == (25, 9)
-    # Until the end of the first second with at most 4 + 2 in flight and 9 + 3 that wait: that of number 3.
+    # The cut ends with the first second with at most 4 + 2 in flight and 9 + 3 waiting: number 3.
     assert found["drained_s"] == pytest.approx(3.0)
 
 
@@ -58,7 +58,7 @@ def test_arrivals_that_wait_are_an_excess_of_their_own() -> None:
 
 
 def test_seconds_that_swing_more_than_a_poisson_number_say_so() -> None:
-    """The second half has 0, 8, 0, 8 in flight: their standard deviation is the root of 64/3, more than 2."""
+    """The second half has 0, 8, 0, 8 in flight: the standard deviation is the root of 64/3, more than 2."""
     found = backlog(measured([30.0, 4, 4, 4, 4, 0, 8, 0, 8], [0.0] * 9), from_second(1, 9))
     assert found is not None
     assert found["swing"] == pytest.approx(math.sqrt(64 / 3))
@@ -66,7 +66,7 @@ def test_seconds_that_swing_more_than_a_poisson_number_say_so() -> None:
 
 
 def test_what_waits_within_the_generator_is_no_backlog() -> None:
-    """8 users read a file each, 40 /s in 35 ms, and wait 165 ms for a thread before: 8 are under way all the time."""
+    """8 users read a file each, 40 /s in 35 ms, after waiting 165 ms for a thread: 8 are always in progress."""
     found = backlog(measured([8.0] * 9, [0.0] * 9, exchange_s=0.035, within_s=0.165), from_second(1, 9))
     assert found is not None
     assert found["needs"] == pytest.approx(8.0)

@@ -1,4 +1,4 @@
-"""Balance between members: exact counts, and Jain's index in the cases that its paper works out."""
+"""Balance between members: exact counts, and Jain's index in the examples of his paper."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ def test_the_index_does_not_depend_on_the_unit_and_knows_no_value_of_nothing() -
 
 
 def _run(tmp_path: Path, of_second: dict[str, float]) -> dict:
-    """A run of 22 s; each member's counter grows by a fixed number a second, its samples stand on the seconds."""
+    """Return a run of 22 s in which each member's counter grows by a fixed number a second, sampled at whole
+    seconds."""
     script = even_script(
         stages_of(10, 2.0, 20.0),
         users=10,

@@ -22,7 +22,7 @@ def estimate(value: float, half: float = 0.0, n: int = 20) -> dict[str, Any]:
 
 
 def run(name: str, factors: dict[str, str], throughput: float, half: float = 0.0, **more: Any) -> dict[str, Any]:
-    """A summary with as much as claims look at."""
+    """Return a summary with the keys that claims read."""
     return {
         "run": name,
         "status": "complete",
@@ -46,7 +46,7 @@ SIZES = factor("files", "4", "20", "40", "100")
 def judged(
     claim: dict[str, Any], factors: list[dict[str, Any]], runs: list[dict[str, Any]], run_to_run: float | None = 0.0
 ) -> dict[str, Any]:
-    """Judge one claim; unless asked, single runs are taken for all that there is, so that intervals are exact."""
+    """Judge one claim; by default runs are assumed not to vary, so that intervals are exact."""
     study = {"name": "s", "preset": None, "factors": factors, "claims": [{"says": "So it is.", **claim}]}
     study |= {} if run_to_run is None else {"run_to_run": run_to_run}
     (found,) = claims.judge(study, runs)["claims"]
@@ -76,7 +76,7 @@ def pair(large: tuple[float, ...], small: tuple[float, ...], **more: Any) -> lis
     ],
 )
 def test_a_ratio_of_repeated_runs_holds_wholly_or_not_at_all_or_is_undecided(holds: str, verdict: str) -> None:
-    # Means 20 and 10, standard deviations 1 and 0.5 of three runs: about 2 with an interval of some 0.2.
+    # Means 20 and 10, standard deviations 1 and 0.5 of three runs: a ratio of 2 with an interval of about 0.2.
     found = judged(ratio(holds), [CACHE], pair((19, 20, 21), (9.5, 10, 10.5)))
     assert (found["verdict"], found["unit"]) == (verdict, "")
     assert found["measured"]["value"] == 2.0
@@ -85,14 +85,16 @@ def test_a_ratio_of_repeated_runs_holds_wholly_or_not_at_all_or_is_undecided(hol
 
 
 def test_a_ratio_to_an_exact_value_has_the_interval_of_its_upper_side() -> None:
-    # With a bottom that does not vary, the logarithm has the relative error of the top: 2 exp(+- t(2) 0.05 / sqrt(3)).
+    # If the denominator does not vary, the logarithm has the relative error of the numerator: 2 exp(+- t(2) 0.05 /
+    # sqrt(3)).
     found = judged(ratio("> 1"), [CACHE], pair((19, 20, 21), (10, 10.000001, 9.999999)))["measured"]
     assert math.log(found["high"] / 2) == pytest.approx(T2 * 0.05 / 3**0.5, rel=1e-3)
     assert math.log(2 / found["low"]) == pytest.approx(T2 * 0.05 / 3**0.5, rel=1e-3)
 
 
 def test_runs_that_agree_by_chance_are_worth_no_more_than_the_errors_within_them() -> None:
-    """Two runs of each side a thousandth apart, each known to some 10 %: the ratio 1.04 has an interval of 10 %."""
+    """Two runs on each side differ by a thousandth, with errors of about 10 % each: the ratio 1.04 has an interval of
+    10 %."""
     runs = [run(f"r{n}", {"cache": "large"}, value, 10.0) for n, value in enumerate((104.1, 104.0))]
     runs += [run(f"s{n}", {"cache": "small"}, value, 10.0) for n, value in enumerate((100.0, 100.1))]
     found = judged(ratio("> 1"), [CACHE], runs)
@@ -125,10 +127,10 @@ def test_one_run_has_its_own_interval_and_without_one_a_claim_is_undecided() -> 
 @pytest.mark.parametrize(
     ("value", "run_to_run", "holds", "verdict"),
     [
-        # One run each, within-run errors of 0.4 %: 5 % more is what ordinary runs differ by.
+        # One run each with errors of 0.4 % within the run: 5 % more is the usual variation between runs.
         (10.5, None, "> 1", "undecided"),
         (10.5, 0.01, "> 1", "confirmed"),
-        # With 10 % on each side the ratio has a standard error of about 14 %, so that a factor of 3 stays above 1.5.
+        # With 10 % on each side, the ratio has a standard error of about 14 %: a factor of 3 stays above 1.5.
         (30.0, None, "> 1.5", "confirmed"),
         (16.0, None, "> 1.5", "undecided"),
         (30.0, None, "< 1.5", "refuted"),
@@ -145,7 +147,8 @@ def test_one_run_against_one_is_decided_with_a_share_from_run_to_run(
 
 
 def test_a_verdict_that_suspect_runs_decide_says_what_it_is_without_them() -> None:
-    """Two levels of 2.0 hold, a third of 1.0 does not: of a suspect run, it refutes what holds without it."""
+    """Two levels of 2.0 hold, a third of 1.0 does not; if the third is a suspect run, it refutes a claim that holds
+    without it."""
     users = factor("users", "1", "2", "3")
     runs = [
         run(f"{cache}{level}", {"users": level, "cache": cache}, value, 0.01 * value, verdict=verdict)
@@ -162,7 +165,7 @@ def test_a_verdict_that_suspect_runs_decide_says_what_it_is_without_them() -> No
     one_side = judged(ratio("> 1.5"), [CACHE], pair((19, 20, 21), (9, 10, 11), verdict="suspect"))
     assert one_side["verdict"] == "confirmed"
     assert one_side["doubts"] == ["it leans on the suspect runs r0, r1, r2; without them the claim cannot be tested"]
-    # Where they are all that there is, they are named and no more.
+    # If no other runs exist, the suspect runs are only named.
     every = [
         {**measured, "verdict": {"level": "suspect", "reasons": []}} for measured in pair((19, 20, 21), (9, 10, 11))
     ]
@@ -170,7 +173,8 @@ def test_a_verdict_that_suspect_runs_decide_says_what_it_is_without_them() -> No
 
 
 def test_one_certain_counter_example_refutes_a_claim_about_all_levels() -> None:
-    # Seven levels of 2.0 and one of 1.3, each known to 1 %: the mean alone, 1.90 [1.67, 2.15], would confirm > 1.5.
+    # Seven levels of 2.0 and one of 1.3, each with an error of 1 %: the mean alone, 1.90 [1.67, 2.15], would confirm >
+    # 1.5.
     users = factor("users", *(str(number) for number in range(1, 9)))
     ratios = [2.0] * 7 + [1.3]
     runs = [
@@ -184,7 +188,7 @@ def test_one_certain_counter_example_refutes_a_claim_about_all_levels() -> None:
     assert (found["measured"]["low"], found["measured"]["high"]) == (
         pytest.approx(1.67, abs=0.01), pytest.approx(2.15, abs=0.01),
     )  # fmt: skip
-    # Ratios that rise, each certainly above 1.1, leave the mean of three levels undecided.
+    # Increasing ratios, each certainly above 1.1, leave the mean of three levels undecided.
     rising = [run_ for run_ in runs if run_["factors"]["users"] in ("1", "2", "3")]
     for run_, value in zip(rising[::2], (12.0, 20.0, 60.0), strict=True):
         run_["throughput_per_s"] = estimate(value, 0.01 * value)
@@ -205,7 +209,7 @@ def test_levels_that_are_nearly_equal_where_little_happens_do_not_keep_a_trend_f
 
 
 def test_no_failure_in_three_short_runs_is_no_certainty() -> None:
-    # None of 3 x 10: the exact bound is 1 - 0.025^(1/30) = 11.6 %, which equal shares of the runs do not make smaller.
+    # None of 3 x 10: the exact bound is 1 - 0.025^(1/30) = 11.6 %; equal shares of the runs do not reduce it.
     transactions = {"add": {"count": 10, "errors": 0}}
     runs = [run(f"r{n}", {}, 1.0, transactions=transactions, errors={"share": 0.0}) for n in range(3)]
     claim = {"measure": {"value": {"of": "errors of add"}}, "holds": "< 1 %"}
@@ -417,9 +421,9 @@ def test_claims_are_written_beside_the_summary_and_counted_in_it(tmp_path: Any) 
 
 
 def test_verdicts_are_wrong_no_more_often_than_their_confidence_allows() -> None:
-    # Equal normal levels, three runs each: the first level is wrongly ruled out as the lowest in at most 5 % of
-    # studies, and a ratio of exactly 1 is wrongly confirmed as above 1 in at most 2.5 %. Limits are five standard
-    # deviations of a binomial count beyond that, so that they are passed by chance in less than 1 of 10^6 tests.
+    # Equal normal levels, three runs each: the first level is wrongly excluded as the lowest in at most 5 % of studies,
+    # and a ratio of exactly 1 is wrongly confirmed as above 1 in at most 2.5 %. The limits are five standard deviations
+    # of a binomial count higher, so that chance exceeds them in less than 1 of 10^6 tests.
     draws, studies = random.Random(20261122), 400
     ruled_out = confirmed = 0
     for _ in range(studies):
@@ -435,7 +439,7 @@ def test_verdicts_are_wrong_no_more_often_than_their_confidence_allows() -> None
 
 
 def test_cpu_time_of_a_phase_is_compared_with_its_interval() -> None:
-    """0.6 of a CPU in place of 0.15: decided by the estimates, which stand beside the numbers."""
+    """0.6 of a CPU in place of 0.15: decided by the estimates stored beside the numbers."""
 
     def ramp(database: float) -> dict[str, Any]:
         estimates = {"parts": {"database": estimate(database, 0.1 * database)}}

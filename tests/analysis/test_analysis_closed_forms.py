@@ -1,4 +1,4 @@
-"""Formulas whose value is known: by hand, by SciPy, or by a limit."""
+"""Formulas with a known value: by hand, by SciPy, or by a limit."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def mean_of(values: list[float]) -> Estimate:
     [([10.0, 12.0, 11.0, 15.0], [3.0, 9.0]), ([1.0, 2.0, 4.0, 2.5, 2.5], [7.0, 1.0, 12.0, 5.0, 9.0])],
 )
 def test_a_difference_is_that_of_welch(first: list[float], second: list[float]) -> None:
-    """As `scipy.stats.ttest_ind` has it, with variances that differ."""
+    """Equal to `scipy.stats.ttest_ind` with unequal variances."""
     known = stats.ttest_ind(first, second, equal_var=False).confidence_interval(0.95)
     found = difference_interval(mean_of(first), mean_of(second))
     assert (found.value, found.n) == (pytest.approx(np.mean(first) - np.mean(second)), min(len(first), len(second)))
@@ -51,8 +51,8 @@ def test_a_difference_is_that_of_welch(first: list[float], second: list[float]) 
 def test_two_runs_that_agree_by_chance_are_worth_no_more_than_with_equal_errors() -> None:
     """By hand: 2 and 6 runs of equal errors have (1/2 + 1/6)^2 / ((1/2)^2 / 1 + (1/6)^2 / 5) = 40/23 degrees.
 
-    Welch has 5 degrees of freedom here. The runs are 10 and 10.001 against 8, 9, ..., 13: standard errors 0.0005 and
-    sqrt(3.5 / 6).
+    Welch's formula gives 5 degrees of freedom here. The runs are 10 and 10.001 against 8, 9, ..., 13: standard errors
+    0.0005 and sqrt(3.5 / 6).
     """
     few, many = [10.0, 10.001], [8.0, 9.0, 10.0, 11.0, 12.0, 13.0]
     error, t = math.hypot(0.0005, math.sqrt(3.5 / 6)), stats.t.ppf(0.975, 40 / 23)
@@ -90,7 +90,7 @@ def test_a_difference_to_a_value_without_an_interval_has_none() -> None:
 
 
 def test_an_assumed_error_of_a_percentile_is_added_in_squares() -> None:
-    """Order statistics rest on the normal distribution: 1.96 times 10 % of 100 is 19.6 on both sides."""
+    """Order statistics use the normal distribution: 1.96 times 10 % of 100 is 19.6 on both sides."""
     found = with_run_to_run(Estimate(100.0, 95.0, 120.0, ORDER_STATISTICS, 500), 0.1)
     assert found.low == pytest.approx(100 - math.hypot(5, 10 * NORMAL), rel=1e-9)
     assert found.high == pytest.approx(100 + math.hypot(20, 10 * NORMAL), rel=1e-9)
@@ -122,24 +122,24 @@ def test_an_assumed_error_keeps_a_time_above_zero_and_a_value_without_interval_a
 
 
 def test_sums_of_neighbours_keep_all_values() -> None:
-    """Seven values in threes: the one that is left over stands at the start and goes into the first sum."""
+    """Seven values in sums of three: the excess value at the start is added to the first sum."""
     assert batches._summed(np.arange(1.0, 8.0), 3).tolist() == [1 + 2 + 3 + 4, 5 + 6 + 7]
     assert batches._summed(np.arange(1.0, 7.0), 2).tolist() == [3.0, 7.0, 11.0]
 
 
 @pytest.mark.parametrize(("correlation", "worth"), [(-0.5, 100.0), (0.0, 100.0), (0.5, 100 / 3), (0.9, 100 / 19)])
 def test_values_of_an_autoregressive_series_are_worth_fewer(correlation: float, worth: float) -> None:
-    """n (1 - r) / (1 + r); negative correlation is not counted on."""
+    """n (1 - r) / (1 + r); negative correlation does not increase the number."""
     assert batches._worth(100, correlation) == pytest.approx(worth, rel=1e-9)
 
 
 @pytest.mark.parametrize("worth", [0.25, 1.0])
 def test_the_p_value_of_a_change_is_that_of_the_t_test(worth: float) -> None:
-    """Two sides of 8 and 12 observations, each `worth` so much: t with (8 + 12) worth - 2 degrees of freedom."""
+    """Two sides of 8 and 12 observations, each with weight `worth`: t with (8 + 12) worth - 2 degrees of freedom."""
     left, right = np.tile([1.0, 3.0], 4), np.tile([2.0, 6.0], 6)
     first, second = 8 * worth, 12 * worth
     freedom = first + second - 2
-    # The variance of each side is 1 and 4, over n as in the published program.
+    # The variances of the sides are 1 and 4, divided by n as in the published program.
     pooled = ((first - 1) * 1 + (second - 1) * 4) / freedom
     statistic = (4 - 2) / math.sqrt(pooled * (1 / first + 1 / second))
     assert _p_value(left, right, worth) == pytest.approx(2 * stats.t.sf(statistic, freedom), rel=1e-12)
@@ -155,7 +155,7 @@ def test_too_few_observations_or_no_spread_decide_a_change_without_a_test() -> N
 
 @pytest.mark.parametrize("correlation", [0.0, 0.3, 0.6])
 def test_the_worth_of_an_observation_is_that_of_its_autocorrelation(correlation: float) -> None:
-    """(1 - r) / (1 + r) of a long series, also with a level that was found in it; 4 standard errors of r are 0.02."""
+    """(1 - r) / (1 + r) of a long series, also if a step was estimated from it; 4 standard errors of r are 0.02."""
     stream = np.random.default_rng(5)
     noise = stream.standard_normal(40_000)
     values = np.zeros(len(noise))
@@ -222,7 +222,7 @@ def memory_of_mm1(used: float, service_s: float, most: int = 400) -> float:
     chances = used ** np.arange(most + 1)
     chances /= chances.sum()
     apart = np.arange(most + 1) - float(chances @ np.arange(most + 1))
-    # The expected sum of what is still to come, up to a constant that the mean takes away.
+    # Expected remaining sum, up to a constant that the mean removes.
     ahead = np.linalg.lstsq(-rates, apart, rcond=None)[0]
     return float(chances @ (apart * ahead)) / float(chances @ apart**2)
 
@@ -237,13 +237,13 @@ def test_the_memory_of_a_tier_by_hand() -> None:
     """(1 + U) S / (m (1 - U)^2): of one CPU at 80 % with 10 ms 0.45 s; two CPUs forget twice as fast."""
     assert _relaxation_s(tier(0.8, 0.8, 1), 80.0, 10.0) == pytest.approx(0.45, rel=1e-9)
     assert _relaxation_s(tier(0.5, 1.0, 2), 100.0, 10.0) == pytest.approx(0.03, rel=1e-9)
-    # CPU time besides requests makes none of them longer than it was.
+    # CPU time outside of requests does not lengthen any request.
     assert _relaxation_s(tier(0.5, 0.5, 1), 50.0, 0.005) == pytest.approx(0.03, rel=1e-9)
     for unknown in (tier(None, 0.5, 1), tier(0.5, None, 1), tier(0.5, 0.5, None), tier(0.0, 0.0, 1), tier(1.0, 1.0, 1)):
         assert _relaxation_s(unknown, 50.0, 10.0) == 0.0
 
 
 def test_kinds_of_failures_are_named_by_their_frequency() -> None:
-    """The three most frequent ones, the most frequent first."""
+    """The three most frequent kinds, the most frequent first."""
     assert _kinds({"timeout": 7, "refused": 1200, "check": 30, "closed": 2}) == "1,200 refused, 30 check, 7 timeout"
     assert _kinds({}) == ""

@@ -1,4 +1,4 @@
-"""Connections: counts and times against values worked out by hand, and nothing where nothing was recorded."""
+"""Connections: counts and times against values by hand, and no value where nothing was recorded."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ from towtank.results import lines
 from towtank.results.folder import write_json
 from towtank.results.segments import read_engine_document
 
-# A bucket is at most 0.1 % wide and stands for its middle.
+# A bucket is at most 0.1 % wide; its value is its middle.
 MIDDLE = 0.0005
 MS = 1e6
 
 
 def script(**changes):
-    """Ten users, 50 requests a second of 100 ms each; cycles go on beyond the end, so that each second is alike."""
+    """Return ten users with 50 requests a second of 100 ms each; cycles continue beyond the end, so that all seconds
+    are equal."""
     base = even_script(
         stages_of(10, 2.0, 20.0),
         users=10,
@@ -37,7 +38,7 @@ def script(**changes):
 
 
 def add(run, of_second):
-    """Add keys to each interval, by its number."""
+    """Add keys to each interval, by the number of the interval."""
     for path in run.engine.glob("worker-*.ndjson"):
         documents = [
             {**document, **of_second(document["seq"])} if document["k"] == "interval" else document
@@ -47,7 +48,7 @@ def add(run, of_second):
 
 
 def connecting(seq):
-    """Ten connections in the first second (1 ms, one of them 11 ms), two each in seconds 5 and 6."""
+    """Return ten connections in the first second (1 ms, one of them 11 ms), two each in seconds 5 and 6."""
     if seq == 0:
         values = [1 * MS] * 9 + [11 * MS]
         return {"connect": encode_histogram(values), "tls": encode_histogram([3 * MS] * 10)}
@@ -55,7 +56,7 @@ def connecting(seq):
 
 
 def waiting(seq):
-    """In each second 44 requests find a free connection and 6 do not: five wait 10 ms, one 50 ms."""
+    """Return the waits of a second: 44 requests find a free connection, five wait 10 ms, one waits 50 ms."""
     return {"connection_wait": encode_histogram([0] * 44 + [10 * MS] * 5 + [50 * MS])}
 
 
@@ -131,7 +132,7 @@ def test_drive_reports_the_same(run):
 
 
 def heavy(seq):
-    """Half of the requests wait 50 ms: a quarter of response time."""
+    """Return waits of 50 ms for half of the requests: a quarter of the response time."""
     return {"connection_wait": encode_histogram([0] * 25 + [50 * MS] * 25)}
 
 
@@ -142,7 +143,7 @@ def test_a_point_and_the_narrative_name_the_pool(run):
     waits = document["connections"]["wait_time_s"]
     assert waits["share_waited"] == pytest.approx(0.5)
     assert waits["share_of_response_time"] == pytest.approx(0.25, rel=2 * MIDDLE)
-    # One user brings as much as ten; without think times the line goes through the lowest level.
+    # One user has the throughput of ten; without think times the line passes through the lowest level.
     alone = {**point.usable[0], "laws": {"little": None}}
     first = replace(point, load=1.0, usable=[alone])
     found = limit([first, point], ideal_line([first, point]))

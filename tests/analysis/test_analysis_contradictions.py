@@ -1,4 +1,4 @@
-"""The statements of a study summary do not contradict each other, for stored and generated results."""
+"""The statements of stored and generated study summaries do not contradict each other."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def estimate(value, width):
 
 @st.composite
 def runs(draw):
-    """Generate runs of one configuration with any throughput, with or without tiers, valid or invalid."""
+    """Generate runs of one configuration with random throughput, with or without tiers, valid or invalid."""
     observed = draw(st.booleans())
     made = []
     for number, users in enumerate(draw(st.lists(st.sampled_from([5, 10, 20, 40, 80]), min_size=1, unique=True))):
@@ -86,7 +86,7 @@ def test_kept_results_do_not_contradict_themselves(kept):
 
 
 def _damaged(kept, rule):
-    """A summary with one contradiction of this rule."""
+    """Return a summary that violates one rule."""
     summary = copy.deepcopy(kept)
     configuration = summary["configurations"][0]
     if rule == "limit_and_top_level":

@@ -27,7 +27,7 @@ def tier(utilization: float | None, group: str | None = None, cpus_used: float |
 
 
 def test_the_busiest_tier_says_how_much_the_response_time_follows() -> None:
-    """By hand: w = 80 x 0.125 / 100 = 0.1 and U = 0.9: 1 / (0.1 + 0.09) = 5.26, and a tenth of it; 1 user waits."""
+    """By hand: w = 80 x 0.125 / 100 = 0.1 and U = 0.9: 1 / (0.1 + 0.09) = 5.26, and a tenth of that; one user waits."""
     tiers = {"web": tier(0.2, "/web", 1.8), "database": tier(0.9, "/database", 7.2)}
     found = elasticity_of(run(80, 0.125, 100, tiers=tiers))
     assert found.response_time == pytest.approx(1 / 0.19)
@@ -56,14 +56,14 @@ def test_without_an_observed_tier_one_station_makes_all_of_the_response_time() -
 
 
 def test_users_in_the_system_who_use_no_cpu_are_in_one_station() -> None:
-    """By hand: one thread with U = 0.9 on two CPUs shows 0.45; 0.81 / 0.1 = 8.1 users wait, and 0.9 are served."""
+    """By hand: one thread with U = 0.9 on two CPUs shows 0.45; 0.81 / 0.1 = 8.1 users wait, and 0.9 are in service."""
     found = elasticity_of(run(90, 9 / 90, 99, tiers={"web": tier(0.45, None, 0.9)}))
     assert found.utilization == pytest.approx(0.9)
     assert found.response_time == pytest.approx(1 / (1 - 0.9 * (1 - 9 / 99)))
 
 
 def test_failed_transactions_are_in_the_system_too() -> None:
-    """By hand: 40 that succeed of 80 that end in 0.05 s are 4 users inside, not 2."""
+    """By hand: 40 of 80 transactions succeed, all in 0.05 s: 4 users are inside, not 2."""
     assert elasticity_of(run(40, 0.05, 100, errors={"share": 0.5})).utilization == pytest.approx(0.8)
 
 
@@ -102,7 +102,7 @@ def test_each_quantity_has_its_own(path: str, per: str | None, expected: float) 
 
 
 def measured(**kinds: tuple[float, float]) -> Any:
-    """Ten seconds of 60 users; of each transaction, the number that ended and the sum of their response times. [s]"""
+    """Return ten seconds of 60 users: number of each transaction, and the sum of its response times. [s]"""
     chosen = np.ones(10, dtype=bool)
     columns = {
         name: SimpleNamespace(
@@ -128,7 +128,8 @@ SECOND, PACE = {"dist": "exponential", "mean_s": 1.0}, {"dist": "uniform", "min_
 
 
 def test_groups_of_users_with_transactions_of_their_own_are_counted_apart() -> None:
-    """By hand: a third of 60 users do 200 of 0.1 s in 10 s; the others, at a pace of 2 s, 100 of 0.5 s, 50 of 2 s."""
+    """By hand: a third of 60 users make 200 of 0.1 s in 10 s; the others, at a pace of 2 s, 100 of 0.5 s and 50 of 2
+    s."""
     recorded = measured(read=(200, 20.0), write=(100, 50.0), report=(50, 100.0))
     groups = [group("readers", 1.0, 0, think=SECOND), group("writers", 2.0, 1, 2, pacing=PACE)]
     readers, writers = user_groups({"groups": groups}, recorded, recorded.chosen) or []
@@ -161,7 +162,7 @@ def test_groups_of_a_plan_that_cannot_be_read_are_unknown(groups: Any) -> None:
 
 
 def test_groups_whose_responses_took_no_time_have_elasticities() -> None:
-    """A clock that stood still gives response times of zero."""
+    """A clock that does not advance gives response times of zero."""
     group = {"users": 10.0, "throughput_per_s": 5.0, "response_time_s": 0.0, "pace_s": None}
     found = elasticity_of_groups(0.5, [group, group])
     assert (found.response_time, found.throughput) == (pytest.approx(1 / (0.5 + 0.5 * 0.02)), 0.0)

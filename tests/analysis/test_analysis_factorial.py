@@ -1,4 +1,4 @@
-"""Effects of a study's two-level factors: which are reported, from which runs, and with which values."""
+"""Effects of a study's two-level factors: which effects are reported, from which runs, with which values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def factor(name, *levels):
 
 
 def run(throughput, verdict="valid", **levels):
-    """A run of which the throughput is measured and no response time."""
+    """Return a run with a throughput and without a response time."""
     return {
         "factors": levels,
         "verdict": {"level": verdict},
@@ -25,7 +25,7 @@ MEMORY, CACHE = factor("memory", "4 MB", "16 MB"), factor("cache", "1 KB", "2 KB
 
 
 def jain(repetitions=1, **more):
-    """Case V50 as a study; further repetitions are 3 above and 3 below."""
+    """Return case V50 as a study; further repetitions are 3 above and 3 below."""
     cells = [("4 MB", "1 KB"), ("16 MB", "1 KB"), ("4 MB", "2 KB"), ("16 MB", "2 KB")]
     spread = [0, 3, -3][:repetitions]
     return [
@@ -64,7 +64,7 @@ def test_each_level_of_another_factor_has_effects_of_its_own():
     load = factor("users", "10", "20", "40")
     runs = [*jain(users="10"), *jain(users="20"), *jain(users="40")[:3]]
     found = effects([load, MEMORY, CACHE], runs)
-    # At 40 users a configuration has no run.
+    # One configuration has no run at 40 users.
     assert [entry["at"] for entry in found] == [{"users": "10"}, {"users": "20"}]
 
 

@@ -1,4 +1,4 @@
-"""Outcomes of a search, from its plateaus: computed by hand, without a run."""
+"""Results of a search, computed by hand from its plateaus, without a run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PLAN = SearchPlan(100, 400, (Step(by=100),), refine_to=1.0, repeats=2)
 
 
 def plateau(level: float, seen: float, kind: Failure = Failure.OBJECTIVE_MISSED, start_s: float = 0.0) -> Plateau:
-    """A plateau with a response time against a limit of 1 s."""
+    """Return a plateau with a response time against a limit of 1 s."""
     missed = failure(kind, f"p95 < 1 s: seen {seen:g} s", seen, 1.0) if seen > 1 else None
     binding = {"text": "p95 < 1 s", "seen": seen, "limit": 1.0}
     window: Any = SimpleNamespace(asked_start_s=start_s)
@@ -28,7 +28,7 @@ def plateau(level: float, seen: float, kind: Failure = Failure.OBJECTIVE_MISSED,
 
 
 def repeated(kind: Failure = Failure.OBJECTIVE_MISSED) -> list[Plateau]:
-    """100 and 200 users twice each: 0.5 s and 2 s, within a hundredth."""
+    """Return plateaus of 100 and 200 users, twice each: 0.5 s and 2 s, within a hundredth."""
     return [plateau(100, 0.5), plateau(200, 2.0, kind), plateau(100, 0.505), plateau(200, 2.02, kind)]
 
 

@@ -13,7 +13,7 @@ LEVEL = 1e-4
 
 
 def recorded(values_s):
-    """Times as the engine records them."""
+    """Return times as the engine records them."""
     return histograms.decode(encode_histogram(1e9 * np.asarray(values_s)))
 
 
@@ -39,7 +39,7 @@ def test_chi_square_is_scipys():
 
 
 def test_draws_agree_with_the_exact_multinomial():
-    # Three cells of a third each, 18 draws, all outcomes summed up: as scipy's multinomial has them.
+    # Three cells of a third each, 18 draws, summed over all outcomes with scipy's multinomial.
     counts = [13, 3, 2]
     found = goodness.multinomial(counts, [1, 1, 1])
     assert found.method == "chi-square by draws"
@@ -54,14 +54,14 @@ def test_draws_agree_with_the_exact_multinomial():
 
 
 def test_two_cells_are_an_exact_binomial():
-    # The lady tasting tea, with tosses of a coin: 9 of 10 right by chance, both tails: 22 / 1024.
+    # The lady tasting tea, with coin tosses: 9 of 10 right by chance, both tails: 22 / 1024.
     found = goodness.multinomial([9, 1], [1, 1])
     assert found.p_value == pytest.approx(22 / 1024)
     assert found.method == "exact binomial"
 
 
 def test_small_cells_are_pooled():
-    # Expected are 96, 2, 1 and 1: the three small ones make four, and need the next cell as well.
+    # Expected counts are 96, 2, 1 and 1: the three small ones sum to four and need the next cell as well.
     assert goodness.multinomial([96, 2, 1, 1], [96, 2, 1, 1]) is None
     found = goodness.multinomial([90, 4, 4, 2], [90, 4, 4, 2])
     assert (found.freedom, found.statistic) == (1, 0.0)
@@ -90,7 +90,7 @@ def test_kolmogorov_is_scipys_up_to_the_width_of_buckets():
         values = stream.exponential(0.5, size=500)
         expected = stats.ks_1samp(values, stats.expon(scale=0.5).cdf)
         found = goodness.kolmogorov(recorded(values), goodness.exponential(0.5))
-        # A bucket is at most 0.1 % wide and t f(t) <= 1 / e: D is known to 4e-4, from below, plus one value.
+        # A bucket is at most 0.1 % wide and t f(t) <= 1 / e: D has an error of 4e-4, from below, plus one value.
         assert expected.statistic - 0.0024 - 4e-4 <= found.statistic <= expected.statistic + 1e-6
         assert found.p_value >= expected.pvalue - 1e-4
         assert found.p_value == pytest.approx(stats.kstwo.sf(found.statistic, 500))
@@ -118,7 +118,7 @@ def test_one_value_always():
     wrong = goodness.always(recorded([0.25] * 9 + [0.26]), 0.25)
     assert (wrong.p_value, wrong.statistic) == (0.0, 1.0)
     assert goodness.always(recorded([0.25] * 9 + [0.26]), 0.25, exempt=1).p_value == 1.0
-    # Two hours are beyond the range of the histogram, and are counted at its end.
+    # Two hours exceed the range of the histogram and count at its end.
     assert goodness.always(recorded([3600.0]), 7200.0).p_value == 1.0
 
 
@@ -135,7 +135,7 @@ def test_dispersion_of_horse_kicks():
     # Research Workers, § 15): 109, 65, 22, 3 and 1 with 0 to 4 deaths; mean 0.61, variance 0.6109.
     counts = np.repeat([0.0, 1.0, 2.0, 3.0, 4.0], [109, 65, 22, 3, 1])
     found = goodness.dispersion(np.random.default_rng(4).permutation(counts), np.ones(200))
-    # Nine years are added up each, so that five deaths are expected in a cell: 200 / 9 whole cells.
+    # Nine years are summed, so that five deaths are expected in a cell: 200 / 9 whole cells.
     assert found.freedom == 21
     assert found.p_value > 0.01
 

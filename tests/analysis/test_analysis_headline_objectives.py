@@ -1,4 +1,4 @@
-"""The headline answers the objective: up to which load it is met, and at which it is missed."""
+"""The headline states the load up to which the objective is met, and the load at which it is missed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Json = dict[str, Any]
 
 
 def study(p95: dict[int, float], *texts: str) -> Json:
-    """A study with one run at each load, whose p95 [s] is given, and which carries 0.7 /s a user."""
+    """Return a study with one run at each load with this p95 [s]; throughput is 0.7 /s for each user."""
     runs = []
     for number, (users, value) in enumerate(p95.items(), 1):
         run = made(f"r{number}", users, 0.7 * users)

@@ -23,7 +23,7 @@ HOSTS: dict[str, Any] = {
     "other": {"provider": "existing"},
 }
 HOSTS_TOLD = ("web", "database")
-# Per second of the run.
+# Rates of the run. [1/s]
 RATES = {
     "host_cpu_seconds_total": 0.25,
     "host_periods_total": 10.0,
@@ -42,7 +42,7 @@ RATES = {
 
 
 def write_host(run: RunFolder, name: str, factor: float) -> None:
-    """A stream of a host, of which counters grow by `factor` times the rates above."""
+    """Write a stream of a host whose counters grow by `factor` times the rates above."""
     head = {"k": "header", "schema": "towtank/service-metrics/1", "service": f"host-{name}", "kind": "host"}
     with (run.observe / f"host-{name}.ndjson").open("wb") as stream:
         stream.write(lines.encode({**head, "source": "host"}))
@@ -101,7 +101,7 @@ def test_a_host_has_its_rates_and_levels(summary: dict[str, Any]) -> None:
     assert (disk["write_bytes_per_s"], disk["utilization"]) == (pytest.approx(1e6), pytest.approx(0.2))
     assert disk["free_inodes_least"] == 60.0
     assert disk["free_bytes_least"] is None
-    # A file system that was made larger has the size of the end of the window, at 40 s.
+    # The size of an enlarged file system is its size at the end of the window, at 40 s.
     assert (disk["size_bytes"], disk["size_inodes"]) == (1e9 + 40, None)
     # The host creates one file per second and has 60 free inodes at the end of the window.
     assert disk["inodes_full_in_s"] == pytest.approx(60.0)
@@ -125,7 +125,7 @@ def test_a_tier_is_measured_by_what_its_host_was_given(summary: dict[str, Any]) 
 
 def test_the_machine_below_them(summary: dict[str, Any]) -> None:
     machine = summary["machine"]
-    # One CPU for the system: half of it promised to one host, all of it to the one without a limit.
+    # One CPU for the system: half of it allotted to one host, all of it to the host without a limit.
     assert (machine["cpus"], machine["cpus_virtual"], machine["overcommit"]) == (1, 1.5, 1.5)
     assert machine["cpus_used"]["value"] == pytest.approx(0.75)
     assert machine["throttled_s_per_s"] == pytest.approx(0.375)
@@ -173,7 +173,7 @@ def test_a_tier_on_another_machine_is_lined_up_by_its_clock(tmp_path: Path) -> N
     run.update(hosts={"far": {"provider": "ssh"}}, clocks={"far": far_clocks})
     far = summarize_run(run)
     assert far["tiers"]["content"] == near["tiers"]["content"]
-    # Four users, a cycle a second, 50 ms of CPU each; the first second of the window has not all of them.
+    # Four users, one cycle a second, 50 ms of CPU each; not all of them are present in the first second of the window.
     assert far["tiers"]["content"]["cpus_used"]["value"] == pytest.approx(4 * 0.05, rel=0.05)
     host = far["hosts"]["far"]
     assert host["tiers"] == ["content"]

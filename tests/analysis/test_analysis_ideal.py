@@ -1,4 +1,4 @@
-"""The line of ideal scaling against exact models: think times drawn at the lowest level do not move it."""
+"""The line of ideal scaling against exact models: random think times at the lowest level do not move it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SERVICE_S, THINK_S, WINDOW_S = 0.01014, 1.0, 12.0
 
 
 def repairman(users: int) -> tuple[float, float]:
-    """Throughput and mean response time of N users of one exponential server: exact, by mean value analysis [1].
+    """Return throughput and mean response time of N users of one exponential server, by exact mean value analysis [1].
 
     [1] M. Reiser and S. S. Lavenberg, "Mean-value analysis of closed multichain queuing networks", Journal of the ACM
     27(2), 313-322, 1980, doi:10.1145/322186.322195.
@@ -34,7 +34,7 @@ def estimate(value: float, half: float, n: int = 12) -> dict[str, object]:
 
 
 def run_of(users: int, draws: random.Random | None = None, *, think_s: float | None = None) -> dict[str, object]:
-    """Summary of a window over which think times were drawn; without `draws` the exact one."""
+    """Return the summary of a window with random think times; without `draws`, the exact one."""
     rate, response = repairman(users)
     count = rate * WINDOW_S
     think = THINK_S if think_s is None else think_s
@@ -45,7 +45,7 @@ def run_of(users: int, draws: random.Random | None = None, *, think_s: float | N
     return {
         "run": f"r{users}", "factors": {}, "verdict": {"level": "valid", "reasons": []},
         "users": {"asked": users, "mean": users}, "rate": None,
-        # A 95 % interval of a count that varies as exponential cycles do.
+        # 95 % interval of a count with the variance of exponential cycles.
         "throughput_per_s": estimate(seen, 2.2 * seen / math.sqrt(count)),
         "response_time_s": {**times, "min": 0.0, "max": 1.0}, "errors": {"share": 0.0}, "transactions": {},
         "tiers": {}, "host": {"disks": {}}, "window": {"start_s": 0.0, "end_s": WINDOW_S},
@@ -58,7 +58,7 @@ def levels(*runs):
 
 
 def test_mean_value_analysis_gives_the_known_throughputs():
-    # 19.75, 76.9 and 96.4 per second at 20, 80 and 100 users of a server measured at 10.14 ms.
+    # Exact: 19.75, 76.9 and 96.4 per second at 20, 80 and 100 users of a server with a service time of 10.14 ms.
     assert [repairman(users)[0] for users in (20, 80, 110)] == pytest.approx([19.75, 76.92, 96.36], abs=0.01)
 
 
@@ -72,7 +72,7 @@ def test_the_line_is_that_of_the_response_time_law():
 
 
 def test_think_times_drawn_at_the_lowest_level_do_not_move_the_line():
-    # Each think time of the lowest level 11 % short by chance: 265 of them have a standard error of 6 %.
+    # Think times of the lowest level are 11 % short by chance: the mean of 265 of them has a standard error of 6 %.
     lowest = run_of(20)
     lowest["laws"]["little"]["z_s"], lowest["laws"]["little"]["x_per_s"] = 0.89, 22.0
     lowest["throughput_per_s"] = estimate(22.0, 2.5)
@@ -98,7 +98,7 @@ def test_a_shortfall_that_is_chance_is_hardly_ever_stated():
 
 
 def test_a_pace_keeps_the_line_of_the_lowest_level():
-    # Users who keep a pace of 1 s think less as answers become slower: all cycles are 1 s long.
+    # With a pace of 1 s, users think less as answers become slower: all cycles take 1 s.
     rows = []
     for users, response in ((20, 0.01), (40, 0.01), (80, 0.3)):
         run = run_of(users)

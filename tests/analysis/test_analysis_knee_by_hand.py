@@ -1,4 +1,4 @@
-"""The saturated tier and the knee, worked out by hand."""
+"""The saturated tier and the knee, by hand."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ TIERS = {"content": CONTENT, "database": DATABASE}
 
 
 class LoadOnlyPoint(Point):
-    """A point of which only the load is asked as it stands in a document."""
+    """A point whose document holds the load only."""
 
     def document(self) -> dict[str, Any]:
         return {"load": self.load}
@@ -69,7 +69,8 @@ def test_the_knee_is_the_cycle_over_the_largest_demand() -> None:
 
 @pytest.mark.parametrize(("rate", "value"), [(124.0, 200), (126.0, None)])
 def test_no_knee_is_given_if_a_level_exceeds_what_the_demand_allows(rate: float, value: float | None) -> None:
-    """16 ms at least, on two CPUs, allow 125 /s at most: beyond it the demand is not that of the lowest level."""
+    """A demand of at least 16 ms on two CPUs allows at most 125 /s: above that, the demand differs from the lowest
+    level's."""
     found = knee([point(10, 5.0, TIERS), point(300, rate, TIERS)])
     assert found.value == (None if value is None else pytest.approx(value))
 

@@ -1,4 +1,4 @@
-"""The search for the limit on systems that are known: what it measures, in which order, and how it ends."""
+"""Search for the limit of known systems: what it measures, in which order, and how it ends."""
 
 import itertools
 
@@ -25,7 +25,7 @@ MISSED = Failure.OBJECTIVE_MISSED
 
 
 def run(plan, carries):
-    """Search a system; `carries(level, number)` gives None where the plateau passes, else its failure."""
+    """Search a system; `carries(level, number)` returns None if the plateau passes, otherwise its failure."""
     outcomes = []
     while (decision := decide(plan, outcomes)).ended is None:
         outcomes.append(Outcome(decision.level, carries(decision.level, len(outcomes))))
@@ -118,7 +118,7 @@ def test_a_failure_by_chance_is_turned_round_by_its_repeats():
 
 
 def by_script(plan, first, otherwise):
-    """Search a system of which the first plateaus of some levels are given; the rest follows a rule."""
+    """Search a system with given outcomes of the first plateaus of some levels; other outcomes follow a rule."""
     made = {}
 
     def carries(level, number):
@@ -131,7 +131,7 @@ def by_script(plan, first, otherwise):
 
 
 def test_a_draw_is_measured_once_more():
-    """200 users failed once (230 ms) and passed when repeated (29.6 ms), as 216 to 294 did: 200 is no limit."""
+    """200 users failed once (230 ms) and passed when repeated (29.6 ms), as did 216 to 294: 200 is no limit."""
     plan = SearchPlan(50, 400, (Step(by=50),), refine_to=0.08, repeats=2)
     decision, outcomes = by_script(plan, {200: [False, True]}, lambda level: level <= 330)
     assert levels_of(outcomes).count(200) == 3
@@ -180,7 +180,7 @@ def test_throughput_that_no_longer_grows_is_repeated_but_not_halved():
 
 
 def test_ends_that_do_not_differ_from_the_limit_bring_levels_further_out():
-    """All margins are within the scatter, so a level above and one below are added, four steps at most."""
+    """All margins are within the scatter, so levels above and below are added, four steps at most."""
     plan = SearchPlan(100, 200, (Step(by=5),), refine_to=0.05, repeats=2)
     stream = np.random.default_rng(1)
     outcomes = []
@@ -193,7 +193,7 @@ def test_ends_that_do_not_differ_from_the_limit_bring_levels_further_out():
 
 @pytest.mark.parametrize("seed", range(40))
 def test_noisy_systems_end_near_their_limit(seed):
-    """The chance to pass falls from 1 to 0 over a tenth of the limit."""
+    """The probability to pass falls from 1 to 0 over a tenth of the limit."""
     stream = np.random.default_rng(seed)
     plan = SearchPlan(100, 4000, (Step(times=1.3),), refine_to=0.05, repeats=3)
 
@@ -242,7 +242,7 @@ def test_plan_from_a_manifest():
 
 
 def further(*margins):
-    """Decide after two plateaus at each of 100 and 105, in turn, with these margins of the objective."""
+    """Decide after two alternating plateaus at each of 100 and 105, with these margins of the objective."""
     plan = SearchPlan(50, 500, (Step(by=50),), whole=False, refine_to=0.05, repeats=2)
     levels = [100.0, 105.0, 100.0, 105.0]
     outcomes = [

@@ -1,4 +1,4 @@
-"""Little's law with the time of transactions and pauses in progress at both ends of the window."""
+"""Little's law, including the time of transactions and pauses in progress at both ends of the window."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ USERS, DRAIN_S = 10, 12.0
 
 
 def cycles(stream, response, think, leave_s, begin_s=0.0):
-    """Transactions and pauses of users who all begin at once, and leave after the transaction that they are in."""
+    """Simulate transactions and pauses of users who begin together and leave after their current transaction."""
     exchanges = []
     for user in range(USERS):
         at = begin_s
@@ -29,7 +29,7 @@ def cycles(stream, response, think, leave_s, begin_s=0.0):
 
 
 def measured(exchanges, before_s, seconds, change=lambda interval: interval):
-    """The record of a stage of `seconds` behind one of `before_s`, and of the drain behind it."""
+    """Return the record of a stage of `seconds`, after a stage of `before_s` and before the drain."""
     leave = before_s + seconds
     ends = [max([leave] + [e.end for e in exchanges if e.user == user]) for user in range(USERS)]
     before = [Stage("ramp_up", "ramp_up", before_s, USERS)] if before_s else []
@@ -64,7 +64,7 @@ RESPONSES = {
 
 
 def in_progress_s(exchanges, at_s):
-    """The time that transactions and pauses in progress at an instant have taken by then, from the exchanges. [s]"""
+    """Return the time that transactions and pauses in progress at a time have taken so far, from the exchanges. [s]"""
     return sum(at_s - e.intended for e in exchanges if e.intended < at_s < e.end) + sum(
         at_s - e.end for e in exchanges if e.end < at_s < e.end + e.think
     )
@@ -77,7 +77,7 @@ def test_the_time_in_progress_lies_within_its_bounds(response, think):
     measurement = measured(exchanges, 4.0, 8.0)
     for at_s in range(13):
         found = spent_by(measurement, float(at_s), 0.0)
-        # Middles of buckets are within 0.1 % of the values.
+        # The middle of a bucket is within 0.1 % of the value.
         assert 0.999 * found.low_s <= in_progress_s(exchanges, at_s) <= 1.001 * found.high_s
     assert spent_by(measurement, 0.0, 0.0) == (0.0, 0.0)
 
@@ -91,7 +91,7 @@ def law_of(seed, seconds, before_s=0.0, think=no_pause, change=lambda interval: 
 @pytest.mark.parametrize("before_s", [0.0, 3.0])
 @pytest.mark.parametrize("think", PAUSES)
 def test_short_runs_with_a_slow_request_in_ten_keep_the_law(before_s, think):
-    """Without the edges N = 10 stands beside X (R + Z) = 9.1 on average, if all users begin with the window."""
+    """Without the edges, N = 10 would face X (R + Z) = 9.1 on average, if all users begin with the window."""
     found = [law_of(seed, 5.0, before_s, PAUSES[think]) for seed in range(10)]
     assert [law["residual"] for law in found] == [0.0] * 10
     if think == "none" and not before_s:
@@ -101,7 +101,7 @@ def test_short_runs_with_a_slow_request_in_ten_keep_the_law(before_s, think):
 
 @pytest.mark.parametrize("factor", [0.85, 1.15])
 def test_a_counter_that_is_wrong_by_a_seventh_is_found(factor):
-    """The edges explain 2 % of a window of 40 s at most."""
+    """The edges explain at most 2 % of a window of 40 s."""
 
     def change(interval):
         return replace(interval, user_s=factor * interval.user_s)

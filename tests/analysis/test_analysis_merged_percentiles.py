@@ -1,6 +1,6 @@
-"""A percentile of several runs is that of all their requests, and a run that is far off keeps an objective from it.
+"""A percentile over several runs is that of all their requests, and a deviating run leaves an objective undecided.
 
-The case is two runs of one configuration, one without a slow request and one with a fifth of 380 ms: p95 of all
+The case has two runs of one configuration, one without a slow request and one with a fifth of 380 ms: p95 of all
 requests is 380 ms, the mean of both p95 is 190 ms (compare locust issue 2377 and vegeta issue 414).
 """
 
@@ -37,7 +37,7 @@ FAST, SLOW = 0.001, 0.380
 
 
 def script(slow: int | None) -> Script:
-    """One user and ten transactions a second of 1 ms; each `slow`-th takes 380 ms."""
+    """Return one user with ten transactions a second of 1 ms; every `slow`-th takes 380 ms."""
     exchanges = []
     end = 0.0
     number = 0
@@ -50,7 +50,7 @@ def script(slow: int | None) -> Script:
 
 
 def study(tmp_path: Any, texts: list[str], *scripts: Script) -> dict[str, Any]:
-    """Summary of a study of these runs, all at one user."""
+    """Return the summary of a study of these runs, all at one user."""
     described = [read_objective(text).document() for text in texts]
     factors = [{"name": "users", "levels": ["1"], "numeric": [1]}]
     manifest = {"study": {"name": "s", "factors": factors, "load_factor": "users", "objectives": described},
@@ -124,7 +124,7 @@ def _summary(run: Any) -> dict[str, Any]:
 
 
 def run_of(name: str, times_s: list[float], **more: Any) -> dict[str, Any]:
-    """The parts of a run summary that percentiles and objectives read."""
+    """Return the parts of a run summary that percentiles and objectives read."""
     encoded = encode_histogram(1e9 * time for time in times_s)
     merged = histograms.decode(encoded or "")
     entry = {"value": merged.quantile(0.95), "low": None, "high": None, "method": "none", "n": len(times_s)}
@@ -133,7 +133,7 @@ def run_of(name: str, times_s: list[float], **more: Any) -> dict[str, Any]:
 
 
 def judged(text: str, *runs: dict[str, Any]) -> dict[str, Any]:
-    """The judgement of an objective about p95 at one level."""
+    """Judge an objective about p95 at one level."""
     point = {"users": 10, "load": 10, "runs": [run["run"] for run in runs], "verdicts": ["valid"] * len(runs),
              "transactions": {}, "response_time_s": {"p95": over_runs(runs, "response_time_s", "p95").document()},
              "errors_share": sum(run.get("share", 0.0) for run in runs) / len(runs)}  # fmt: skip
@@ -163,7 +163,7 @@ def test_a_run_that_misses_by_less_does_not_decide() -> None:
 
 @pytest.mark.parametrize(("failed", "met"), [(1, True), (40, False)])
 def test_one_failure_more_is_no_miss_by_far(failed: int, met: bool) -> None:
-    # One of 400 is 0.25 %, more than twice 0.1 %, and its exact interval holds 0.1 %.
+    # One of 400 is 0.25 %, more than twice 0.1 %, and its exact interval contains 0.1 %.
     runs = [run_of(f"r{number}", [0.01] * 10) for number in range(50)]
     for run in runs:
         run["transactions"] = {"view": {"count": 400, "errors": 0}}
@@ -199,8 +199,8 @@ def test_one_run_keeps_its_own_interval() -> None:
 
 
 def test_the_interval_holds_the_percentile_of_the_system() -> None:
-    # Runs of 300 exponential times whose mean differs by 15 % from run to run, lognormally: p95 of all such runs by
-    # numerical integration (1,000,000 draws), in the interval of five runs in at least 93 % of 400 studies.
+    # Runs of 300 exponential times whose mean varies lognormally by 15 % between runs: the interval of five runs
+    # contains p95 of all such runs, by numerical integration (1,000,000 draws), in at least 93 % of 400 studies.
     stream = np.random.default_rng(95)
     spread = 0.15
     drawn = stream.lognormal(0.0, spread, 1_000_000) * stream.exponential(0.1, 1_000_000)

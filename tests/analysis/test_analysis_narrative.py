@@ -1,4 +1,4 @@
-"""Sentences say the numbers of the levels that they name."""
+"""Sentences contain the numbers of the levels that they name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers of runs brought together: what equal values, brackets and levels beyond the knee allow to be said."""
+"""Combined numbers of runs: statements that equal values, brackets and levels beyond the knee allow."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def of_run(value, half, n=20):
 
 
 def test_equal_runs_are_no_more_exact_than_each_of_them():
-    # Three runs of 20 stretches each: the mean has a third of the variance, 57 degrees of freedom.
+    # Three runs of 20 stretches each: the mean has a third of the variance and 57 degrees of freedom.
     found = aggregation.combined([of_run(10.0, 1.0)] * 3)
     error = 1.0 / stats.t.ppf(0.975, 19)
     assert found.high - 10 == pytest.approx(stats.t.ppf(0.975, 57) * error / math.sqrt(3), rel=1e-9)
@@ -55,7 +55,7 @@ def test_searches_that_agree_are_no_narrower_than_what_all_leave_open():
     found = searches(*[limit(410, 400, 420, "tested bracket")] * 3)
     assert [found[key] for key in ("value", "low", "high", "confidence")] == [410, 400, 420, 0.95]
     apart = searches(limit(400, 395, 405, "tested bracket"), limit(500, 495, 505, "tested bracket"))
-    # t(0.975, 1) = 12.706, the standard error of 400 and 500 is 50.
+    # t(0.975, 1) = 12.706; the standard error of 400 and 500 is 50.
     assert apart["high"] == pytest.approx(450 + 12.706 * 50, rel=1e-4)
 
 

@@ -1,4 +1,4 @@
-"""Objectives at the edge: met by their values, and whether that is certain."""
+"""Objectives near their limit: met by their values, and whether that is certain."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from towtank.analysis.statistics import t_interval
 
 
 def judged(values, comparison="<", limit=0.5):
-    """An objective about p95 of repeated runs at one level."""
+    """Judge an objective about p95 of repeated runs at one level."""
     found = t_interval(values).document()
     point = {"users": 10, "load": 10, "runs": ["r1"], "verdicts": ["valid"], "response_time_s": {"p95": found}}
     configuration = {"key": {}, "label": "all runs", "points": [point]}
@@ -22,7 +22,7 @@ def judged(values, comparison="<", limit=0.5):
 @pytest.mark.parametrize(
     ("values", "met", "certain"),
     [
-        # Mean 497 ms, one run in three misses 500 ms: the interval is 323 to 670 ms.
+        # Mean 497 ms; one run in three misses 500 ms: the interval is 323 to 670 ms.
         ((0.45, 0.46, 0.58), True, False),
         ((0.30, 0.31, 0.32), True, True),
         ((0.60, 0.61, 0.62), False, True),

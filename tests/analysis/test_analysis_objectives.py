@@ -1,4 +1,4 @@
-"""Tests of objectives about phases and windows: on runs whose every second is known, up to the study."""
+"""Objectives about phases and windows: on runs with a known value in every second, up to the study."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ STAGES = [
 
 
 def script(slow=(), failing=(), silent=()):
-    """One user, ten transactions a second of 50 ms each; those of some seconds of the run are slow, fail or lack."""
+    """Return one user with ten transactions a second of 50 ms each; some seconds are slow, failing or silent."""
     exchanges = []
     for number in range(280):
         second = number // 10
@@ -42,7 +42,7 @@ def script(slow=(), failing=(), silent=()):
 
 
 def study(tmp_path, texts, *scripts):
-    """A results folder of these runs, all at one user, with these objectives."""
+    """Write a results folder of these runs, all at one user, with these objectives."""
     described = [read_objective(text).document() for text in texts]
     factors = [{"name": "users", "levels": ["1"], "numeric": [1]}]
     manifest = {
@@ -82,7 +82,7 @@ def test_a_phase_is_judged_by_itself(tmp_path, text, met, seen):
 
 
 def test_every_window_must_meet_it_and_the_worst_is_named(tmp_path):
-    # Steady from 4 to 26 s: windows 4 to 9, 9 to 14, 14 to 19, 19 to 24; the last two seconds are none. One slow
+    # Steady from 4 to 26 s: windows 4 to 9, 9 to 14, 14 to 19, 19 to 24; the last two seconds belong to none. One slow
     # second in five makes the 95th percentile of its window slow.
     found = checked(tmp_path, "p95 of search < 60 ms in every 5 s", script(slow=[10, 25]))
     assert found["met"] is False
@@ -90,7 +90,7 @@ def test_every_window_must_meet_it_and_the_worst_is_named(tmp_path):
     windows = found["windows"]
     assert (windows["count"], windows["met"], windows["share"], windows["empty"]) == (4, 3, 0.75, 0)
     assert windows["worst"] == {"run": "r001", "start_s": 9.0, "end_s": 14.0, "value": pytest.approx(0.09, rel=0.001)}
-    # Over the whole window the objective is met all the same.
+    # Over the whole window the objective is met.
     assert checked(tmp_path / "whole", "p95 of search < 60 ms", script(slow=[10]))["met"] is True
 
 

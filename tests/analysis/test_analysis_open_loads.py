@@ -18,7 +18,7 @@ RATES = (20, 40, 80)
 
 
 def open_run(name: str, rate: int) -> Json:
-    """A run summary of an open load, at half of its CPU at 80 /s."""
+    """Return a run summary of an open load that uses half of its CPU at 80 /s."""
     run = {**made(name, 1, float(rate), cpus=rate / 160), "factors": {"rate": str(rate)}, "rate": rate}
     return {**run, "users": {"asked": None, "mean": 1.0}, "laws": {"little": None}}
 

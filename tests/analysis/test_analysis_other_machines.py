@@ -1,4 +1,4 @@
-"""Tiers on other machines: what raises a doubt about this machine raises it about theirs."""
+"""Tiers on other machines: conditions that raise a doubt about this machine raise it about the other machine too."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def run(tmp_path: Path) -> RunFolder:
 
 @pytest.fixture
 def move(run: RunFolder) -> Callable[[], None]:
-    """Move the tier with what its machine went through; this machine went through nothing."""
+    """Move the tier, with the conditions of its machine; this machine keeps none of them."""
     sound = (run.observe / "probe.ndjson").read_bytes()
     return lambda: to_another_machine(run, "content", sound)
 
@@ -93,7 +93,7 @@ def test_what_another_machine_did_for_no_tier_is_beside_its_name(run: RunFolder,
     found: dict[str, Any] = summary["not_attributed"][name]
     assert name == "far"
     assert found["cpus"] == near["cpus"]
-    # The generator is here, the probe of the other machine there.
+    # The generator is on this machine, the probe on the other.
     assert found["cpus_used"]["value"] > near["cpus_used"]["value"] > 0.19
 
 

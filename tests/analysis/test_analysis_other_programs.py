@@ -1,4 +1,4 @@
-"""Other programs beside a target that Towtank did not start: a doubt from a tenth of the machine on."""
+"""Other programs beside a target that Towtank did not start: a doubt from a tenth of the machine upwards."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ def run(tmp_path):
 
 
 def beside(run, cpus, pid):
-    """Programs of nobody use a number of the two CPUs, beside a target with or without a known process."""
+    """Return a run in which unknown programs use some of the two CPUs, beside a target with or without a known
+    process."""
     run.update(targets_here={ADDRESS: pid})
 
     def change(document, at):
@@ -47,7 +48,7 @@ def test_the_load_of_others_is_a_doubt_and_from_a_quarter_on_not_valid(run, cpus
 @pytest.mark.parametrize("cpus", [0.3, 1.9])
 def test_use_that_cannot_be_attributed_is_a_doubt_that_says_so(run, cpus):
     beside(run, cpus, None)
-    # Nothing runs on CPUs of tiers here, so that the machine is all that is known.
+    # No tier has CPUs of its own here, so only the machine is known.
     run.update(tiers={"content": {"kind": "content_server", "host": "here", "cpus": []}})
     found = reasons(run)
     assert found[Kind.NOT_ATTRIBUTED]["level"] in ("suspect", "invalid")

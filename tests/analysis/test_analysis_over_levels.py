@@ -1,4 +1,4 @@
-"""Claims about all levels of a factor: falls, rises and stays, with the allowed share, by hand."""
+"""Claims about all levels of a factor, by hand: falls, rises and stays, with the allowed share."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from towtank.analysis.statistics.estimates import Estimate
 
 
 def series(*values: float, half: float = 0.5) -> LevelSeries:
-    """Levels with means of nine runs each and intervals of 95 % of this half width."""
+    """Return levels with means of nine runs each and 95 % intervals of this half width."""
     return [
         (str(number), Estimate(value, value - half, value + half, "runs", 9)) for number, value in enumerate(values)
     ]
@@ -25,10 +25,10 @@ def verdict(steps: list[Step]) -> bool | None:
     [
         ((100, 90, 80), 0.0, True),
         ((100, 105, 80), 0.0, False),
-        # Five more than before are within a tenth of 100.
+        # An increase by five is within a tenth of 100.
         ((100, 105, 80), 0.1, True),
         ((100, 115, 80), 0.1, False),
-        # A step back within a tenth of the whole way is allowed; 2.0 of 20 is at its edge.
+        # A decrease within a tenth of the whole change is allowed; 2.0 of 20 is the limit.
         ((100, 100.2, 80), 0.0, True),
         ((100, 102, 80), 0.0, None),
         # Each step may rise a little, but the last level is above the first.
@@ -61,9 +61,9 @@ def test_a_series_stays_within_a_share_of_its_first_level(
 
 
 def test_the_ratio_of_two_times_is_not_below_zero() -> None:
-    """Fieller's interval of 100 [0, 260] to 10 [9, 11] begins at -5.5; of values that may be negative it stays.
+    """Fieller's interval of 100 [0, 260] to 10 [9, 11] begins at -5.5; it is kept for values that may be negative.
 
-    By the logarithm: the errors are 16 and 1 over 10 half widths, hence 10 exp(- 1.60) = 2.0 to 10 exp(1.60) = 50.
+    By the logarithm: the errors are 16 and 1 over 10 half widths, so 10 exp(- 1.60) = 2.0 to 10 exp(1.60) = 50.
     """
     first, last = Estimate(10.0, 9.0, 11.0, "batch means", 30), Estimate(100.0, 0.0, 260.0, "batch means", 3)
     found = ratio_interval(last, first)

@@ -1,4 +1,4 @@
-"""A number of several runs is a range wherever a sentence or a table has no interval for it."""
+"""A number over several runs is a range where a sentence or a table has no interval for it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def study(*runs: Json) -> Json:
 
 
 def repeated(**different: list[float]) -> list[Json]:
-    """Three runs at 10 users and three at 20, which differ in the numbers given."""
+    """Return three runs at 10 users and three at 20, which differ in the given numbers."""
     runs = []
     for number in range(6):
         users, place = (10, 20)[number // 3], number % 3

@@ -1,4 +1,5 @@
-"""Speed of the machine: the fixed work on the CPUs of the tiers, over the window, and what it explains."""
+"""Speed of the machine: measured by fixed work on the CPUs of the tiers over the window, and the effects it
+explains."""
 
 from __future__ import annotations
 

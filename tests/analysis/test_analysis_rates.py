@@ -1,4 +1,4 @@
-"""Counters on the clock of the run: gaps, restarts, edges, jumps of the wall clock."""
+"""Counters on the clock of the run: gaps, restarts, edges, steps of the wall clock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Doubts about what was recorded: numbers, limits and levels."""
+"""Doubts about recorded data: numbers, limits and levels."""
 
 from __future__ import annotations
 

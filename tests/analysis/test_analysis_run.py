@@ -1,4 +1,4 @@
-"""The summary of one run against schedules whose truth is known, and on folders that are damaged."""
+"""Summary of one run for schedules with known true values, and for damaged folders."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ STAGES = [
 
 
 def even_script(**changes):
-    """Eight users, one cycle a second each: X = 8 /s, U = 8 * 0.05 = 0.4, N = X (R + Z) = 8 * 1."""
+    """Return eight users with one cycle a second each: X = 8 /s, U = 8 * 0.05 = 0.4, N = X (R + Z) = 8 * 1."""
     exchanges, starts, ends = even_schedule(
         users=USERS,
         response_s=RESPONSE_S,
@@ -62,7 +62,7 @@ def test_the_truth_of_an_even_schedule(run):
     mean = summary["response_time_s"]["mean"]
     assert mean["value"] == pytest.approx(RESPONSE_S, rel=1e-9)
     assert (mean["low"], mean["high"]) == pytest.approx((RESPONSE_S, RESPONSE_S), rel=1e-9)
-    # Quantiles are as exact as the buckets: 0.1 %.
+    # Quantiles have the precision of the buckets: 0.1 %.
     for name in ("p50", "p90", "p95", "p99", "p99.9"):
         assert summary["response_time_s"][name]["value"] == pytest.approx(RESPONSE_S, rel=0.001)
     assert summary["users"] == {"asked": USERS, "mean": pytest.approx(USERS), "groups": []}
@@ -87,7 +87,7 @@ def test_cpu_demand_and_its_part_are_those_of_the_schedule(run):
     assert tier["utilization"] == pytest.approx(0.4, rel=0.01)
     assert tier["cpu_user"] == pytest.approx(0.8 * 0.4, rel=0.01)
     assert tier["cpu_system"] == pytest.approx(0.2 * 0.4, rel=0.01)
-    # Half of the reads and a quarter of the writes, as many of both.
+    # Half of the reads and a quarter of the writes, in equal numbers.
     assert tier["parts"]["database"]["cpus_used"]["value"] == pytest.approx(0.375 * 0.4, rel=0.02)
     law = summarize_run(run)["laws"]["utilization"][0]
     assert law["residual"] < 0.01
@@ -98,10 +98,10 @@ def test_cpu_demand_and_its_part_are_those_of_the_schedule(run):
     ("limit_at", "allotted"),
     [
         (lambda at: 0.5, 0.5),
-        (lambda at: 0.5 if at < 25 else 0.8, 0.8),  # the window saw both: it may use no more than the larger
-        (lambda at: 3.0, 1),  # it is pinned to one CPU
+        (lambda at: 0.5 if at < 25 else 0.8, 0.8),  # both limits were in force during the window: the larger one counts
+        (lambda at: 3.0, 1),  # the tier is pinned to one CPU
         (lambda at: None, 1),
-        (lambda at: 0.2, 1),  # it uses 0.4, so that some of its processes are in another group
+        (lambda at: 0.2, 1),  # the tier uses 0.4 CPUs, so some of its processes are in another group
     ],
 )
 def test_a_tier_may_use_no_more_than_its_control_group(run, limit_at, allotted):
@@ -120,9 +120,9 @@ def test_a_tier_may_use_no_more_than_its_control_group(run, limit_at, allotted):
     ("group", "allotted"),
     [
         (lambda at: {"cpu_limit": 0.42, "cpu_s_total": 0.4 * at}, 0.42),
-        # 95 % of the limit would be a saturated tier, but half of its work is in another group.
+        # 95 % of the limit would saturate the tier, but half of its work is in another group.
         (lambda at: {"cpu_limit": 0.42, "cpu_s_total": 0.2 * at}, 1),
-        # Used up, and a little more elsewhere: a limit below the use would break a law of physics.
+        # The whole limit and a little more elsewhere: a limit below the use is impossible.
         (lambda at: {"cpu_limit": 0.387}, 1),
         (lambda at: {"cpu_limit": 0.42} if at < 25 else {}, 1),
     ],
@@ -164,7 +164,7 @@ def test_transactions_and_phases(run):
 
 
 def test_cpu_time_of_a_phase_has_an_interval_of_its_kind(run):
-    """A ramp of 2 s is too short for one."""
+    """A ramp of 2 s is too short for an interval."""
     phases = summarize_run(run)["phases"]
     for name, method in (("steady", "batch means"), ("ramp_up", "none")):
         used = phases[name]["tiers"]["content"]
@@ -219,7 +219,7 @@ def test_failures_are_counted_by_kind_and_share(tmp_path):
     assert summary["errors"]["share"] == pytest.approx(0.1, abs=0.01)
     assert set(summary["errors"]["by_kind"]) == {"status_5xx"}
     assert summary["throughput_per_s"]["value"] == pytest.approx(7.2, rel=0.02)
-    # Transactions that failed are cycles of their users all the same.
+    # Failed transactions are cycles of their users too.
     assert summary["laws"]["little"]["residual"] == pytest.approx(0.0, abs=1e-9)
     assert "errors_above_limit" in kinds(summary, "invalid")
 
@@ -235,7 +235,7 @@ def test_the_limit_on_errors_is_the_studys(tmp_path):
 
 
 def test_a_transient_at_the_start_is_left_out(tmp_path):
-    # For the first eight seconds of the steady stage answers take twice as long.
+    # For the first eight seconds of the steady stage, answers take twice as long.
     script = even_script()
     exchanges = [
         replace(exchange, end=exchange.end + 0.25, think=exchange.think - 0.25)
@@ -317,7 +317,7 @@ def test_without_a_manifest_there_is_a_summary_too(run):
     assert summary["run"] == "r001"
     assert summary["throughput_per_s"]["value"] == pytest.approx(8.0, rel=1e-9)
     assert summary["tiers"]["content"]["cpus_used"]["value"] == pytest.approx(0.4, rel=0.01)
-    # The end of the run is not known, so the run is not simply valid.
+    # The end of the run is unknown, so the run is not simply valid.
     assert "data_damaged" in kinds(summary, "suspect")
 
 

@@ -1,4 +1,4 @@
-"""Windows that are short beside the memory of a queue of open load."""
+"""Windows that are short relative to the memory of the queue of an open load."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def found(
     response_s: float | None = None,
     steady: bool = True,
 ) -> list[Doubt]:
-    """Doubts about a window; tiers by the CPUs that they use and have."""
+    """Return the doubts about a window; each tier is given by its used and its available CPUs."""
     summary = {
         "request_throughput_per_s": {"value": rate},
         "response_time_s": {"mean": {"value": response_s}},
@@ -39,13 +39,13 @@ def found(
 @pytest.mark.parametrize(
     ("busy", "length_s", "level"),
     [
-        # The windows in which intervals do not hold in 93 % of the runs, tests/certified/test_certified_coverage.py.
+        # Windows whose intervals do not reach 93 % coverage, tests/certified/test_certified_coverage.py.
         (0.90, 20, Level.NOTE),
         (0.90, 30, Level.NOTE),
         (0.95, 30, Level.SUSPECT),
         (0.95, 60, Level.SUSPECT),
         (0.95, 120, Level.NOTE),
-        # Windows in which they do.
+        # Windows whose intervals do.
         (0.95, 300, None),
         (0.80, 20, None),
         (0.50, 20, None),
@@ -73,7 +73,7 @@ def test_a_long_window_is_named_in_digits() -> None:
 
 
 def test_work_that_no_request_waits_for_is_no_service_time() -> None:
-    # 2 /s of 25 ms each, and 0.85 CPUs of the tier's own work: not 450 ms for each request.
+    # 2 /s of 25 ms each, and 0.85 CPUs of background work of the tier: not 450 ms for each request.
     assert found(OPEN, 60.0, (0.9, 1.0), rate=2.0)[0].level == Level.SUSPECT
     assert found(OPEN, 60.0, (0.9, 1.0), rate=2.0, response_s=0.03)[0].level == Level.NOTE
 

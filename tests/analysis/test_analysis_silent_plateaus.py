@@ -1,4 +1,4 @@
-"""Plateaus at which a server answers nothing: they fail where that is certain, and only there."""
+"""Plateaus at which a server stops answering: they fail if and only if the failure is certain."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Patch = Callable[[dict[str, Any]], None]
 
 
 def answered(start_s: float = 0.0, end_s: float = 24.0, users: int = 10) -> list[Exchange]:
-    """Each user asks once a second and is answered after 50 ms."""
+    """Return exchanges of users who each send a request every second and get the answer after 50 ms."""
     found = []
     for user in range(users):
         at = start_s + user / users
@@ -44,7 +44,7 @@ def answered(start_s: float = 0.0, end_s: float = 24.0, users: int = 10) -> list
 
 
 def hanging(start_s: float, transaction: int = 0, users: int = 20) -> list[Exchange]:
-    """Each user asks once, one after the other within half a second, and is not answered in this run."""
+    """Return one exchange of each user, started within half a second and not answered in this run."""
     return [
         Exchange(transaction, at, at, 100.0, 0.0, 0.5, user)
         for user in range(users)
@@ -59,7 +59,7 @@ def search(
     stops: dict[str, Any] = STOPS,
     patch: Patch | None = None,
 ) -> Found:
-    """A search of two plateaus, of 10 and 20 users, judged from its recording."""
+    """Record a search of two plateaus, of 10 and 20 users, and judge it from its recording."""
     ends = [sum(stage.seconds for stage in STAGES)] * 20
     starts = [0.0] * 10 + [22.0] * 10
     script = Script("r001", ["home", "search"], list(STAGES), exchanges, {}, 20, user_starts=starts, user_ends=ends)
@@ -103,13 +103,13 @@ def test_a_server_that_falls_silent_misses_a_response_time(tmp_path: Path) -> No
 def test_silence_that_is_shorter_than_the_limit_proves_nothing(
     tmp_path: Path, limit_s: float, expected: str | None
 ) -> None:
-    """Requests hang from 24.1 to 24.6 s on, so that at 44 s they have taken 19.4 to 19.9 s."""
+    """Requests from 24.1 to 24.6 s are never answered, so that at 44 s they have taken 19.4 to 19.9 s."""
     plateau = second(search(tmp_path, [*answered(), *hanging(24.1)], [f"p95 < {limit_s} s"]))
     assert outcome(plateau) == expected
 
 
 def test_nobody_who_asks_is_no_silence(tmp_path: Path) -> None:
-    """All users think for longer than the plateau lasts."""
+    """All users think for longer than the plateau."""
     assert outcome(second(search(tmp_path, answered(), ["p95 < 1 s"]))) is PASSED
 
 
@@ -121,14 +121,14 @@ def test_one_transaction_may_fall_silent_alone(tmp_path: Path) -> None:
 
 
 def test_a_window_may_be_silent_alone(tmp_path: Path) -> None:
-    """The server answers for five seconds of the plateau, then no more."""
+    """The server answers for five seconds of the plateau, then stops."""
     exchanges = [*answered(end_s=29.0), *hanging(29.1)]
     assert outcome(second(search(tmp_path, exchanges, ["p95 < 1 s in every 5 s"]))) == "objective_missed"
     assert outcome(second(search(tmp_path / "whole", exchanges, ["p95 < 1 s"]))) is PASSED
 
 
 def test_silence_counts_back_beyond_its_window(tmp_path: Path) -> None:
-    """No window of 2 s is as long as the limit, but the requests hang for 15 s."""
+    """No window of 2 s is as long as the limit, but the requests have waited for 15 s."""
     exchanges = [*answered(end_s=29.0), *hanging(29.1)]
     assert outcome(second(search(tmp_path, exchanges, ["p95 < 4 s in every 2 s"]))) == "objective_missed"
 
@@ -159,20 +159,20 @@ def test_a_generator_that_stood_still_is_not_the_system(tmp_path: Path) -> None:
 
 
 NONE = math.inf
-"""Margin of a plateau at which nothing was answered."""
+"""Margin of a plateau without any answer."""
 
 
 @pytest.mark.parametrize(
     ("levels", "expected"),
     [
-        # All silent: certainly beyond the limit.
+        # All plateaus are silent: certainly beyond the limit.
         ({100: [-0.9, -1.0], 200: [NONE, NONE]}, (100, 200, TESTED)),
         ({100: [-0.9, -1.0], 200: [0.9, 1.0], 400: [NONE]}, (100, 200, TESTED)),
-        # Answered once, silent twice: not decided, so that the interval goes on to the next level.
+        # Answered once, silent twice: undecided, so that the interval extends to the next level.
         ({100: [-0.9, -1.0], 200: [-0.3, NONE, NONE], 400: [0.5, 0.6]}, (100, 400, TESTED)),
         ({100: [-0.9, -1.0], 200: [0.3, NONE, NONE]}, (100, 200, BRACKET)),
         ({100: [-0.9, NONE], 200: [0.5, 0.6]}, (100, 200, BRACKET)),
-        # Without two values at any level there is no scatter to test with.
+        # With fewer than two values at every level, there is no scatter to test with.
         ({100: [-0.9], 200: [NONE, NONE]}, (100, 200, BRACKET)),
     ],
 )
@@ -188,6 +188,6 @@ def test_the_interval_of_a_limit_never_begins_beyond_a_silent_level(
 
 
 def test_tests_that_contradict_the_majority_leave_the_bracket() -> None:
-    """Two of three plateaus at 200 failed without a margin; the one that has one passed, beyond chance."""
+    """Two of three plateaus at 200 failed without a margin; the third has one and passed beyond chance."""
     found = estimate_limit([100, 100, 200, 200, 400, 400], [-0.9, -0.91, -0.3, -0.31, 0.5, 0.51], 100, 200)
     assert (found.low, found.high, found.method) == (100, 200, BRACKET)

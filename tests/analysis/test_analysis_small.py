@@ -1,4 +1,4 @@
-"""Small numbers of a run, each from a few lines of known input."""
+"""Small numbers of a run, each computed from a few lines of known input."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from towtank.analysis.windows.stretch import stretch_of, stretches
 
 
 def test_seconds_are_pooled_until_five_arrivals_are_expected() -> None:
-    """Two a second: three seconds expect six; what is left at the end goes to the last stretch."""
+    """Two arrivals a second: three seconds expect six; the remainder at the end joins the last stretch."""
     counts, expected = _pooled(np.arange(1.0, 12.0), np.full(11, 2.0))
     assert list(expected) == [6, 6, 10]
     assert list(counts) == [6, 15, 45]
 
 
 def test_equal_statistics_count_on_both_sides() -> None:
-    """One draw from two equal cells: every order has the same statistic, so that none is beyond it."""
+    """One draw from two equal cells: every order has the same statistic, so none is more extreme."""
     assert goodness._drawn(1.0, 1, np.array([0.5, 0.5])) == (1.0, 1.0)
 
 
@@ -85,7 +85,7 @@ def test_failures_are_counted_in_the_bins_chosen() -> None:
 
 
 def test_the_demand_of_many_runs_is_the_slope_of_least_squares() -> None:
-    """The interval of the slope by scipy's own regression."""
+    """Interval of the slope by scipy's regression."""
     stream = np.random.default_rng(8)
     rates = [10.0, 20, 30, 40, 50, 60]
     used = [0.05 + 0.01 * rate + 0.01 * stream.standard_normal() for rate in rates]
@@ -150,7 +150,7 @@ def test_steady_stages_of_one_load_that_follow_one_another_are_a_stretch() -> No
         stage("a", 5, 15, users=10),
         stage("b", 15, 20, users=10),
         stage("c", 20, 30, users=20),
-        # After a pause, the same load begins anew.
+        # After a pause, the same load starts again.
         stage("d", 31, 40, users=20),
         stage("e", 40, 50, rates_by_group=[0.1, 0.2]),
     ]
@@ -167,13 +167,14 @@ def test_steady_stages_of_one_load_that_follow_one_another_are_a_stretch() -> No
     assert all(stretch.is_one_of_several for stretch in found)
     alone = stretch_of(stages, 2)
     assert (alone.stages, alone.start_s, alone.end_s, alone.of) == (("b",), 15, 20, 4)
-    # A stage that ramps is no stretch of its own, and the run has one load at least.
+    # A ramp is no stretch of its own, and the run has at least one load.
     assert stretch_of(stages[:1], 0).of == 1
     assert not stretches(stages[:3])[0].is_one_of_several
 
 
 def test_histograms_of_another_layout_or_damaged_are_counted_and_left_out() -> None:
-    """Two of 1 and 3 ms in the first second and one of 5 ms in the third; of the others one has two digits."""
+    """One of 1 and one of 3 ms in the first second, one of 5 ms in the third; one of the other histograms has two
+    digits."""
     coarse = HdrHistogram(1_000, 3_600_000_000_000, 2)
     coarse.record_value(7_000_000)
     encoded = [

@@ -15,7 +15,7 @@ from towtank.results import lines
 from towtank.results.folder import RunFolder
 
 STAGES = [Stage("steady", "steady", 40.0, 4)]
-# Per second of the run.
+# Rates of the run. [1/s]
 CONTENT = {
     'content_server_storage_bytes_total{direction="read"}': 5e6,
     'content_server_storage_bytes_total{direction="write"}': 1e5,

@@ -1,4 +1,4 @@
-"""Disks that are full or will be soon, of room or of inodes; and those that are not."""
+"""Disks that are full or will soon be, of bytes or of inodes; and disks that are not."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_a_roomy_disk_and_one_without_a_number_of_inodes_are_no_doubt() -> None:
 
 
 def test_limits_of_disks_are_named_with_their_units() -> None:
-    # The form of a host in `run.json`.
+    # Host in the form of `run.json`.
     written = {"size": "1 GB", "read_rate": "16 MiB/s", "read_operations": "200 /s", "write_operations": "30 /min"}
     limited = Disk.model_validate(written).model_dump(mode="json")
     free = Disk.model_validate({"size": "1 GB"}).model_dump(mode="json")
@@ -82,7 +82,7 @@ def test_limits_of_disks_are_named_with_their_units() -> None:
 
 
 def test_the_time_until_full_is_that_of_the_mean_rate() -> None:
-    # 100 free at the start of 10 s, 60 at the end: 4 /s, 15 s more.
+    # 100 free at the start of 10 s, 60 at the end: 4 /s, full after 15 s more.
     assert _full_in([100.0, 95.0, 60.0], 10.0) == pytest.approx(15.0)
     assert _full_in([60.0, 60.0], 10.0) is None
     assert _full_in([60.0, 70.0], 10.0) is None

@@ -1,4 +1,4 @@
-"""Results of reading stored data back: counts, samples with their interval, doubts, objectives, claims."""
+"""Results of reading back stored data: counts, samples with intervals, doubts, objectives, claims."""
 
 from __future__ import annotations
 
@@ -160,9 +160,9 @@ def test_a_run_that_was_cut_off_shows_a_loss_and_not_that_there_is_none() -> Non
     assert judged(cut_off(lost=2))["met"] is False
     assert judged(stored_run("r001"), cut_off(lost=2))["met"] is False
     assert judged(stored_run("r001"), cut_off(lost=0))["met"] is True
-    # A run that other programs disturbed stored and read back what it was asked to.
+    # Despite disturbance by other programs, the run stored and read back the requested documents.
     assert judged(stored_run("r001", level="invalid"))["met"] is True
-    # A note, such as one about the torn record of a probe, says nothing about what is stored.
+    # A note, such as one about a truncated probe record, says nothing about stored data.
     assert judged(stored_run("r001", kind=Kind.DATA_DAMAGED))["met"] is True
 
 

@@ -1,4 +1,4 @@
-"""The summary of the committed results, whose model is known, and of folders that were harmed."""
+"""Summary of the committed results, whose model is known, and of damaged folders."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def weighted(values):
 
 
 def exact_mva(users, demand_s, think_s):
-    """Throughput of one queueing station with think time, by exact mean value analysis."""
+    """Return the throughput of one queueing station with think time, by exact mean value analysis."""
     queue = throughput = 0.0
     for number in range(1, users + 1):
         response = demand_s * (1 + queue)
@@ -85,8 +85,8 @@ def test_configurations_and_points_follow_the_levels(summary):
 
 @pytest.mark.parametrize("index", ["present", "absent"])
 def test_throughput_is_that_of_the_model(summary, index):
-    # The simulated server is first come first served with demands that differ by transaction, so exact mean
-    # value analysis of the mean demand is near, not equal: 10 % and the interval's half width are allowed.
+    # The simulated server is first come first served with demands that differ by transaction, so exact mean value
+    # analysis of the mean demand is close, not equal: 10 % and the interval's half width are allowed.
     for point in configuration(summary, index)["points"]:
         found = point["throughput_per_s"]
         expected = exact_mva(point["users"], weighted(DEMANDS_S[index]), THINK_S)
@@ -100,7 +100,7 @@ def test_demand_and_its_database_part_are_those_of_the_model(summary, index):
     mean = weighted(DEMANDS_S[index])
     part = weighted([d * share for d, share in zip(DEMANDS_S[index], DATABASE_SHARE[index], strict=True)])
     tier = configuration(summary, index)["points"][-1]["tiers"]["content"]
-    # Hundreds of exponential demands at the highest level: a relative error of about 6 %; three of them are
+    # Hundreds of exponential demands at the highest level give a relative error of about 6 %; three times that is
     # allowed.
     assert tier["cpu_demand_s"]["value"] == pytest.approx(mean, rel=0.18)
     assert tier["parts"]["database"]["cpu_demand_s"]["value"] == pytest.approx(part, rel=0.25)
@@ -119,7 +119,7 @@ def test_the_missing_index_shows_in_the_search_and_in_the_database(summary):
     lines = [line for line in summary["comparisons"] if line["users"] == LEVELS[0]]
     searches = next(line for line in lines if line.get("transaction") == "open_all_searches")
     assert lines[2] is searches, "the transaction that changed most comes first"
-    # One run each: the difference is more than chance with what is assumed from run to run only.
+    # Single runs: the difference exceeds the variation that is assumed between runs.
     assert searches["differs"] is None
     assert searches["ratio"]["low"] > 2
     assert searches["assumed"]["differs"]

@@ -1,4 +1,4 @@
-"""Answers of a study whose runs are written by hand: points, limits, headline, objectives, knees."""
+"""Results of a study with hand-written runs: points, limits, headline, objectives, knees."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from towtank.report.objectives import outcome
 
 
 def estimate(value, width=0.0, n=10):
-    """An estimate as it stands in a summary."""
+    """Return an estimate in the form of a summary."""
     interval = {"low": value - width, "high": value + width, "confidence": 0.95}
     return {"value": value, **interval, "method": "batch means", "n": n}
 
 
 def made(name, users, throughput, cpus=0.5, allotted=1, *, verdict="valid"):
-    """A run summary with the few numbers that a test is about."""
+    """Return a run summary with the few numbers that a test needs."""
     times = {key: estimate(0.1, 0.01) for key in ("mean", "p50", "p90", "p95", "p99")}
     times |= {"min": 0.02, "max": 0.5}
     rate = estimate(throughput, 0.1)
@@ -92,7 +92,7 @@ def test_without_a_shortfall_the_limit_is_not_found():
 
 
 def conclude(*runs, kind="users"):
-    """The limit of one configuration with these runs, one a load."""
+    """Return the limit of one configuration with these runs, one at each load."""
     rows = [aggregate(kind, run["users"]["asked"], [run]) for run in runs]
     return of_levels.limit(rows, ideal_line(rows))
 
@@ -111,7 +111,7 @@ def without_tiers(run, cpus_used=None):
 
 
 def test_a_tier_that_was_not_observed_is_no_evidence_against_the_cpu():
-    # An existing server on a plateau: no tier is observed, so the state of its CPUs is unknown.
+    # An existing server on a plateau: no tier is observed, so the utilization of its CPUs is unknown.
     limit = conclude(*(without_tiers(made(f"r{n}", n, x)) for n, x in ((10, 10.0), (20, 12.0))))
     assert (limit["kind"], limit["resource"]) == ("unknown", None)
     assert "the limiting resource was not observed (no tier was observed)" in limit["evidence"]
@@ -120,8 +120,8 @@ def test_a_tier_that_was_not_observed_is_no_evidence_against_the_cpu():
 
 
 def test_noise_of_the_lowest_level_is_no_limit():
-    # Think times at 20 users leave 22.0 [19.5, 24.5] /s where the model's 19.75 are true; at 80 users 76.9
-    # [72.2, 81.7] are then 13 % below the line of the point value. The true shortfall is 2.7 %.
+    # Think times at 20 users leave 22.0 [19.5, 24.5] /s where the model's 19.75 are true; 76.9 [72.2, 81.7] at 80 users
+    # are then 13 % below the line of the point value. The true shortfall is 2.7 %.
     lowest, high = made("r1", 20, 22.0), made("r2", 80, 76.9)
     lowest["throughput_per_s"], high["throughput_per_s"] = estimate(22.0, 2.5), estimate(76.9, 4.75)
     limit = conclude(lowest, high)
@@ -177,7 +177,7 @@ def test_a_level_above_that_is_invalid_leaves_the_limit_open():
 
 
 def sharing_cpus(name, users, throughput, content, area, *, group="/site/node-1"):
-    """A run whose content server and file system client share 0.1 CPUs."""
+    """Return a run whose content server and file system client share 0.1 CPUs."""
     run = made(name, users, throughput, content, 0.1)
     other = made(name, users, throughput, area, 0.1)["tiers"]["content"]
     run["tiers"] = {"area": other, "content": run["tiers"]["content"]}
@@ -187,7 +187,7 @@ def sharing_cpus(name, users, throughput, content, area, *, group="/site/node-1"
 
 
 def test_tiers_that_share_cpus_are_full_together():
-    # A node of a study: content at 86 %, the client of its file system at 14 % of the same 0.1 CPUs.
+    # A node of a study: content uses 86 %, the client of its file system 14 % of the same 0.1 CPUs.
     limit = conclude(sharing_cpus("r1", 20, 19.0, 0.02, 0.003), sharing_cpus("r2", 160, 55.0, 0.0858, 0.0142))
     assert (limit["kind"], limit["resource"]) == ("cpu", "content")
     assert "area and content together use 0.10 CPUs, 100 % of their common CPUs" in limit["evidence"]
@@ -259,7 +259,7 @@ def test_a_doubt_names_no_run_that_has_another(doubts, message):
 
 
 def configurations(*levels, verdict="valid"):
-    """Runs with one level of a factor each, at 10 users; the last one has this verdict."""
+    """Return runs with one level of a factor each, at 10 users; the last run has this verdict."""
     runs = []
     for number, level in enumerate(levels, start=1):
         run = made(f"r{number}", 10, 10.0 * number, verdict=verdict if number == len(levels) else "valid")
@@ -347,7 +347,7 @@ def test_response_times_that_were_not_recorded_are_not_zero():
 
 
 def test_an_objective_rests_on_valid_runs_only():
-    # All transactions of one configuration failed, the other is good: failures after 0.9 ms meet no objective.
+    # All transactions of one configuration failed, the other is good: failures after 0.9 ms satisfy no objective.
     reasons = [{"kind": "errors_above_limit", "level": "invalid", "message": "all failed", "seen": 1.0, "limit": 0.01}]
     failed = made("r2", 20, 20.0, verdict="invalid")
     failed["verdict"]["reasons"], failed["errors"] = reasons, {"share": 1.0}
@@ -365,7 +365,7 @@ def test_an_objective_rests_on_valid_runs_only():
     assert times["not_judged"] == [
         {"load": 20.0, "runs": ["r2"], "kind": "invalid", "why": "r2 is invalid (all failed)"}
     ]
-    # Errors do not distort the share of errors.
+    # Errors do not distort the error share.
     assert (errors["met"], errors["seen"], errors["not_judged"]) == (False, 1.0, [])
 
 
@@ -454,8 +454,8 @@ def test_knee_of_a_textbook_system():
 
 
 def test_a_lowest_level_beyond_the_knee_gives_no_knee():
-    # D = 10 ms, Z = 1 s: the knee is at 101 users. With 200 users X = 100 /s and N / X = 2 s, which would be a knee of
-    # 200; with 20 users X is 19.8 /s at a fifth of the CPU, and N / X / D is 101.
+    # D = 10 ms, Z = 1 s: the knee is at 101 users. With 200 users X = 100 /s and N / X = 2 s, which would give a knee
+    # of 200; with 20 users X is 19.8 /s at a fifth of the CPU, and N / X / D is 101.
     def lowest(users, rate):
         return aggregate("users", users, [made("r1", users, rate, cpus=0.01 * rate)])
 
@@ -464,8 +464,8 @@ def test_a_lowest_level_beyond_the_knee_gives_no_knee():
 
 
 def test_demands_of_different_configurations_have_no_common_line():
-    # 17.8 ms at 20, 60, 100 /s and 29.5 ms at 20, 40, 60 /s: a line through all of them is 16.8 ms with 0.28 CPUs of a
-    # background that does not exist.
+    # 17.8 ms at 20, 60, 100 /s and 29.5 ms at 20, 40, 60 /s: a line through all of them gives 16.8 ms and a background
+    # of 0.28 CPUs that does not exist.
     factors = [{"name": "cache", "levels": ["a", "b"]}, {"name": "users", "levels": ["20", "40", "60", "100"]}]
     runs = [
         made(f"{cache}{rate}", rate, float(rate), cpus=demand_s * rate)
@@ -481,7 +481,7 @@ def test_demands_of_different_configurations_have_no_common_line():
 
 
 def test_a_demand_that_may_be_nothing_gives_the_knee_no_interval():
-    # Of 1 s and 9 s the interval of two runs goes far below nothing; its inverse would end below nothing too.
+    # For 1 s and 9 s, the interval of two runs extends below zero; its inverse would too.
     runs = [made("r1", 1, 1 / 30, 1 / 30), made("r2", 1, 1 / 30, 9 / 30)]
     found = capacity.knee([aggregate("users", 1, runs)])
     assert found.value == pytest.approx(6.0)

@@ -1,4 +1,4 @@
-"""A tier that runs out of open files, processes and threads, or local ports is named, with the number and the limit."""
+"""A tier that exhausts open files, processes and threads, or local ports is named, with number and limit."""
 
 import json
 
@@ -17,7 +17,7 @@ def run(tmp_path):
 
 
 def listed(sockets=28300, **towards):
-    """The object `ports` of a group, with ports in use by destination."""
+    """Return the object `ports` of a group, with ports in use by destination."""
     return {
         "network": 1,
         "sockets": sockets,

@@ -1,4 +1,4 @@
-"""Swings that a system makes by itself stay in the window; starts that differ are left out."""
+"""Variations that a system causes by itself stay in the window; different starts are excluded."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from towtank.analysis.windows.transient import transient_of
 
 
 def response_times(slow_from, slow_until, seconds=60):
-    """Logarithms of response times that are twelve times as long for some seconds, with 5 % of noise."""
+    """Return logarithms of response times that are twelve times as long for some seconds, with 5 % of noise."""
     values = np.log(0.1) + 0.05 * np.random.default_rng(5).normal(size=seconds)
     values[slow_from:slow_until] += np.log(12)
     return values
 
 
 def test_a_convoy_that_begins_within_the_window_is_no_transient():
-    """MSER cuts it off; it begins behind five seconds like the rest."""
+    """MSER cuts off a convoy, which begins after five seconds of the common level."""
     series = response_times(5, 10)
     assert steady.mser(series).observations == 10
     assert transient_of({"response_time": series}).observations == 0
@@ -32,7 +32,7 @@ def test_a_start_that_differs_is_left_out():
 
 @pytest.mark.parametrize("settled", [False, True])
 def test_nothing_is_left_out_behind_a_stage_that_settled(settled, monkeypatch):
-    """Twelve times the response time in the first ten seconds."""
+    """Response times are twelve times as long in the first ten seconds."""
     plain = windows.tested
     monkeypatch.setattr("simulated_windows.tested", lambda *given: plain(*given, settled=settled))
     ends = np.arange(0.025, 60, 0.05)
@@ -52,7 +52,8 @@ def test_the_relaxation_time_is_that_of_the_queue():
 
 
 def test_correlation_beneath_noise_counts_in_the_cautious_test():
-    """A slow swing of 30 s under noise as large: the lag-1 correlation alone passes it for six times as many values."""
+    """A slow variation over 30 s beneath noise of the same size: its lag-1 correlation alone overrates the values
+    sixfold."""
     stream, swing = np.random.default_rng(2), np.zeros(240)
     for second in range(1, 240):
         swing[second] = 0.967 * swing[second - 1] + 0.255 * stream.normal()

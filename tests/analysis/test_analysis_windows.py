@@ -1,4 +1,5 @@
-"""The rest of a window: short windows say what they may hide, and stages and analysis leave out the same transient."""
+"""Stability of a window: short windows state the change that they may hide, and stages and analysis exclude the same
+transient."""
 
 from types import SimpleNamespace
 
@@ -23,7 +24,7 @@ from towtank.analysis.windows.window import at_mean_throughput
 
 
 def steady_window(seconds, per_s=20.0, response_s=0.01):
-    """A window with answers at equal distances."""
+    """Return a window with answers at equal intervals."""
     ends = np.arange(0.5 / per_s, seconds, 1 / per_s)
     return window_of(ends - response_s, ends, 0, seconds, is_open=False)
 
@@ -36,7 +37,7 @@ def note_of(window):
 
 @pytest.mark.parametrize("seconds", [2, 3, 4, 7])
 def test_a_window_too_short_for_any_statement_says_so_and_names_the_length(seconds):
-    """Eight observations of a second, and ten seconds, are the least that shows rest."""
+    """Eight observations of a second, within ten seconds, are the minimum to show a steady state."""
     window = steady_window(seconds)
     assert (window.steady, window.outcome) == (True, "undecided")
     doubt = note_of(window)
@@ -55,14 +56,14 @@ def test_a_window_that_is_long_enough_and_quiet_has_no_note():
 
 
 def test_the_length_allows_for_few_transactions():
-    """One transaction in five seconds: an observation holds five, 25 s, and eight of these are needed."""
+    """One transaction in five seconds: an observation spans five transactions or 25 s, and eight are needed."""
     window = steady_window(60, per_s=0.2)
     assert window.note == "too short to be tested"
     assert note_of(window).message.endswith("a window of at least 200 s would")
 
 
 def test_a_series_without_a_value_in_some_observations_is_not_at_rest():
-    """Ten answers in each second, but none in the eleventh: throughput has a value there, response time has none."""
+    """Each second has ten answers, but the eleventh has none: throughput has a value there, response time has none."""
     ends = np.arange(0.05, 20, 0.1)
     ends = ends[(ends < 10) | (ends > 11)]
     window = window_of(ends - 0.01, ends, 0, 20, is_open=False)
@@ -71,7 +72,7 @@ def test_a_series_without_a_value_in_some_observations_is_not_at_rest():
 
 
 def test_rest_has_the_error_of_changes_that_are_found():
-    """Noise that alternates slowly looks quiet by its plain error; `changes` corrects its autocorrelation for bias."""
+    """Noise that alternates slowly has a small plain error; `changes` corrects the bias of its autocorrelation."""
     edges = np.arange(21.0)
     values = 100 + 3 * np.sin(np.arange(20) * 1.1)
     line = steady.trend((edges[:-1] + edges[1:]) / 2, values, cautious=True)
@@ -83,7 +84,8 @@ def test_rest_has_the_error_of_changes_that_are_found():
 
 
 def test_a_change_matters_before_it_is_so_large_that_rest_must_exclude_it():
-    """The rule of `tolerances`, as the reference states it: 5 and 20 % matter, 10 and 28 % must be excluded."""
+    """The rule of `tolerances` as in the reference: changes of 5 and 20 % are relevant, 10 and 28 % must be
+    excluded."""
     assert (TOLERANCE["throughput"], TOLERANCE["response_time"]) == (0.05, 0.20)
     assert (ALLOWED["throughput"], round(np.expm1(ALLOWED["response_time"]), 2)) == (0.10, 0.28)
     assert TOLERANCE["throughput"] == growth.TOLERANCE
@@ -98,7 +100,8 @@ def test_where_nothing_is_cut_there_is_no_change_that_chance_would_have_to_expla
 
 
 def with_transient(noise):
-    """Response times six times as long for 30 of 60 s at 20 answers a second, with lognormal noise of each second."""
+    """Return response times six times as long for 30 of 60 s, with 20 answers a second and lognormal noise by
+    second."""
     stream, ends = np.random.default_rng(3), np.arange(0.025, 60, 0.05)
     level = np.where(ends < 30, 0.6, 0.1) * np.repeat(stream.lognormal(0, noise, size=60), 20)
     return ends, level * stream.gamma(50, 1 / 50, len(ends))
@@ -106,7 +109,7 @@ def with_transient(noise):
 
 @pytest.mark.parametrize(("noise", "kept_s"), [(0.05, 30), (0.5, None)])
 def test_a_stage_and_the_analysis_decide_alike_on_a_cut_at_half(noise, kept_s):
-    """MSER's minimum is at the end of its range: what is left decides, in the stage as in the analysis."""
+    """MSER's minimum is at the end of its range: the remaining half decides, in the stage as in the analysis."""
     ends, responses = with_transient(noise)
     window = window_of(ends - responses, ends, 0, 60, is_open=False)
     edges = np.arange(61.0)
@@ -119,7 +122,8 @@ def test_a_stage_and_the_analysis_decide_alike_on_a_cut_at_half(noise, kept_s):
 
 
 def test_a_difference_of_a_percent_is_left_in_by_both():
-    """Throughput without noise is 1.0 % lower over the first 15 s: beyond chance, but no mean that matters changes."""
+    """Throughput without noise is 1.0 % lower over the first 15 s: beyond chance, but not a relevant change of a
+    mean."""
     counts = np.where(np.arange(60) < 15, 1000.0, 1008.0)
     zero = np.zeros(60)
     record = Seconds(np.arange(1.0, 61), np.ones(60), counts, 0.1 * counts, zero, zero)
@@ -134,7 +138,7 @@ def test_a_rest_is_not_shown_in_less_than_ten_seconds():
 
 @pytest.mark.parametrize(("bin_s", "needs_s"), [(0.25, 5), (1.0, 20), (1.0002, 20), (2.0, 40), (10.0, 200)])
 def test_the_length_that_an_interval_needs_is_in_seconds_whatever_the_bins(bin_s, needs_s):
-    """Twelve bins have no interval, twenty would: 20 bins of 2 s are 40 s."""
+    """Twelve bins are too few for an interval, twenty are enough: 20 bins of 2 s are 40 s."""
     counts = np.random.default_rng(1).normal(100, 1, 12)
     measured = SimpleNamespace(lengths=np.full(12, bin_s), bin_s=bin_s)
     every = np.ones(12, dtype=bool)
@@ -160,7 +164,7 @@ def test_bins_that_were_not_observed_make_the_needed_window_longer():
 
 
 def test_plateaus_have_the_error_that_intervals_rest_on():
-    """Counts whose neighbours resemble each other (r = 0.7): the plain error would see growth end too early."""
+    """Correlated counts (r = 0.7): with the plain error, growth would seem to end too early."""
     counts = 10 * autoregressive(np.random.default_rng(6), 20, 0.7)
     error = error_of(counts, np.ones(20))
     assert plateaus._throughput_error(counts, np.ones(20)) == error.standard_error
@@ -169,7 +173,7 @@ def test_plateaus_have_the_error_that_intervals_rest_on():
 
 
 def autoregressive(stream, count, correlation):
-    """Values about 10 with a deviation of 1 and a lag-1 correlation."""
+    """Draw values with mean 10, standard deviation 1 and this lag-1 correlation."""
     noise = stream.normal(size=count)
     for number in range(1, count):
         noise[number] = correlation * noise[number - 1] + np.sqrt(1 - correlation**2) * noise[number]
@@ -177,7 +181,7 @@ def autoregressive(stream, count, correlation):
 
 
 def cpu_of_a_tier(generator, drift=0.0, seconds=26, per_s=400.0, demand_s=0.001):
-    """Throughput with the noise of think times (slow, 5 %), and the CPU use that it makes, whose demand drifts."""
+    """Return CPU use and throughput; throughput has slow noise of 5 %, as from think times, and the demand drifts."""
     pace = stats.norm.rvs(size=seconds + 4, random_state=generator)
     throughput = per_s * (1 + 0.05 * np.convolve(pace, np.ones(5) / np.sqrt(5), mode="valid")[:seconds])
     demands = demand_s * (1 + drift * np.linspace(-0.5, 0.5, seconds) + 0.03 * generator.standard_normal(seconds))
@@ -185,7 +189,7 @@ def cpu_of_a_tier(generator, drift=0.0, seconds=26, per_s=400.0, demand_s=0.001)
 
 
 def significant_trends(drift, adjusted, seeds=400):
-    """Share of the windows whose CPU use shows a change beyond its tolerance."""
+    """Return the share of windows whose CPU use shows a change beyond its tolerance."""
     found = 0
     for seed in range(seeds):
         used, throughput = cpu_of_a_tier(np.random.default_rng(seed), drift)
@@ -209,7 +213,7 @@ def test_a_change_of_the_work_per_transaction_is_found_more_often_without_the_no
 
 
 def test_a_slow_drift_of_the_work_is_no_transient_whose_start_is_cut_off():
-    """With the noise of throughput taken off, MSER cuts half of a drift off, and the other half is within tolerance."""
+    """After correction for throughput, MSER would cut off half of a drift, and the other half is within tolerance."""
     found = [window_of_a_tier(seed, drift=0.15) for seed in range(20)]
     seen = [change.text for window in found for change in window.changes if change.metric == "cpu of web"]
     assert len(seen) >= 12
@@ -218,7 +222,7 @@ def test_a_slow_drift_of_the_work_is_no_transient_whose_start_is_cut_off():
 
 
 def window_of_a_tier(seed, drift, seconds=60):
-    """The tested window of a tier whose transactions take 20 ms, with the CPU use of `cpu_of_a_tier`."""
+    """Return the tested window of a tier whose transactions take 20 ms, with the CPU use of `cpu_of_a_tier`."""
     used, throughput = cpu_of_a_tier(np.random.default_rng(seed), drift, seconds)
     ends = np.concatenate([second + (np.arange(n) + 0.5) / n for second, n in enumerate(np.rint(throughput))])
     return window_of(ends - 0.02, ends, 0.0, seconds, is_open=False, tiers_cpu_s={"web": used})
@@ -229,7 +233,7 @@ def test_the_mean_stays_and_a_tier_that_is_always_busy_is_left_as_it_is():
     assert at_mean_throughput(used, throughput).mean() == pytest.approx(used.mean())
     busy = np.ones(8)
     assert at_mean_throughput(busy, throughput[:8]) == pytest.approx(busy)
-    falling = 2.0 - throughput / 1000  # busier where less is done: nothing that throughput explains
+    falling = 2.0 - throughput / 1000  # more CPU use at lower throughput: throughput explains no part of it
     assert at_mean_throughput(falling, throughput) == pytest.approx(falling)
 
 

@@ -1,4 +1,4 @@
-"""Claims of a study, as a program reads them."""
+"""Claims of a study in the Python API."""
 
 from __future__ import annotations
 

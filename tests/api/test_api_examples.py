@@ -1,4 +1,4 @@
-"""The examples in the docstrings of the API give what they show."""
+"""The examples in the docstrings of the API give the shown results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models fitted to results and tables, their predictions, and the hardware that carries a load."""
+"""Models fitted to results and tables, their predictions, and sizing of hardware for a load."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_a_fit_has_parameters_with_units_and_intervals(shop: towtank.Fit) -> Non
     assert shop.parameters["limit_throughput"].unit == "1/s"
     assert (shop.curve, shop.verdict, shop.label, shop.doubts) == ("closed", "supported", "", ())
     assert shop.held_out_error is not None and shop.held_out_error == document["held_out"]["worst_error"]
-    # The band of one more measurement at that load, relative to the one that was made.
+    # Band of one more measurement at that load, relative to the existing one.
     assert shop.held_out_error.low is not None and shop.held_out_error.high is not None
     assert shop.held_out_error.low < shop.held_out_error < shop.held_out_error.high
     assert shop.held_out_error.high - shop.held_out_error.low > 0.02

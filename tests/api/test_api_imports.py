@@ -1,4 +1,4 @@
-"""`import towtank` is cheap, and its public names are those that are listed."""
+"""`import towtank` is fast, and its public names are those in the list."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The plugin of pytest: a missed objective is a failure, a measurement that is not valid is an error."""
+"""The pytest plugin: a missed objective is a failure, an invalid measurement is an error."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.waits
 
 pytest_plugins = ["pytester"]
 
-# A measurement as the API gives it, without a measurement: the document of a drive with two requests.
+# A measurement in the form of the API, from the document of a drive with two requests.
 CONFTEST = """
 import pytest
 import towtank.api.plugin
@@ -47,7 +47,7 @@ def measured(monkeypatch):
 
 @pytest.fixture
 def ended(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> object:
-    """Run tests in a process of their own, with the plugin, named where its entry point is not installed."""
+    """Run tests in a separate process with the plugin, by module name if its entry point is not installed."""
     monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
     pytester.makeconftest(CONFTEST)
 

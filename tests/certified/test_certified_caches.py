@@ -1,4 +1,4 @@
-"""Published reference strings and sizes of memory, through files and the engine. All are exact."""
+"""Published reference strings and memory sizes, through files and the engine. All results are exact."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_f1_metadata_of_a_page_pool(tmp_path: Path) -> None:
     document = trace_document(trace(tmp_path, keys, size), request)
     [row] = document["limits"]
     assert row["metadata_bytes"] == verified["metadata_bytes"]
-    # All but first references hit, and with a byte less none does: all of the memory is used.
+    # All references except first ones hit; with one byte less none does, as the references use the whole memory.
     assert row["miss_ratio"] == pytest.approx(20_500 / len(keys), abs=1e-12)
     less = CacheRequest(request.entries, (verified["memory_bytes"] - 1,), request.metadata_bytes)
     [row] = trace_document(trace(tmp_path, keys, size), less)["limits"]

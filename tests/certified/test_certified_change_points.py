@@ -1,4 +1,4 @@
-"""Change points of cases V55, V59 and V60, as published with Apache Otava, and cases that are certain."""
+"""Change points of cases V55, V59 and V60, as published with Apache Otava, and cases with a known result."""
 
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ def test_two_steps_of_a_short_series():
 
 
 def test_the_energy_distance_is_that_of_its_definition():
-    # All pairs of stretches, term by term: the largest is where the candidate is, and no rounding hides behind sums.
+    # All pairs of stretches, term by term, without running sums that could hide rounding: the largest is at the
+    # candidate.
     values = np.random.default_rng(3).normal(size=12) + np.repeat([0.0, 5.0], 6)
 
     def mean_distance(left, right):

@@ -1,4 +1,5 @@
-"""Single runs of closed systems whose speed differs from run to run: elasticities, and differences that are claimed."""
+"""Single runs of closed systems whose speed varies between runs: elasticities, and the differences that comparisons
+report."""
 
 from __future__ import annotations
 
@@ -20,12 +21,12 @@ PAIRS = SERIES or 200
 SERVICE_S = 0.01
 WITHIN = 0.004
 LOADS = (0.1, 0.5, 0.7, 0.9, 1.0, 1.1, 1.5, 3.0)
-"""Users, relative to those at which the bounds for few and for many users meet. [1]"""
+"""Number of users relative to the intersection of the bounds for few and for many users. [1]"""
 
 
 @dataclass(frozen=True)
 class At:
-    """A closed system at a load.
+    """Operating point of a closed system.
 
     Attributes
     ----------
@@ -62,7 +63,8 @@ class At:
 
 
 def servers(count: int, cpus: int | None = None) -> Callable[[int, float, float], At]:
-    """Users who think, then queue for several equal servers: the machine-repairman model, by its balance equations."""
+    """Return the operating point of users who think, then queue for several equal servers (machine repairman, balance
+    equations)."""
 
     def at(users: int, think_s: float, times: float) -> At:
         service_s = count * SERVICE_S * times
@@ -80,7 +82,8 @@ def servers(count: int, cpus: int | None = None) -> Callable[[int, float, float]
 
 
 def stations(*relative: float) -> Callable[[int, float, float], At]:
-    """Users who think, then visit several stations with one server each: mean value analysis."""
+    """Return the operating point of users who think, then visit several single-server stations (mean value
+    analysis)."""
 
     def at(users: int, think_s: float, times: float) -> At:
         demands_s = SERVICE_S * times * np.array(relative)
@@ -119,7 +122,7 @@ def users_at(load: float, think_s: float) -> int:
 def test_values_follow_the_speed_at_most_as_said_and_at_least_two_fifths_as_much(
     system: str, think_s: float, load: float
 ) -> None:
-    """By the derivative of the exact solution; a station that no tier shows may be missed by a tenth."""
+    """By the derivative of the exact solution. If no tier observes a station, the values may be off by a tenth."""
     allowed = 1.10 if system in HIDDEN else 1.005
     users, step = users_at(load, think_s), 1e-4
     here, slower, faster = (SYSTEMS[system](users, think_s, times) for times in (1.0, 1 + step, 1 - step))
@@ -137,7 +140,7 @@ def estimate(value: float, random: np.random.Generator) -> dict[str, object]:
 
 
 def point_of(here: At, users: int, random: np.random.Generator) -> dict[str, object]:
-    """A point of one run, which knows itself to 0.4 %."""
+    """Return a point of one run whose estimates have an error of 0.4 %."""
     return {
         "users": users, "load": users, "verdicts": ["valid"], "transactions": {}, "tiers": {},
         "throughput_per_s": estimate(here.x_per_s, random),
@@ -147,7 +150,8 @@ def point_of(here: At, users: int, random: np.random.Generator) -> dict[str, obj
 
 
 def claimed(system: str, load: float, effect: float, share: float = ASSUMED_SHARE) -> dict[str, float]:
-    """Share of pairs of single runs that are called different, by metric; the second is `effect` times as slow."""
+    """Return, by metric, the share of pairs of single runs reported as different; the second run is `effect` times as
+    slow."""
     random, think_s = np.random.default_rng(round(1000 * load * effect)), 1.0
     users, found = users_at(load, think_s), {"throughput_per_s": 0, "response_time_s.mean": 0}
     for _ in range(PAIRS):
@@ -211,7 +215,8 @@ def test_arrivals_fix_the_throughput_of_an_open_load(busy: float, response_time:
 
 
 def of_groups(groups: list[tuple[int, float, float]], times: float) -> tuple[np.ndarray, np.ndarray, float]:
-    """Throughput and response time of two groups (users, think time [s], demand [s]) at one server, and its use.
+    """Return throughput and response time of two groups (users, think time [s], demand [s]) at one server, and its
+    utilization.
 
     Exact mean value analysis of a closed network with two classes: M. Reiser and S. S. Lavenberg, "Mean-value analysis
     of closed multichain queuing networks", Journal of the ACM 27(2), 313-322, 1980, doi:10.1145/322186.322195.
@@ -240,7 +245,7 @@ def of_groups(groups: list[tuple[int, float, float]], times: float) -> tuple[np.
     ],
 )
 def test_two_groups_follow_the_speed_at_most_as_said(groups: list[tuple[int, float, float]]) -> None:
-    """By the derivative of the exact solution, of the mean of all, of each group, and of the throughput of all."""
+    """By the derivative of the exact solution, for the mean over all users, each group, and the total throughput."""
     step = 1e-4
     rates, responses, busy = of_groups(groups, 1.0)
     shown = [

@@ -1,4 +1,4 @@
-"""An interval at another confidence is the one that its own construction gives there."""
+"""Conversion of an interval to another confidence agrees with the construction of the interval."""
 
 from __future__ import annotations
 

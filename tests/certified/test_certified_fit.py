@@ -24,8 +24,8 @@ from towtank.model.fitting.fit import Fit, fit_curve
 from towtank.model.fitting.least_squares import Bounds, fit
 from towtank.model.fitting.observations import Observations, observations
 
-# The verified values come from another optimiser, stopped at its own tolerance; curvature makes the standard errors
-# differ by more than the parameters.
+# The verified values come from another optimiser with its own stopping tolerance; curvature makes the standard errors
+# differ more than the parameters.
 PARAMETERS, ERRORS = 1e-5, 2e-4
 
 
@@ -34,7 +34,7 @@ def known(identity: str) -> dict[str, Any]:
 
 
 def points_of(identity: str) -> Observations:
-    """Points of a case, from its file or from its inputs."""
+    """Return the points of a case, from its file or from its inputs."""
     inputs = known(identity)["inputs"]
     if "csv" not in inputs:
         return observations(np.array(inputs["x"], dtype=float), np.array(inputs["y"]))
@@ -50,7 +50,7 @@ def usl_of(identity: str) -> tuple[Fit, dict[str, Any]]:
 
 
 def rational(name: str) -> Any:
-    """The models of the NIST data sets, for many parameters at once."""
+    """Return the models of the NIST data sets, for many parameter vectors at once."""
 
     def misra1a(b: Any, x: Any) -> Any:
         return b[0] * (1 - np.exp(-b[1] * x))
@@ -73,7 +73,7 @@ def test_nist_parameters_and_standard_deviations(identity: str) -> None:
     equation = rational(identity)
     found = fit(lambda b: equation(b.T[:, :, None], x), start, y, np.ones(len(y)), free)
     certified = published["published"]
-    # Ten digits are printed; derivatives by differences keep eight of the standard deviations.
+    # The source prints ten digits; numerical derivatives keep eight of the standard deviations.
     assert found.parameters == pytest.approx(certified["params"], rel=1e-6)
     assert found.sum_of_squares == pytest.approx(certified["rss"], rel=1e-9)
     errors = np.sqrt(np.diag(found.covariance(certified["dof"])))
@@ -87,7 +87,7 @@ def test_usl_parameters_errors_and_intervals(identity: str) -> None:
     values = dict(zip(("gamma", "sigma", "kappa"), found.parameters, strict=True))
     assert [values[name] for name in names] == pytest.approx([verified[name] for name in names], rel=PARAMETERS)
     assert found.freedom == verified["dof"]
-    # The unit of the residual of V48 is the seventh printed digit, so that case has no error worth the name.
+    # The residual of V48 is one unit of the seventh printed digit, so the error of that case is negligible.
     tolerance = 0.02 if identity == "V48" else ERRORS
     errors = intervals.standard_errors(found)
     assert [errors["sigma"], errors["kappa"], errors["lambda"]] == pytest.approx(verified["se"], rel=tolerance)
@@ -196,7 +196,7 @@ def librede() -> Series:
 
 def test_demands_of_the_librede_sample() -> None:
     series, verified = librede(), known("V65")["verified"]
-    # Exact methods on the same numbers: only rounding of sums is left.
+    # Exact methods on the same numbers differ only by rounding of sums.
     assert non_negative(series) == pytest.approx(verified["nnls_with_intercept"], rel=1e-9)
     assert non_negative_without_background(series)[1:] == pytest.approx(verified["nnls_no_intercept"], rel=1e-9)
     by_law, by_times = service_demand_law(series), response_times(series)

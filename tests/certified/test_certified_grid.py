@@ -1,4 +1,4 @@
-"""The solver against the simulator on random networks, and the limits in which both must agree with what is known.
+"""Compares solver and simulator on random networks; both must agree within the stated limits.
 
 `TOWTANK_GRID` is the number of networks; a few by default, 600 for the certification of a release.
 """
@@ -22,12 +22,12 @@ pytestmark = pytest.mark.waits
 NETWORKS = int(os.environ.get("TOWTANK_GRID", "48"))
 EVENTS = 400_000
 SLACK = 1e-6
-"""Rounding of a figure at its bound. [ratio]"""
+"""Rounding of a value at its bound. [ratio]"""
 
 
 @cache
 def grid() -> tuple[list[Compared], list[dict[str, Any]]]:
-    """Rows of all networks that are solved and whose simulation is steady, and the answers of all that are solved."""
+    """Return the rows of all solved networks with a steady simulation, and the answers of all solved networks."""
     drawn = [(seed, *network(seed)) for seed in range(NETWORKS)]
     solved = solve_models([model for *_, model in drawn])
     result = [(document, each["answer"]) for document, each in zip(drawn, solved, strict=True) if "answer" in each]
@@ -36,7 +36,7 @@ def grid() -> tuple[list[Compared], list[dict[str, Any]]]:
         (seed, kind, load, model), answer = pair
         settings = SimulationSettings(precision=0.01, events=EVENTS, seed=seed + 1)
         simulated = simulate_models([model], settings)["answers"][0]
-        # An interval of a simulation that did not settle holds nothing that can be compared.
+        # The interval of a simulation that did not settle contains no comparable value.
         return list(compared(seed, kind, load, answer, simulated)) if simulated["steady"] else []
 
     with ThreadPoolExecutor(2) as pool:
@@ -45,7 +45,7 @@ def grid() -> tuple[list[Compared], list[dict[str, Any]]]:
 
 
 def table_rows() -> list[dict[str, Any]]:
-    """Rows of the table of certification: by method, networks, classes and the largest error beyond chance.
+    """Return the rows of the certification table: method, networks, classes, and the largest error beyond chance.
 
     `stated` is the error that the answers state; None for exact methods.
     """
@@ -110,7 +110,7 @@ def test_approximate_answers_are_within_the_error_that_they_state() -> None:
 
 
 def solved(classes: list[dict[str, Any]], **station: Any) -> dict[str, Any]:
-    """Answer of a model with one station `s`."""
+    """Return the solution of a model with one station `s`."""
     return dict(solve_models([{"classes": classes, "stations": [{"name": "s", **station}]}])[0]["answer"])
 
 
@@ -125,7 +125,7 @@ def times_of(answer: dict[str, Any]) -> list[float]:
 @pytest.mark.parametrize("servers", [1, 2, 8, 64])
 @pytest.mark.parametrize("users", [0, 1, 20, 200])
 def test_variation_near_one_joins_the_exact_answer(servers: int, users: int) -> None:
-    """With `users` 0 the class is open."""
+    """`users` of 0 makes the class open."""
     load = {"users": users, "think_time_s": 1.0} if users else {"arrival_rate_per_s": 0.8 * servers}
     classes = [{"name": "a", **load}]
     exact = times_of(solved(classes, servers=servers, services=services({"a": 1.0}, 1.0)))

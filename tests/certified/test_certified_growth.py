@@ -1,4 +1,4 @@
-"""Growth and pauses against simulated queues of known state: no false alarm, and no overload missed."""
+"""Detection of growth and pauses in simulated queues of known state: no false alarm, and no overload missed."""
 
 import numpy as np
 import pytest
@@ -19,13 +19,14 @@ def constant(stream, mean, count):
 
 
 def lognormal(stream, mean, count):
-    """Squared coefficient of variation of 10."""
+    """Draw service times with a squared coefficient of variation of 10."""
     variance = np.log(11.0)
     return stream.lognormal(np.log(mean) - variance / 2, np.sqrt(variance), count)
 
 
 def queue(stream, service, rate, utilization, length_s):
-    """Arrivals and ends of a first-come-first-served server with Poisson arrivals (Lindley's recursion)."""
+    """Simulate a first-come-first-served server with Poisson arrivals (Lindley's recursion); return arrivals and
+    ends."""
     count = int(rate * length_s * 1.3) + 200
     arrivals = np.cumsum(stream.exponential(1 / rate, count))
     times = service(stream, utilization / rate, count)
@@ -78,7 +79,7 @@ def test_a_queue_below_its_limit_has_neither_growth_nor_pauses(service, rate, ut
 
 @pytest.mark.parametrize(("rate", "seconds"), [(115.0, 12), (120.0, 10), (130.0, 12)])
 def test_an_overload_is_found_within_ten_seconds(rate, seconds):
-    # 98.6 /s at most, as an M/M/1 with a service time of 10.14 ms.
+    # Capacity 98.6 /s, as of an M/M/1 with a service time of 10.14 ms.
     stream = np.random.default_rng(21)
     found = [growth(*queue(stream, exponential, rate, rate / 98.6, 5 + seconds), 5, seconds) for _ in range(SERIES)]
     # Expected growth: 1.1, 1.5 and 2.3 times the limit of three deviations.
@@ -86,7 +87,7 @@ def test_an_overload_is_found_within_ten_seconds(rate, seconds):
 
 
 def test_a_pause_of_300_ms_every_3_3_s_is_found():
-    # 40 arrivals a second that take 4 ms each; those that come within a pause wait for its end.
+    # 40 arrivals a second that take 4 ms each; arrivals within a pause wait for its end.
     arrivals = np.cumsum(np.random.default_rng(22).exponential(1 / 40, 1500))
     phase = arrivals % 3.3
     ends = arrivals + np.where(phase < 0.3, 0.3 - phase, 0.0) + 0.004

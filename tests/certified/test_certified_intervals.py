@@ -42,7 +42,8 @@ def test_one_run_has_a_mean_and_no_interval():
 def test_order_statistics_cover_as_the_binomial_says(count, probability):
     ranks = statistics.order_statistic_ranks(count, probability)
     if ranks is None:
-        # No upper rank leaves at most 2.5 % above it: even the largest value is below the quantile too often.
+        # No upper rank leaves at most 2.5 % above it: the probability that even the largest value is below the quantile
+        # is too high.
         assert probability**count > 0.025 or (1 - probability) ** count > 0.025
         return
     low, high = ranks
@@ -60,14 +61,14 @@ def test_order_statistics_of_the_median_of_ten_by_hand():
 
 
 def test_quantile_ranks_stretch_with_the_design_effect():
-    # 400 values worth 100: the ranks of 100 times four.
+    # 400 values that count as 100 independent ones: the ranks of 100 times four.
     low, high = statistics.order_statistic_ranks(100, 0.5)
     assert statistics.effective_ranks(400, 0.5, 4.0) == (4 * low, 4 * high)
 
 
 def test_design_effect_of_clusters_of_equals_is_their_size():
-    # Every second holds ten equal values, so ten values are worth one. The effect errs on the side of caution, as the
-    # widest of several estimates, and by Student's t.
+    # Each second holds ten equal values, so ten values count as one independent value. The estimate is conservative, as
+    # it is the widest of several and uses Student's t.
     effects = []
     for seed in range(60):
         below = 10.0 * np.random.default_rng(seed).integers(0, 2, 400)
@@ -79,7 +80,7 @@ def test_design_effect_of_clusters_of_equals_is_their_size():
 
 
 def test_the_likely_design_effect_of_clusters_of_equals_is_their_size():
-    # As above, ten values are worth one; here without caution, also of a record of 30 seconds.
+    # As above, ten values count as one; here without the conservative choice, and also for a record of 30 seconds.
     for seconds in (30, 400):
         effects = [
             statistics.likely_design_effect(
@@ -113,11 +114,11 @@ def test_a_percentile_in_overload_names_a_length_that_is_long_enough():
 
 
 def test_a_series_that_is_too_short_says_how_long_it_would_have_to_be():
-    # Fewer than 20 observations look independent too often whatever they are.
+    # With fewer than 20 observations, dependent values look independent too often.
     short, _ = statistics.ratio_of_sums(np.random.default_rng(1).normal(10, 1, 12), np.ones(12))
     assert (short.low, short.needs_s) == (None, 20)
-    # A correlation of 0.95 makes 60 seconds worth 60 (1 - 0.95) / (1 + 0.95) = 1.5; six need 234,
-    # and half as many more are asked for.
+    # A correlation of 0.95 makes 60 seconds equivalent to 60 (1 - 0.95) / (1 + 0.95) = 1.5; six need 234 s, and half as
+    # much again is required.
     stream = np.random.default_rng(11)
     asked = [statistics.ratio_of_sums(autoregressive(stream, 60, 0.95), np.ones(60))[0].needs_s for _ in range(50)]
     result = [needs for needs in asked if needs is not None]
@@ -137,7 +138,7 @@ def test_error_of_a_mean_finds_the_known_variance_of_an_autoregressive_series():
 
 
 def test_denominators_below_one_in_all_have_an_error():
-    """Shares of a second as denominators: 12 of 0.05 sum to 0.6."""
+    """Denominators are fractions of a second: 12 of 0.05 sum to 0.6."""
     stream = np.random.default_rng(4)
     values = stream.normal(1.0, 0.1, 12)
     scaled, whole = (statistics.ratio_of_sums(values, np.full(12, length))[1] for length in (0.05, 1.0))
@@ -148,7 +149,7 @@ def test_denominators_below_one_in_all_have_an_error():
 def test_von_neumann_ratio_by_hand():
     # 1 2 3 4 5 6 7 8: differences 1, sum of squares 7; around the mean 42. The ratio 1/6 is far below 2.
     assert not statistics.looks_independent(np.arange(1.0, 9.0))
-    # 1 0 1 0 ...: the ratio is near 4, neighbours differ more than chance, which needs no longer batches.
+    # 1 0 1 0 ...: the ratio is near 4; neighbours differ more than by chance, which requires no longer batches.
     assert statistics.looks_independent(np.array([1.0, 0.0] * 10))
 
 
@@ -203,7 +204,8 @@ def autoregressive(stream, count, correlation):
 
 
 def test_an_interval_that_says_nothing_is_not_given() -> None:
-    """A burst in the first second of thirty: two independent stretches, and 0.05 between 1e-18 and 1e15."""
+    """A burst in the first second of thirty leaves two independent stretches; the interval would be 0.05 between 1e-18
+    and 1e15."""
     burst = np.zeros(30)
     burst[:2] = 1.0, 0.5
     found, _ = statistics.ratio_of_sums(burst, np.ones(30))

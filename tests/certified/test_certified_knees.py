@@ -1,4 +1,4 @@
-"""Knees of simulated measurements: how often their intervals hold the load at which the known system bends."""
+"""Knees of simulated measurements: coverage of their intervals, for systems with a known knee."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SECTION = Section(
 
 
 def closed(stream: Any, users: Any) -> Observations:
-    """Throughput known to 1 % and response time known to 3 % of four servers with users who think for 2 s."""
+    """Return throughput (error 1 %) and response time (error 3 %) of four servers with users who think for 2 s."""
     rate = CLOSED.throughput(CLOSED_TRUE, users)[0]
     times = np.maximum(users / rate - THINK_S, 0.0)
     noise = stream.standard_normal((2, len(users)))
@@ -44,13 +44,13 @@ def closed(stream: Any, users: Any) -> Observations:
 
 
 def scalable(stream: Any, load: Any) -> Observations:
-    """Throughput known to 1 % of a scalability law with its peak at 43.8."""
+    """Return throughput (error 1 %) of a scalability law with its peak at 43.8."""
     rate = USL.throughput(USL_TRUE, load)[0]
     return observations(load, rate * (1 + 0.01 * stream.standard_normal(len(load))), error=0.01 * rate)
 
 
 def bent(stream: Any, load: Any) -> Observations:
-    """Throughput known to 1 % that grows in proportion up to 120 users and not at all from there on."""
+    """Return throughput (error 1 %) that grows in proportion up to 120 users and stays constant above."""
     rate = SLOPE * np.minimum(load, BEND)
     return observations(load, rate * (1 + 0.01 * stream.standard_normal(len(load))), error=0.01 * rate)
 
@@ -68,7 +68,7 @@ def power_knee(points: Observations) -> dict[str, Any] | None:
 
 
 def most_power(levels: Any) -> float:
-    """Load with the largest power on the true curve, among the loads that are looked at."""
+    """Return the load with the largest power on the true curve, among the examined loads."""
     loads = np.arange(levels.min(), levels.max() + 1)
     rates = CLOSED.throughput(CLOSED_TRUE, loads)[0]
     return float(loads[np.argmax(rates / (loads / rates - THINK_S))])

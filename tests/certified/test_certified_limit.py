@@ -1,4 +1,4 @@
-"""Searches for the limit of M/M/m queues, whose mean response time is exact; does the interval hold the limit?
+"""Searches for the limit of M/M/m queues, whose mean response time is exact: coverage of the interval of the limit.
 
 R = 1/mu + C(m, a) / (m mu - lambda), C Erlang's second formula: L. Kleinrock, Queueing Systems I, Wiley, 1975,
 section 3.5.
@@ -13,7 +13,7 @@ from certification import Section, percent
 from towtank.analysis.limits.estimate import BRACKET, TESTED, estimate_limit
 from towtank.analysis.limits.search import Failure, Outcome, SearchPlan, Step, decide
 
-# A plateau beyond capacity is as long as it is: a queue that grows, seen for some time.
+# A plateau beyond capacity lasts a fixed time, during which the queue grows.
 _OVERLOAD = 1 - 1 / 2000
 
 
@@ -25,7 +25,7 @@ def erlang_c(servers, offered):
 
 
 def response(servers, rate):
-    """Mean response time in service times."""
+    """Return the mean response time in multiples of the service time."""
     return 1 + erlang_c(servers, rate) / (servers - rate)
 
 

@@ -1,6 +1,6 @@
-"""Observers beside programs that count themselves, within 2 % or one clock tick.
+"""Observers compared with programs that count themselves, within 2 % or one clock tick.
 
-All programs work at once, beside whatever else this machine does: what a group used does not depend on it.
+All programs work at once and beside other work of the machine; the use of a group does not depend on it.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from certified_observers import CASES, WITHIN_S, command, judge, observe_groups
 from towtank.engine import guarded
 
 pytestmark = [pytest.mark.waits, pytest.mark.certify, pytest.mark.xdist_group("observers")]
-# Under a guard, as Towtank starts what it starts.
+# Under a guard, like every process that Towtank starts.
 GUARDED = CASES
-# By their number alone, as what runs already. Their orphans become children of a process of others.
+# Observed by process id only, like programs that run already. Their orphans are adopted by a process outside the group.
 NAMED = ("duty_cycle", "children", "detached", "many_sessions")
 
 
 class Observed:
-    """Counts of each program, and the samples of all."""
+    """Counts of each program, and all samples."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -88,8 +88,8 @@ def test_the_sum_of_resident_sets_counts_shared_pages_repeatedly(observed: Obser
 
 
 def test_orphans_of_a_named_program_are_not_lost_but_not_attributed(observed: Observed):
-    # Other programs of this machine only add to the host's CPU time; what all groups used is part of it. Some kernels
-    # count time that the hypervisor took as that of processes.
+    # Other programs only add to the host's CPU time, which includes the use of all groups. Some kernels count stolen
+    # time as time of processes.
     first, last = observed.samples.working[0], observed.samples.working[-1]
     keys = ("cpu_user_s_total", "cpu_system_s_total")
     counted = (*keys, "cpu_irq_s_total", "cpu_steal_s_total")

@@ -1,4 +1,4 @@
-"""Steady stages that end once throughput is precise, on series whose mean is known: does the interval hold it?"""
+"""Steady stages that end when throughput is precise, on series with a known mean: coverage of the interval."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ def record(counts, response_s=0.01):
 
 
 def series(stream, correlation, most):
-    """Counts of `most` seconds: mean RATE, the variance of a Poisson process, lag-1 correlation as given."""
+    """Draw counts of `most` seconds: mean RATE, the variance of a Poisson process, the given lag-1 correlation."""
     noise = stream.normal(size=most) * np.sqrt(RATE * (1 - correlation**2))
     noise[0] = stream.normal() * np.sqrt(RATE)
     for second in range(1, most):
@@ -28,7 +28,8 @@ def series(stream, correlation, most):
 
 @pytest.mark.parametrize("correlation", [0.0, 0.3])
 def test_interval_of_a_stage_that_ended_itself_holds_the_mean(correlation):
-    """Of 300 stages asked for 6 % within 20 to 60 s, as many as of stages of 30 s set in advance, within 3 points."""
+    """300 stages that end at a precision of 6 % within 20 to 60 s have the coverage of fixed stages of 30 s, within 3
+    points."""
     stream = np.random.default_rng(11)
     held = early = fixed = 0
     for _ in range(RUNS):
@@ -55,7 +56,8 @@ def test_a_stage_never_ends_on_too_wide_an_interval():
 
 
 def test_a_stage_does_not_end_while_the_mean_response_time_is_vague():
-    """A few seconds carry most of the sum of response times: throughput is even, but the mean is not known to 35 %."""
+    """A few seconds contribute most of the sum of response times: throughput is even, but the error of the mean exceeds
+    35 %."""
     counts = np.full(40, 100.0)
     levels = np.random.default_rng(3).lognormal(0.0, 2.0, size=40)
     precision = Precision(0.05, 10.0)
@@ -74,7 +76,7 @@ def test_a_stage_does_not_end_while_response_time_drifts():
 
 
 def with_transient(seed, transient, most):
-    """Counts and response times of `most` seconds, the first of them ten times as long."""
+    """Return counts and response times of `most` seconds; the first response times are ten times as long."""
     stream = np.random.default_rng(seed)
     counts = series(stream, 0.0, most)
     responses = 0.1 * np.exp(stream.normal(size=most) * 0.05)
@@ -83,7 +85,7 @@ def with_transient(seed, transient, most):
 
 
 def test_a_stage_is_judged_without_the_transient_at_its_start():
-    """The record after the transient is precise long before the whole record is."""
+    """The record after the transient is precise long before the whole record."""
     counts, responses = with_transient(5, 6, 40)
     precision = Precision(0.08, 10.0)
     length = next(n for n in range(8, 41) if precision.take(record(counts[:n], responses[:n])))
@@ -91,14 +93,14 @@ def test_a_stage_is_judged_without_the_transient_at_its_start():
 
 
 def test_what_is_left_after_a_transient_counts_and_not_the_stage():
-    """Fourteen of 24 seconds are transient: at most half may be left out, so that no test ends the stage."""
+    """The transient takes 14 of 24 seconds; at most half may be excluded, so no test ends the stage."""
     counts, responses = with_transient(6, 14, 24)
     precision = Precision(0.08, 12.0)
     assert not any(precision.take(record(counts[:n], responses[:n])) for n in range(17, 25))
 
 
 def test_a_stage_whose_transient_takes_half_goes_on():
-    """MSER searches the first half: with its minimum at the end of that range, what is left decides.
+    """MSER searches the first half. With its minimum at the end of that range, the remaining half decides.
 
     Ten seconds after the transient are at rest, but have no interval yet: twenty are needed.
     """

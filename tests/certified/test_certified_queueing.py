@@ -1,6 +1,6 @@
-"""Published queueing networks, each through a model file and the engine.
+"""Published queueing networks, each solved from a model file by the engine.
 
-Expected values are those computed again by an independent method (`verified`); exact methods must match them to 1e-9.
+Expected values are recomputed by an independent method (`verified`); exact methods must match them to 1e-9.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def stations(answer: dict[str, Any], key: str) -> list[float]:
 
 
 def jobs(answer: dict[str, Any]) -> list[list[float]]:
-    """Mean number of jobs by class and station."""
+    """Return the mean number of jobs by class and station."""
     return [
         [
             station["residence_time_s"].get(name, 0.0) * each["throughput_per_s"]
@@ -42,7 +42,7 @@ def jobs(answer: dict[str, Any]) -> list[list[float]]:
 
 
 def single(inputs: dict[str, Any]) -> dict[str, Any]:
-    """One closed class from service times and visits."""
+    """Return one closed class from service times and visits."""
     servers = inputs.get("servers", [1] * len(inputs["S"]))
     each = {}
     for index, (time, visits, count) in enumerate(zip(inputs["S"], inputs["V"], servers, strict=True)):
@@ -52,7 +52,7 @@ def single(inputs: dict[str, Any]) -> dict[str, Any]:
 
 
 def several(users: list[int], demands: list[list[float]], think: list[float] | None = None) -> dict[str, Any]:
-    """Closed classes c0, c1, ... at processor-sharing stations, from demands by class and station."""
+    """Return closed classes c0, c1, ... at processor-sharing stations, from demands by class and station."""
     think = think or [0.0] * len(users)
     classes = {f"c{row}": {"users": count, "think": think[row]} for row, count in enumerate(users)}
     each = {
@@ -261,7 +261,7 @@ def test_v27_v29_open_networks(identity):
 
 
 def routed(matrix: list[list[float]], start: list[float]) -> dict[str, dict[str, float]]:
-    """A routing from a matrix of probabilities and the rates of arrivals at each station."""
+    """Return a routing from a matrix of probabilities and the arrival rates at each station."""
     rows = {f"s{i}": {f"s{j}": p for j, p in enumerate(row) if p} for i, row in enumerate(matrix)}
     return {"start": {f"s{i}": rate / sum(start) for i, rate in enumerate(start) if rate}, **rows}
 
@@ -269,7 +269,7 @@ def routed(matrix: list[list[float]], start: list[float]) -> dict[str, dict[str,
 def test_v28_jackson_network_with_feedback():
     inputs, expected = case("V28")["inputs"], case("V28")["verified"]
     each = {f"s{index}": {"service_time": time} for index, time in enumerate(inputs["S"])}
-    # Row sums of the published matrix leave the network from the third station only.
+    # According to the published row sums, jobs leave the network only from the third station.
     route = routed(inputs["P"], inputs["lam"])
     answer = solved(model({"jobs": {"rate": sum(inputs["lam"])}}, each, routing={"jobs": route}))
     assert stations(answer, "throughput_per_s") == near(expected["X"])
@@ -353,7 +353,7 @@ def test_v36_erlang_c():
     for (servers, utilization), expected in zip(known["inputs"]["cases"], known["verified"]["C"], strict=True):
         answer = solved(model({"jobs": {"rate": servers * utilization}}, {"s": {"servers": servers, "demand": 1.0}}))
         waiting = stations(answer, "queue_length")[0] - servers * utilization
-        # L_q = C rho / (1 - rho); of a chance of 1e-5 the difference of numbers about 4 keeps eleven digits less.
+        # L_q = C rho / (1 - rho); at a probability of 1e-5 the difference of numbers near 4 loses eleven digits.
         assert waiting * (1 - utilization) / utilization == pytest.approx(expected, rel=1e-9, abs=1e-14)
 
 

@@ -1,4 +1,4 @@
-"""Ratios of equal and of different systems over repeated runs: share of intervals that hold, and their width."""
+"""Ratios of equal and of different systems over repeated runs: coverage of the intervals, and their width."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from towtank.analysis.statistics.estimates import Estimate
 COUNT = 4 * SERIES or 60
 COVERAGE, WRONG = 0.93, 0.07
 FEW_NOISY = 0.90
-"""The same where two runs differ ten times as much as the more runs on the other side: no rule short of one degree of
-freedom holds there. [1]"""
+"""Least coverage if two runs vary ten times as much as the more numerous runs of the other side. Only intervals with a
+single degree of freedom keep their level there. [1]"""
 Bounds = tuple[float, float] | None
 
 
@@ -46,7 +46,7 @@ class Sides:
 
     @property
     def seed(self) -> list[int]:
-        """Return a seed of its own for each cell of the table."""
+        """Return a separate seed for each cell of the table."""
         return [len(self.spread), *(round(1000 * error) for error in self.errors), *self.runs, round(100 * self.ratio)]
 
     @property
@@ -73,7 +73,7 @@ class Sides:
 
 @dataclass
 class Tally:
-    """Intervals of one kind for many pairs of configurations."""
+    """Counts the intervals of one kind for many pairs of configurations."""
 
     made: int = 0
     given: int = 0
@@ -95,12 +95,12 @@ class Tally:
 
     @property
     def wrong(self) -> float:
-        """Share of all pairs with an interval that does not hold the truth."""
+        """Share of all pairs with an interval that does not contain the true ratio."""
         return (self.given - self.held) / self.made
 
     @property
     def half(self) -> float:
-        """Median of half of the interval in logarithms; infinite where most have none, or reach 0. [1]"""
+        """Median half width of the intervals in logarithms; infinite if most pairs have none or it reaches 0. [1]"""
         return float(np.median(self.halves))
 
     @property
@@ -123,7 +123,7 @@ def fieller(top: np.ndarray, bottom: np.ndarray) -> Bounds:
 
 
 def shown(top: np.ndarray, bottom: np.ndarray) -> Bounds:
-    """Return the interval of the product, over the values of the runs."""
+    """Return the interval that Towtank computes from the values of the runs."""
     found = ratio_interval(*(combined([Estimate(float(value)) for value in side]) for side in (top, bottom)))
     return None if found.low is None or found.high is None else (found.low, found.high)
 
@@ -187,7 +187,8 @@ def test_intervals_of_ratios_hold_and_nearly_all_pairs_have_one(sides: Sides, ta
 
 
 def test_nearly_all_pairs_of_two_noisy_runs_have_an_interval() -> None:
-    """Of two runs with an error of 30 % each 58 % of the ratios have Fieller's interval, 96 % that of the logarithm."""
+    """For two runs with an error of 30 % each, 58 % of the ratios have a Fieller interval, 96 % one of the
+    logarithm."""
     random, given = np.random.default_rng(5), [0, 0]
     for top, bottom in Sides("lognormal", (0.3, 0.3), (2, 2)).drawn(random):
         given[0] += fieller(top, bottom) is not None

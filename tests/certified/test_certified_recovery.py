@@ -1,4 +1,4 @@
-"""Recovery from events: how often an undisturbed system is called disturbed, and when a queue is worked off."""
+"""Recovery from events: how often an undisturbed system is called disturbed, and when a queue has emptied."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BEFORE = 60
 
 
 def described(ok, means_s, seconds_before=BEFORE):
-    """Recovery of an event at the start of second `seconds_before` of a run of whole seconds."""
+    """Return the recovery from an event at the start of second `seconds_before` of a run."""
     seconds = len(ok)
     starts = np.arange(seconds, dtype=float)
     response = SimpleNamespace(counts=ok, quantile_by_bin=lambda share: list(means_s))
@@ -40,13 +40,13 @@ def described(ok, means_s, seconds_before=BEFORE):
 
 
 def quiet(stream, seconds, correlation):
-    """Throughput and mean response times of a system that nothing happens to."""
+    """Draw throughput and mean response times of an undisturbed system."""
     ok = np.maximum(0.0, 100 + 5 * (autoregressive(stream, seconds, correlation) - 10))
     return ok, 0.02 * np.exp(0.2 * (autoregressive(stream, seconds, correlation) - 10))
 
 
 def disturbed(seed, seconds, correlation):
-    """Share of undisturbed runs that are called disturbed."""
+    """Return the share of undisturbed runs that are called disturbed."""
     stream = np.random.default_rng(seed)
     runs = [described(*quiet(stream, BEFORE + seconds, correlation)) for _ in range(RUNS)]
     return sum(run["disturbed"] for run in runs) / RUNS
@@ -64,7 +64,7 @@ SECTION = Section(
 @pytest.mark.parametrize("seconds", [60, 300])
 @pytest.mark.parametrize("correlation", [0.0, 0.3, 0.5, 0.7])
 def test_an_undisturbed_system_is_hardly_ever_disturbed(seconds, correlation, tabled):
-    # Single seconds judged at 1 of 1,000 made 5.8 % of 60 s and 26 % of 300 s disturbed.
+    # A test of single seconds at a level of 1 in 1,000 called 5.8 % of 60 s runs and 26 % of 300 s runs disturbed.
     share = disturbed(seconds, seconds, correlation)
     allowed = correlation > 0.5 or share <= 0.01 + 4 * (0.01 / RUNS) ** 0.5
     tabled(SECTION, f"{seconds} s", str(correlation), percent(share), holds=allowed)
@@ -79,8 +79,8 @@ PLANTED = Section(
 
 
 def outage(stream, down_s, capacity):
-    """Run of a queue without service for some seconds, and when its last late job is served. [s]"""
-    # The queue at the end of the outage, 100 /s of it, shrinks by the service beyond the arrivals.
+    """Simulate a queue without service for some seconds; return its run and the end of its last delayed job. [s]"""
+    # The queue at the end of the outage (100 /s of arrivals) shrinks by the service rate in excess of the arrival rate.
     drained_s = 100 * down_s / (capacity - 100)
     ok, means = quiet(stream, BEFORE + round(down_s + drained_s) + 60, 0.3)
     ok[BEFORE : BEFORE + down_s] = 0
@@ -107,8 +107,8 @@ def test_recovery_ends_when_the_queue_is_worked_off(down_s, capacity, tabled):
 
 
 def test_a_backlog_counts_until_response_time_is_back():
-    # Open load of 100 /s, capacity 110 /s, 10 s of standstill: 1,000 wait, and are worked off in 100 s. Throughput is
-    # above the band at once.
+    # Open load of 100 /s, capacity 110 /s, no service for 10 s: 1,000 jobs wait and are served within 100 s. Throughput
+    # is above the band at once.
     stream = np.random.default_rng(1)
     ok, means = quiet(stream, BEFORE + 200, 0.0)
     ok[BEFORE : BEFORE + 10] = 0
@@ -116,7 +116,7 @@ def test_a_backlog_counts_until_response_time_is_back():
     means[BEFORE : BEFORE + 10] = np.nan
     means[BEFORE + 10 : BEFORE + 110] += np.linspace(10, 0, 100)
     found = described(ok, means)
-    # The last seconds of the queue are within the band: 0.02 s and what one of 1,000 exceeds, some 0.04 s.
+    # The last seconds of the queue are within the band: 0.02 s, plus the quantile of 1 in 1,000, about 0.04 s.
     assert 105 <= found["recovery_s"] <= 110
 
 

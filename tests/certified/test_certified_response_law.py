@@ -1,4 +1,4 @@
-"""Share of 95 % intervals of mean response time and throughput of closed systems that hold them, within one run."""
+"""Share of 95 % intervals, from one run of a closed system, that contain the true mean response time and throughput."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ pytestmark = pytest.mark.waits
 COUNT = SERIES or 60
 COVERAGE = 0.93
 DRIFTING, DRIFTING_THROUGHPUT = 0.90, 2 / 3
-"""The same where the speed drifts over times of a fifth of the window and more, which no such window shows. [1]"""
+"""Least share where the speed drifts over a fifth of the window or longer, which such a window cannot show. [1]"""
 WARM_UP_S = 30
 
 
 @dataclass(frozen=True)
 class Closed:
-    """Users who think, and servers that take one request after the other.
+    """Users who think, and servers that serve one request at a time.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class Closed:
 
     @property
     def text(self) -> str:
-        """The system in words."""
+        """Description of the system."""
         text = f"{self.load:g} × knee, {self.servers} × {1000 * self.service_s:g} ms"
         text += f", think {self.think_s:g} s" if self.pace_s is None else f", pace {self.pace_s:g} s"
         text += f", C² {self.variance:g}" + (f" and {self.think_variance:g}" if self.pace_s is None else "")
@@ -66,7 +66,7 @@ class Closed:
         return text
 
     def seconds(self, length: int, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return completions, sums of response times, and user seconds less ended pauses, second by second."""
+        """Return, second by second, completions, sums of response times, and user seconds minus completed pauses."""
         total = WARM_UP_S + length
         ended, responses, pauses = np.zeros(total), np.zeros(total), np.zeros(total)
         pause = self._drawn(random, self.think_s, self.think_variance)
@@ -180,7 +180,7 @@ def enough_hold(found: list[Estimate], truth: float, least: float) -> bool:
 
 
 def test_a_saturated_window_has_an_interval_by_the_law_and_none_without() -> None:
-    """Twenty windows of 50 s at three times the knee: response times alone give a fifth of them an interval."""
+    """Twenty windows of 50 s at three times the knee: response times alone give an interval for a fifth of them."""
     random, system = np.random.default_rng(5), Closed(3.0)
     runs = [system.seconds(50, random) for _ in range(20)]
     alone = sum(ratio_of_sums(responses, ended)[0].low is not None for ended, responses, _ in runs)
@@ -191,7 +191,7 @@ def test_a_saturated_window_has_an_interval_by_the_law_and_none_without() -> Non
 
 
 def test_sums_that_disagree_are_not_used() -> None:
-    """Responses of three seconds that were begun before a window, as after a transient, make the sums differ."""
+    """If responses in the first three seconds began before the window, as after a transient, the sums disagree."""
     system = Closed(1.5)
     ended, responses, unpaused = system.seconds(50, np.random.default_rng(6))
     assert response_by_users(unpaused, responses, ended, 50.0 * system.users) is unpaused

@@ -1,4 +1,4 @@
-"""Doubts about the steady state of queues at rest, by utilization, and of queues that change."""
+"""Doubts about the steady state for stationary queues, by utilization, and for queues that change."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ SECTION = Section(
 
 
 def pool(stream, rate, service_s, servers, seconds):
-    """Arrivals and ends of an open queue of several exponential servers; the mean service time depends on the time."""
+    """Simulate an open queue with several exponential servers, whose mean service time depends on time; return arrivals
+    and ends."""
     arrivals = np.cumsum(stream.exponential(1 / rate, int(rate * seconds * 1.3) + 200))
     arrivals = arrivals[arrivals < seconds]
     free, ends = [0.0] * servers, np.empty(len(arrivals))
@@ -35,7 +36,7 @@ def pool(stream, rate, service_s, servers, seconds):
 
 
 def users_for(utilization, service_s):
-    """The users of a lock by exact mean value analysis."""
+    """Return the least number of users of a lock that reach a utilization, by exact mean value analysis."""
     users, queue = 0, 0.0
     while True:
         users += 1
@@ -46,7 +47,7 @@ def users_for(utilization, service_s):
 
 
 def window(stream, system, load, seconds, growth):
-    """A window behind five relaxation times; service times grow by `growth` over it."""
+    """Return a window that begins after five relaxation times; service times grow by `growth` over it."""
     utilization, service_s = load
     in_system = utilization / (1 - utilization)
     before = max(20.0, 5 * relaxation_s(in_system, service_s * (1 + in_system)))
@@ -62,7 +63,7 @@ def window(stream, system, load, seconds, growth):
 
 
 def shares(system, load, seconds, growth=0.0):
-    """Shares of windows that are invalid, and that are doubted at all."""
+    """Return the share of invalid windows and the share of windows with any doubt."""
     stream = np.random.default_rng(7)
     made = (window(stream, system, load, seconds, growth) for _ in range(RUNS))
     found = [verdict_on(each) for each in made]

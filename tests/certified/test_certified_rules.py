@@ -1,4 +1,4 @@
-"""Rules of thumb against the worked examples of the documents they come from: every row of every table."""
+"""Rules of thumb against every row of every worked example in their source documents."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from towtank.size.rules.quantities import in_unit, parse_quantity
 from towtank.size.rules.rule import answer
 
 DATA = Path(__file__).parent / "data"
-# A number that is no part of a name as R1 or 3590E.
+# A number that is not part of a name such as R1 or 3590E.
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?![\w.]*[A-Za-z])")
 # The inputs of these rows are written as a sum, or as the name of a table.
 _INPUTS_OTHERWISE = {"T40", "T45"}
-# The input of these examples was chosen only by what the source prints.
+# The source states only the result of these examples; their input was chosen to match.
 ONLY_INFERRED = {"panel_cost", "socket_pairs_per_second"}
 
 
@@ -95,10 +95,10 @@ def test_save_rates(row):
         "compaction": float(row["compaction"]),
     }
     per_hour = in_unit(float(answer(rule, given).value), rule.unit) * 1000
-    # One row of the document multiplies a rate that was rounded before.
+    # One row of the document multiplies a rate that it rounded before.
     exact = 2565.0 if "unrounded 2565" in row["note"] else float(row["mb_per_hr"])
     assert per_hour == pytest.approx(exact, rel=1e-9)
-    # Rates are printed to the digit, some cut off and some rounded: 34.2 as 34, 91.7 as 92.
+    # The document prints rates without decimals, some truncated and some rounded: 34.2 as 34, 91.7 as 92.
     printed = row["gb_per_hr_printed"]
     assert abs(per_hour / 1000 - float(printed)) < (0.1 if "." in printed else 1)
 
@@ -114,7 +114,7 @@ def test_kept_fractions(row):
 
 
 def in_a_table(topic: str, section: str, line: str, values: list[str], unit: str) -> bool:
-    """Return True if the rows of the tables of a topic hold these values under this place in the source."""
+    """Return True if rows of the tables of a topic hold these values at this place in the source."""
     tables = [row for rule in load_rules().topics()[topic] for row in rule.entry.table]
     here = [row for row in tables if row.note.endswith(f"; {section}, line {line}") and unit in row.note]
     return all(any(float(row.value) == float(value) for row in here) for value in values if value)

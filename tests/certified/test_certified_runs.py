@@ -1,4 +1,4 @@
-"""Equal systems compared: how often a difference is claimed that does not exist."""
+"""Comparisons of equal systems: how often a difference is reported that does not exist."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WORTH = 30
 
 
 def runs_of(stream, repetitions, run_to_run, truth):
-    """Runs whose means differ by `run_to_run`, each known to itself to 0.4 %."""
+    """Draw runs whose means vary by `run_to_run`; the stated error of each is 0.4 %."""
     runs = []
     for _ in range(repetitions):
         value = stream.normal(stream.normal(truth, run_to_run * truth), WITHIN * truth)
@@ -30,7 +30,7 @@ def runs_of(stream, repetitions, run_to_run, truth):
 
 
 def point_of(runs):
-    """A point of a study."""
+    """Return a point of a study."""
     return {
         "users": 10, "load": 10, "verdicts": ["valid"] * len(runs), "transactions": {}, "tiers": {},
         "throughput_per_s": aggregation.combined(runs).document(), "response_time_s": {},
@@ -43,20 +43,20 @@ def is_called_different(pair):
         {"key": {"cache": level}, "points": [point_of(runs)]} for level, runs in zip(("a", "b"), pair, strict=True)
     ]
     (line,) = comparison.comparisons([{"name": "cache", "levels": ["a", "b"]}], "users", configurations)
-    # Two runs that differ much have no interval of their ratio.
+    # Two runs with a large difference have no interval of their ratio.
     assert (line["differs"] is None) == (len(pair[0]) == 1) or len(pair[0]) == 2
     return comparison.is_certain(line)
 
 
 def pairs_of(seed, repetitions, run_to_run, effect=1.0):
-    """Pairs of lists of runs, the second `effect` times the first."""
+    """Yield pairs of lists of runs; the second list has `effect` times the values of the first."""
     stream = np.random.default_rng(seed)
     for _ in range(PAIRS):
         yield [runs_of(stream, repetitions, run_to_run, truth) for truth in (100.0, 100.0 * effect)]
 
 
 def claimed(seed, repetitions, run_to_run, effect=1.0):
-    """Share of comparisons that show a difference."""
+    """Return the share of comparisons that show a difference."""
     return sum(map(is_called_different, pairs_of(seed, repetitions, run_to_run, effect))) / PAIRS
 
 
@@ -73,7 +73,7 @@ SECTION = Section(
 @pytest.mark.parametrize("repetitions", [1, 2, 3, 5])
 @pytest.mark.parametrize("run_to_run", [0.01, 0.03, 0.10])
 def test_equal_systems_are_called_different_in_at_most_5_percent(repetitions, run_to_run, effect, tabled):
-    # Within-run intervals alone claim 80 % at 3 %.
+    # Intervals from within the runs alone would report a difference in 80 % at 3 %.
     allowed = 0.05 + 4 * (0.05 * 0.95 / PAIRS) ** 0.5
     share = claimed(repetitions, repetitions, run_to_run, effect)
     truth = "equal" if effect == 1.0 else f"{effect:g} times"

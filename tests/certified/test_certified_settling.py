@@ -1,4 +1,4 @@
-"""The end of settle stages against series whose time to settle is known."""
+"""End of settle stages for series with a known settling time."""
 
 import numpy as np
 import pytest
@@ -10,8 +10,8 @@ RATE, RESPONSE_S = 200.0, 0.1
 
 
 def series(stream, tau_s, seconds=SECONDS, backlog_per_s=0.0, noise=(0.05, 0.10)):
-    """Throughput 40 % too low and response time twice as long at first, both approaching their level with `tau_s`; with
-    first-order autoregressive noise, coefficient 0.5."""
+    """Draw throughput that starts 40 % too low and response times twice as long, approaching their level with `tau_s`;
+    with first-order autoregressive noise, coefficient 0.5."""
     times = np.arange(1.0, seconds + 1)
     transient = np.exp(-times / tau_s) if tau_s else np.zeros(seconds)
     rate = RATE * (1 - 0.4 * transient) * (1 + wander(stream, seconds, noise[0]))
@@ -58,7 +58,7 @@ def test_ends_after_the_transient_and_not_long_after(tau_s, early_at_most):
 
 
 def test_a_growing_backlog_never_settles():
-    """Arrivals that wait grow by a tenth of the rate."""
+    """The number of waiting arrivals grows by a tenth of the rate."""
     seconds, _ = series(np.random.default_rng(2), 0.0, seconds=300, backlog_per_s=0.1 * RATE)
     assert end_of(seconds) is None
     assert "the backlog grows" in look(seconds).why
@@ -84,8 +84,8 @@ def test_shortest_window_holds_three_cycles_of_a_user():
 
 
 def test_observations_hold_five_transactions_each():
-    """2 /s for 44 s: observations of 3 s, the two seconds left over at the start. Of 14 observations the first four
-    take ten times as long: what is kept are the last ten, 30 s."""
+    """2 /s for 44 s: observations of 3 s, with the two excess seconds at the start. The first four of 14 observations
+    take ten times as long; the last ten (30 s) are kept."""
     count = 44
     rate = np.full(count, 2.0)
     sums = rate * np.where(np.arange(count) < 14, 1.0, 0.1)

@@ -21,15 +21,16 @@ NETWORKS = int(os.environ.get("TOWTANK_CLOSED", "40"))
 PRECISION = 0.02
 CONFIDENCE = 0.95
 CHANCE = 0.002
-"""Chance of each of both ends that a coverage of exactly 95 % leaves the bounds. [ratio]"""
+"""Probability, at each of both ends, that a coverage of exactly 95 % exceeds the bounds. [ratio]"""
 
 
 def network(seed: int) -> dict[str, Any]:
-    """One closed class over one to three queues of product form and a delay; from light load to ten times the knee."""
+    """Return one closed class over one to three product-form queues and a delay; from light load to ten times the
+    knee."""
     stream = np.random.default_rng([seed, 1141])
     users = int(np.round(2 * 1000 ** stream.uniform()))
     think_s = float(stream.choice([1.0, 5.0, 10.0]) * stream.uniform(0.5, 1.5))
-    # The busiest station is saturated if this is above 1.
+    # The busiest station is saturated if this value is above 1.
     intensity = float(np.exp(stream.uniform(np.log(0.3), np.log(10.0))))
     demand_s = intensity * think_s / users
     stations: list[dict[str, Any]] = [
@@ -51,7 +52,7 @@ def network(seed: int) -> dict[str, Any]:
 
 @cache
 def rows() -> list[tuple[dict[str, Any], dict[str, Any]]]:
-    """Exact and simulated answer of each network."""
+    """Return the exact and the simulated answer of each network."""
     models = [network(seed) for seed in range(NETWORKS)]
     solved = [each["answer"] for each in solve_models(models)]
     assert all(answer["exact"] for answer in solved)
@@ -66,7 +67,7 @@ def rows() -> list[tuple[dict[str, Any], dict[str, Any]]]:
 
 
 def coverage(figure: str) -> int:
-    """Networks whose exact value is in the interval of the simulator."""
+    """Return the networks whose exact value is in the simulator's interval."""
     held = 0
     for exact, simulated in rows():
         low, high = simulated["classes"]["web"]["confidence_interval"][figure]

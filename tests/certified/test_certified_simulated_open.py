@@ -1,6 +1,6 @@
-"""Intervals of the simulator against queues whose means and percentiles are known, in runs that end with a precision.
+"""Intervals of the simulator for queues with known means and percentiles, in runs that end at a requested precision.
 
-`TOWTANK_CERTIFY` is the number of runs of each queue; without it few.
+`TOWTANK_CERTIFY` is the number of runs of each queue; without it, a few.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ RUNS = SERIES or 30
 SERVICE_S = 1.0
 COVERAGE = 0.93
 CHANCE = 0.0001
-"""Chance that a coverage of exactly `COVERAGE` is below the bound. [ratio]"""
+"""Probability that a coverage of exactly `COVERAGE` is below the bound. [ratio]"""
 
 
 @dataclass(frozen=True)
 class Queue:
-    """One server in order of arrival, with Poisson arrivals."""
+    """A first-come-first-served server with Poisson arrivals."""
 
     utilization: float
     precision: float
@@ -35,13 +35,13 @@ class Queue:
 
     @property
     def name(self) -> str:
-        """As the table has it."""
+        """Name in the table."""
         service = "M/M/1" if self.distribution is None else f"M/G/1, {self.distribution}, scv {self.scv:g}"
         return f"{service} at {self.utilization:g}"
 
     @property
     def model(self) -> dict[str, Any]:
-        """Its model."""
+        """Model of the queue."""
         more = {} if self.distribution is None else {"distribution": self.distribution}
         service = {"class": "jobs", "service_time_s": SERVICE_S, "variation": {"scv": self.scv, **more}}
         return {
@@ -51,7 +51,8 @@ class Queue:
 
     @property
     def truths(self) -> dict[str, float]:
-        """Throughput, mean and percentiles of the response time: Pollaczek and Khinchine, and exponential for M/M/1."""
+        """True throughput, mean and percentiles of the response time: Pollaczek and Khinchine, and exponential for
+        M/M/1."""
         load = self.utilization
         mean = SERVICE_S * (1 + load * (1 + self.scv) / (2 * (1 - load)))
         found = {"throughput_per_s": load / SERVICE_S, "response_time_s": mean}

@@ -107,7 +107,7 @@ def verdicts(window):
 )
 @pytest.mark.parametrize("seconds", [12, 60])
 def test_a_queue_at_rest_is_hardly_ever_invalid(utilization, rate, invalid, valid, seconds):
-    """A queue wanders over tens of seconds at high utilization; judged by the value alone, 5 to 16 % were invalid."""
+    """At high utilization a queue varies over tens of seconds; a test of the value alone called 5 to 16 % invalid."""
 
     def window(stream):
         arrivals, ends = open_queue(stream, rate, utilization / rate, 30 + seconds)
@@ -136,7 +136,7 @@ def test_a_closed_queue_at_rest_is_hardly_ever_invalid(users):
     [(20, 0.0068, 0.19, 15, 1.0), (50, 0.0063, 0.29, 12, 0.95), (80, 0.008, 0.6, 60, 0.20)],
 )
 def test_a_leak_is_found_or_not_excluded(users, service_s, growth, seconds, valid):
-    """Service times that grow by a fifth or more over a window: a short one cannot show it, but says so."""
+    """Service times grow by a fifth or more over the window; a window too short to show it must report that."""
 
     def window(stream):
         service = lambda at: service_s * (1 + growth * max(0.0, at - 12) / seconds)  # noqa: E731
@@ -153,7 +153,7 @@ def test_a_leak_is_found_or_not_excluded(users, service_s, growth, seconds, vali
 @pytest.mark.waits
 @pytest.mark.parametrize(("rate", "seconds", "at_most"), [(115, 12, 0.20), (130, 12, 0.01), (120, 30, 0.01)])
 def test_an_overloaded_queue_is_hardly_ever_valid(rate, seconds, at_most):
-    """More than the 98.6 per second that a server of 10.14 ms completes."""
+    """The arrival rate exceeds 98.6 /s, the capacity of a server with a service time of 10.14 ms."""
 
     def window(stream):
         arrivals, ends = open_queue(stream, rate, SERVICE_S, 3 + seconds)
@@ -177,7 +177,7 @@ def test_what_still_changes_behind_half_a_window_is_no_steady_state():
 
 
 def halves(first, second, slope):
-    """A window of 60 s with 20 answers a second, of one response time in its first half and another one after it."""
+    """Return a window of 60 s with 20 answers a second; the response time changes after the first half."""
     stream = np.random.default_rng(3)
     ends = np.arange(0.025, 60, 0.05)
     level = np.where(ends < 30, first, second + slope * (ends - 30) / 30)
@@ -197,7 +197,7 @@ def test_a_window_that_excludes_nothing_says_how_long_one_would_have_to_be():
     (doubt,) = checks.rest(SimpleNamespace(window=window))
     assert (doubt.kind, doubt.level) == (Kind.REST_NOT_SHOWN, Level.NOTE)
     assert "does not exclude a change of response time by up to" in doubt.message
-    # A window of that length excludes it.
+    # A window of the stated length excludes the change.
     ends = np.arange(0.025, 2 * rest.needed_s, 0.05)
     longer = window_of(ends - stream.exponential(0.1, len(ends)), ends, 0, int(2 * rest.needed_s), is_open=False)
     assert longer.rest["response_time"].is_shown

@@ -1,4 +1,4 @@
-"""Outcomes of the test of a window on noise and on drifts: holds, fails, or is undecided."""
+"""Outcomes of the test of a window on noise and on drifts: holds, fails, or undecided."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ RUNS = SERIES or 150
 
 
 def outcomes(seed, seconds, noise, correlation, drift):
-    """Shares of windows whose trend test says holds, fails and undecided; R grows by `drift` over the window."""
+    """Return the shares of windows whose trend test holds, fails or is undecided; R grows by `drift` over the
+    window."""
     stream, found = np.random.default_rng(seed), []
     edges = np.arange(seconds + 1.0)
     for _ in range(RUNS):
@@ -43,9 +44,9 @@ SECTION = Section(
 def test_a_window_without_a_drift_hardly_ever_fails_and_with_one_hardly_ever_holds(
     seconds, noise, correlation, drift, tabled
 ):
-    # A change that matters is tested at 1 %, response time that changes by half at 5 %. Where noise of 0.3 with a
-    # correlation of 0.8 moves it by half, the second counts. A drift of 60 % is found in 38 % at 60 s and a noise of
-    # 0.2; such windows were once called steady in all others.
+    # A relevant change is tested at 1 %, and a response time that changes by half at 5 %. Noise of 0.3 with a
+    # correlation of 0.8 changes it by half, and the second test counts. A drift of 60 % is found in 38 % of the windows
+    # at 60 s and a noise of 0.2; the others were formerly called steady.
     nominal = 0.06 if noise > 0.2 and seconds < 100 else 0.03
     found = outcomes(seconds, seconds, noise, correlation, drift)
     allowed = drift > 0.0 or found[1] <= nominal + 4 * (nominal / RUNS) ** 0.5

@@ -1,4 +1,4 @@
-"""A fault in one part of a command is contained: status 1, `failed_parts` in JSON, and all other parts."""
+"""A fault in one part of a command is contained: status 1, `failed_parts` in JSON, and complete output otherwise."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def answered(name: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, dict[str, Any]]:
-    """Status and JSON document of a command."""
+    """Return status and JSON document of a command."""
     if name != "run":
         status = app.run([*COMMANDS[name], str(folder), "--json"])
         document: dict[str, Any] = json.loads(capsys.readouterr().out)
         return status, document
-    # The runs exist already, so `run` goes on with the summary and the report.
+    # The runs exist already, so `run` continues with the summary and the report.
     results = ResultsFolder.open(folder)
     outcome = study.StudyOutcome(results.path)
     study._summarise(results, outcome, report=True)
@@ -52,7 +52,7 @@ def answered(name: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> tup
 
 
 def break_parts(monkeypatch: pytest.MonkeyPatch, *parts: str) -> None:
-    """Raise in some parts, wherever they are made."""
+    """Raise an error in some parts, wherever they are created."""
     make = containment._make
 
     def make_or_fail(part: str, *arguments: Any, **keywords: Any) -> Any:
@@ -78,7 +78,7 @@ def test_a_fault_in_a_part_leaves_all_other_parts(
         for part in ("summary of r001", next(each for each in attempted if "observations" in each)):
             assert part in attempted
 
-            # A model that is kept is not made again, so that no part of it could fail.
+            # A stored model is not fitted again, so none of its parts could fail.
             (folder / "model.json").unlink(missing_ok=True)
             with monkeypatch.context() as patch:
                 break_parts(patch, part)

@@ -19,13 +19,13 @@ pytestmark = pytest.mark.waits
 
 
 def invoke(*arguments: str) -> tuple[Result, int]:
-    """Run the command as the application does: what it returns is the exit status."""
+    """Run the command like the application: the return value is the exit status."""
     app = typer.Typer()
     statuses = []
 
     @app.callback()
     def main() -> None:
-        """Make `doctor` a command among others."""
+        """Register `doctor` as one of several commands."""
 
     app.command("doctor")(doctor_command.command)
     app.callback(result_callback=statuses.append)(main)

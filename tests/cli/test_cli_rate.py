@@ -1,4 +1,4 @@
-"""`towtank rate` from the command line, with an engine that writes prepared lines."""
+"""`towtank rate` on the command line, with an engine that writes prepared lines."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.waits
 
 @pytest.fixture
 def engine(tmp_path: Path) -> Path:
-    """A program in place of the engine that writes prepared lines: by default the reference machine's."""
+    """A stand-in for the engine that writes prepared lines, by default those of the reference machine."""
     program = tmp_path / "engine"
     program.write_text('#!/bin/sh\ncat "$0.lines"\n')
     program.chmod(0o755)

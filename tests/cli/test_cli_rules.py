@@ -1,4 +1,4 @@
-"""`towtank rules` and `towtank advise` as people and programs use them."""
+"""`towtank rules` and `towtank advise` as used by people and programs."""
 
 from __future__ import annotations
 

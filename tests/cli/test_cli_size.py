@@ -1,4 +1,4 @@
-"""`towtank size` as people and programs use it: what-if, machines, memory, pools, dates, and all that can be wrong."""
+"""`towtank size` as used by people and programs: what-if, machines, memory, pools, dates, and all possible faults."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def run(capsys: Any, *arguments: str) -> tuple[int, str, str]:
 
 
 def mean_of(tmp_path: Path, **changes: str) -> float:
-    """Mean response of the model with other values, solved on its own."""
+    """Return the mean response time of the model with other values, solved separately."""
     document = load_model(tmp_path / "model.yaml", {key.replace("__", "."): value for key, value in changes.items()})
     return float(solve_models([document.document])[0]["answer"]["classes"]["web"]["response_time_s"])
 
@@ -157,11 +157,11 @@ def test_a_source_that_is_nothing_is_refused(tmp_path: Path, capsys: Any) -> Non
 
 
 def test_a_faster_machine_is_a_smaller_demand(model: str, tmp_path: Path, capsys: Any) -> None:
-    """Rated twice as high with as many CPUs: each is twice as fast, all demands are halved."""
+    """A rating twice as high with the same number of CPUs: each CPU is twice as fast, so all demands are halved."""
     machines = written(tmp_path, "machines.yaml", MACHINES)
     options = ("--machines", machines, "--measured-on", "old", "--nodes", "app=1", "--nodes", "db=1")
     found = sized(capsys, model, *options, "--objective", "mean < 60 ms", "--machine", "old", "--machine", "twice")
-    # 65 ms of demands miss the objective on the old machine at any number of CPUs.
+    # Demands of 65 ms miss the objective on the old machine with any number of CPUs.
     assert {tier["machine"] for tier in found["answer"]["tiers"].values()} >= {"twice"}
     tiers = found["answer"]["tiers"]
     half = {
@@ -178,8 +178,8 @@ def test_a_faster_machine_is_a_smaller_demand(model: str, tmp_path: Path, capsys
 
 @pytest.mark.waits
 def test_the_interval_of_a_rating_lowers_the_probability(model: str, tmp_path: Path, capsys: Any) -> None:
-    """Rated 2 (1 to 4) times as high, 65 ms of demands are 45 ms at a ratio of 1.44: log-normal, that is exceeded with
-    at most 82 %, waiting not counted; at the best estimate the mean is well below."""
+    """Rated 2 (1 to 4) times as high, 65 ms of demands are 45 ms at a ratio of 1.44: the log-normal ratio exceeds that
+    with a probability of at most 82 %, without waiting; at the best estimate the mean is well below the limit."""
     machines = written(tmp_path, "machines.yaml", MACHINES)
     options = ("--machines", machines, "--measured-on", "old", "--nodes", "app=1..6", "--nodes", "db=1..6")
     asked = (*options, "--machine", "unsure", "--objective", "mean < 45 ms")
@@ -223,7 +223,8 @@ pools: {connections: {holds: [db], wait_at_most: 1 ms}}
     pool = found["pools"]["connections"]
     residence = found["answer"]["scenarios"][0]
     assert pool["wait_s"] <= pool["wait_at_most_s"] == 0.001
-    # Little: what is held is at most the throughput times the time at the database, and no less than its service.
+    # Little: the number held is at most the throughput times the time at the database, and at least the throughput
+    # times the service time.
     assert residence["classes"]["web"]["throughput_per_s"] * 0.025 <= pool["held"]
 
 
@@ -250,7 +251,7 @@ what_if: [disk disk=ssd]
     found = sized(capsys, path, "--for", written(tmp_path, "sizing.yaml", asked))
     assert found["answer"]["tiers"]["disk"]["cpus"] == 12
     before, after = found["what_if"]
-    # 22 visits/s of 0.2 ms on 12 disks hardly wait: the response is that of two visits.
+    # 22 visits/s of 0.2 ms on 12 disks hardly wait: the response time is that of two visits.
     assert after["classes"]["in"]["response_time_s"] == pytest.approx(0.0004, rel=1e-3)
     assert before["classes"]["in"]["response_time_s"] > 0.015
 
@@ -266,7 +267,7 @@ hit_ratios: {files: {station: disk, memory: [4 GiB, 8 GiB], hit_ratio: [50 %, 90
 what_if: [memory cpu=6 GiB, memory cpu=64 GiB]
 """
     found = sized(capsys, path, "--for", written(tmp_path, "sizing.yaml", asked))
-    # Half way the hit ratio is 70 %: misses fall from 50 % to 30 %, the demand from 40 ms to 24 ms; two M/M/1 in a row.
+    # Midway the hit ratio is 70 %: misses fall from 50 % to 30 %, the demand from 40 ms to 24 ms; two M/M/1 in series.
     expected = 0.01 / (1 - 0.1) + 0.024 / (1 - 0.24)
     assert found["what_if"][1]["classes"]["in"]["response_time_s"] == pytest.approx(expected, rel=1e-9)
     assert "must be from 4 GiB to 8 GiB" in found["what_if"][2]["refused"]
@@ -327,7 +328,7 @@ def test_results_are_fitted_and_the_answer_is_in_the_report(tmp_path: Path, caps
     assert "Every step of the arithmetic" in page
     assert kept["answer"]["configuration"] in page
     assert "When growth meets the limit" in page
-    # The results have this error and its interval, and so has the report.
+    # Results and report have this error and its interval.
     low, high = kept["trust"]["held_out_interval"]
     assert low < kept["trust"]["held_out_error"] < high
     assert re.search(r"was predicted with an error of \S+ \[−?[\d.]+,\s[\d.]+\] %\.", page)

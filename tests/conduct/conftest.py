@@ -10,7 +10,7 @@ SUPPORT = Path(__file__).parents[1] / "support"
 
 @pytest.fixture
 def fake_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Path of the stand-in, which is found as the engine during the test."""
+    """Path of the stand-in, used as the engine during the test."""
     path = tmp_path / "towtank-engine"
     path.write_text(f"#!{sys.executable} -I\n" + (SUPPORT / "fake_engine.py").read_text())
     path.chmod(0o755)

@@ -1,4 +1,4 @@
-"""Commands whose output is closed, full or read by nobody: their work is done, and its status is right."""
+"""Commands whose output is closed, full or never read: they do their work and return the correct status."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.waits
 
 OUTPUTS = [">&-", "2>&-", ">&- 2>&-", "| true", "2>&1 | head -1", ">/dev/full", ">/dev/full 2>&1"]
 FULL = "the output could not be written: No space left on device"
-# Each command, what it writes, and the outputs that it is tried with: all for those that take a moment.
+# Each command, its output, and the output faults it is tested with; short commands are tested with all.
 COMMANDS = {
     "validate": ("$towtank validate study.yaml", "study.yaml", OUTPUTS),
     "validate what is wrong": ("$towtank validate wrong.yaml", "wrong.yaml", OUTPUTS),
@@ -32,7 +32,7 @@ COMMANDS = {
     ),
     "report": ("$towtank report kept --out page.html", "page.html", ["2>&1 | true", ">/dev/full"]),
 }
-# A study in which the name of a factor and its fault are not ASCII.
+# A study with a non-ASCII factor name and a fault about it.
 WRONG = TINY["study.yaml"].replace("factors: {users: [2]}", "factors: {größe: [µ, 语]}")
 
 
@@ -44,7 +44,7 @@ def url() -> Iterator[str]:
 
 @pytest.fixture
 def folder(tmp_path: Path, kept_model: Path) -> Path:
-    """Folder with a study of one short run, with one that is wrong, and with results."""
+    """Folder with a study of one short run, a faulty study, and results."""
     for name, text in {**TINY, "wrong.yaml": WRONG}.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
     copy_with_model(tmp_path / "kept", kept_model)
@@ -52,7 +52,7 @@ def folder(tmp_path: Path, kept_model: Path) -> Path:
 
 
 def expected(name: str, output: str) -> set[str]:
-    """Statuses that a command may end with."""
+    """Return the exit statuses that a command may end with."""
     if name == "validate what is wrong":
         return {"2"}
     lost = output.startswith(">/dev/full")

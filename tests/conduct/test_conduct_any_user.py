@@ -1,4 +1,4 @@
-"""Commands for any user, with any limit, into any output: each works, or ends with one clear line."""
+"""Commands for any user, with any limit, with any output: each works, or ends with one clear line."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def server() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def silent() -> Iterator[str]:
-    """Address of a server that takes connections and never answers."""
+    """Address of a server that accepts connections and never answers."""
     yield from null_server("--misbehave", "silent")
 
 
@@ -86,7 +86,7 @@ def test_drive_measures_as_a_user_without_rights(server: str, tmp_path: Path) ->
     with tempfile.TemporaryDirectory(prefix="towtank-nobody-") as name:
         own = Path(name)
         os.chown(own, NOBODY, NOBODY)
-        # It may read below a home that is closed to others, where the Python of the tests may be, and no more.
+        # The user may read below a closed home, where the Python of the tests may be, and has no other rights.
         read = "--inh-caps=+dac_read_search --ambient-caps=+dac_read_search"
         user = f"umask 077; ulimit -Sn 256; setpriv --reuid={NOBODY} --regid={NOBODY} --clear-groups {read}"
         if sh(f"{user} true", own).returncode != 0:
@@ -118,7 +118,7 @@ def tiny(tmp_path: Path) -> Path:
     return tmp_path
 
 
-# Several conditions at once, so that the whole matrix takes a minute and not ten.
+# Several conditions at once, so that the whole matrix takes one minute and not ten.
 AT_ONCE = {
     "1,024 files, umask, no home, 40 columns, ASCII": (
         "ulimit -Sn 1024; umask 077; unset HOME; COLUMNS=40 PYTHONIOENCODING=ascii {}"
@@ -173,7 +173,7 @@ KEPT = {
 
 @pytest.fixture
 def kept(tmp_path: Path, kept_model: Path) -> Path:
-    """Results of a study, which commands may write into."""
+    """Results of a study, in a folder that commands may write to."""
     return copy_with_model(tmp_path / "kept", kept_model)
 
 
@@ -204,7 +204,7 @@ def test_kept_results_are_worked_on_under_all_conditions_at_once(kept: Path, com
         ("$towtank run study.yaml --no-report --out study.yaml/below", "study.yaml"),
         ("$towtank model fit closed kept --configuration present --out study.yaml/m", "study.yaml/m"),
         ("$towtank export kept --to csv --out study.yaml/below", "study.yaml/below"),
-        # A file system that takes no files answers that the place does not exist.
+        # A file system that accepts no files reports that the folder does not exist.
         ("$towtank run study.yaml --no-report --out /proc/out", "/proc/out"),
         ("$towtank run study.yaml --no-report --out /proc/out/below", "/proc/out"),
         ("$towtank drive http://127.0.0.1:9/ --out /proc/out", "/proc/out"),
@@ -319,7 +319,7 @@ def test_leaving_at_once_names_where_results_are(silent: str, tmp_path: Path) ->
         process = start(silent, tmp_path, *options)
         wait_for(tmp_path, "kept/engine/*.ndjson" if options else "towtank-drive-*/engine/*.ndjson")
         process.send_signal(signal.SIGINT)
-        process.send_signal(signal.SIGTERM)  # two of the same kind could merge
+        process.send_signal(signal.SIGTERM)  # two of the same kind could be merged
         _, errors = process.communicate(timeout=240)
         assert process.returncode == 5
         assert message in errors

@@ -1,4 +1,4 @@
-"""Options of `drive`: the plan made of them, and the combinations that are refused."""
+"""Options of `drive`: the resulting plan, and combinations that are refused."""
 
 import socket
 from pathlib import Path
@@ -122,7 +122,7 @@ def test_first_look_is_a_connect_without_a_request(run: RunFolder) -> None:
 
 @pytest.fixture
 def name(monkeypatch: pytest.MonkeyPatch) -> str:
-    """A name with two addresses, of which the first refuses."""
+    """A name with two addresses, of which the first refuses connections."""
     known = socket.getaddrinfo
 
     def resolve(host: str, port: int, *rest: int, **options: int) -> list[object]:

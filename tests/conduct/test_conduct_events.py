@@ -1,4 +1,4 @@
-"""Events whose threads fail or never end are reported, and nothing waits for them without end."""
+"""Events whose threads fail or never end are reported, without an endless wait."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KILL = Event.model_validate({"at": Moment(None, 0.0), "do": "kill", "service": "
 
 
 class EventTarget:
-    """A system whose services are killed by some work of the test."""
+    """A system whose services are killed by a function of the test."""
 
     hosts: Any = None
 
@@ -43,7 +43,7 @@ class EventTarget:
 
 @pytest.fixture
 def happen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], None]], Events]:
-    """Let an event happen that kills a service by some work."""
+    """Run an event that kills a service by this function."""
     monkeypatch.setattr(Events, "_origin_ns", lambda _: time.monotonic_ns())
 
     def begin(kill: Callable[[], None]) -> Events:

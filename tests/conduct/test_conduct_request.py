@@ -1,4 +1,4 @@
-"""Request for a study, kept in its results and read back from them."""
+"""Request for a study, stored in its results and read back."""
 
 from pathlib import Path
 

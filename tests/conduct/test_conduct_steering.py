@@ -1,4 +1,4 @@
-"""Steering on an engine in memory: its commands, its events, and the same results by the analysis afterwards."""
+"""Steering of an engine in memory: its commands, its events, and the same results in the later analysis."""
 
 from pathlib import Path
 
@@ -25,14 +25,13 @@ CAPACITY = 200.0
 
 
 def closed(load: float, name: str, second: int) -> tuple[float, float]:
-    """N users who think 0.5 s: X = min(N / 0.55, 200), R = N / X - 0.5; 140 users wait 200 ms. A user less than none
-    would be none."""
+    """N users who think 0.5 s: X = min(N / 0.55, 200), R = N / X - 0.5; 140 users wait 200 ms. N is at least 1."""
     rate = min(max(load, 1.0) / 0.55, CAPACITY)
     return rate, max(load, 1.0) / rate - 0.5
 
 
 def opened(load: float, name: str, second: int) -> tuple[float, float]:
-    """One server of 200 /s: what is beyond waits, what is below takes as M/M/1 does."""
+    """One server of 200 /s: arrivals above this rate wait; below it, R is that of M/M/1."""
     return min(load, CAPACITY), 1 / (CAPACITY - load) if load < CAPACITY - 1 else 1.0
 
 
@@ -77,7 +76,7 @@ def test_search_narrows_the_limit_and_the_analysis_repeats_it(run):
     engine, said, found = search(run, load_of(stop_when=["objective missed"]), closed)
     limit = found.document()
     assert limit["ended"] == "refined"
-    assert limit["low"] < 140 <= limit["high"]  # at 140 the mean is 200 ms, which is not below
+    assert limit["low"] < 140 <= limit["high"]  # at 140 the mean is 200 ms, which is not below the limit
     document = [event["level"] for event in run.events() if event["k"] == "plateau"]
     assert document == [plateau["level"] for plateau in limit["plateaus"]]
     assert document[:4] == [60, 100, 140, 120]
@@ -89,7 +88,7 @@ def test_search_narrows_the_limit_and_the_analysis_repeats_it(run):
 
 
 def flickering(load, name, second):
-    """Plateaus whose response times differ by more than their load does: no test places an end of the limit."""
+    """Plateaus whose response times vary more than their loads: no test determines an end of the limit."""
     rate, response = closed(load, name, second)
     return rate, response * (0.6, 1.3, 0.8, 1.5)[sum(map(ord, name)) % 4]
 
@@ -136,8 +135,8 @@ def test_pilot_of_a_system_without_a_limit_is_a_lower_bound(run):
 
 @pytest.mark.parametrize(("capacity", "levels"), [(20.0, [20, 40, 10, 5]), (5.0, [20, 40, 10, 5, 2, 1])])
 def test_pilot_that_begins_beyond_the_limit_lowers_the_users(run, capacity, levels):
-    """Capacities of 20 and 5 /s are 11 and 2.75 users, below the first plateau; the engine counts whole transactions a
-    second, which are 10 % of the few of one or two users."""
+    """Capacities of 20 and 5 /s are 11 and 2.75 users, below the first plateau; the engine counts whole transactions
+    per second, an error of 10 % for one or two users."""
 
     def slow(load, name, second):
         rate = min(max(load, 0.1) / 0.55, capacity)
@@ -214,7 +213,7 @@ def test_busy_generator_ends_the_search_with_a_lower_bound(run):
 
 
 def test_throughput_that_no_longer_grows(run):
-    """Without an objective: 110 users are the knee; 140 bring no more than 100 and 120 do."""
+    """Without an objective: 110 users are the knee; 140 have the throughput of 120."""
     wavering = lambda load, name, second: (min(load / 0.55, 200.0) + second % 2, 0.05)  # noqa: E731
     load = load_of(start=120, stop_when=["throughput grows < 5 % of the ideal"], refine=None)
     _, _, found = search(run, load, wavering, objectives=())
@@ -223,7 +222,7 @@ def test_throughput_that_no_longer_grows(run):
 
 
 def test_rate_that_is_not_achieved_and_its_backlog_is_relieved(run):
-    """From 220 /s on arrivals wait; the relief works them off in four seconds."""
+    """Above 220 /s arrivals wait; a reduced load works the backlog off in four seconds."""
 
     def waiting(load, name, second):
         if name.startswith("relieve"):
@@ -287,7 +286,7 @@ def test_plain_settle_stages_are_left_alone(run):
 
 
 def test_not_settled_is_a_failure_only_where_the_plateau_is_not_steady_either(run):
-    """Response times that rise all along are missed at every level."""
+    """Response times that rise throughout are missed at every level."""
     stages = {"settle": "until steady, at most 20 s", "steady": "20 s"}
     load = load_of(stages=stages, refine=None)
     _, _, found = search(run, load, lambda load, name, second: (100, 0.05 * 1.05**second), objectives=())

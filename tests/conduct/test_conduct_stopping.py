@@ -1,4 +1,4 @@
-"""Ctrl-C once asks to stop, twice leaves at once."""
+"""The first Ctrl-C requests a stop, the second one exits at once."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""A whole study with the stand-in engine: order of runs, failures, stopping, resuming, exit statuses."""
+"""A whole study with the stand-in engine: order of runs, failures, stops, resumption, exit statuses."""
 
 import os
 import re
@@ -101,7 +101,7 @@ def plan(run: RunFolder, steady_s: float) -> dict[str, Any]:
 
 @pytest.fixture(autouse=True)
 def world(fake_engine: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> SimpleNamespace:
-    """Replaces analysis and report, which have tests of their own, and the wiring to the study's files."""
+    """Replaces analysis and report, which have their own tests, and the reading of the study's files."""
     state = SimpleNamespace(summarised=[], summary={"verdict": {"level": "valid"}, "objectives": []}, before_run=None)
 
     def summarize_run(run: RunFolder) -> dict[str, Any]:
@@ -116,7 +116,7 @@ def world(fake_engine: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
             run,
             title,
             lambda logs: System([Program(code)], tmp_path / "data", logs, check=stop.check),
-            # A service that dies does so under load, however late.
+            # A service that dies dies under load, however late.
             lambda endpoints: plan(run, 60.0 if spec.run in spec.study.code else 0.2),
             no_observation,
             Pinning(),

@@ -1,4 +1,5 @@
-"""A study of somebody else: limits on what it may send, serve and run, and the list of side effects before it runs."""
+"""A study from an unknown source: limits on what it may send, serve and run, and the list of side effects before it
+runs."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ SYSTEMS = {
 
 @pytest.fixture
 def study(tmp_path: Path) -> Path:
-    """Folder of a study, beside which there is a secret."""
+    """Folder of a study, with a secret beside it."""
     folder = tmp_path / "study"
     folder.mkdir()
     for name, text in TINY.items():

@@ -1,4 +1,4 @@
-"""All commands as a user without rights and with a login's limit of open files, whatever home and temporary folder."""
+"""All commands as an unprivileged user with the open-file limit of a login, with any home and temporary folder."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="mounts and becoming another user need root"),
 ]
 NOBODY = 65534
-# It may read what is below a home that is closed to others, as the Python that runs the tests, and no more.
+# The user may read below a closed home, where the Python of the tests may be, and has no other rights.
 READS = "--inh-caps=+dac_read_search --ambient-caps=+dac_read_search"
 USER = f"setpriv --reuid={NOBODY} --regid={NOBODY} --clear-groups {READS}"
 COMMANDS = {
@@ -30,8 +30,8 @@ COMMANDS = {
     "validate": "$towtank validate study.yaml",
 }
 TEMPORARY = "TMPDIR=$PWD/disk; export TMPDIR"
-# Options of a small file system at `disk`, what is done to it, and what the user's shell does first; several conditions
-# at once, so that all take two minutes and not ten.
+# Options of a small file system at `disk`, actions on it, and first commands of the user's shell; several conditions at
+# once, so that all take two minutes and not ten.
 CONDITIONS = {
     "no home, a full temporary folder": ("size=128k", FILL, f"unset HOME; {TEMPORARY}"),
     "home and temporary folder only to be read": (
@@ -51,7 +51,7 @@ def server() -> Iterator[str]:
 
 @pytest.fixture
 def own(kept_model: Path) -> Iterator[Path]:
-    """A folder of that user, with a study and with results."""
+    """A folder owned by that user, with a study and with results."""
     with tempfile.TemporaryDirectory(prefix="towtank-nobody-") as name:
         folder = Path(name)
         for file, text in TINY.items():
@@ -68,7 +68,7 @@ def own(kept_model: Path) -> Iterator[Path]:
 def beside_disk(
     folder: Path, options: str, before: str, script: str, **variables: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run a line of shell as the user, beside a small file system at `disk`, which ends with it."""
+    """Run a line of shell as the user, beside a small file system at `disk` that is unmounted afterwards."""
     mounted = (
         f"mount -t tmpfs -o mode=777,{options} tmpfs disk && {{ {before}; }} && exec {USER} sh -c {shlex.quote(script)}"
     )

@@ -25,7 +25,7 @@ def _postgresql_programs() -> Path | None:
 
 
 def _as_postgres(command: list[str]) -> list[str]:
-    """PostgreSQL refuses to run as root: run it as its own user then."""
+    """Run PostgreSQL as its own user, as it refuses to run as root."""
     return (
         ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups", *command] if os.getuid() == 0 else command
     )
@@ -33,7 +33,7 @@ def _as_postgres(command: list[str]) -> list[str]:
 
 @pytest.fixture(scope="session")
 def postgresql() -> Iterator[str]:
-    """DSN of a private PostgreSQL, without its database."""
+    """Start a private PostgreSQL; yield its DSN without the database."""
     programs = _postgresql_programs()
     if programs is None:
         pytest.skip("PostgreSQL is missing: apt-get install postgresql")
@@ -62,7 +62,7 @@ _DATABASES = iter(range(1_000_000))
 
 @pytest.fixture(scope="session")
 def new_database(postgresql: str) -> Any:
-    """Make an empty database and return its DSN."""
+    """Create an empty database and return its DSN."""
     psycopg = pytest.importorskip("psycopg", reason="pip install 'psycopg[binary]'")
 
     def make() -> str:
@@ -108,7 +108,7 @@ def bob(node: Node) -> Iterator[Client]:
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Any]:
-    """Start nodes that are stopped at the end of the test; by default over `tmp_path / "data"`."""
+    """Return a function that starts nodes, by default over `tmp_path / "data"`; they stop at the end of the test."""
     nodes: list[Node] = []
 
     def run(*options: str, data: Path | None = None, users: bool = True) -> Node:

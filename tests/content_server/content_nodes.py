@@ -1,4 +1,4 @@
-"""Content servers and their clients for the tests: real processes on free ports."""
+"""Content servers and clients for the tests: real processes on free ports."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ START_TIMEOUT = 30.0
 
 
 def write_users(path: Path) -> None:
-    """Write the file of users; cheap hashes, as the tests log in often."""
+    """Write the file of users, with cheap hashes, as the tests log in often."""
     path.write_text("".join(f"{n}:{hash_password(p, n=2)}:{ROLES[n]}\n" for n, p in PASSWORDS.items()))
 
 
@@ -40,7 +40,7 @@ class Node:
         self.url = line.removeprefix("listening on ").strip()
 
     def stop(self, number: int = signal.SIGTERM) -> int:
-        """End it; its exit status."""
+        """Stop the server; return its exit status."""
         if self.process.poll() is None:
             self.process.send_signal(number)
         try:
@@ -100,7 +100,7 @@ class Client(httpx.Client):
 
 
 def fault(response: httpx.Response) -> tuple[int, str]:
-    """Status and exception of an answer that must be a fault without a stack trace."""
+    """Return status and exception of an error response, after checking that it has no stack trace."""
     assert "Traceback" not in response.text
     document = response.json()
     assert set(document) == {"exception", "message"}

@@ -1,5 +1,5 @@
-"""Populations: formats, sizes, determinism, skipping, recovery after a kill, going back, and what the index does
-to the view.
+"""Populations: formats, sizes, determinism, skipping, recovery after a kill, restoring, and the effect of the index on
+the view.
 """
 
 from __future__ import annotations
@@ -53,13 +53,13 @@ def listing(data: Path, name: str) -> list[dict[str, str]]:
 
 
 def tree(folder: Path) -> dict[str, str]:
-    """Digest of every file by its path."""
+    """Return the digest of every file by its path."""
     files = (path for path in sorted(folder.rglob("*")) if path.is_file())
     return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
 def rows(data: Path) -> list[str]:
-    """Everything in the database, as text."""
+    """Return all rows of the database as text."""
     with sqlite3.connect(data / "content.sqlite") as connection:
         dump = list(connection.iterdump())
     connection.close()
@@ -133,7 +133,7 @@ def test_other_seed_gives_other_documents_in_place_of_the_old(tmp_path: Path) ->
     assert len(tree(tmp_path / "area")) == len(listing(tmp_path, "documents.csv"))
 
 
-# Dies when it has written the contents of the first folder.
+# Exits after writing the contents of the first folder.
 KILLED = """
 import os, signal, sys
 from content_server.cli import main

@@ -23,7 +23,8 @@ DOCUMENTS = (
 
 @pytest.fixture(scope="module")
 def library(node: Node) -> str:
-    """Folder `/library` with a folder `/library/inner`, which holds the last two documents; its identifier."""
+    """Create folder `/library` with a folder `/library/inner`, which holds the last two documents; return its
+    identifier."""
     with Client(node.url) as ann:
         folder = ann.folder("library")
         ann.folder("inner", "/library")

@@ -1,4 +1,4 @@
-"""Users of a file and of an LDAP directory."""
+"""Users from a file and from an LDAP directory."""
 
 from __future__ import annotations
 

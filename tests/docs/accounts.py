@@ -1,6 +1,6 @@
-"""The judgement of every fenced block, by page, in the order of the page.
+"""Judgements of all fenced blocks, by page, in the order of the page.
 
-A block that is not here fails `test_docs_accounts.py`, with its page and line; so does a judgement without its block.
+A block without a judgement fails `test_docs_accounts.py`, with its page and line; so does a judgement without a block.
 """
 
 from __future__ import annotations

@@ -11,26 +11,27 @@ _RESULTS = "results/content-users-20261120-180501"
 
 
 def study(name: str, *long: str) -> Run:
-    """Commands of a study: the doctor looks, runs are planned here and done at night, but for those that take hours."""
+    """Return the commands of a study: the doctor runs, other commands are planned and executed at night, unless they
+    take hours."""
     lines = (Line(f"towtank run {name}", planned=MINUTES, nightly=True, measures=True),)
     return Run("towtank", (*lines, *(Line(f"towtank run {command}", planned=HOURS) for command in long)))
 
 
-# What every table of a study has, with levels and stages that end soon.
+# Common part of every table of a study with short levels and stages.
 _SMALL_CONTENT = (
     "factors.users=[8, 16]",
     "services.content.population.scale=0.0001",
     "load.stages={ramp_up: 1 s, settle: 1 s, steady: 5 s, ramp_down: 500 ms}",
     "claims=[]",
-    "objectives=[]",  # its objective is at a share of the limit, which no level is here
+    "objectives=[]",  # The objective applies at a share of the limit, which is no level here.
 )
 _SHORT_TRACE = ("load.trace.stretch=0.1", "load.trace.settle=500 ms")
 _SHORT_BATCH = (
     "load.schedule=[{name: plain, phase: steady, for: 2 s, users: {readers: 20}}, "
     "{name: batch, phase: steady, for: 3 s, users: {readers: 20, batch: 2}}]",
 )
-# Of the levels 60 and 1060 the first answers in time even if the server stands still for seconds, and the second takes
-# 1060 / (200 /s) - 500 ms = 4.8 s; what the search tries between them depends on the machine.
+# Of the levels 60 and 1060, the first answers in time even if the server stops for seconds; the second takes 1060 /
+# (200 /s) - 500 ms = 4.8 s. The levels between them depend on the machine.
 SEARCH = Line(
     "towtank run examples/find-limit",
     more="--no-report",
@@ -43,7 +44,7 @@ SEARCH = Line(
     ),
     measures=True,
 )
-# What the outcome of a study says of its numbers.
+# Statements about the numbers in the outcome of a study.
 TUTORIAL = (
     "The system carries",
     "- Throughput grows from",
@@ -74,7 +75,7 @@ EXAMPLES: dict[str, tuple[Judgement, ...]] = {
         Run(
             "towtank model fit RESULTS",
             (
-                Line("towtank size", more="--users 80"),  # the results of the tests are of a small server
+                Line("towtank size", more="--users 80"),  # The results of the tests come from a small server.
                 Line("towtank rate", more="--quick", measures=True),
             ),
         ),

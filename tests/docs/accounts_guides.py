@@ -5,7 +5,7 @@ from __future__ import annotations
 from accounts_examples import SEARCH, study
 from judgements import Judgement, Line, Output, Run, Same, Shown, Snippet, Synopsis, Texts
 
-# A busy machine stands still for seconds at times: a drive lasts longer, and the objectives of the shop allow for it.
+# A busy machine stops for seconds at times; the drive is long enough, and the objectives of the shop wide enough.
 DRIVE = Line("towtank drive", more="--duration 4s", measures=True)
 _OTHERS = "a program of others, with its own options"
 _SHORT_SHOP = (

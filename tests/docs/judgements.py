@@ -1,6 +1,6 @@
-"""Judgements of the fenced blocks of the documentation. `accounts.py` has a judgement for each of them.
+"""Kinds of judgements of the fenced blocks of the documentation; `accounts.py` lists a judgement for each block.
 
-`begins` is the beginning of the first line of the block: a judgement follows its block when others move it.
+`begins` is the beginning of the first line of the block, so that a judgement keeps its block when blocks are moved.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ class Judgement:
 
 @dataclass(frozen=True)
 class Shown(Judgement):
-    """A block that nothing is run or compared for, with the reason."""
+    """A block that is neither run nor compared, with the reason."""
 
     because: str
 
 
 @dataclass(frozen=True)
 class Same(Judgement):
-    """A block that shows a file of the repository, below a line that names the file; `saved` as of `Snippet`."""
+    """A block that shows a file of the repository, named in the line above; `saved` as in `Snippet`."""
 
     file: str
     keeps_first_line: bool = False
@@ -41,12 +41,12 @@ class Same(Judgement):
 
 @dataclass(frozen=True)
 class Python(Judgement):
-    """A session of Python, which goes on over the blocks of the page; `...` stands for what differs between runs."""
+    """A Python session that continues over the blocks of the page; `...` stands for parts that differ between runs."""
 
 
 @dataclass(frozen=True)
 class Snippet(Judgement):
-    """YAML that is valid: a whole file, or a part of one.
+    """A valid YAML block: a whole file, or a part of one.
 
     Attributes
     ----------
@@ -83,7 +83,7 @@ class Snippet(Judgement):
 
 @dataclass(frozen=True)
 class Line:
-    """Settings for the commands of a block with the same beginning, if they do not run as they stand.
+    """Settings of the commands of a block with this beginning, if they do not run as shown.
 
     Attributes
     ----------
@@ -132,7 +132,7 @@ _PLAIN = Line("")
 
 @dataclass(frozen=True)
 class Run(Judgement):
-    """Commands, run in the order of the page; output below a command is compared in its shape.
+    """Commands, run in the order of the page; the output below a command is compared by its shape.
 
     Attributes
     ----------
@@ -148,7 +148,7 @@ class Run(Judgement):
 
 @dataclass(frozen=True)
 class Output(Judgement):
-    """Output of a command, or a part of it: its lines are there, in their order.
+    """Output of a command, or a part of it: its lines occur in the same order.
 
     Attributes
     ----------
@@ -164,7 +164,7 @@ class Output(Judgement):
 
 @dataclass(frozen=True)
 class Texts(Judgement):
-    """Messages with values of an example: the words of each line are in the code, in the same order."""
+    """Messages with invented values: the words of each line occur in the code, in the same order."""
 
 
 @dataclass(frozen=True)
@@ -174,7 +174,7 @@ class Synopsis(Judgement):
 
 @dataclass(frozen=True)
 class Keys(Judgement):
-    """JSON, perhaps with values left out, whose keys are compared with those of a real document.
+    """JSON, possibly with values left out, whose keys are compared with those of a real document.
 
     Attributes
     ----------

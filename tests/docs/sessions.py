@@ -1,4 +1,4 @@
-"""Runs the commands of a page in a fresh copy of what a checkout has, in their order, as a shell would."""
+"""Runs the commands of a page in order, as a shell would, in a fresh copy of the files of a checkout."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from towtank.engine import binary
 ADDRESS = "127.0.0.1:8080"
 PROXY = "127.0.0.1:8899"
 WITHIN_S = 60.0
-# Doubts caused by other programs on the machine; of a short stage, also those that a longer stage would even out.
+# Doubts caused by other programs on the machine; also doubts about a short stage that a longer stage would avoid.
 DISTURBANCES = {
     Kind.GENERATOR_SATURATED,
     Kind.GENERATOR_STALLED,
@@ -48,17 +48,17 @@ DISTURBANCES = {
     Kind.RETRANSMITS,
     Kind.MACHINE_SUSPENDED,
 }
-# The same in the words of commands without a results folder.
+# The same doubts as printed by commands without a results folder.
 _DISTURBED = re.compile(
     r"start lag is |the generator's |the load generator stood still|(?:throughput|response time) (?:changes|steps) by "
     r"|the mean response time rests on|transactions in the system rise from |\S+ % of CPU time was stolen"
     r"|other programs (?:than \S+ and \S+ )?used |programs other than the generator used "
     r"|machine_busy|machine_unsteady|not_repeatable|steal_time"
 )
-# Servers at the address of the pages, if no command of the page starts one there.
+# Servers at the address that the pages use, for pages whose commands start none there.
 SHOP = "python examples/shop/server.py 8080"
 NULL_SERVER = "towtank-engine null-server --http2 --listen 127.0.0.1:8080"
-# Folders of results that guides name; `RESULTS` is any of a study.
+# Results folders that the guides name; `RESULTS` stands for any study.
 RESULTS = "results/content-users-20261120-180501"
 NETWORK = "results/shop-20261120-180501"
 # Measurements of a closed queue of eight servers of 10 ms with 2 s of think time.
@@ -92,7 +92,7 @@ def commands(text: str) -> list[tuple[str, str]]:
 
 
 def _first_command(text: str) -> tuple[str, str]:
-    """Split off the first command: as many lines as its quotes and line ends ask for."""
+    """Split off the first command, which ends when its quotes are closed and no line continues."""
     lines = text.splitlines(keepends=True)
     for count in range(1, len(lines) + 1):
         command = "".join(lines[:count])
@@ -108,7 +108,7 @@ _PLAIN = Line("")
 
 @dataclass
 class Ended:
-    """A command with its status and all that it printed."""
+    """A command with its status and all of its output."""
 
     command: str
     status: int
@@ -117,7 +117,7 @@ class Ended:
 
 @dataclass
 class Session:
-    """A shell in a fresh copy of the examples, with the programs of this tree on its path; `here` follows its `cd`."""
+    """A shell in a fresh copy of the examples, with the programs of this tree on its path; `here` follows `cd`."""
 
     folder: Path
     ended: list[Ended] = field(default_factory=list)
@@ -132,7 +132,7 @@ class Session:
             "TOWTANK_STATE": str(self.folder / "state"),
             "COLUMNS": "200",
             "NO_COLOR": "1",
-            # Pages show what a terminal with all characters prints, whatever the locale of this run.
+            # Pages show the output of a terminal with all characters, whatever the locale of this run.
             "PYTHONIOENCODING": "utf-8",
         }
         self.here = self.work = self._made("work")
@@ -148,7 +148,7 @@ class Session:
         return path
 
     def _programs(self) -> Path:
-        """Put programs of this tree into a folder, under the names that pages use."""
+        """Write starters for the programs of this tree into a folder, under the names that pages use."""
         folder = self._made("programs")
         own = shlex.quote(sys.executable)
         programs = {
@@ -164,27 +164,28 @@ class Session:
         return folder
 
     def addressed(self, text: str) -> str:
-        """Put free ports of this session in the place of those of the page."""
+        """Replace the ports of the page by free ports of this session."""
         for address, own in self.ports.items():
             text = text.replace(address, own).replace(f">{address.partition(':')[2]}<", f">{own.partition(':')[2]}<")
         return re.sub(r"(server\.py) 8080\b", rf"\1 {self.ports[ADDRESS].partition(':')[2]}", text)
 
     def prepare(self, text: str) -> str:
-        """Make what a command needs and no command of its page makes; return the command as this session runs it."""
+        """Create what a command needs and no command of its page creates; return the command as this session runs
+        it."""
         text = re.sub(r"\bRESULTS\b", RESULTS, text)
         results = self.work / RESULTS
         if RESULTS in text and not results.exists():
             self._interrupted(results) if "--resume" in text else shutil.copytree(RESULTS_1, results)
         if NETWORK in text and not (self.work / NETWORK).exists():
             write_two_tiers(self.work / NETWORK)
-        # A folder of the machine that pages name: each session has one of its own.
+        # A folder of the machine in the pages; each session has its own.
         text = re.sub(r"/tmp/content\b", shlex.quote(str(self.folder / "content")), text)
         if "levels.csv" in text:
             (self.work / "levels.csv").write_text(LEVELS, "utf-8")
         return self.addressed(text)
 
     def _interrupted(self, results: Path) -> None:
-        """Run a study of two levels, and take the second run away."""
+        """Run a study of two levels, and remove the second run."""
         changes = ("factors.users=[5, 10]", "load.stages={settle: 500 ms, steady: 2 s}")
         line = Line("", more=f"--out {shlex.quote(str(results))} --no-report --quiet", sets=changes)
         done = self.run("towtank run examples/first-study", line)
@@ -211,7 +212,7 @@ class Session:
         return self.ended[-1]
 
     def _shorter(self, command: str, line: Line) -> str:
-        """Define a function of the shell that puts options after those of the command."""
+        """Define a shell function that appends options to those of the command."""
         more = self.addressed(line.more) + "".join(f" --set {shlex.quote(change)}" for change in line.sets)
         program = command.split(maxsplit=1)[0]
         return f'{program}() {{ command {program} "$@" {more}; }}\n' if more else ""
@@ -250,15 +251,15 @@ class Session:
         self.held.close()
 
     def ended_with(self, begins: str) -> Ended | None:
-        """Return the last command that begins so."""
+        """Return the last command with this beginning."""
         return next((done for done in reversed(self.ended) if done.command.startswith(begins)), None)
 
     def was_disturbed(self, done: Ended) -> bool:
-        """Return True if a measurement is invalid because of other work on the machine, and for no other reason."""
+        """Return True if a measurement is invalid only because of other work on the machine."""
         return self.other_reasons(done) == set()
 
     def other_reasons(self, done: Ended) -> set[str] | None:
-        """Return why a measurement is invalid, without disturbances; None if no reason at all is stated."""
+        """Return the reasons why a measurement is invalid, except disturbances; None if no reason is stated."""
         if done.command.startswith(("towtank run", "towtank report")):
             return self.doubts() - DISTURBANCES if self.doubts() else None
         if kinds := set(re.findall(r'"kind": "(\w+)",\s*"level": "invalid"', done.output)):
@@ -268,7 +269,7 @@ class Session:
         return None
 
     def doubts(self, *levels: Level) -> set[str]:
-        """Kinds of the doubts of the last study's runs, by default of those that made runs invalid."""
+        """Return the kinds of doubts about the last study's runs, by default of doubts that made runs invalid."""
         folders = [path.parent for path in self.here.glob("results/*/study-summary.json")]
         if not folders:
             return set()

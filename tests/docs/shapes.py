@@ -1,4 +1,4 @@
-"""Shapes of printed output: the same lines, columns and labels, whatever the numbers."""
+"""Shapes of printed output: the same lines, columns and labels, for any numbers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PROGRESS = re.compile(r"(# t\s+\w+: # users, #/s), p95 # t")
 
 
 def shape(line: str) -> str:
-    """Return a line with its numbers, times and sizes replaced, and blanks taken together.
+    """Return a line with its numbers, times and sizes replaced, and repeated blanks joined.
 
     Examples
     --------
@@ -35,13 +35,13 @@ def shape(line: str) -> str:
 
 
 def shapes(text: str) -> list[str]:
-    """Shapes of the lines that are not blank; rows of a table that follow each other in the same shape count once."""
+    """Return the shapes of the non-blank lines; consecutive lines of the same shape count once."""
     found = [shape(line) for line in text.splitlines() if line.strip()]
     return [line for number, line in enumerate(found) if number == 0 or found[number - 1] != line]
 
 
 def missing(shown: str, printed: str, *, part: bool, free: tuple[str, ...] = (), disturbed: bool = False) -> list[str]:
-    """Return the lines that are shown and were not printed, in their order; `+` marks those printed and not shown.
+    """Return, in their order, shown lines that were not printed; `+` marks printed lines that are not shown.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def missing(shown: str, printed: str, *, part: bool, free: tuple[str, ...] = (),
 
 
 def _freed(line: str, free: tuple[str, ...]) -> str:
-    """Return a line that depends on what was measured up to its first words."""
+    """Return a line whose rest depends on the measurement, reduced to its first words."""
     return next((begins for begins in free if line.startswith(begins)), line)
 
 

@@ -1,4 +1,4 @@
-"""Every fenced block has a judgement, and every judgement its block."""
+"""Every fenced block has a judgement, and every judgement has a block."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from judgements import Judgement, Line, Run, Shown
 from pages import Block, Page, pages, parse
 
 NAMED = {found.name: found for found in pages()}
-# A reason says what the block is, or why it is not run: more than a word.
+# A reason of more than one word states what the block is, or why it is not run.
 _LEAST = 9
 
 
@@ -49,7 +49,7 @@ def test_a_block_without_judgement_is_found_with_its_line() -> None:
 
 
 def lines() -> list[tuple[str, Run, Line]]:
-    """Return all exceptions for lines of commands."""
+    """Return all exceptions for commands."""
     return [
         (name, judgement, line)
         for name, judgements in ACCOUNTS.items()

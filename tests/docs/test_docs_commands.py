@@ -1,7 +1,7 @@
-"""The commands of each page work, in a fresh copy, in the order of the page; their output has the shape that is shown.
+"""The commands of each page succeed in a fresh copy, in the order of the page, and their output has the shown shape.
 
-Commands that take minutes are planned here: their study is loaded with the preset and the values of the command, and
-its runs are designed. `make nightly` runs them as they stand (`TOWTANK_PAGES=nightly`).
+Commands that take minutes are only planned: their study is loaded with the preset and the values of the command, and
+its runs are designed. `make nightly` executes them unchanged (`TOWTANK_PAGES=nightly`).
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def session(tmp_path: Path) -> Iterator[Session]:
 
 
 def line_of(judgement: Run, command: str) -> Line:
-    """Return how a command is run: the longest beginning counts."""
+    """Return the settings of a command, from the longest matching beginning."""
     found = [line for line in judgement.lines if command.startswith(line.begins)]
     return max(found, key=lambda line: len(line.begins), default=PLAIN)
 
@@ -82,7 +82,7 @@ def test_every_measurement_of_a_page_may_be_disturbed(name: str) -> None:
 
 
 def server_of(name: str) -> str:
-    """Return what listens at the address that a page loads, unless the page starts something there itself."""
+    """Return the command of the server that a page loads, unless the page starts one itself."""
     text = "".join(
         block.text
         for block, judgement in zip(page(name).blocks, ACCOUNTS[name], strict=True)
@@ -95,7 +95,7 @@ def server_of(name: str) -> str:
 
 
 def keep(block: Block, judgement: Snippet | Same, session: Session) -> None:
-    """Put a file that the page shows where its commands look for it, with the files that it names."""
+    """Write a file shown by the page to the place where its commands look for it, with the files that it names."""
     (session.here / judgement.saved).write_text(session.addressed(block.text), "utf-8")
     if isinstance(judgement, Snippet) and judgement.onto:
         for path in (ROOT / judgement.onto).parent.iterdir():
@@ -127,7 +127,7 @@ def do(block: Block, command: str, line: Line, session: Session) -> None:
 
 
 def compare(block: Block, judgement: Run, shown: str, session: Session) -> None:
-    """Compare the output of the last command with what is shown below it."""
+    """Compare the output of the last command with the output on the page."""
     done = session.ended[-1]
     if judgement.exact:
         assert done.output == shown, block
@@ -139,12 +139,12 @@ def compare(block: Block, judgement: Run, shown: str, session: Session) -> None:
 
 
 def as_it_stands(line: Line) -> Line:
-    """Return how a command is run: at night, studies are not shortened."""
+    """Return the settings of a command; the nightly run does not shorten studies."""
     return replace(line, sets=(), more="") if NIGHTLY and line.sets else line
 
 
 def compare_part(block: Block, judgement: Output, session: Session) -> None:
-    """Compare output that is shown in a block of its own; run its command if the page has it nowhere."""
+    """Compare output shown in a separate block; run its command if no block of the page contains it."""
     done = session.ended_with(judgement.of) or session.run(judgement.of, as_it_stands(judgement.line))
     assert works(done, judgement.line, session), f"{block}\n{done.output}"
     disturbed = is_disturbed(done, session)
@@ -153,27 +153,27 @@ def compare_part(block: Block, judgement: Output, session: Session) -> None:
 
 
 def is_disturbed(done: Ended, session: Session) -> bool:
-    """Return True if values may be missing: runs are invalid, or suspect for a reason that the machine explains."""
+    """Return True if values may be missing: runs are invalid, or suspect because of other work on the machine."""
     if done.status == ExitStatus.INVALID_MEASUREMENT:
         return True
     return done.command.startswith("towtank run") and not DISTURBANCES.isdisjoint(session.doubts(Level.SUSPECT))
 
 
 def lacking(name: str) -> list[str]:
-    """Return what a system or a study needs and this machine lacks: no test installs anything."""
+    """Return the requirements of a system or study that this machine lacks; tests install nothing."""
     needs = needed(name)
     return [offer_of(need).name.replace("_", " ") for need in needs if need.found() is None]
 
 
 def works(done: Ended, line: Line, session: Session) -> bool:
-    """Return True if a command ended as it should; other work on the machine may disturb a measurement."""
+    """Return True if a command ended as expected; other work on the machine may make a measurement invalid."""
     return done.status in line.statuses or (
         line.measures and done.status == ExitStatus.INVALID_MEASUREMENT and session.was_disturbed(done)
     )
 
 
 def plan(command: str, session: Session) -> None:
-    """Check the options of a command; of `towtank run`, load the study with all that it says, and design its runs."""
+    """Check the options of a command; for `towtank run`, also load the study and design its runs."""
     words = shlex.split(command, comments=True)
     assert faults_of(words) == [], command
     if words[:2] != ["towtank", "run"]:
@@ -194,24 +194,24 @@ def plan(command: str, session: Session) -> None:
     try:
         assert StudyRequest(name, preset, None, None, tuple(options.get("--set", ())), ()).load().design(), command
     except TargetError:
-        # The files are right: what the machine lacks is looked for after them.
+        # The files are valid: requirements of the machine are checked after them.
         assert lacking(name), command
 
 
 def subject(command: str, session: Session) -> str:
-    """Return the system or study that `towtank doctor` looks at."""
+    """Return the system or study that a `towtank doctor` command checks."""
     return located(shlex.split(command, comments=True)[2], session)
 
 
 def located(name: str, session: Session) -> str:
-    """Return the path of a study in the folder of the session; the name of one that ships."""
+    """Return the path of a study in the folder of the session, or the name of a study that ships with Towtank."""
     path = session.here / name
     return str(path) if path.exists() else name
 
 
 def made_by(command: str) -> str:
     """Return the last command that a target of make runs, as `make -n` prints it."""
-    # Below another make, which hands its flags down, make would print folders too.
+    # Below another make, which passes its flags on, make would print folders too.
     done = subprocess.run(
         ["make", "--no-print-directory", "-n", *shlex.split(command)[1:]],
         cwd=ROOT,

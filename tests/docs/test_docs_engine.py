@@ -1,4 +1,4 @@
-"""Documents for the engine that the reference shows are accepted by it."""
+"""The engine accepts the documents that the reference shows."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def station(name: str, served: str, **more: Any) -> dict[str, Any]:
 
 
 def with_behaviour() -> dict[str, Any]:
-    """Return a model with the classes and stations that the behaviour of the page is about."""
+    """Return a model with the classes and stations to which the behaviour on the page refers."""
     stations = [
         station("cpu", "web", discipline="ps"),
         station("app1", "batch"),

@@ -1,4 +1,4 @@
-"""The examples in docstrings have the output that they print."""
+"""Examples in docstrings print the shown output."""
 
 from __future__ import annotations
 

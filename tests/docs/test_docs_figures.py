@@ -1,7 +1,7 @@
-"""Figures of the page about performance are those of the raw runs that it names.
+"""Numbers in the tables of the performance page agree with the raw runs that it names.
 
-A number of a table is found where a run, a median over rounds, or a difference or ratio of two generators in a round
-(or its median) prints so. Numbers of one or two digits say too little to be looked for.
+A number of a table agrees if a run, a median over rounds, or a difference or ratio of two generators in a round (or its
+median) prints as this number. Numbers of one or two digits are not checked, as they match too easily.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _NUMBER = re.compile(r"(?<![\w.−-])\d+(?:,\d{3})*(?:\.\d+)?(?![\w.]*\d)")
 _BENCH = re.compile(r"`python benches (?:--\S+ (?:\d+ )?)*(\w+)`")
 _RAW = re.compile(r"`(benches/raw/[\w.-]+\.json)`")
 _DIGITS = 3
-# Milliseconds, microseconds, percent and millions of what is stored in seconds, shares and ones.
+# Factors from stored seconds, shares and ones to milliseconds, microseconds, percent and millions.
 _SCALES = (1.0, 1e3, 1e6, 1e2, 1e-3, 1e-6)
 
 
@@ -40,7 +40,7 @@ def sections() -> dict[str, str]:
 
 
 def leaves(document: Any) -> Iterator[float]:
-    """All numbers of a document."""
+    """Yield all numbers of a document."""
     if isinstance(document, dict | list):
         for part in document.values() if isinstance(document, dict) else document:
             yield from leaves(part)
@@ -49,7 +49,7 @@ def leaves(document: Any) -> Iterator[float]:
 
 
 def numbers_of(path: str) -> list[float]:
-    """Return the numbers that a raw file stands for."""
+    """Return the numbers that can be derived from a raw file."""
     document = json.loads((ROOT / path).read_text("utf-8"))
     found = list(leaves(document))
     rows = document.get("runs")
@@ -76,7 +76,8 @@ def numbers_of(path: str) -> list[float]:
 
 
 def bytes_per_user(runs: list[dict[str, Any]]) -> Iterator[float]:
-    """Memory of the engine by user: the most of a run, or the difference of two numbers of users in a round."""
+    """Return the memory of the engine per user: the maximum of a run, or the difference between two numbers of users in
+    a round."""
     for run in runs:
         if "samples" in run:
             yield max(sample["engine_bytes"] for sample in run["samples"]) / run["crowd"]["users"]
@@ -95,7 +96,7 @@ def is_printed(number: str, values: list[float]) -> bool:
 
 
 def figures(text: str) -> list[str]:
-    """Return the numbers of the tables of a section that are long enough to be looked for."""
+    """Return the numbers in the tables of a section that have enough digits."""
     rows = [line for line in text.splitlines() if line.startswith("|")]
     found = [number for row in rows for number in _NUMBER.findall(row)]
     return [number for number in found if len(re.sub(r"\D", "", number)) >= _DIGITS]

@@ -1,4 +1,4 @@
-"""Reference pages have every command, form, kind and doubt: what is not generated is compared with the code."""
+"""Reference pages list every command, form, kind and doubt; parts that are not generated are compared with the code."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from towtank.schemas import FILES, REFERENCES, json_schema
 from towtank.system.service_model import SERVICE_KINDS
 
 _TABLED = re.compile(r"<!-- keys of (\w+) -->")
-# Statuses of commands that nobody can give yet.
+# Exit statuses that no command returns yet.
 _RESERVED = {ExitStatus.REGRESSION}
 
 

@@ -1,4 +1,4 @@
-"""The guides for those who come from other tools: imports give the workloads that are shown, and these do the same."""
+"""Guides for users of other tools: imports produce the workloads shown, which send the same requests."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_imports_give_the_workloads_that_are_shown(form: str, name: str, tmp_pat
 
 
 def without_title(text: str) -> list[str]:
-    """The title has the path of the file as it was named."""
+    """Return a workload without its title, which contains the path of the imported file."""
     return [line for line in text.splitlines() if not line.startswith(("title:", "# Imported"))]
 
 
@@ -38,5 +38,5 @@ def test_imported_workload_does_what_the_one_by_hand_does() -> None:
 
 
 def requests(transaction: object) -> list[str]:
-    """Methods and paths, in their order."""
+    """Return methods and paths, in their order."""
     return [f"{method} {path}" for method, path in re.findall(r"\b(get|post)='([^']*)'", repr(transaction))]

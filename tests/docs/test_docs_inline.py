@@ -1,4 +1,4 @@
-"""Commands and options in the text of the pages exist; so do those of blocks that show forms of commands."""
+"""Commands and options in the text of the pages exist, also those in blocks that show forms of commands."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from command_words import every_option, faults_of_text
 from judgements import Synopsis
 from pages import ROOT, Page, page, pages
 
-# Options of programs that are not ours, with the program.
+# Options of programs outside this project, by program.
 OTHERS = {
     "--web.enable-remote-write-receiver": "Prometheus",
     "--disable-keepalive": "oha",
@@ -68,7 +68,7 @@ def test_forms_of_commands_exist(name: str) -> None:
 
 
 def unknown(line: str) -> list[str]:
-    """Return the options of a command of another program of ours that do not exist."""
+    """Return the unknown options of a command of one of our other programs."""
     return [f"no option {option!r}" for option in _OPTION.findall(line) if option not in options()]
 
 

@@ -1,4 +1,4 @@
-"""No text recommends installing Towtank from a registry, where somebody else may have taken its name."""
+"""No text recommends installing Towtank from a registry, where its name may belong to somebody else."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import pytest
 pytestmark = pytest.mark.waits
 
 ROOT = Path(__file__).parents[2]
-# Packages of others, which are known under these names.
+# Packages of other projects, which are known under these names.
 KNOWN = {"asyncssh", "ldap3", "psycopg[binary]", "PyMySQL"}
-# Builds the checkout itself, from a lock with hashes.
+# Builds the checkout, from a lock file with hashes.
 OWN = {"Makefile", ".ci/run"}
 _TOOLS = r"(?:pip3?|uv|pipx|cargo|npm|gem|go)(?:\s+(?:pip|tool))?\s+(?:install|add|run|i)\b|\buvx\b|\bnpx\b"
 COMMAND = re.compile(rf"\b(?:{_TOOLS})(?P<rest>[^\n`|]*)")
@@ -25,7 +25,7 @@ HINT = re.compile(
 
 
 def texts() -> list[tuple[str, str]]:
-    """Files of the repository that are text, by name."""
+    """Return the text files of the repository, by name."""
     listed = subprocess.run(
         ["git", "-c", f"safe.directory={ROOT}", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True
     )

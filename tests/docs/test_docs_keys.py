@@ -1,4 +1,4 @@
-"""Keys of results: those that a page shows exist in the code, and those of real documents are on the page."""
+"""Keys of results: those shown on a page exist in the code, and those of real documents are on the page."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from results_1 import copy_of_results_1
 
 from towtank.analysis import summarize_study
 
-# Mappings by names that users or systems give: of transactions, tiers, hosts, disks, factors, series of a window
-# (`cpu of TIER`), and the like.
+# Mappings whose keys are names given by users or systems: transactions, tiers, hosts, disks, factors, series of a
+# window (`cpu of TIER`), and others.
 # fmt: off
 NAMED = frozenset(
     (
@@ -47,7 +47,7 @@ BLOCKS = [found for name in ACCOUNTS for found in shown(name)]
 
 @cache
 def words() -> frozenset[str]:
-    """Return the words of code: texts in quotes, names of fields in Rust and of attributes in Python."""
+    """Return the words of the code: quoted texts, names of Rust fields and of Python attributes."""
     paths = [*(ROOT / "python").rglob("*.py"), *(ROOT / "crates").glob("*/src/**/*.rs")]
     texts = [path.read_text("utf-8") for path in paths]
     quoted = {word for text in texts for word in re.findall(r"[\"']([\w.-]+)\\?[\"']", text)}
@@ -56,7 +56,7 @@ def words() -> frozenset[str]:
 
 
 def last(path: str) -> str:
-    """Return the key at the end of a path; keys with a dot (`p99.9`) count as one."""
+    """Return the last key of a path; a key with a dot (`p99.9`) is one key."""
     return re.split(r"\.(?!\d)", path)[-1]
 
 
@@ -70,7 +70,7 @@ def test_keys_that_are_shown_exist(block: Block) -> None:
         for path in keys(found, NAMED)
         if last(path) not in words() | {"*"} and not path.endswith(("...", "_s"))
     }
-    # Names of times are made of a percentile and a unit.
+    # Keys of response times consist of a percentile and a unit.
     times = {path for found in documents for path in keys(found, NAMED) if path.endswith("_s")}
     unknown |= {path for path in times if not {last(path), last(path).removesuffix("_s")} & words()}
     assert unknown == set(), str(block)
@@ -84,7 +84,7 @@ def undocumented(documents: list[Any], text: str) -> set[str]:
 
 @pytest.fixture(scope="module")
 def summaries(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
-    """Summaries of runs and of their study."""
+    """Return summaries of runs and of their study."""
     results = copy_of_results_1(tmp_path_factory.mktemp("keys") / "results")
     study = summarize_study(results)
     runs = [json.loads(path.read_text("utf-8")) for path in sorted(results.path.glob("runs/*/summary.json"))]

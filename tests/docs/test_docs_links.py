@@ -1,4 +1,4 @@
-"""Links, anchors and paths of the pages lead somewhere; links to other sites are well formed only."""
+"""Links, anchors and paths of the pages have a target; links to other sites are only checked for their form."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from pages import ROOT, Page, page, pages, parse, slug
 # Folders of the repository: inline code that begins with one of them is a path, `<name>` and `*` stand for any name.
 _FOLDERS = ("benches", "crates", "docs", "examples", "python", "reference", "schema", "scripts", "studies", "tests")
 _PATH = re.compile(r"[\w./<>*{},-]+")
-# Files that a target of make writes, as `make certify` does: a fresh checkout has none of them.
+# Files that a make target writes, such as `make certify`; a fresh checkout does not have them.
 _WRITTEN = frozenset(re.findall(r"^\t\w+=\$\(CURDIR\)/(\S+)", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
 
 
 def faults_of(found: Page) -> list[str]:
-    """Return the links of a page that lead nowhere."""
+    """Return the broken links of a page."""
     faults = []
     for link in found.links():
         address = urlsplit(link.text)

@@ -1,4 +1,4 @@
-"""Sessions of Python on the pages run as they stand, and the page of the API lists every public name."""
+"""Python sessions on the pages run as shown, and the API page lists every public name."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PYTHON = "docs/reference/python.md"
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Make the folder that a reader of the pages is in: results, the examples, and a study of a second."""
+    """Create the folder that a reader of the pages works in: results, the examples, and a study of one second."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TOWTANK_STATE", str(tmp_path / "state"))
     shutil.copytree(RESULTS_1, tmp_path / RESULTS)

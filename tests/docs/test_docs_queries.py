@@ -1,4 +1,4 @@
-"""A query that a guide shows gives rows; a line of a log that another shows is imported."""
+"""The query in a guide returns rows, and the log line in another guide can be imported."""
 
 from __future__ import annotations
 

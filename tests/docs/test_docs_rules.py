@@ -1,4 +1,4 @@
-"""The figure of the page about interactive capacity is as the rules say."""
+"""The figure of the page about interactive capacity follows from the rules."""
 
 from __future__ import annotations
 

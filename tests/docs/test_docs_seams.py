@@ -1,4 +1,4 @@
-"""The page of the architecture names modules and what others call of them: all of it can be imported."""
+"""The modules and attributes that the page on the architecture names can be imported."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pages import page
 
 _ROW = re.compile(r"^\| `(?P<module>towtank[\w.]*)` \| (?P<text>.*) \|$")
 _NAME = re.compile(r"`@?(?P<name>[A-Za-z_][\w.]*)(?!\.)")
-# Words of code that are no names of Towtank's: the type of an exception, an environment variable.
+# Code words that are not names of Towtank: an exception type, an environment variable.
 _OTHERS = {"ValueError", "har", "claims.json"}
 
 
@@ -23,7 +23,7 @@ def rows() -> list[tuple[str, str]]:
 
 
 def resolved(module: ModuleType, name: str, classes: list[type]) -> Any:
-    """Return what a dotted name means: below the module, or an attribute of a class of the same row."""
+    """Return the object of a dotted name: in the module, or an attribute of a class of the same row."""
     found: Any = module
     for part in name.split("."):
         if isinstance(found, ModuleType) and not hasattr(found, part):

@@ -1,4 +1,4 @@
-"""The promises of SECURITY.md are kept by tests that exist."""
+"""Tests that exist keep the promises of SECURITY.md."""
 
 from __future__ import annotations
 

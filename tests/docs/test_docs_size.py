@@ -1,4 +1,4 @@
-"""The notebook about sizing: the outputs kept are those of today."""
+"""The stored outputs of the notebook about sizing can be reproduced."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 ESTIMATE = re.compile(r"([\d.,]+) \[([\d.,]+), ([\d.,]+)\]")
 NUMBER = re.compile(r"(?<![\w.])[-+]?\d[\d,]*(?:\.\d+)?(?:e[-+]\d+)?")
 DAYS = 10
-"""Days that a date may move: growth of 25 % a year makes 1 in 1,000, the precision of a limit, in two of them, and a
-limit moves with the interval of the simulation."""
+"""Largest difference between dates. [d] The precision of a limit, 1 in 1,000, is less than two days at a growth of 25 %
+a year; a limit also varies with the interval of the simulation."""
 RELATIVE = 0.01
-"""Of what has no interval: a fit has some nine digits in common on all CPUs, a limit from a simulation two."""
+"""Largest relative difference of values without an interval: fits agree to about nine digits on all CPUs, simulated
+limits to two."""
 
 
 def number(text: str) -> float:
@@ -31,7 +32,8 @@ def number(text: str) -> float:
 
 
 def compare(now: str, kept: str) -> None:
-    """The same words; estimates within the intervals of each other, days and numbers within what they may move."""
+    """Compare two outputs: equal words, estimates within each other's intervals, days and numbers within their
+    tolerances."""
     assert NUMBER.sub("#", DAY.sub("#", now)) == NUMBER.sub("#", DAY.sub("#", kept))
     for new, old in zip(ESTIMATE.findall(now), ESTIMATE.findall(kept), strict=True):
         assert number(old[1]) <= number(new[0]) <= number(old[2]), (new, old)
@@ -40,7 +42,7 @@ def compare(now: str, kept: str) -> None:
         assert abs((date.fromisoformat(new) - date.fromisoformat(old)).days) <= DAYS
     plain = [NUMBER.findall(DAY.sub("", ESTIMATE.sub("", text))) for text in (now, kept)]
     for new, old in zip(*plain, strict=True):
-        # Of the last digit that is printed one more or less is allowed.
+        # The last printed digit may differ by one.
         last = 10.0 ** -len(old.partition(".")[2]) if "e" not in old else 0.0
         assert number(new) == pytest.approx(number(old), rel=RELATIVE, abs=last), (now, kept)
 

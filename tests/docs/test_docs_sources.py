@@ -1,7 +1,7 @@
-"""A measured number names the file that it comes from.
+"""Each measured number names its source file.
 
-Measured is what stands in a section about a measurement, or has an interval in brackets. Its source is a file of the
-repository, named in the same section, or a file of the results folder that a command on the page writes.
+A number is measured if its section describes a measurement, or if it has an interval in brackets. Its source is a file
+of the repository named in the same section, or a file of the results folder that a command on the page writes.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ RESULTS = ("study-summary.json", "claims.json", "model.json", "prediction.json",
 """Files of a results folder with numbers; `docs/reference/run-folder.md` describes them."""
 _COMMAND = re.compile(r"towtank (?:run|drive|judge|rate|fit|model|size) ")
 MADE = {"docs/certification.md": "make certify", "docs/reference/python.md": None}
-"""Pages that a program writes as a whole, with the command that the page names; None for signatures without numbers."""
+"""Pages that a program writes completely, with the command named on the page; None for signatures without numbers."""
 
 
 @dataclass(frozen=True)
 class Section:
-    """A section of a page, with the lines of its prose that are no heading."""
+    """A section of a page, with its prose lines other than headings."""
 
     page: str
     line: int
@@ -43,12 +43,12 @@ class Section:
 
     @property
     def is_measured(self) -> bool:
-        """Return True if numbers in it were measured."""
+        """Return True if the section contains measured numbers."""
         about = self.heading.startswith("Measured") or _MEASURED.search(self.plain)
         return bool(_INTERVAL.search(self.plain) or (about and _NUMBER.search(self.plain)))
 
     def sources(self) -> list[str]:
-        """Return the files of the repository with data that it names."""
+        """Return the data files of the repository that the section names."""
         named = {path for text in re.findall(r"`([^`]+)`|\]\(([^()\s]+)\)", self.text) for path in _paths(text)}
         folder = (ROOT / self.page).parent
         kept = [
@@ -85,7 +85,7 @@ def measured() -> list[Section]:
 
 
 def written_by_a_command(name: str) -> list[str]:
-    """Return the files of a results folder that a page names; none without a command that writes them."""
+    """Return the files of a results folder that a page names; none if no command of the page writes results."""
     text = (ROOT / name).read_text("utf-8")
     return [file for file in RESULTS if f"`{file}`" in text] if _COMMAND.search(text) else []
 
@@ -136,7 +136,8 @@ _ENDS = re.compile(r"virtual users: ([\d,]+); [^\"]*configuration: ([\w ]+); hig
 
 
 def test_the_table_of_the_readme_is_that_of_its_figure() -> None:
-    """Both are of one run of the study: throughput and interval of each level, to the digits that are printed."""
+    """The table and the figure show the same run of the study: throughput and interval of each level, to the printed
+    digits."""
     figure = (ROOT / "docs/figures/content-users.svg").read_text("utf-8")
     values = {(name, _plain(users)): _plain(value) for users, value, name in _VALUE.findall(figure)}
     ends = {(name, _plain(users)): (_plain(low), _plain(high)) for users, name, high, low in _ENDS.findall(figure)}
@@ -147,7 +148,7 @@ def test_the_table_of_the_readme_is_that_of_its_figure() -> None:
     assert len(rows) == len(values) == len(ends)
     for name, users, *shown in rows:
         key = name, _plain(users)
-        # The three numbers of a row have the same last digit: a row in tens may differ by five.
+        # The three numbers of a row have the same last digit; a row in tens may differ by five.
         place = max(unit for unit in (1, 10, 100) if all(_plain(text) % unit == 0 for text in shown))
         for text, drawn in zip(shown, (values[key], *ends[key]), strict=True):
             assert _plain(text) == pytest.approx(drawn, abs=0.5 * place + 0.5), (key, text)
@@ -158,13 +159,13 @@ def _plain(text: str) -> float:
 
 
 NOT_MEASURED = {"1,024": "requests under way for which the engine has memory before the load begins"}
-"""Numbers in the text of the page about performance that no run has."""
+"""Numbers in the text of the performance page that no run contains."""
 _RAW = re.compile(r"`(benches/raw/[\w.-]+\.json)`")
 
 
 @pytest.mark.parametrize("heading", sections_with_raw_runs())
 def test_the_text_about_performance_has_the_numbers_of_its_raw_files(heading: str) -> None:
-    """As the tables do (`test_docs_figures.py`): numbers of three digits and more, outside of code."""
+    """As for the tables (`test_docs_figures.py`): numbers of three or more digits, outside of code."""
     text = sections_with_raw_runs()[heading]
     values = [value for path in _RAW.findall(text) for value in numbers_of(path)]
     prose = [re.sub(r"`[^`]*`", "", line) for line in text.splitlines() if not line.startswith("|")]

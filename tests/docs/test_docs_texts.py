@@ -1,4 +1,4 @@
-"""Messages that pages show as examples are those of the code: only the values are of the example."""
+"""Messages that pages show as examples exist in the code; only their values are invented."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from accounts import ACCOUNTS
 from judgements import Texts
 from pages import ROOT, page
 
-# So many words of a line, one after the other, or all of a shorter one, are in a text of the code.
+# Least number of consecutive words of a line that must occur in a text of the code (all words of a shorter line).
 LEAST = 3
-# Where two texts of the code are joined, or a value is put in.
+# Joints between two texts of the code, or around an inserted value.
 _JOINED = re.compile(r'"\s*\n\s*f?r?"')
 _WORD = re.compile(r"[A-Za-z][\w'-]*")
 
@@ -32,7 +32,7 @@ def code() -> str:
 
 
 def longest(line: str) -> int:
-    """Return the length of the longest run of words of a line that is in the code."""
+    """Return the length of the longest sequence of words of a line that occurs in the code."""
     words = [word.lower() for word in _WORD.findall(line)]
     best = 0
     for start in range(len(words)):
@@ -43,14 +43,14 @@ def longest(line: str) -> int:
 
 @cache
 def templates() -> list[list[str]]:
-    """Return the words of each text of the code that has as many as count, without its values."""
+    """Return the words of each text of the code with at least `LEAST` words, without its values."""
     texts = re.findall(r'"((?:[^"\\]|\\.)*)"', re.sub(r"\{[^{}]*\}", " ", code_as_written()))
     words = [[word.lower() for word in _WORD.findall(text)] for text in texts]
     return [found for found in words if len(found) >= LEAST]
 
 
 def follows_a_template(line: str) -> bool:
-    """Return True if all words of a text of the code are in a line, in their order."""
+    """Return True if a line contains all words of a text of the code, in their order."""
     words = [word.lower() for word in _WORD.findall(line)]
     return any(_is_in_order(template, words) for template in templates() if template[0] == words[0])
 

@@ -1,4 +1,4 @@
-"""The example study is the one that the tutorial shows, and it is without faults."""
+"""The example study equals the one in the tutorial and has no faults."""
 
 from __future__ import annotations
 

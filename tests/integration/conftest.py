@@ -1,4 +1,4 @@
-"""Tiny studies on the null server; nothing may stay behind."""
+"""Tiny studies on the null server, with a check that nothing is left behind."""
 
 import os
 import signal
@@ -13,13 +13,13 @@ from integration_bench import Bench
 
 from towtank.engine import binary
 
-# After its end a run may take this long to be gone altogether: grace times of guards and engine, on a busy machine. [s]
+# Time that a run may take after its end to disappear: grace periods of guards and engine, on a busy machine. [s]
 GONE_WITHIN_S = 30.0
 
 
 @pytest.fixture
 def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
-    # Of this process too: two tests must not bring up systems on the same data.
+    # Specific to this process: two tests must not bring up systems on the same data.
     monkeypatch.setenv("TOWTANK_STATE", str(tmp_path / "state"))
     made = Bench(tmp_path, dict(os.environ))
     yield made
@@ -39,7 +39,7 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
 
 @pytest.fixture
 def serve() -> Iterator[Callable[..., str]]:
-    """Starts null servers; gives their addresses."""
+    """Start null servers; yields a function that returns their addresses."""
     with ExitStack() as stack:
 
         def start(*options: str) -> str:

@@ -35,7 +35,7 @@ start_timeout: 20 s
 
 
 def processes_of(marker: Path) -> list[str]:
-    """Processes that carry the mark of a run below a folder."""
+    """Return the processes that carry the mark of a run below a folder."""
     found = []
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
@@ -82,13 +82,13 @@ class Bench:
         )
 
     def start(self, *arguments: str | Path) -> subprocess.Popen[str]:
-        """Start a command in a session of its own."""
+        """Start a command in its own session."""
         process = start_towtank(self.folder, self.environment, *arguments)
         self.started.append(process)
         return process
 
     def run_study(self, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-        """Run the tiny study to its end; without the report, which takes longer than the runs."""
+        """Run the tiny study to its end, without the report, which takes longer than the runs."""
         return self.towtank("run", "study.yaml", "--out", self.results, "--quiet", "--no-report", *arguments)
 
     def start_study(self, *arguments: str | Path) -> subprocess.Popen[str]:
@@ -96,37 +96,37 @@ class Bench:
         return self.start("run", "study.yaml", "--out", self.results, "--quiet", "--no-report", *arguments)
 
     def manifest(self, run: str) -> dict[str, Any]:
-        """Manifest of a run; empty when it has none yet."""
+        """Return the manifest of a run; empty if it does not exist yet."""
         path = self.results / "runs" / run / "run.json"
         return json.loads(path.read_text()) if path.exists() else {}
 
     def statuses(self) -> dict[str, str]:
-        """Status of every run."""
+        """Return the status of every run."""
         return {
             path.parent.name: json.loads(path.read_text())["status"]
             for path in sorted((self.results / "runs").glob("*/run.json"))
         }
 
     def events(self, run: str) -> list[dict[str, Any]]:
-        """Events of a run that are whole so far."""
+        """Return the complete events of a run so far."""
         path = self.results / "runs" / run / "events.ndjson"
         return [json.loads(line[9:]) for line in path.read_text().splitlines()] if path.exists() else []
 
     def await_stage(self, run: str, stage: str) -> None:
-        """Wait until a run has come to a stage."""
+        """Wait until a run reaches a stage."""
         until(lambda: any(event["k"] == "stage" and event["name"] == stage for event in self.events(run)), 60.0)
 
     def group(self, run: str, tier: str = "content") -> int:
-        """Process id of the server of a tier: the child of its guard."""
+        """Return the process id of the server of a tier: the child of its guard."""
         header = json.loads((self.results / "runs" / run / "observe" / "probe.ndjson").read_text().splitlines()[0][9:])
         guard = header["groups"][tier]["pid"]
         children = Path(f"/proc/{guard}/task/{guard}/children").read_text().split()
         return int(children[0])
 
     def strays(self) -> list[str]:
-        """Processes of any run of the results."""
+        """Return the processes of all runs of the results."""
         return processes_of(self.results)
 
     def await_no_strays(self) -> None:
-        """Wait until nothing of any run is left."""
+        """Wait until no process of any run is left."""
         until(lambda: not self.strays())

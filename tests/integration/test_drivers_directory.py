@@ -1,4 +1,4 @@
-"""Directories by the real engine: OpenLDAP counts in its monitor what the engine counts."""
+"""Directories by the real engine: OpenLDAP's monitor and the engine count the same."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ ADMINISTRATORS = "administers.it"
 
 @pytest.fixture(autouse=True)
 def patience() -> Iterator[None]:
-    """The monitor is looked at while the server is loaded."""
+    """Allow scrapes of the monitor to take longer while the server is loaded."""
     with patient_scrapers():
         yield
 
 
 class Monitor:
-    """Counts of the server, without those that looking at them makes."""
+    """Counts of the server, without the operations of its own scrapes."""
 
     def __init__(self, scraper: Any) -> None:
         self._scraper = scraper
@@ -62,17 +62,18 @@ class Monitor:
         self.looks = 0
 
     def close(self) -> None:
-        """Look no more."""
+        """Close the scraper."""
         self._scraper.close()
 
     def since(self) -> dict[str, float]:
-        """Operations of others since the beginning."""
+        """Return the operations of other clients since the beginning."""
         self.looks += 1
         now = self._scraper.scrape()
         return {name: now[name] - value - self.looks * self._own[name] for name, value in self.before.items()}
 
     def settled(self, enough: Callable[[dict[str, float]], bool]) -> dict[str, float]:
-        """Counts once there are enough, and two looks in a row agree: a look is no instant, and work may be left."""
+        """Return the counts when they are sufficient and two consecutive scrapes agree: operations may still be in
+        progress."""
         last: dict[str, float] = {}
 
         def look() -> dict[str, float] | None:
@@ -86,7 +87,7 @@ class Monitor:
         return found
 
     def counts(self) -> dict[str, float]:
-        """Operations by their names, with connections and entries."""
+        """Return operations by name, with connections and entries."""
         found = self.since()
         kinds = ("bind", "search", "compare", "add", "modify", "delete", "unbind", "abandon")
         completed = {kind: found[f'openldap_completed_total{{operation="{kind}"}}'] for kind in kinds}
@@ -121,9 +122,9 @@ def test_the_server_counts_what_the_engine_counts(bench: Bench, connections: str
     assert min(expected.values()) > 0
     sessions = {"per_user": None, "new_each_time": result["totals"]["ok"]}.get(str(connections))
     assert sessions is None or seen["connections"] == sessions
-    # Every session says farewell: by its step or when it ends.
+    # Every session sends an unbind: by its step or when it ends.
     assert seen["unbind"] == seen["connections"]
-    # But for the digits of the numbers that the monitor itself is sent in, each time that it is looked at.
+    # Tolerance: the digits of the counters in the answers to the scrapes.
     assert sent == pytest.approx(sum(sums["in"] for sums in steps.values()), abs=300 * monitor.looks)
 
 
@@ -181,7 +182,7 @@ REFUSED = {
 
 @pytest.fixture
 def directory(bench: Bench) -> Iterator[Endpoints]:
-    """A small directory."""
+    """Start a small directory."""
     (bench.folder / "system.yaml").write_text(SYSTEM.replace("ADMINISTRATORS", ADMINISTRATORS))
     with build_system(load_system(bench.folder / "system.yaml"), bench.folder, bench.folder / "logs") as system:
         yield system.up()
@@ -208,7 +209,7 @@ def test_every_operation_does_what_it_says(bench: Bench, directory: Endpoints) -
 
 
 def slapd_below(guard: int) -> int:
-    """The server that a guard has started."""
+    """Return the slapd process that a guard has started."""
     children = Path(f"/proc/{guard}/task/{guard}/children").read_text().split()
     (found,) = [int(child) for child in children if "slapd" in Path(f"/proc/{child}/cmdline").read_text()]
     return found
@@ -216,7 +217,7 @@ def slapd_below(guard: int) -> int:
 
 @contextmanager
 def held(process: int) -> Iterator[None]:
-    """Hold a server still: what it is sent meanwhile it finds afterwards."""
+    """Stop a server during the block; it processes received data afterwards."""
     os.kill(process, signal.SIGSTOP)
     try:
         yield

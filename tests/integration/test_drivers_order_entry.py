@@ -1,4 +1,4 @@
-"""Order entry on real databases: after the load the sums agree, and the orders are as many as the counted commits."""
+"""Order entry on real databases: after the load the sums agree, and the number of orders equals the counted commits."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def asks_sqlite(address: str) -> Ask:
 
 
 def drive(plan: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Run the engine on a plan; what it says of the run."""
+    """Run the engine on a plan; return its result."""
     (folder / "plan.json").write_text(json.dumps(plan))
     ended = subprocess.run(
         [str(binary()), "load", str(folder / "plan.json")], capture_output=True, text=True, check=False, timeout=240
@@ -102,7 +102,7 @@ def drive(plan: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def committed(out: Path, step: str) -> int:
-    """Count the successes of a step."""
+    """Return the number of successes of a step."""
     recording = segments.read(out)
     index = list(segments.names(recording, "step")).index(step)
     each = [series for interval in recording.intervals for series in interval.series]
@@ -138,7 +138,7 @@ def committed(out: Path, step: str) -> int:
 def test_sums_agree_and_orders_are_those_that_were_committed(
     bench: Bench, study: str, asks: Callable[[str], Ask], connections: str | int
 ) -> None:
-    # This test does not need a commit to survive a failure of the machine, and some disks take seconds for that.
+    # Commits need not survive a power failure here, and some disks take seconds to guarantee that.
     loaded = load_study(EXAMPLE / study, preset="quick", changes=QUICK_COMMITS[study])
     spec = next(spec for spec in loaded.design() if spec.users != 1)
     with build_system(spec.system, EXAMPLE, bench.folder / "logs") as system:

@@ -1,4 +1,4 @@
-"""Sessions of drivers and servers that close them, or take their time to roll back."""
+"""Sessions of drivers with servers that close them, or that are slow to roll back."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ROLLBACK_S = 0.3
 
 
 class Clients:
-    """Numbers of clients: of all, and of those that were there at once."""
+    """Number of clients: in total, and the maximum at the same time."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -42,7 +42,7 @@ class Clients:
 
 @contextmanager
 def server(serve: Callable[[socket.socket], None]) -> Iterator[tuple[str, Clients]]:
-    """Address of a server that treats each client so, and its clients."""
+    """Run a server that handles each client by a function; yield its address and its clients."""
     clients = Clients()
 
     def attend(client: socket.socket) -> None:
@@ -75,12 +75,13 @@ def message(tag: bytes, body: bytes) -> bytes:
 
 
 def slow_to_roll_back(client: socket.socket) -> None:
-    """A PostgreSQL server that begins transactions, refuses all else, and takes its time to roll back."""
+    """Handle a client as a PostgreSQL server that begins transactions, refuses other statements, and is slow to roll
+    back."""
     roll_back(client, ROLLBACK_S)
 
 
 def never_rolls_back(client: socket.socket) -> None:
-    """The same, without an answer to a rollback."""
+    """Handle a client in the same way, without an answer to a rollback."""
     roll_back(client, None)
 
 
@@ -131,7 +132,7 @@ def test_a_slow_rollback_is_a_time_of_the_server(bench: Bench) -> None:
     assert lag.quantile(0.5) < ROLLBACK_S / 3
     begins = measurement.columns("step")
     slowest = max(column.exchange_sum_s.sum() / column.ended.sum() for column in begins.values())
-    # The first one waits for nothing.
+    # The first transaction waits for nothing.
     assert slowest > ROLLBACK_S / 2
 
 
@@ -141,7 +142,7 @@ def test_a_session_of_its_own_for_each_transaction_is_not_kept_for_a_rollback(be
         step = "{sql: begin}, {sql: insert into t values (1)}"
         run(bench, step, [f"postgresql://u@{address}/d"], 2, connections={"mode": "new_each_time"})
         assert clients.all > 20
-        # Two, and those whose end the server has not seen yet.
+        # Two sessions, and those whose end the server has not noticed yet.
         assert clients.most < 0.5 * clients.all
 
 
@@ -152,7 +153,7 @@ def test_bytes_of_calls_that_time_out_count(bench: Bench) -> None:
             client.sendall(bytes(500))
 
     with server(half) as (address, _):
-        # So long that the half has arrived, however busy the machine is.
+        # Long enough for the first half to arrive, even on a busy machine.
         step = "{tcp: {send: 10 B, receive: 1000 B}, timeout: 5 s, name: exchange}"
         ended, sums = run(bench, step, [f"tcp://{address}"], 3)
     failed = ended["totals"]["failed"]["timeout"]

@@ -1,4 +1,4 @@
-"""The balanced example at small scale: requests by member as gateways count them, in summaries and in the report."""
+"""The balanced example at small scale: requests by member as counted by gateways, in summaries and in the report."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ def test_gateways_spread_requests_as_their_policy_says(bench: Bench) -> None:
 
 
 def _judge(summary: dict[str, Any]) -> None:
-    """Half each by turn, half each within what chance explains at random, and no request that is not counted."""
+    """Check that members get half each: exactly in turn, within chance at random; and that every request is counted."""
     result = summary["balance"]["gateway"]
     window = summary["window"]["end_s"] - summary["window"]["start_s"]
     answered = summary["request_throughput_per_s"]["value"] * window
     assert list(result["members"]) == ["web-1", "web-2"]
-    # Counters are read once a second: what is between two looks is shared out evenly over that second.
+    # Counters are read once a second: requests between two readings are spread evenly over that second.
     assert result["requests"] == pytest.approx(answered, rel=0.25)
     share = result["members"]["web-1"]["share"]["value"]
     if summary["factors"]["policy"] == "round_robin":
         assert share == pytest.approx(0.5, abs=2 * USERS / answered)
         assert result["fairness"] > 0.995
     else:
-        # Six standard deviations of a binomial share: not chance in 1 of 10^8 runs.
+        # Six standard deviations of a binomial share: exceeded by chance in fewer than 1 of 10^8 runs.
         assert abs(share - 0.5) < 6 * 0.5 / math.sqrt(answered)

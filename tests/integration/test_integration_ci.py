@@ -1,4 +1,4 @@
-"""The action for GitHub and the hook for pre-commit do what they say: their commands are run as they stand."""
+"""The GitHub action and the pre-commit hook work as described: their commands run unchanged."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ def read(name: str) -> Any:
 
 
 class Job:
-    """The steps of the action in bash, with the values that GitHub would put in, and a `gh` that keeps its input.
+    """The steps of the action in bash, with the values that GitHub would insert, and a stand-in `gh` that stores its
+    input.
 
     Attributes
     ----------
@@ -43,7 +44,7 @@ class Job:
             "github.repository": "owner/name",
         }
         self.program("towtank", f'exec {shlex.quote(sys.executable)} -m towtank "$@"')
-        # Without a comment of its own there is none to edit.
+        # Without an own comment there is none to edit.
         self.program("gh", 'echo "$@" >> gh.log; case "$*" in *--edit-last*) exit 1;; esac; cp "$5" comment.md')
         for step in action["runs"]["steps"]:
             if "run" in step and self.status == 0 and (comments or step["id"] != "comment"):
@@ -83,7 +84,7 @@ class Job:
 
 def test_the_action_runs_a_study_and_comments_its_results(tmp_path: Path) -> None:
     write_tiny_study(tmp_path)
-    # An objective that no system misses, however busy this machine is.
+    # An objective that every system meets, however busy this machine is.
     job = Job(tmp_path, {"study": "study.yaml", "set": "factors.users=[2]\nobjectives=[p95 < 1 h]\n", "token": "t"})
     status = job.values["steps.study.outputs.exit-status"]
     assert job.status == int(status) and status in ("0", "4")

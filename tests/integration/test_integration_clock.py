@@ -1,4 +1,4 @@
-"""The clock of the machine is set while the load runs: times stay right, and the run says so."""
+"""The clock of the machine is set during the load: times stay correct, and the run reports the step."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from towtank.results import lines
 pytestmark = pytest.mark.waits
 
 HOUR_S = 3600
-# In front of the system's own: who reads the wall clock of this process sees it set as soon as the file is there.
+# Loaded before the system's library: reads of the wall clock in this process return the changed clock once the file
+# exists.
 SHIM = """
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -49,7 +50,7 @@ time_t time(time_t *out) {
 
 @pytest.fixture
 def settable(bench: Bench, tmp_path: Path) -> Path:
-    """File whose making sets the clock of all programs of the bench."""
+    """Return a file whose creation sets the clock of all programs of the bench."""
     compiler = shutil.which("cc")
     assert compiler is not None, "the engine is built with a compiler of C"
     (tmp_path / "shim.c").write_text(SHIM)
@@ -75,7 +76,7 @@ def test_a_clock_that_is_set_harms_no_time_and_is_told(bench: Bench, settable: P
     assert doubts["clock_jump"]["seen"] == pytest.approx(HOUR_S, abs=60)
     assert "machine_suspended" not in doubts
     assert summary["accounting"]["holds"]
-    # Four users who think for 20 ms: at most 200 a second each second, whatever the clock says.
+    # Four users who think for 20 ms: at most 200 requests in each second, whatever the clock shows.
     intervals = [
         document for document in lines.read(run / "engine" / "worker-00.0000.ndjson") if document["k"] == "interval"
     ]

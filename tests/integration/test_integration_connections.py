@@ -23,7 +23,7 @@ needs_openssl = pytest.mark.skipif(
 
 
 class Page(BaseHTTPRequestHandler):
-    """Answers everything with the same page and keeps the connection."""
+    """Answers every request with the same page and keeps the connection open."""
 
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
@@ -36,28 +36,28 @@ class Page(BaseHTTPRequestHandler):
         self.wfile.write(b"hello")
 
     def log_message(self, format: str, *args: object) -> None:
-        """Say nothing."""
+        """Print nothing."""
 
 
 class UnixPage(Page):
-    """A Unix socket has neither Nagle's algorithm nor an address."""
+    """Handler for a Unix socket, which has neither Nagle's algorithm nor an address."""
 
     disable_nagle_algorithm = False
 
 
 class UnixServer(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
-    """The same behind a Unix socket."""
+    """The same server on a Unix socket."""
 
     daemon_threads = True
 
 
 class QuietServer(ThreadingHTTPServer):
-    """Says nothing about clients that leave or refuse its certificate."""
+    """Prints nothing about clients that disconnect or refuse its certificate."""
 
     daemon_threads = True
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Say nothing."""
+        """Print nothing."""
 
 
 @contextmanager
@@ -74,7 +74,7 @@ def running(server: socketserver.BaseServer) -> Iterator[None]:
 
 @pytest.fixture
 def secure(tmp_path: Path) -> Iterator[tuple[int, Path]]:
-    """A server whose certificate is its own authority, for `shop.test`."""
+    """Run a server whose self-signed certificate is for `shop.test`."""
     certificate, key = tmp_path / "cert.pem", tmp_path / "key.pem"
     subject = ["-subj", "/CN=shop.test", "-addext", "subjectAltName=DNS:shop.test"]
     kind = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"]

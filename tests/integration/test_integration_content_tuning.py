@@ -1,4 +1,4 @@
-"""The study content-tuning at a small scale: settings in force by level, and a verdict on every claim."""
+"""The study content-tuning at a small scale: each level's settings are in force, and every claim has a verdict."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def test_tuning_runs_at_a_small_scale(bench: Bench) -> None:
     assert by_source["Pools"]["why"] == "settings threads is not in this preset"
     assert by_source["Without"]["why"] == "settings no_index is not in this preset"
     assert by_source["A"]["why"] == "no node of this system runs on a JVM"
-    # The verdicts on the rest depend on the machine; that these runs judge all of it does not.
+    # The other verdicts depend on the machine; the runs always produce a verdict for each claim.
     assert all(set(claim["runs"]) <= {"r001", "r002"} for claim in claims)
     assert "Claims of the reference and what was measured here" in (bench.results / "report.html").read_text()
 
 
 def _judge(bench: Bench, run: str) -> None:
-    """The level's settings were in force, and requests went through all three tiers."""
+    """Check that the level's settings were in force, and that requests went through all three tiers."""
     manifest = bench.manifest(run)
     tuned = manifest["factors"]["settings"] == "all"
     assert manifest["settings"]["content"]["threads"] == (32 if tuned else 4)

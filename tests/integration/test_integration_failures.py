@@ -1,4 +1,5 @@
-"""Five failures at small scale on real parts: each really happens, the run goes on, nothing confirmed is lost."""
+"""Five failures at small scale on real processes: each happens, the run continues, and no confirmed document is
+lost."""
 
 from __future__ import annotations
 
@@ -38,7 +39,7 @@ pytestmark = [pytest.mark.waits, pytest.mark.timeout(600)]
 
 
 def run(bench: Bench, failure: str, sets: str) -> dict[str, Any]:
-    """One run with one failure; its summary."""
+    """Run one run with one failure; return its summary."""
     pytest.importorskip("content_server")
     requires(virtual_host(cpus=0.5, memory="64 MiB", disks={"contents": DISK}))
     missing = [package for package in needed(str(STUDY)) if package.found() is None]
@@ -59,7 +60,7 @@ def run(bench: Bench, failure: str, sets: str) -> dict[str, Any]:
 
 
 def described(summary: dict[str, Any], name: str) -> dict[str, Any]:
-    """An event that was done as asked, within the steady stage."""
+    """Return an event, after checking that it succeeded within the steady stage."""
     event: dict[str, Any] = summary["events"][name]
     assert event["failed"] is None
     assert summary["window"]["asked_end_s"] <= event["begin_s"] < event["end_s"]
@@ -67,7 +68,7 @@ def described(summary: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def good_while(summary: dict[str, Any], begin_s: float, end_s: float) -> float:
-    """Transactions that ended well in the whole seconds between two instants."""
+    """Return the number of successful transactions in the whole seconds between two times."""
     timeline = summary["timeline"]
     seconds = zip(timeline["t_s"], timeline["throughput_per_s"], strict=True)
     return sum(rate for at, rate in seconds if rate and begin_s + 1 <= at <= end_s - 1)

@@ -1,7 +1,7 @@
-"""Servers that attack who loads them, over every protocol that the engine speaks; a new protocol adds its rows.
+"""Servers that attack their load generator, over every protocol of the engine; a new protocol adds its rows.
 
-Each attack goes on while other users of the same thread use a good server. Held are: memory stays below a bound, the
-others do most of what they do without an attack, and every exchange ends in a kind of failure that has a name.
+During each attack, other users of the same thread use a good server. The tests check that memory stays below a bound,
+that the other users complete most of their undisturbed work, and that every exchange ends with a known kind of failure.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from integration_bench import Bench
 
 pytestmark = pytest.mark.waits
 
-# The engine without an attack has some 12 MiB; an answer of a driver may have 64 MiB, and a session holds one.
+# Without an attack the engine has about 12 MiB; an answer of a driver may take 64 MiB, and a session holds one answer.
 MEMORY_AT_MOST = 192 * 2**20
-# Of what the users of the good server do without an attack. They think for 20 ms, an answer takes far less.
+# Share of the undisturbed work of the users of the good server. They think for 20 ms, an answer takes far less.
 KEPT_AT_LEAST = 0.4
-# Other programs may take the machine from one of both; both are measured anew then.
+# If other programs disturb one of the two measurements, both are repeated.
 TRIES = 3
 KINDS = {"timeout", "protocol", "closed", "connect", "refused", "status_5xx", "internal"}
 
@@ -41,12 +41,12 @@ CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
 
 
 def frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
-    """A frame of HTTP/2."""
+    """Return an HTTP/2 frame."""
     return struct.pack(">I", len(payload))[1:] + bytes([kind, flags]) + struct.pack(">I", stream) + payload
 
 
 def message(tag: bytes, body: bytes) -> bytes:
-    """A message of PostgreSQL."""
+    """Return a PostgreSQL message."""
     return tag + struct.pack(">I", len(body) + 4) + body
 
 
@@ -64,7 +64,7 @@ MYSQL = struct.pack("<I", len(GREETING))[:3] + b"\0" + GREETING
 
 @dataclass(frozen=True)
 class Attack:
-    """Bytes that a server sends once it has received something, and then as long as a client reads."""
+    """Bytes that a server sends after it has received something, and then as long as the client reads."""
 
     name: str
     step: str
@@ -180,7 +180,7 @@ def driven(bench: Bench, step: str, bad: str, good: str, *options: str) -> tuple
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, int]:
-    """Work of the users of the good server without an attack, once known."""
+    """Work of the users of the good server without an attack, measured once and stored here."""
     return {}
 
 
@@ -203,7 +203,7 @@ def test_an_attack_costs_memory_and_others_no_more_than_is_stated(
 
 
 def attacked(bench: Bench, serve: Callable[..., str], attack: Attack) -> int:
-    """Work of the users of the good server during an attack, which does no other harm."""
+    """Return the work of the users of the good server during an attack, after checking the other limits."""
     options = ("--http2",) if attack.http2 else ()
     good = serve(*options)
     with attacking(attack) as address:

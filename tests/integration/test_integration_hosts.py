@@ -1,4 +1,4 @@
-"""Systems on hosts of their own, by the real command line: studies, systems that stay up, what a machine lacks."""
+"""Systems on virtual hosts, by the real command line: studies, systems that stay up, missing requirements."""
 
 import json
 import os
@@ -44,7 +44,7 @@ def on_hosts(bench: Bench) -> Bench:
 
 
 def prefix_of(bench: Bench, address: str) -> str:
-    """Prefix of the system that has an address: of the device with an address in the same network."""
+    """Return the prefix of the system with an address: of the device with an address in the same network."""
     shown = subprocess.run(["ip", "-json", "-4", "address"], capture_output=True, text=True, check=True).stdout
     network = address.rpartition(".")[0]
     for device in json.loads(shown):
@@ -54,7 +54,7 @@ def prefix_of(bench: Bench, address: str) -> str:
 
 
 def prefix_of_run(bench: Bench) -> str:
-    """Prefix of the system of the first run, while that is up."""
+    """Return the prefix of the system of the first run, while it is up."""
     (up,) = until(lambda: [event for event in bench.events("r001") if event["k"] == "system_up"])
     return prefix_of(bench, up["addresses"]["content"][0])
 
@@ -182,7 +182,7 @@ def test_doctor_list_and_validate_know_hosts(bench: Bench) -> None:
     listed = json.loads(bench.towtank("list", "--json").stdout)
     assert [provider["name"] for provider in listed["host_providers"]][:2] == ["local", "namespaces"]
     assert bench.towtank("validate", EXAMPLE / "study.yaml").returncode == 0
-    # What is left of other systems, which other tests may just end, is not judged.
+    # Leftovers of other systems, which other tests may be ending, are ignored.
     dead = Path(tempfile.gettempdir()) / f"towtank-{secrets.token_hex(3)}"
     dead.mkdir()
     clean = subprocess.run(

@@ -1,4 +1,5 @@
-"""Any process of a run is killed or held at any moment: nothing is lost, nothing is left, `--resume` ends the study."""
+"""Any process of a run is killed or stopped at any moment: no record is lost, nothing is left behind, and `--resume`
+completes the study."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ from towtank.system.hosts import cleaning
 pytestmark = pytest.mark.waits
 
 KILLS = int(os.environ.get("TOWTANK_KILLS", "50" if os.environ.get("CI") else "10"))
-"""Moments, half of them on each provider; the nightly suite has 1,000."""
+"""Number of kills, half of them on each provider; the nightly suite has 1,000."""
 HELD_S = float(os.environ.get("TOWTANK_HELD_S", "10"))
 SYSTEM = """
 schema: towtank/system/1
@@ -44,17 +45,17 @@ services:
   content: {{kind: existing, address: "http://{address}"}}
 """
 PROVIDERS = ("local", "namespaces")
-# From the first process to the end of the second run, on a machine that does nothing else. [s]
+# Time from the first process to the end of the second run, on an idle machine. [s]
 LENGTH_S = {"local": 4.4, "namespaces": 6.4}
 
 
 def parts_of(provider: str) -> list[str]:
-    """Parts that there are on a provider: a janitor cleans up after hosts of their own."""
+    """Return the process roles that exist on a provider; a janitor only exists with virtual hosts."""
     return [part for part in PARTS if part != "janitor" or provider == "namespaces"]
 
 
 class Watched:
-    """A study on a provider, with all that it makes outside of its folder."""
+    """A study on a provider, with everything that it creates outside of its folder."""
 
     def __init__(self, bench: Bench, provider: str) -> None:
         if provider == "namespaces":
@@ -69,27 +70,27 @@ class Watched:
         self.prefixes: set[str] = set()
 
     def look(self) -> None:
-        """Remember which systems are up."""
+        """Record the systems that are up."""
         self.prefixes |= {path.name for path in self.temporary.glob("towtank-??????")}
 
     def left(self) -> list[str]:
-        """Everything that is left of them, now that the conductor has ended."""
+        """Return everything that remains of the systems after the conductor has ended."""
         self.look()
         made = [line for prefix in self.prefixes for line in cleaning.leftovers(prefix)]
         return sorted({*made, *self.folders(), *self.bench.strays()})
 
     def folders(self) -> list[str]:
-        """Folders with temporary files."""
+        """Return the folders with temporary files."""
         return [f"folder {path}" for path in self.temporary.glob("towtank-*")]
 
     def recorded(self) -> dict[Path, list[dict[str, Any]]]:
-        """Records of load threads, by their file in the run."""
+        """Return the records of load threads, by file."""
         found = (self.bench.results / "runs").glob("*/engine/worker-*.ndjson")
         return {path: list(lines.read(path, lines.Damage())) for path in found}
 
 
 def kill_at(watched: Watched, process: Any, part: str, at: float) -> str:
-    """Kill a process of a part at a moment, or the first one that is there after it; return whom."""
+    """Kill a process of a role at a time, or the first one that exists later; return its role."""
     deadline = time.monotonic() + at
     while process.poll() is None:
         watched.look()
@@ -108,7 +109,7 @@ def test_nothing_is_lost_or_left_whoever_is_killed_at_any_moment(bench: Bench, n
     provider = PROVIDERS[number % 2]
     watched = Watched(bench, provider)
     drawn = random.Random(f"kill {number}" if KILLS <= 50 else f"kill {number} of {time.strftime('%F')}")
-    # In turn, so that few moments have all of them.
+    # Roles take turns, so that few kills cover all of them.
     parts = parts_of(provider)
     part, at = parts[number // 2 % len(parts)], drawn.uniform(0.0, LENGTH_S[provider])
     tried(f"kill of a process of the kind `{part}` at a random moment of a study")
@@ -119,7 +120,7 @@ def test_nothing_is_lost_or_left_whoever_is_killed_at_any_moment(bench: Bench, n
     assert process.returncode in ((-signal.SIGKILL,) if killed == "conductor" else (0, 4, 6)), said
     assert "internal fault" not in errors, said
     assert "Traceback" not in errors, said
-    # If only the conductor knows of a folder, because no janitor runs, the next run removes it.
+    # Without a janitor, a folder known only to the conductor is removed by the next run.
     until(lambda: not watched.left() or (killed == "conductor" and watched.left() == watched.folders()), 60.0)
     before = watched.recorded()
     if not (bench.results / "study.json").exists():
@@ -138,7 +139,7 @@ def test_nothing_is_lost_or_left_whoever_is_killed_at_any_moment(bench: Bench, n
     until(lambda: not watched.left(), 60.0)
 
 
-# The doubt that says who stood still; conductor, guards and janitor have no part in the load.
+# Doubt about a stalled process; conductor, guards and janitor have no part in the load.
 SAID = {
     "engine": {"generator_stalled"},
     "probe": {"observation_gap"},
@@ -176,7 +177,7 @@ def test_a_process_that_is_held_is_a_doubt_or_harms_nothing(
     doubts = [reason for reason in summary["verdict"]["reasons"] if reason["level"] != "note"]
     own = SAID.get(part, set())
     assert own <= {reason["kind"] for reason in doubts}, summary["verdict"]
-    # A busy machine makes all parts stand still, but for far less time than that.
+    # On a busy machine all processes stop at times, but far shorter.
     others = set().union(*SAID.values()) - own
     assert not any(reason["kind"] in others and reason["seen"] > HELD_S / 2 for reason in doubts), summary["verdict"]
     assert summary["accounting"]["holds"]
@@ -206,19 +207,19 @@ def test_a_probe_beside_a_system_that_already_runs_is_a_doubt_if_it_is_held_or_k
 
 
 MOMENTS = int(os.environ.get("TOWTANK_MOMENTS", "8"))
-"""Moments at which engine and probe are held or killed; the acceptance test has 40."""
+"""Number of moments at which engine and probe are stopped or killed; the acceptance test has 40."""
 LOAD_S = 6.0
 SHORT_HELD_S = 3.0
 NAMED = {"engine": {"generator_stalled", "engine_failed"}, "probe": {"observation_gap"}}
 
 
 def drawn_harm(number: int) -> tuple[str, signal.Signals, str, float]:
-    """Draw part, signal, system and moment of the load; parts and signals in turn."""
+    """Draw role, signal, system and time within the load; roles and signals alternate."""
     drawn = random.Random(f"moment {number}")
     part = ("engine", "probe")[number % 2]
     how = (signal.SIGSTOP, signal.SIGKILL)[number // 2 % 2]
     system = ("existing", "local", "namespaces")[number // 4 % 3]
-    # A process that is held until after the load harms nothing that was recorded.
+    # A process that stays stopped until after the load affects no recorded data.
     return part, how, system, drawn.uniform(0.3, LOAD_S - (SHORT_HELD_S if how == signal.SIGSTOP else 0.0) - 0.2)
 
 

@@ -1,4 +1,4 @@
-"""The study of one node and four, smaller still: nodes and mounts on hosts of their own, one node lost under load."""
+"""A smaller version of the study of one node and four: nodes and mounts on separate hosts, one node lost under load."""
 
 import json
 from typing import Any
@@ -28,7 +28,7 @@ def summary_of(bench: Bench, run: str) -> dict[str, Any]:
 
 
 def hosts_of(bench: Bench, run: str, kind: str) -> dict[str, str]:
-    """Hosts of the processes of a kind."""
+    """Return the hosts of the processes of a kind."""
     tiers = bench.manifest(run)["tiers"]
     return {name: tier["host"] for name, tier in tiers.items() if tier["kind"] == kind}
 
@@ -43,7 +43,7 @@ def test_four_nodes_share_the_load_and_one_is_lost(bench: Bench) -> None:
     ended = bench.towtank(*command)
     assert ended.returncode in (0, 4), ended.stdout + ended.stderr
     assert bench.statuses() == {"r001": "complete", "r002": "complete"}
-    # The run with one node came first; one level of load carries no curve, which is reported before the other run
+    # The run with one node came first. A single load level allows no curve, which is reported before the other run
     # starts.
     prediction = json.loads((bench.results / "prediction.json").read_text())
     assert prediction["made_before"]
@@ -54,7 +54,7 @@ def test_four_nodes_share_the_load_and_one_is_lost(bench: Bench) -> None:
         nodes = {name if number == 1 else f"{name}-{number}": host for number, host in places.items()}
         assert hosts_of(bench, "r002", kind) == nodes
     summary = summary_of(bench, "r002")
-    # Every node has a mount of its own, which reports its requests.
+    # Every node has its own mount, which reports its requests.
     mounts = summary["storage"]["mounts"]
     assert set(mounts) == {"area", "area-2", "area-3", "area-4"}
     assert all(set(mount["servers"]) == {"store-1", "store-2"} for mount in mounts.values())
@@ -62,13 +62,13 @@ def test_four_nodes_share_the_load_and_one_is_lost(bench: Bench) -> None:
         assert sum(mount[quantity]["value"] for mount in mounts.values()) > 0
     shares = [member["requests"] for member in summary["balance"]["gateway"]["members"].values()]
     assert len(shares) == 4
-    # Round robin over all requests: one more or less at each edge of a second, never a member without its part.
+    # Round robin over all requests: counts differ by one at the edges of a second, and no member misses its part.
     assert min(shares) > 0.8 * max(shares)
     event = summary["events"]["node_lost"]
     assert event["failed"] is None
     assert event["on"] == "content-3"
     assert summary["window"]["asked_end_s"] <= event["begin_s"]
-    # Everything that one node confirmed to editors as stored was read back by any node after the run, all of it whole.
+    # After the run, every document that a node confirmed as stored was read back completely from any node.
     stored = summary["stored"]
     assert stored["acknowledged"] > 0
     assert stored["found"] == stored["acknowledged"] == stored["read"]

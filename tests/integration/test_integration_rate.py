@@ -1,4 +1,4 @@
-"""The kernels themselves, for moments: what they count is not looked at, that they work is."""
+"""Runs the kernels for moments: checks that they work, not their counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`towtank run` from the study file to the report, and everything that can go wrong on the way."""
+"""`towtank run` from the study file to the report, and its possible failures."""
 
 import json
 import os
@@ -34,7 +34,7 @@ def test_study_ends_with_verdict_and_report(bench: Bench) -> None:
     assert bench.statuses() == {"r001": "complete", "r002": "complete"}
     assert (bench.results / "report.html").stat().st_size > 10_000
     assert document["report"] == str(bench.results / "report.html")
-    # On a busy machine a run may be invalid, which is one line.
+    # On a busy machine a run may be invalid, which adds a line.
     assert len(ended.stderr.splitlines()) == (ended.returncode == 4), ended.stderr
     engine = json.loads((bench.results / "runs" / "r001" / "engine" / "engine.json").read_text())
     assert engine["reason"] == "finished"
@@ -216,7 +216,7 @@ def test_resume_works_on_from_the_copies_when_the_study_has_changed(bench: Bench
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of its own, with little room."""
+    """Mount a separate small file system."""
     disk = tmp_path / "disk"
     disk.mkdir()
     mounted = subprocess.run(
@@ -313,7 +313,7 @@ start_timeout: 60 s
 
 
 def test_a_tier_that_runs_out_of_open_files_is_named_with_the_limit_in_force(bench: Bench) -> None:
-    """The hard limit is that of the server and of the engine, which has more tables of open files than one."""
+    """Server and engine have the same hard limit; the engine has more tables of open files than one."""
     bench.study(users=[100], steady="4 s")
     (bench.folder / "system.yaml").write_text(CONTENT)
     (bench.folder / "workload.yaml").write_text(WORKLOAD.replace("get: /", "get: /metrics").replace("20 ms", "1 s"))
@@ -334,5 +334,5 @@ def test_a_tier_that_runs_out_of_open_files_is_named_with_the_limit_in_force(ben
     )
     assert "errors_above_limit" in doubts
     assert doubts["tier_limit"] in (bench.results / "report.html").read_text("utf-8")
-    # The limit in force is beside its tier.
+    # The limit in force is printed beside its tier.
     assert bench.manifest("r001")["tiers"]["content"]["limits"]["open_files"] == 100

@@ -1,4 +1,4 @@
-"""Secrets stay out: canaries in all places that can hold one are found in named files of mode 0600 and nowhere else."""
+"""Secrets do not leak: canaries in all places that can hold a secret are found in named files of mode 0600 only."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from integration_bench import Bench
 
 from towtank.system.services.private_server import find_program
 
-# Real servers come up here, one after the other, on whatever else the machine does.
+# Real servers start here one after the other, on a machine that may be busy.
 pytestmark = [pytest.mark.waits, pytest.mark.timeout(600)]
 
 PRIVATE = ("plan.json", "files/*", "secrets.json")
@@ -125,7 +125,8 @@ def test_a_study_keeps_its_secrets(bench: Bench, arguments: Arguments) -> None:
         "POST /json",
         "POST /text",
     ]
-    # The login of the address is sent with every request without authorization, and with the request of the page.
+    # The login in the address is sent with every request without its own authorization, and with the request of the
+    # page.
     assert server.authorizations("/json") == {basic(canary("user"), canary("password"))}
     assert server.authorizations("/metrics") == {basic(canary("user"), canary("password"))}
     assert server.authorizations("/page") == {basic(canary("page"), canary("page"))}
@@ -133,7 +134,7 @@ def test_a_study_keeps_its_secrets(bench: Bench, arguments: Arguments) -> None:
     assert basic("ann", canary("setused")) in server.authorizations("/list")
 
 
-# Nothing about them looks like a secret.
+# Nothing about these values looks like a secret.
 LETTERS, DIGITS = "canarybird", "90817263"
 PLAIN_WORKLOAD = f"""
 schema: towtank/workload/1
@@ -266,7 +267,7 @@ def test_an_endpoint_with_a_login_is_refused_without_showing_it(bench: Bench) ->
     assert found_in(ended.stdout + ended.stderr) == []
 
 
-# Two servers of ours that check their logins, one of which the content server is given as an address.
+# Two of our servers check their logins; the content server gets the address of one of them.
 DATABASES = """
 schema: towtank/system/1
 name: stores
@@ -307,7 +308,7 @@ load: {kind: closed, stages: {ramp_up: 100 ms, settle: 100 ms, steady: 1 s}}
 
 
 def with_password(address: str, password: str) -> str:
-    """Give the user of a PostgreSQL another password; the address with it."""
+    """Change the password of a PostgreSQL user; return the address with it."""
     psycopg = pytest.importorskip("psycopg")
     with psycopg.connect(address, autocommit=True) as connection:
         connection.execute(f"ALTER ROLE towtank PASSWORD '{password}'")

@@ -1,4 +1,4 @@
-"""Sending while a run goes on, with the real engine: a real Prometheus returns what the run itself recorded."""
+"""Sends metrics during a run with the real engine: a real Prometheus returns what the run itself recorded."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from waiting import until
 pytestmark = pytest.mark.waits
 
 Query = Callable[[str], dict[str, float]]
-# Looks back over the whole test, past the markers that end the series.
+# Covers the whole test, past the stale markers that end the series.
 _LAST = "last_over_time({}[30m])"
 
 
 @pytest.fixture
 def prometheus(tmp_path: Path) -> Iterator[str]:
-    """Address of a private server that takes remote writes."""
+    """Start a private server that accepts remote writes; yield its address."""
     program = shutil.which("prometheus")
     if program is None:
         pytest.skip("Prometheus is not installed: apt-get install prometheus")
@@ -64,7 +64,7 @@ def _is_ready(url: str) -> bool:
 
 @pytest.fixture
 def query(prometheus: str) -> Query:
-    """Asks for an instant vector: values by the label that is named in the query's `by`."""
+    """Return the values of an instant vector, by the label in the query's `by`."""
 
     def ask(text: str) -> dict[str, float]:
         place = f"{prometheus}/api/v1/query?" + urllib.parse.urlencode({"query": text, "time": str(time.time() + 1)})
@@ -97,7 +97,7 @@ def test_prometheus_returns_what_a_study_recorded(bench: Bench, prometheus: str,
     assert set(by_phase) >= {"ramp_up", "settle", "steady"}
     assert by_phase["steady"] == pytest.approx(3.0)
     assert set(query(f"sum by (tier) ({last('tier_cpus_used')})")) >= {"content"}
-    # Everything has an end: nothing of the run is current any more.
+    # Every series has ended: none of the run is current any more.
     assert query("towtank_live_users") == {}
     (event,) = sent(bench, "r001")
     assert event["receivers"][0]["dropped_points"] == event["receivers"][0]["refused_points"] == 0

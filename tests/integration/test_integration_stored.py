@@ -1,4 +1,4 @@
-"""Reads back what users stored, with the real engine: finds what a server loses and changes."""
+"""Reads back what users stored, with the real engine: detects losses and changes by a server."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ stored:
 
 @dataclass
 class Shelf:
-    """Contents of a server, and what it dropped after it had confirmed it."""
+    """Contents stored by a server, and those that it dropped after confirming them."""
 
     held: dict[str, bytes] = field(default_factory=dict)
     lost: set[str] = field(default_factory=set)
@@ -81,7 +81,7 @@ class Shelf:
     removed: int = 0
 
     def take(self, key: str, content: bytes) -> None:
-        """Keep it, but for one in eight that is forgotten and one in eight that is cut."""
+        """Store a document, but drop one in eight and truncate one in eight."""
         self.lost.discard(key)
         self.changed.discard(key)
         self.held[key] = content
@@ -93,7 +93,7 @@ class Shelf:
             self.held[key] = content[:-1]
 
     def remove(self, key: str) -> None:
-        """Let go of it as asked."""
+        """Remove a document as requested."""
         self.removed += 1
         self.held.pop(key, None)
         self.lost.discard(key)
@@ -102,7 +102,7 @@ class Shelf:
 
 @pytest.fixture
 def shelf() -> Iterator[tuple[Shelf, int]]:
-    """A server that answers as if it kept everything, and its port."""
+    """Run a server that confirms every document as stored; yield its contents and its port."""
     shelf = Shelf()
 
     class Handler(BaseHTTPRequestHandler):
@@ -169,10 +169,10 @@ def test_every_loss_and_every_change_is_found_and_nothing_else(bench: Bench, she
     assert study["objectives"][0]["met"] is False
     summary = json.loads((bench.results / "runs" / "r001" / "summary.json").read_text())
     assert "stored_lost" in {reason["kind"] for reason in summary["verdict"]["reasons"]}
-    # A run that other programs disturbed decides no claim.
+    # A run disturbed by other programs decides no claim.
     decided = "not_testable" if summary["verdict"]["level"] == "invalid" else "refuted"
     assert study["claims"][decided] == 1
-    # The contents that were noted are those that the server got, to the last byte.
+    # The noted contents equal the contents that the server received, to the last byte.
     things = read_ledger(bench.results / "runs" / "r001" / "engine").of("documents")
     sizes = {size for thing in things.values() for size, _ in thing.contents}
     assert 100 * 1024 in sizes
@@ -220,14 +220,14 @@ stored:
 
 
 def damage(plan: Path, over: threading.Event, harmed: dict[str, set[str]]) -> None:
-    """While users put more, take some files away and change some others, which no user comes back to."""
+    """While users store more, remove some files and change some others, which no user touches again."""
     while not over.wait(0.05):
         if not plan.is_file():
             continue
         (target,) = json.loads(plan.read_text())["targets"]
         for path in Path(target["driver"]["root"]).glob("[01]*"):
             fate = "lost" if path.name.startswith("0") else "different"
-            # A user may take the file away at any moment: then it is not for us to harm.
+            # A user may remove the file at any moment: the test then must not damage it.
             with contextlib.suppress(FileNotFoundError):
                 if len(harmed[fate]) == 3 or path.stat().st_mtime > time.time() - 0.5:
                     continue

@@ -1,4 +1,4 @@
-"""Loads that are disturbed while they run: the verdict on none of them may be valid."""
+"""Loads that are disturbed while they run: none of them may get the verdict valid."""
 
 import json
 import os
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.waits
 
 @contextmanager
 def listening(answer: Callable[[socket.socket], None]) -> Iterator[str]:
-    """A server on loopback that handles each connection by a function of the test, in a thread."""
+    """Run a server on loopback that handles each connection in a thread, by a function of the test."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         kept: list[socket.socket] = []
 
@@ -42,11 +42,11 @@ def listening(answer: Callable[[socket.socket], None]) -> Iterator[str]:
 
 
 def silent(connection: socket.socket) -> None:
-    """Never an answer."""
+    """Send no answer."""
 
 
 def surplus(connection: socket.socket) -> None:
-    """A good answer to each request, and bytes behind it."""
+    """Send a good answer to each request, with further bytes after it."""
     while connection.recv(4096):
         connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nxmore")
 
@@ -147,14 +147,14 @@ def test_an_engine_that_stood_still_is_a_doubt(bench: Bench, serve: Callable[...
     document = json.loads(stdout)
     assert running.returncode == 4
     stalled = next(doubt for doubt in document["doubts"] if doubt["kind"] == "generator_stalled")
-    # Two of six seconds.
+    # The disturbance takes two of six seconds.
     assert stalled["level"] == "invalid"
     assert stalled["seen"] > 1.8
     assert "the load generator stood still for" in stalled["message"]
 
 
 def engine_of(parent: int) -> int:
-    """The engine that a command started."""
+    """Return the engine that a command started."""
     children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
     found = [int(child) for child in children if "towtank-engine\0load" in Path(f"/proc/{child}/cmdline").read_text()]
     assert len(found) == 1

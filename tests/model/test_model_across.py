@@ -1,4 +1,4 @@
-"""Many servers predicted from few: exact if the few are exact, and refused if it would be a guess."""
+"""Predictions for many servers from few: exact if the measurements are exact, refused if they would be a guess."""
 
 import json
 from pathlib import Path
@@ -32,7 +32,8 @@ def configuration(
     curve: ClosedCurve | None = None,
     demand: tuple[float, float] = (DEMAND, OTHER),
 ) -> Configuration:
-    """Points of a closed system, an exact one; hosts by name with CPU time of a transaction, CPUs and highest use."""
+    """Return the points of an exact closed system; `hosts` by name with CPU time of a transaction, CPUs and highest
+    utilization."""
     curve = curve or ClosedCurve(1, THINK)
     rates = curve.throughput(np.array([demand]), np.array(LOADS))[0]
     points, runs = [], []
@@ -77,7 +78,7 @@ def test_an_exact_system_is_predicted_exactly() -> None:
 
 @pytest.mark.waits
 def test_what_is_shared_is_a_station_of_its_own_and_becomes_the_limit() -> None:
-    # 4 ms on half a CPU take 8 ms: at most 125 transactions a second, where four nodes alone would do 200.
+    # 4 ms on half a CPU take 8 ms: at most 125 transactions a second, where four nodes alone would carry 200.
     hosts = {"node-1": (0.002, 0.1, 1.0), "data": (0.004, 0.5, 0.4)}
     found = predict_across(configuration(hosts), ASKED)
     (data,) = found["shared"]
@@ -90,7 +91,7 @@ def test_what_is_shared_is_a_station_of_its_own_and_becomes_the_limit() -> None:
 
 @pytest.mark.waits
 def test_a_bigger_host_lets_more_pass_at_full_speed() -> None:
-    # 2 ms of work: short against the 10 ms of a tenth of a CPU, shorter against the 40 ms of four tenths.
+    # 2 ms of work is short against the 10 ms of a tenth of a CPU, and shorter against the 40 ms of four tenths.
     few = configuration({"node-1": (0.002, 0.1, 1.0)}, curve=QuotaCurve(1, THINK, quota=Quota(0.1)))
     found = predict_across(few, {**ASKED, "servers_to": 1, "cpus_from": 0.1, "cpus_to": 0.4})
     assert found["fitted"]["bottleneck_demand_s"] == pytest.approx(DEMAND, rel=2e-3)
@@ -109,7 +110,7 @@ def test_beyond_a_whole_cpu_transactions_are_served_at_once_and_none_faster() ->
 
 @pytest.mark.waits
 def test_four_hosts_with_quotas_answer_as_a_simulation_does() -> None:
-    # One host with a tenth of a CPU at some loads says what four of them do at low load and at high.
+    # One host with a tenth of a CPU at some loads predicts four of them at low load and at high.
     work = 0.006
     few = configuration({"node-1": (work, 0.1, 1.0)}, curve=QuotaCurve(1, THINK, quota=Quota(0.1)), demand=(0.06, 0.0))
     found = predict_across(few, {**ASKED, "cpus_from": 0.1, "cpus_to": 0.1, "loads": [20.0, 45.0, 160.0]})

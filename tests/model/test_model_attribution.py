@@ -1,4 +1,4 @@
-"""A fit of results states that its demands hold only what is attributed to tiers."""
+"""A fit of results states that its demands include only the use attributed to tiers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The audit before a model: the law that is broken, and the counter that is named for it."""
+"""Audit before a fit: the violated law, and the counter that is named as its cause."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from towtank.model.fitting.observations import observations
 
 
 def good(number: int, users: float) -> Quantities:
-    """Users that think for 2 s before a system that answers in 0.5 s and takes 20 ms of CPU."""
+    """Return users that think for 2 s before a system that answers in 0.5 s and uses 20 ms of CPU time."""
     rate = users / 2.5
     return Quantities(f"r{number:03d}", users, rate, 0.5, 2.0, users, 0.05, {"web": 0.02 * rate})
 
@@ -62,7 +62,7 @@ def test_cpu_time_of_one_tier_that_stands_apart_is_named() -> None:
 
 
 def test_an_idle_tier_that_works_a_little_for_itself_excludes_no_run() -> None:
-    # A store of which contents are read once a minute: 445 % more CPU time than in other runs, 0.4 % of a CPU.
+    # A store whose contents are read once a minute: 445 % more CPU time than in other runs, 0.4 % of a CPU.
     runs = [replace(run, cpus={**run.cpus, "store": 5e-5 * run.throughput}) for run in RUNS]
     busy = replace(runs[2], cpus={**runs[2].cpus, "store": runs[2].cpus["store"] + 0.004})
     assert suspects([*runs[:2], busy, *runs[3:]]) == {}
@@ -71,7 +71,7 @@ def test_an_idle_tier_that_works_a_little_for_itself_excludes_no_run() -> None:
 
 
 def test_a_wrong_counter_of_a_small_node_is_named() -> None:
-    # The node has 0.1 CPUs and uses 0.032 of them; its counter shows 1.5 times the use.
+    # The node has 0.1 CPUs and uses 0.032 of them; its counter shows 1.5 times that.
     small = [replace(run, cpus={"node": 0.002 * run.throughput}) for run in RUNS]
     wrong = replace(small[2], cpus={"node": 1.5 * small[2].cpus["node"]})
     assert suspects([*small[:2], wrong, *small[3:]]) == {"r003": "CPU of tier node"}
@@ -88,7 +88,7 @@ def test_the_same_factor_in_every_run_points_to_users_or_throughput() -> None:
 
 
 def test_the_same_time_missing_in_every_cycle_points_to_the_think_time() -> None:
-    # Response times grow with the load, so that a missing second is no common factor.
+    # Response times grow with the load, so a missing second is not a common factor.
     runs = [
         Quantities(f"r{number}", users, users / (2.0 + 0.01 * users), 0.01 * users, 1.0)
         for number, users in enumerate((10.0, 50.0, 200.0, 400.0))

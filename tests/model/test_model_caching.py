@@ -1,4 +1,4 @@
-"""Caches by traces, access logs and laws, and the load that remains for the disk."""
+"""Hit ratios of caches from traces, access logs and laws, and the remaining load of the disk."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_what_misses_goes_to_the_disk(tmp_path: Path) -> None:
         "references_per_s": 1.0,
     }
     small, large = document["limits"]
-    # 15 bytes: b drives a out, then c and a stay together: one hit, of a after c.
+    # 15 bytes: b evicts a, then c and a fit together: one hit, of a after c.
     assert small["miss_ratio"] == pytest.approx(5 / 6)
     assert small["byte_miss_ratio"] == pytest.approx(65 / 75)
     assert large["miss_ratio"] == pytest.approx(4 / 6)
@@ -98,7 +98,7 @@ def test_a_sample_is_near_the_exact_curve(tmp_path: Path) -> None:
 
 def test_a_law_in_place_of_a_trace() -> None:
     document = zipf_document(1000, 0.0, CacheRequest(entries=(250, 1000), disk=Disk(reads=2)))
-    # Keys that are alike: the share of them that fits, exactly.
+    # Equal popularity of all keys: the hit ratio is exactly the share that fits.
     assert [row["miss_ratio"] for row in document["curve"]] == pytest.approx([0.75, 0.0], abs=1e-9)
     assert document["curve"][0]["disk_visits"] == pytest.approx(1.5)
     steep = zipf_document(1000, 1.5, CacheRequest(entries=(250,)))
@@ -110,7 +110,7 @@ def test_an_index_that_does_not_fit_is_read_in_part() -> None:
     assert not document["index"]["fits"]
     assert document["index"]["memory_needed_bytes"] == 99 * 10**9
     rows = document["by_skew"]
-    # Pages that are alike hit by the share that fits.
+    # Pages of equal popularity: the hit ratio is the share that fits.
     assert rows[0]["hit_ratio"] == pytest.approx(40 / 75, abs=1e-6)
     assert [row["hit_ratio"] for row in rows] == sorted(row["hit_ratio"] for row in rows)
     assert rows[0]["disk_demand_s"] == pytest.approx(10 * (1 - 40 / 75) * 0.008, rel=1e-5)

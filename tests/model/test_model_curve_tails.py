@@ -1,4 +1,4 @@
-"""The order of service of a fitted curve, from percentiles that were measured: exact cases of the machine repairman."""
+"""Order of service of a fitted curve, from measured percentiles: exact cases of the machine repairman."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ stations: {{bottleneck: {{servers: 1, discipline: {order}, demand: {{transaction
 
 
 def in_turn_p95(users: int) -> float:
-    """Exact 95th percentile of the machine repairman, first come, first served. [s]
+    """Return the exact 95th percentile of the machine repairman, first come, first served. [s]
 
     A job meets the jobs that a system with one user less has on average (S. S. Lavenberg and M. Reiser, "Stationary
     state probabilities at arrival instants for closed queueing networks", Journal of Applied Probability 17(4), 1980),
@@ -49,12 +49,12 @@ def points(p95: Callable[[int], float]) -> list[dict[str, object]]:
 
 
 def test_jobs_that_are_served_in_turn_are_known_by_their_percentiles() -> None:
-    # An independent simulation of 150 users, of whose service 1 % is constant, has 0.727 s.
+    # An independent simulation of 150 users, with 1 % constant service times, gives 0.727 s.
     assert in_turn_p95(150) == pytest.approx(0.727, rel=0.01)
     found = curve_tails(points(in_turn_p95), text, "transactions")
     assert found is not None
     assert found.discipline == IN_TURN
-    # Gamma distributions for what is a mixture of Erlang distributions: within a sixth at every level.
+    # Gamma distributions approximate a mixture of Erlang distributions: within a sixth at every level.
     assert all(abs(math.log(ratio)) < 1 / 6 for _, ratio in found.by_level), found.by_level
     assert found.low <= found.ratio <= found.high
 
@@ -63,7 +63,7 @@ def test_jobs_that_share_the_servers_are_known_by_theirs() -> None:
     measured = curve_tails(points(in_turn_p95), lambda _: text(SHARING), "transactions")
     assert measured is not None
     worked_out = {load: in_turn_p95(round(load)) / ratio for load, ratio in measured.by_level}
-    # Beyond the knee the time of a job that shares is exponential, with a mean of 150 S - Z.
+    # Beyond the knee the response time under processor sharing is exponential, with a mean of 150 S - Z.
     assert worked_out[150.0] == pytest.approx(math.log(20) * (150 * SERVICE_S - THINK_S), rel=0.05)
     assert worked_out[150.0] > 2 * in_turn_p95(150)
     found = curve_tails(points(lambda users: worked_out[float(users)]), text, "transactions")
@@ -72,9 +72,9 @@ def test_jobs_that_share_the_servers_are_known_by_theirs() -> None:
 
 
 def test_each_percentile_has_a_ratio_of_its_own() -> None:
-    """2 % of the jobs stand still for 0.5 s: the 95th percentile hardly shows it, the 99th is that pause.
+    """2 % of the jobs stop for 0.5 s: the 95th percentile hardly changes, the 99th equals that pause.
 
-    Measured are mean 30 ms, p95 70 ms and p99 513 ms at rates where a gamma distribution has p99 near 110 ms.
+    Measured: mean 30 ms, p95 70 ms and p99 513 ms at rates where a gamma distribution has p99 near 110 ms.
     """
     measured = [
         {"load": users, "response_time_s": {"p95": {"value": 0.070}, "p99": {"value": 0.513, "low": 0.4, "high": 0.6}}}

@@ -1,4 +1,4 @@
-"""Service demands of systems whose demands are known."""
+"""Estimates of service demands for systems with known demands."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BACKGROUND = 0.08
 
 
 def series(noise: float, mixes: float = 1.0, count: int = 240, seed: int = 3) -> Series:
-    """Intervals of a system with three classes; with `mixes` 0 they come in fixed proportions."""
+    """Return intervals of a system with three classes; with `mixes` 0 the classes keep fixed proportions."""
     stream = np.random.default_rng(seed)
     common = stream.uniform(5, 20, (count, 1))
     own = stream.uniform(1, 20, (count, 3))
@@ -117,7 +117,7 @@ def test_a_demand_that_grows_with_the_load_is_shown() -> None:
 
 
 def test_the_interval_of_the_demand_is_that_of_the_slope() -> None:
-    # Misses +1 -1 -1 +1 (x 0.01) at X = 1 2 3 4: orthogonal to the line; s^2 = 4e-4 / 2, S_xx = 5, t(2) = 4.30265.
+    # Errors +1 -1 -1 +1 (x 0.01) at X = 1 2 3 4 are orthogonal to the line; s^2 = 4e-4 / 2, S_xx = 5, t(2) = 4.30265.
     rate = np.array([1.0, 2, 3, 4])
     found = demand_from_levels(rate, 0.1 * rate + 0.01 * np.array([1, -1, -1, 1]), 1)
     assert found is not None
@@ -142,7 +142,7 @@ def test_demands_of_a_results_folder(tmp_path) -> None:  # type: ignore[no-untyp
     assert demand["low"] <= mean <= demand["high"]
     classes = configuration["classes"]["content"]["classes"]
     assert set(classes) == set(truth)
-    # Five intervals of 95 %: all five hold in three of four such studies, four of them nearly always.
+    # Five intervals of 95 %: all five contain the truth in three of four such studies, four of them nearly always.
     assert sum(classes[name]["low"] <= truth[name] <= classes[name]["high"] for name in truth) >= 4
     assert classes["add_document"]["identified"]
 
@@ -181,7 +181,7 @@ def test_the_command_ends_with_4_without_demands(
 
 
 def test_only_a_command_with_out_speaks_of_it(tmp_path: Path) -> None:
-    """`size` writes a model file for itself; `model fit --out` because the user asked for one."""
+    """`size` writes a model file for its own use; `model fit --out` writes it for the user."""
     answer: Any = SimpleNamespace(
         document={}, choice=SimpleNamespace(candidates=[], chosen=None, refused={"closed": "two points"})
     )

@@ -1,4 +1,5 @@
-"""A demand that changes with the load: against exact networks, simulated systems that wake up, and in the choice."""
+"""A demand that changes with the load: compared with exact networks, with simulated systems that wake up, and in the
+choice of a curve."""
 
 from __future__ import annotations
 
@@ -31,7 +32,8 @@ CURVES = ("usl", "amdahl", "linear", "closed", "load-dependent")
 
 
 def exact_throughput(users: int, demand: Fraction, rates: list[Fraction], delay: Fraction) -> list[Fraction]:
-    """One station with rates behind a delay, by the definition, in rational numbers: X(n) = G(n-1) / G(n)."""
+    """Return X(n) = G(n-1) / G(n) of one load-dependent station and a delay, from the definition, in rational
+    numbers."""
     factors = [Fraction(1)]
     for jobs in range(1, users + 1):
         factors.append(factors[-1] * demand / rates[min(jobs, len(rates)) - 1])
@@ -43,7 +45,7 @@ def exact_throughput(users: int, demand: Fraction, rates: list[Fraction], delay:
 
 
 def measured(curve: ClosedCurve, truth: Any, seed: int, users: Any = USERS, spread: float = 0.01) -> Observations:
-    """Simulate a measurement of a curve: throughput, response and busy servers, each with errors."""
+    """Simulate a measurement of a curve: throughput, response time and busy servers, each with errors."""
     noise = np.random.default_rng(seed).standard_normal((3, len(users)))
     parameters = np.array([truth])
     rate = curve.throughput(parameters, users)[0]
@@ -65,7 +67,7 @@ def test_rates_against_rational_numbers() -> None:
     rates = [Fraction(4, 5), Fraction(1), Fraction(3, 2)]
     expected = [float(rate) for rate in exact_throughput(60, Fraction(1, 10), rates, Fraction(3))]
     found = network_throughput(60, [(0.1, tuple(map(float, rates)))], 3.0)
-    # Logarithms of some hundreds lose two of sixteen digits.
+    # Logarithms of a few hundred lose two of sixteen digits.
     assert found == pytest.approx(expected, rel=1e-12)
 
 
@@ -116,7 +118,7 @@ def test_the_demands_come_back_with_intervals_that_hold() -> None:
         hits += [
             document[name][0] <= value <= document[name][1] for name, value in zip(curve.parameters, truth, strict=True)
         ]  # type: ignore[operator]
-    # 95 % in 60 sets has a standard deviation of 3 %: the limit lies three of them below.
+    # 95 % in 60 sets has a standard deviation of 3 %: the limit is three of them lower.
     assert (hits / 60 >= 0.86).all(), hits
 
 
@@ -139,9 +141,9 @@ def test_use_of_the_bottleneck_distinguishes_background_from_a_demand_that_falls
 
 
 def waking_system(users: int, seed: int, *, service_s: float, wake_s: float, seconds: float) -> tuple[float, ...]:
-    """Simulate one server, first come first served, and users that think for 1 s; an idle server must wake up first.
+    """Simulate a first-come-first-served server and users that think for 1 s; an idle server must wake up first.
 
-    Another mechanism than the one that is fitted: throughput, mean response time and share of busy time.
+    This mechanism differs from the fitted one. Returns throughput, mean response time and utilization.
     """
     stream = random.Random(seed)
     queue = [(stream.expovariate(1.0), user) for user in range(users)]
@@ -176,7 +178,7 @@ def test_a_server_that_wakes_up_is_predicted_at_the_level_that_was_held_out(serv
         busy=seen[:, 2],
         busy_error=0.005 * seen[:, 2],
     )
-    # The demand falls: at no use a transaction takes the waking too.
+    # The demand decreases: at low utilization a transaction also includes the wake-up.
     assert seen[0, 2] / seen[0, 0] == pytest.approx(service_s + wake_s * (1 - seen[0, 2]), rel=0.05)
     choice = choose(CURVES, points, 1, 1.0, None)
     assert choice.chosen is not None
@@ -187,13 +189,13 @@ def test_a_server_that_wakes_up_is_predicted_at_the_level_that_was_held_out(serv
     assert abs(row["error"]) < 0.05
     assert abs(row["response_error"]) < 0.10
     assert row["within_95"]
-    # A constant demand misses it by more.
+    # A constant demand has a larger error.
     constant = next(contender for contender in choice.candidates if contender.name == "closed")
     assert abs(fit_error(constant, points)) > abs(row["error"])
 
 
 def fit_error(fitted: Any, points: Observations) -> float:
-    """Error of a family at the highest level, from the levels below alone."""
+    """Return the error of a family at the highest level, fitted to the levels below."""
     alone = candidate(fitted.name, points, 1, 1.0, None).held_out
     assert alone is not None
     return float(alone["worst_error"])

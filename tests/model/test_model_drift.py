@@ -1,4 +1,5 @@
-"""Demands that drift beyond the measured utilizations: bands that allow for the drift hold, others are too narrow."""
+"""Demands that drift above the measured utilizations: bands that allow for the drift have their coverage, others are
+too narrow."""
 
 from __future__ import annotations
 
@@ -41,7 +42,7 @@ def test_bands_hold_for_systems_whose_demand_moves(tabled: Tabled) -> None:
     for _ in range(SYSTEMS):
         fit = fitted(LOW, stream)
         moved = TRUE.copy()
-        # At saturation, some 0.2 above the utilization of the highest level fitted.
+        # At saturation, about 0.2 above the utilization of the highest fitted level.
         moved[0, 0] *= np.exp(drift.DRIFT * stream.standard_normal() * (1 - 0.79))
         truth = fit.curve.throughput(moved, BEYOND)[0, 0]
         drawn = replicates(fit, 200)
@@ -49,7 +50,7 @@ def test_bands_hold_for_systems_whose_demand_moves(tabled: Tabled) -> None:
         holds += low <= truth <= high
         low, high = percentiles(fit.curve.throughput(drawn, BEYOND)[:, 0], 0.95)
         narrow += low <= truth <= high
-    # 95 % in 120 sets has a standard deviation of 2 %: the limit lies three of them below.
+    # 95 % in 120 sets has a standard deviation of 2 %: the limit is three of them lower.
     system = "one server measured up to 79 %, whose demand moves"
     record_share(tabled, "throughput at twice the highest load", system, holds, SYSTEMS, least=0.89)
     assert narrow / SYSTEMS < 0.80
@@ -62,7 +63,7 @@ def test_nothing_is_added_where_it_was_measured() -> None:
     found = drift.drifted(fit, drawn, loads)
     assert found.rates == pytest.approx(fit.curve.throughput(drawn, loads), rel=1e-12)
     assert (found.factors == 1).all()
-    # The bottleneck was busy all the time at the highest level: nothing is left to move.
+    # The bottleneck was always busy at the highest level, so no drift remains.
     assert drift.at_saturation(fit, drawn) == pytest.approx(drawn, rel=0.005)
 
 
@@ -74,7 +75,7 @@ def test_the_demand_at_saturation_is_as_far_as_the_utilization_was_short() -> No
     assert moved.std() == pytest.approx(drift.DRIFT * (1 - 0.79), rel=0.05)
     found = drift.drifted(fit, drawn, BEYOND)
     assert np.log(found.factors[:, 0]) == pytest.approx(moved, rel=0.01, abs=1e-6)
-    # At saturation X = 1 / D: the busy server stays busy.
+    # At saturation X = 1 / D: the server is always busy.
     assert found.rates[:, 0] * found.factors[:, 0] * drawn[:, 0] == pytest.approx(np.ones(len(drawn)), rel=0.02)
 
 

@@ -52,7 +52,8 @@ ONE = configuration([10, 20, 30], [10.0, 19.0, 24.0], [0.1, 0.2, 0.7])
 
 
 def test_ends_of_a_curve() -> None:
-    """Ten users make 10 /s, so 30 users could make 30 /s; 24 /s is a fifth less, with seven times the response time."""
+    """Ten users make 10 /s, so the ideal for 30 users is 30 /s; 24 /s is a fifth less, with seven times the response
+    time."""
     assert _reached(ONE).value == pytest.approx(0.8)
     assert _grown(ONE).value == pytest.approx(7.0)
     assert _ends(ONE, lambda run: run["seen"]) == (None, pytest.approx(0.2))
@@ -126,7 +127,7 @@ def evidence(what: str, highest: float, kind: str | None) -> Evidence:
         ([evidence(f"{CPU_TIME} web", 0.1, None)], 1.0, 2 * SHORTFALL, ("contention", None)),
         ([evidence("utilization of web", 0.95, "cpu")], SHARP, 0.0, ("cpu", "web")),
         ([evidence("utilization of web", 0.95, "cpu")], 0.9 * SHARP, 2 * SHORTFALL, ("cpu", "web")),
-        # Queues at what is half used explain a growth to four times, and no more.
+        # Queues at half of the utilization explain a growth up to four times, and no more.
         ([evidence("utilization of web", 0.5, None)], 3.9, 0.0, ("none", None)),
         (
             [evidence("utilization of web", 0.5, None), evidence(f"{CPU_TIME} web", 0.1, None)],
@@ -134,10 +135,10 @@ def evidence(what: str, highest: float, kind: str | None) -> Evidence:
             0.0,
             ("contention", None),
         ),
-        # A saturated resource without a loss is no limit yet.
+        # A saturated resource without a loss of throughput is no limit yet.
         ([evidence("utilization of web", 0.95, "cpu")], 0.9 * SHARP, 0.0, ("none", None)),
         ([evidence("use of a", 0.9, "cpu"), evidence("use of b", 0.95, "cpu")], SHARP, 0.0, ("cpu", "b")),
-        # The generator discredits all else, even if nothing got worse.
+        # A doubt about the generator invalidates the other evidence, even if no value got worse.
         ([evidence("use of a", 0.9, "cpu"), evidence("share of g", 0.8, "generator")], 1.0, 0.0, ("generator", "g")),
     ],
 )
@@ -148,7 +149,7 @@ def test_what_limits_a_curve(
 
 
 def test_residuals_are_drawn_in_blocks_after_carlstein() -> None:
-    """(sqrt(6) r / (1 - r^2))^(2/3) n^(1/3) in the order of measurement, rounded up, up to a quarter of the series."""
+    """(sqrt(6) r / (1 - r^2))^(2/3) n^(1/3) in measurement order, rounded up, at most a quarter of the series."""
     stream = np.random.default_rng(4)
     series = np.zeros(60)
     for number in range(1, 60):
@@ -167,7 +168,7 @@ def test_residuals_are_drawn_in_blocks_after_carlstein() -> None:
 
 
 def test_the_network_of_a_file_is_checked_with_all_delays() -> None:
-    """One user at 10 ms, with 0.5 s elsewhere and 1 s of thinking: 1 / 1.51 s; two users, exactly: the machine
+    """One user at 10 ms, with 0.5 s elsewhere and 1 s of think time: 1 / 1.51 s; two users by the exact machine
     repairman."""
     points = SimpleNamespace(load=np.array([1.0, 2.0]), throughput=np.array([0.6, 1.4]), error=np.array([0.05, 1.0]))
     candidate: Any = SimpleNamespace(fit=SimpleNamespace(points=points))

@@ -1,4 +1,4 @@
-"""Simulated measurements: parameters are recovered, intervals keep their confidence, the right curve is chosen."""
+"""Simulated measurements: fits recover the parameters, intervals have their coverage, the right curve is chosen."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_intervals_of_the_usl_hold_nineteen_times_in_twenty(tabled: Tabled) -> N
         if seed % 4 == 0:
             document = intervals.profile_intervals(found)
             profile += [holds(document[name], value) for name, value in zip(USL.parameters, TRUE[0], strict=True)]
-    # 95 % in 200 sets has a standard deviation of 1.5 %, in 50 sets of 3 %: the limits lie three of them below.
+    # 95 % in 200 sets has a standard deviation of 1.5 %, in 50 sets of 3 %: the limits are three of them lower.
     for name, by_error, by_profile in zip(USL.parameters, linear, profile, strict=True):
         record_share(tabled, f"{name}, by its standard error", SYSTEM, int(by_error), SETS, least=0.90)
         record_share(tabled, f"{name}, by the profile", SYSTEM, int(by_profile), SETS // 4, least=0.86)
@@ -97,7 +97,7 @@ def test_a_closed_system_gives_its_demands_back(tabled: Tabled) -> None:
 def test_cpu_time_determines_the_demand_below_saturation(tabled: Tabled) -> None:
     users = np.array([20.0, 50, 80, 110])
     curve = ClosedCurve(2, 2.0, with_busy=True)
-    # 0.2 of two servers are taken by background work: the rest serves 40 ms in 40 / 0.9 ms.
+    # Background work uses 0.2 of two servers: the rest serves 40 ms in 40 / 0.9 ms.
     truth = np.array([[0.040, 0.1, 0.2]])
     rate = curve.throughput(truth, users)[0]
     assert rate == pytest.approx(ClosedCurve(2, 2.0).throughput(np.array([[0.040 / 0.9, 0.1]]), users)[0], rel=1e-9)
@@ -163,7 +163,7 @@ def test_repetitions_show_a_lack_of_fit() -> None:
 
 
 def test_lack_of_fit_by_hand() -> None:
-    # A line through the origin, y = x, with pairs at x = 1, 2, 4 that miss it by +-0.1 each: lack is 0.
+    # A line through the origin, y = x, and pairs at x = 1, 2, 4 with errors of +-0.1 each: lack of fit is 0.
     load = np.array([1.0, 1, 2, 2, 4, 4])
     rate = load + np.tile([0.1, -0.1], 3)
     test = next(
@@ -183,7 +183,7 @@ def test_runs_of_signs_by_hand() -> None:
 
 
 def test_aicc_by_hand() -> None:
-    # y = 2 x with misses +-0.3: n = 5, one parameter and the variance, k = 2.
+    # y = 2 x with errors of +-0.3: n = 5, one parameter and the variance, k = 2.
     load = np.arange(1.0, 6)
     found = fit_curve(LINEAR, observations(load, 2 * load + 0.3 * np.array([1.0, -1, 1, -1, 0])))
     squares = float(found.misses @ found.misses)
@@ -220,7 +220,8 @@ def test_predictions_have_bands_within_bands_and_an_end() -> None:
 
 
 def test_a_line_knows_no_limit_beyond_what_was_measured() -> None:
-    # 2 /s per user up to 160 users; the true system stops at 451 /s, and 320 users were stated as 618 (591 to 652) /s.
+    # 2 /s per user up to 160 users; the true system stops at 451 /s, and 618 (591 to 652) /s were predicted for 320
+    # users.
     load = np.repeat([20.0, 40, 80, 160], 3)
     rate = 2 * load * (1 + 0.01 * np.random.default_rng(5).normal(size=12))
     inside, beyond = predict(candidate("linear", observations(load, rate), 1, 0.45, None), [160.0, 320.0], 0.45)
@@ -246,7 +247,7 @@ def test_a_line_that_may_carry_nothing_has_no_slowest_response() -> None:
 
 
 def test_a_band_of_a_line_that_reaches_down_to_zero_stays_there() -> None:
-    """The band begins at exactly nothing; the highest load measured carried 96 /s."""
+    """The band begins at exactly zero; the highest measured load had a throughput of 96 /s."""
     row: dict[str, Any] = {"throughput": {band: [0.0, 120.0] for band in ("band_80", "band_95", "measurement_95")}}
     line = fit_curve(LINEAR, observations(LOAD, LOAD))
     _reach_down(row, line, np.ones((40, len(line.parameters))), 96.0, 0.0)
@@ -273,7 +274,7 @@ def test_residuals_that_resemble_their_neighbours_are_drawn_in_blocks() -> None:
 
 def test_errors_of_few_runs_are_pooled() -> None:
     values, errors = np.array([100.0, 200, 300]), np.array([0.01, 4.0, 3.0])
-    # Relative errors 0.0001, 0.02, 0.01 of three runs each: the root of their mean square is 0.01291.
+    # Relative errors 0.0001, 0.02, 0.01 of three runs each: their root mean square is 0.01291.
     pooled = pooled_errors(values, errors, np.array([3.0, 3, 3]))
     assert pooled / values == pytest.approx(np.full(3, np.sqrt((0.0001**2 + 0.02**2 + 0.01**2) / 3)))
     assert pooled_errors(values, errors, np.array([1.0, 1, 1])) is errors

@@ -1,4 +1,4 @@
-"""Tests of fit and intervals of fitted curves, worked out by hand."""
+"""Tests of fit and intervals of fitted curves, by hand."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from towtank.model.fitting.utilization_law import highest_throughput
 
 
 def proportional(pairs: list[tuple[float, float]], error: float = 1e5) -> Fit:
-    """A line through the origin through two repetitions at each of the loads 1, 2, 3, with errors that are alike: the
-    half a percent that no throughput is known better than is small beside them."""
+    """Fit a line through the origin through two repetitions at each of the loads 1, 2, 3, with equal errors; the least
+    error of a throughput, half a percent, is small beside them."""
     rates = np.array(pairs).ravel()
     return fit_curve(LINEAR, observations(np.repeat([1.0, 2.0, 3.0], 2), rates, error=np.full(6, error)))
 
@@ -43,7 +43,7 @@ def test_repetitions_that_do_not_differ_are_no_pure_error() -> None:
 
 
 class Saturating:
-    """1 - exp(-k N): points that are all near 1 bound k from below only."""
+    """1 - exp(-k N): points that are all near 1 bound k only from below."""
 
     name = "saturating"
     parameters = ("k",)
@@ -68,8 +68,8 @@ def saturating(edge: float) -> tuple[float | None, float | None]:
 
 
 def test_a_side_that_the_data_do_not_bound_has_no_end() -> None:
-    """The sum of squares stays below its limit for every large k, so the interval is open although k has a far bound.
-    A near bound of k is the end of the interval."""
+    """The sum of squares stays below its limit for every large k, so the interval is unbounded although the parameter k
+    has a distant bound. A near bound of k is the end of the interval."""
     low, high = saturating(1e12)
     assert low is not None
     assert 1.0 < low < 2.0
@@ -95,7 +95,7 @@ def test_the_criterion_is_that_of_hurvich_and_tsai() -> None:
 
 
 def test_the_joint_criterion_counts_the_use_of_the_bottleneck_as_points() -> None:
-    """Five levels of throughput and as many of the use, demand, time elsewhere, background and the variance."""
+    """Five levels of throughput and five of utilization; demand, time elsewhere, background and the variance."""
     stream = np.random.default_rng(2)
     curve = ClosedCurve(1, 1.0, with_busy=True)
     load = np.array([10.0, 30, 60, 100, 150])
@@ -114,7 +114,7 @@ def test_the_joint_criterion_counts_the_use_of_the_bottleneck_as_points() -> Non
 
 @pytest.mark.parametrize(("above", "below"), [(2, 2), (3, 5), (6, 4)])
 def test_the_probability_of_few_runs_is_that_of_counting(above: int, below: int) -> None:
-    """Every order of the signs, one by one."""
+    """By enumeration of every order of the signs."""
     counts = [1 + sum(sign != after for sign, after in itertools.pairwise(order)) for order in orders(above, below)]
     for runs in range(2, above + below + 1):
         expected = sum(count <= runs for count in counts) / len(counts)
@@ -141,7 +141,7 @@ def test_errors_of_a_prediction_are_relative_to_what_was_measured() -> None:
 
 
 def test_a_limit_from_scattered_readings_is_reported_with_its_margin() -> None:
-    """U = 0.1 + 0.01 X fills two servers at 190 /s; scattered readings may raise this limit, but never lower it."""
+    """U = 0.1 + 0.01 X fills two servers at 190 /s; scattered readings may raise this limit but never lower it."""
     rates = np.array([20.0, 40, 60, 80, 100, 120])
     scatter = 0.02 * np.array([1, -1, 1, -1, 1, -1])
     points = observations(rates, rates, busy=0.1 + 0.01 * rates)

@@ -1,4 +1,4 @@
-"""Knees of curves whose knee is known."""
+"""Knees of curves with a known knee."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_the_knee_of_power_by_brute_force() -> None:
 
 
 def test_the_knee_of_power_of_one_server_without_thinking_is_one_job() -> None:
-    # X / R = X^2 / N with X = 1/S at every N >= 1: no load inside the range is best, and none is named.
+    # X / R = X^2 / N with X = 1/S at every N >= 1: no load inside the range is best, so none is named.
     load = np.array([1.0, 2, 4, 8, 16, 32])
     points = observations(load, np.full(6, 10.0) * (1 + 1e-3 * np.array([1, -1, 1, -1, 1, -1])))
     assert knees.power_knee(candidate("closed", points, 1, 0.0, None), 0.0) is None
@@ -64,7 +64,7 @@ def test_a_straight_line_has_no_break_to_a_flatter_one() -> None:
 def test_an_objective_is_passed_between_two_levels() -> None:
     load, seen = np.array([100.0, 200, 300]), np.array([0.2, 0.4, 1.2])
     found = knees.objective_knee(load, seen, np.full(3, 0.05), 0.8, "p95 < 0.8 s")
-    # Half way from 0.4 to 1.2.
+    # Midway between 0.4 and 1.2.
     assert found is not None
     assert found["load"] == pytest.approx(250.0)
     assert 230 < found["low"] < 250 < found["high"] < 270
@@ -78,7 +78,7 @@ def test_the_distance_knee_has_an_interval_where_errors_are_known() -> None:
     samples = knees.distance_samples(points)
     assert samples is not None
     knee = knees.knee("distance", knees.distance_knee(points.load, points.throughput), samples, "")
-    # It can only be a load that was measured, and lies about the true knee, (0.1 + 1.9) / 0.02 = 100 users.
+    # The knee is one of the measured loads, near the true knee, (0.1 + 1.9) / 0.02 = 100 users.
     assert knee["low"] in USERS
     assert knee["high"] in USERS
     assert knee["low"] <= 100 <= knee["high"]

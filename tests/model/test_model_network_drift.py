@@ -1,4 +1,4 @@
-"""Demands of a network drift above the utilizations measured, as those of a curve do; below them nothing is added."""
+"""Demands of a network drift above the measured utilizations, as for a curve; below them no error is added."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from towtank.model.fitting.networks.replicates import Network, fit_network
 
 @pytest.fixture(scope="module")
 def network() -> Network:
-    """A network of exact measurements, whose replicates hardly differ; 2,000 of them."""
+    """Return a network of exact measurements with 2,000 replicates that hardly differ."""
     fitted = fit_network(exact(), count=3)
     return dataclasses.replace(fitted, draws=(fitted.parameters,) * 2000)
 

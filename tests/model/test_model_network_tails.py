@@ -1,4 +1,4 @@
-"""Percentiles measured over those worked out: the factor that corrects them, by hand."""
+"""Ratio of measured to computed percentiles, used as a correction factor: by hand."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def measured(value: float) -> dict[str, Any]:
 
 
 def test_the_factor_is_the_geometric_mean_of_the_levels() -> None:
-    """Measured 1.2 and 0.9 times what is worked out, with intervals from 0.8 to 1.1 of that."""
+    """Measured values are 1.2 and 0.9 times the computed ones, with intervals from 0.8 to 1.1 of them."""
     of, solved = network()
     points: list[dict[str, Any]] = []
     for place, (load, factor) in enumerate(zip(LEVELS, FACTORS, strict=True)):

@@ -1,4 +1,4 @@
-"""Tiers that share CPUs, by the declarations of their runs and by their limits."""
+"""Tiers that share CPUs, by the declarations and the limits of their runs."""
 
 from __future__ import annotations
 

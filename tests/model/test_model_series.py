@@ -1,4 +1,4 @@
-"""Busy time, series of runs and the scatter of a mix, worked out by hand."""
+"""Busy time, series of runs and the scatter of a mix, by hand."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SECONDS = 4
 
 
 def observed(disks: dict[str, list[float]], last: set[str]) -> Any:
-    """Make two parts of a tier, one of them not observed, and disks of which only some exist at the end."""
+    """Return two parts of a tier, one of them not observed, and disks of which only some exist at the end."""
     parts = [SimpleNamespace(name="database"), SimpleNamespace(name="unseen")]
     tracks = {name: SimpleNamespace(by_bin=lambda *_, name=name: np.array(disks[name])) for name in disks}
     return SimpleNamespace(
@@ -68,21 +68,21 @@ def test_intervals_of_runs_are_pooled_as_rates() -> None:
     assert series.responses is not None
     assert np.isnan(series.responses[2, 0])
     assert series.responses[5] == pytest.approx([0.5, 0.5])
-    # Nine intervals for two classes and a background are just enough.
+    # Nine intervals are just enough for two classes and a background.
     assert pooled([first, run_series("r2", {"b": [6, 4, 2]}, [1.2, 1.0, 0.8])], "cpu", 2, timed=True) is None
 
 
 def test_scatter_of_a_run_is_what_its_own_demands_leave() -> None:
-    """Two runs of two classes each, whose busy time is that of other demands: those of each run leave nothing, those of
-    the other run leave half of the scatter or more."""
+    """Two runs of two classes each have different demands: demands of the own run explain all scatter, those of the
+    other run leave half of it or more."""
     rates = np.array([[1.0, 3.0], [2.0, 1.0], [3.0, 2.0]])
     demands = [np.array([0.1, 0.3]), np.array([0.4, 0.1])]
     busy = np.concatenate([rates @ demand for demand in demands])
     series = Series(busy, np.vstack([rates, rates]), None, 1, np.repeat([0.0, 1.0], 3))
     assert _scatter(series, demands) == pytest.approx(0.0, abs=1e-12)
-    # Counting all alike leaves as much as itself.
+    # The scatter is relative to the scatter with equal demands.
     assert _scatter(series, [np.ones(2)] * 2) == pytest.approx(1.0)
-    # One run is left as it is and the other explained: half of the seconds.
+    # One run is unexplained and the other explained: half of the seconds.
     assert _scatter(series, [demands[0], np.ones(2)]) == pytest.approx(0.5)
 
 
@@ -93,7 +93,7 @@ def test_a_line_that_most_points_lie_on_is_left_as_it_is() -> None:
 
 
 def test_busy_time_of_servers_is_reported_in_cpus() -> None:
-    """A server that is half a CPU, and busy for 1.2 of 2 s, used 0.6 s of a CPU."""
+    """A server of half a CPU that is busy for 1.2 of 2 s used 0.6 s of a CPU."""
     run = run_series("r1", {"a": [4, 2], "rare": [1, 0]}, [1.2, 0.4])
     stations = (Station("cpu", 1, ("content",), 0.5), Station("disk vda", 1, ()))
     found = _run(3, run, ("a",), stations)
@@ -112,7 +112,7 @@ def test_a_class_needs_twenty_transactions_in_all() -> None:
 
 
 def measured_of(rates: np.ndarray, busy: np.ndarray, response_s: tuple[float, ...]) -> Measured:
-    """One level of intervals of a second, with a response time for each class."""
+    """Return one level with intervals of one second, with a response time for each class."""
     classes = tuple(f"c{number}" for number in range(rates.shape[1]))
     run = Run(0, np.ones(len(busy)), rates, rates * np.array(response_s), busy[:, None])
     station = Station("cpu", 1, ("content",))

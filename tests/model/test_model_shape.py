@@ -1,4 +1,4 @@
-"""Kind of limit of a system, by numbers that only one kind of limit moves."""
+"""Kind of limit of a system, from numbers that only one kind of limit changes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def estimate(value: float) -> dict[str, Any]:
 
 
 def configuration(lowest: dict[str, Any], highest: dict[str, Any]) -> Configuration:
-    """Make two loads, 10 and 100 users, each with throughput, response, CPUs and further figures of the run."""
+    """Return two loads, 10 and 100 users, each with throughput, response time, CPUs and further values of the run."""
     points, runs = [], []
     for name, users, seen in (("r001", 10, lowest), ("r002", 100, highest)):
         rate = estimate(seen["x"])
@@ -68,12 +68,12 @@ LIMITED = {"x": 60.0, "r": 0.9}
         ({**LIMITED, "cpu": 0.9, "faults": 400.0}, "memory", "web"),
         ({**LIMITED, "cpu": 1.95, "saturated": True}, "generator", None),
         ({**LIMITED, "cpu": 0.9, "envelope": 0.95}, "generator", None),
-        # A container that may use 0.9 of the two CPUs it is taken to have; a host and a container whose CPUs are known.
+        # A container that may use 0.9 of its two assumed CPUs; a host and a container with known CPUs.
         ({**LIMITED, "cpu": 0.9, "held_up": 0.6}, "quota", "web"),
         ({**LIMITED, "cpu": 0.9, "held_up": 0.02}, "contention", None),
         ({**LIMITED, "cpu": 0.9, "held_up": 0.6, "virtual": 2.0}, "contention", None),
         ({**LIMITED, "cpu": 0.9, "held_up": 0.6, "group": "/web"}, "contention", None),
-        # The same on a machine with a probe of its own.
+        # The same on a machine with its own probe.
         ({**LIMITED, "cpu": 0.9, "far": {"disks": {"sdb": {"utilization": 0.97}}}}, "disk", "disk sdb on far"),
         ({**LIMITED, "cpu": 0.9, "far": {"pressure": {"memory_some": 0.5}}}, "memory", "the host on far"),
         ({**LIMITED, "cpu": 0.9, "far": {"throttled": {"web": 0.6}}}, "quota", "web"),
@@ -89,7 +89,8 @@ def test_each_kind_of_limit(highest: dict[str, Any], kind: str, resource: str | 
 
 
 def pool_of_ten() -> Configuration:
-    """Ten connections held for 50 ms carry 200 /s: 10 users wait for none, 18 users without think time wait 40 ms."""
+    """Return ten connections held for 50 ms, which carry 200 /s: 10 users do not wait, 18 users without think time wait
+    40 ms."""
     levels = configuration({"x": 200.0, "r": 0.05, "cpu": 0.9}, {"x": 200.0, "r": 0.09, "cpu": 0.9})
     levels.points[0]["load"], levels.points[1]["load"] = 10, 18
     return levels
@@ -100,14 +101,15 @@ def test_throughput_that_stays_behind_the_load_is_a_limit_however_little_respons
     assert found["kind"] == "contention"
     assert "44 % below the line" in found["sentence"]
     assert "no limit" not in found["sentence"]
-    # 14 users wait 20 ms. At 45 % M/M/1 would have 1.8 times its time, and two servers have 1.25 times.
+    # 14 users wait 20 ms. At 45 %, M/M/1 would take 1.8 times as long, and two servers take 1.25 times.
     levels = pool_of_ten()
     levels.points[1] |= {"load": 14, "response_time_s": {"mean": estimate(0.07)}}
     assert classify(levels)["kind"] == "contention"
 
 
 def with_think_time(users: int, highest: dict[str, Any]) -> Configuration:
-    """10 users, and many more, who think 10 s before each transaction of 50 ms, 2 ms of them on one of two CPUs."""
+    """Return 10 users, and many more, who think 10 s before each transaction of 50 ms, with 2 ms of CPU time on one of
+    two CPUs."""
     lowest = {"x": 10 / 10.05, "r": 0.05, "cpu": 0.002 * 10 / 10.05}
     levels = configuration(lowest, {"cpu": 0.002 * highest["x"], **highest})
     levels.points[1]["load"] = users
@@ -115,8 +117,8 @@ def with_think_time(users: int, highest: dict[str, Any]) -> Configuration:
 
 
 def test_a_response_time_that_no_queue_explains_is_a_limit_though_throughput_hardly_falls_short() -> None:
-    """Ten connections held for 50 ms carry 200 /s. 2,200 users who think for 10 s ask for 219 /s and wait 0.95 s:
-    throughput is only 8.6 % short, and the CPUs are 80 % idle."""
+    """Ten connections held for 50 ms carry 200 /s. 2,200 users who think for 10 s offer 219 /s and wait 0.95 s:
+    throughput is only 8.6 % too low, and the CPUs are 80 % idle."""
     levels = with_think_time(2200, {"x": 200.0, "r": 2200 / 200 - 10})
     found = classify(levels)
     assert found["kind"] == "contention"
@@ -128,7 +130,7 @@ def test_a_response_time_that_no_queue_explains_is_a_limit_though_throughput_har
 
 
 def test_changes_have_the_digits_that_their_intervals_support() -> None:
-    """Times that are known to 10 % grow 18-fold, 15.6 to 20.7; 60 of 100 /s, to 5 %, are 40 % less."""
+    """Times with an error of 10 % grow 18-fold, 15.6 to 20.7; 60 of 100 /s, with an error of 5 %, are 40 % less."""
     levels = configuration(LOW, {**LIMITED, "cpu": 1.95})
     for point, rate, time in zip(levels.points, (10.0, 60.0), (0.05, 0.9), strict=True):
         whole = {"confidence": 0.95, "method": "runs", "n": 1000}
@@ -149,7 +151,8 @@ def test_changes_have_the_digits_that_their_intervals_support() -> None:
 
 
 def test_a_response_time_that_the_queue_of_the_cpus_explains_is_no_limit() -> None:
-    """Two CPUs that are 85 % busy: as one of twice the speed, an M/M/1 has 1 / (1 - 0.85) = 6.7 times its time."""
+    """Two CPUs at 85 % utilization: as a single CPU of twice the speed, M/M/1 gives 1 / (1 - 0.85) = 6.7 times the
+    time."""
     rise = 1 / (1 - 0.85)
     found = classify(with_think_time(1000, {"x": 1000 / (10 + 0.05 * rise), "r": 0.05 * rise, "cpu": 1.7}))
     assert found["kind"] == "none"
@@ -159,8 +162,9 @@ def test_a_response_time_that_the_queue_of_the_cpus_explains_is_no_limit() -> No
 
 @pytest.mark.parametrize(("servers", "users", "think"), [(1, 7, 5.0), (1, 16, 17.0), (2, 10, 5.0), (4, 5, 0.5)])
 def test_throughput_that_queues_of_the_cpus_keep_low_is_no_contention(servers: int, users: int, think: float) -> None:
-    """A closed M/M/m with S = 1: one user, and as many as keep 60 to 90 % busy. With a think time of 5 s 7 users at one
-    server wait so long that they do 25 % less than 7 times what one does, and the CPU limits nothing yet."""
+    """A closed M/M/m with S = 1: one user, and enough users for a utilization of 60 to 90 %. With a think time of 5 s,
+    7 users at one server wait so long that their throughput is 25 % below 7 times that of one user, although the CPU is
+    no limit yet."""
     response, _ = repairman_moments(users, 1.0, servers, think)
     rate = users / (think + response)
     assert 0.6 < rate / servers < 0.9
@@ -172,11 +176,11 @@ def test_throughput_that_queues_of_the_cpus_keep_low_is_no_contention(servers: i
     assert found["kind"] == "none", found["sentence"]
     if users == 7:
         assert "which queues at CPUs so busy explain" in found["sentence"]
-    # If response times do not account for it: users who think longer, or a generator that starts them late.
+    # If response times do not explain it: users think longer, or the generator starts them late.
     seen = levels.points[1]
     seen["throughput_per_s"] = estimate(0.8 * rate)
     assert classify(levels)["kind"] == "contention"
-    # If the CPUs are less busy than their queue would need: what holds users up is something else.
+    # If the CPUs are less busy than their queue requires, users wait for something else.
     seen["throughput_per_s"], seen["tiers"] = estimate(rate), {"web": {"cpus_used": estimate(rate / 4)}}
     assert classify(levels)["kind"] == ("contention" if rate * (think + 1) < 0.9 * users else "none")
 
@@ -191,7 +195,7 @@ def test_throughput_that_stays_behind_the_load_of_unobserved_cpus_is_not_known()
 
 
 def test_without_an_observed_cpu_nothing_is_said_of_locks() -> None:
-    # An existing server: the disk of the machine is observed, the CPUs of the server are not.
+    # An existing server: the disk of the machine is observed, the server's CPUs are not.
     levels = configuration(LOW, {**LIMITED, "cpu": 0.9})
     for point in levels.points:
         point["tiers"] = {}

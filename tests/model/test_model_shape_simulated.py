@@ -1,4 +1,4 @@
-"""Each kind of limit from a simulated system whose limit is known: what the simulator measures is classified."""
+"""Kinds of limits, each classified from the simulated measurements of a system with a known limit."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from towtank.model.fitting.shape import classify
 
 USERS = (5, 150)
 FAST = SimulationSettings(precision=0.03, replications=4)
-# Page faults that go to the disk, of a transaction that finds its memory, and of one that does not.
+# Page faults read from the disk, for a transaction that finds its memory and for one that does not.
 FAULTS_OF_SHORT_MEMORY = 1.5
 
 SYSTEMS: dict[str, dict[str, Any]] = {
     "cpu": {"stations": {"cpu": {"servers": 2, "discipline": "ps", "demand": "30 ms"}, "sda": {"demand": "2 ms"}}},
-    # One lock around 20 ms, of which 4 ms are CPU: nobody is busy, everybody waits.
+    # One lock around 20 ms, of which 4 ms are CPU time: no CPU is busy, every user waits.
     "contention": {
         "stations": {
             "cpu": {"servers": 2, "discipline": "ps", "demand": "4 ms"},
@@ -29,7 +29,7 @@ SYSTEMS: dict[str, dict[str, Any]] = {
         "pools": {"lock": {"size": 1, "holds": ["cpu", "backend"]}},
     },
     "disk": {"stations": {"cpu": {"servers": 2, "discipline": "ps", "demand": "4 ms"}, "sda": {"demand": "15 ms"}}},
-    # Every transaction reads pages back that did not fit: the disk is full for want of memory.
+    # Every transaction reads evicted pages back: lack of memory saturates the disk.
     "memory": {
         "stations": {
             "cpu": {"servers": 2, "discipline": "ps", "demand": "4 ms"},
@@ -45,7 +45,7 @@ def estimate(value: float) -> dict[str, Any]:
 
 
 def simulated(system: dict[str, Any], users: int, folder: Path) -> dict[str, Any]:
-    """Simulate a run of the system."""
+    """Simulate a run of the system; return its answer."""
     path = folder / f"{users}.yaml"
     path.write_text(json.dumps({"classes": {"web": {"users": users, "think": "1 s"}}, **system}), "utf-8")
     return dict(simulate_models([load_model(path).document], FAST)["answers"][0])
@@ -76,7 +76,7 @@ def configuration(kind: str, folder: Path, *, envelope: float | None = None) -> 
                     "pressure": {},
                     "context_switches_per_s": 10 * rate,
                 },
-                # The generator's share of its calibrated rate, which is `envelope` transactions per second.
+                # Rate of the generator as a share of its calibrated rate, `envelope` transactions per second.
                 "generator": {"saturated": False, "envelope_share": None if envelope is None else rate / envelope},
                 "services": {
                     "web": {"lock_waiting": {"kind": "gauge", "mean": answer["pools"]["lock"]["waiting"]}}
@@ -108,6 +108,6 @@ def test_a_generator_at_its_own_limit_discredits_every_other_kind(tmp_path: Path
 def test_a_lock_is_seen_by_who_waits_for_it(tmp_path: Path) -> None:
     found = classify(configuration("contention", tmp_path))
     waiting = next(evidence for evidence in found["evidence"] if evidence["what"] == "lock_waiting of web")
-    # Nearly all of 150 users: 20 ms each under the lock, 50 a second at most, 1 s of thinking.
+    # Nearly all of 150 users: 20 ms each under the lock, at most 50 a second, 1 s of think time.
     assert waiting["at_highest"] == pytest.approx(150 - 50 - 1, rel=0.1)
     assert waiting["at_lowest"] < 1

@@ -23,7 +23,7 @@ MM1 = "classes: {web: {rate: 0.5 /s}}\nstations: {cpu: {demand: 1 s}}\n"
 
 
 def simulated(content: dict[str, Any], settings: SimulationSettings = PRECISE) -> dict[str, Any]:
-    """The answer for a model, through its file."""
+    """Write a model to a file and return its simulated answer."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.yaml"
         path.write_text(json.dumps(content), "utf-8")
@@ -73,7 +73,8 @@ def test_v26_discriminatory_processor_sharing():
 
 
 def test_an_independent_simulator_agrees_on_two_classes_at_a_shared_queue():
-    """Ciw on a network that no analysis here solves: times by class, first come first served, two servers then one."""
+    """Ciw on a network that no analytic method solves: times by class, first come first served, two servers then
+    one."""
     ciw = pytest.importorskip("ciw")
     mean = {"short": (0.2, 0.3), "long": (1.0, 0.6)}
     network = ciw.create_network(
@@ -113,13 +114,13 @@ def test_an_independent_simulator_agrees_on_two_classes_at_a_shared_queue():
     answer = simulated(model(classes, stations))
     for name, found in times.items():
         middle = sum(found) / len(found)
-        # The tolerance is six standard errors of the five runs of Ciw, plus 1 %.
+        # The tolerance is six standard errors of the five Ciw runs, plus 1 %.
         error = (sum((value - middle) ** 2 for value in found) / 4 / 5) ** 0.5
         assert answer["classes"][name]["response_time_s"] == pytest.approx(middle, abs=6 * error + 0.01 * middle)
 
 
 def impatient_in_simpy(seed: int, customers: int) -> tuple[float, float, float]:
-    """Completed and failed transactions per second, and mean response time, as SimPy has them.
+    """Return completed and failed transactions per second, and mean response time, simulated by SimPy.
 
     One server, lognormal times of mean 1 s and scv 4, arrivals at 0.8 /s, who leave after 3 s and try once more after
     an exponential pause of mean 0.5 s.
@@ -165,19 +166,19 @@ def test_simpy_agrees_on_impatience_heavy_tails_and_retries():
     runs = [impatient_in_simpy(seed, 20_000) for seed in range(6)]
     stations = {"s": {"demand": 1.0, "distribution": "lognormal", "scv": 4.0}}
     patience = {"timeout": "3 s", "retries": 1, "retry_delay": "500 ms", "on_timeout": "cancel"}
-    # Its long times must occur often enough for this precision: the run reaches 0.1 %, a tenth of the bound below.
+    # Long times must be frequent enough for this precision: the run reaches 0.1 %, a tenth of the bound below.
     settings = SimulationSettings(precision=0.02)
     found = simulated(model({"jobs": {"rate": 0.8, **patience}}, stations), settings)["classes"]["jobs"]
     figures = [found[name] for name in ("throughput_per_s", "failed_per_s", "response_time_s")]
     for figure, values in zip(figures, zip(*runs, strict=True), strict=True):
         middle = sum(values) / len(values)
-        # Six runs of SimPy, from empty to empty: six of their standard errors, and one in a hundred.
+        # Six runs of SimPy, from empty to empty: six of their standard errors, plus one in a hundred.
         error = (sum((value - middle) ** 2 for value in values) / 5 / 6) ** 0.5
         assert figure == pytest.approx(middle, abs=6 * error + 0.01 * middle)
 
 
 def test_what_differs_in_the_ninth_digit_is_simulated_alike():
-    # Kernels of BLAS for different CPUs agree on about nine digits of a fit.
+    # BLAS kernels of different CPUs agree on about nine digits of a fit.
     def of(demand: float) -> dict[str, Any]:
         content = model({"jobs": {"users": 20, "think": 1.0}}, {"cpu": {"demand": demand}})
         return simulated(content, SimulationSettings(precision=0.05))["classes"]["jobs"]
@@ -205,7 +206,7 @@ def test_the_command_prints_its_precision(tmp_path, capsys):
 
 
 def test_users_and_failures_of_a_class_stand_beside_their_intervals(tmp_path, capsys, monkeypatch):
-    """A bound of 2 seconds over 1 second of service at half load: some time out, and are seen as rates."""
+    """A timeout of 2 s at 1 s of service and half load: some transactions time out, and are reported as rates."""
     monkeypatch.setenv("COLUMNS", "200")
     file = write(tmp_path, MM1.replace("rate: 0.5 /s", "rate: 0.5 /s, timeout: 2 s"))
     assert run(["model", "simulate", file, "--events", "200000"]) == 0
@@ -232,7 +233,7 @@ def test_the_command_compares_alternatives(tmp_path, capsys):
 
 def test_faults_of_the_alternative_are_reported_at_its_file(tmp_path, capsys):
     file, other = write(tmp_path, MM1), tmp_path / "other.yaml"
-    # The solver accepts this number of users; only the simulator refuses it.
+    # The solver accepts this number of users; the simulator refuses it.
     other.write_text("classes:\n  web: {users: 2000000, think: 1 s}\nstations: {cpu: {demand: 1 s}}\n", "utf-8")
     assert run(["model", "simulate", file, "--compare", str(other)]) == 2
     assert capsys.readouterr().err == (
@@ -317,7 +318,8 @@ classes:
 
 
 def test_times_by_class_and_pools_have_intervals_that_hold_the_truth(tmp_path, capsys):
-    """One queue at half load, 2 s in it; a delay in effect of half a second, which holds 0.25 of three connections."""
+    """A queue at half load has a response time of 2 s; the delay takes half a second and holds 0.25 of three
+    connections."""
     file = write(tmp_path, TIERS)
     found = {"cpu": 0, "db": 0, "connections": 0}
     for seed in range(30):
@@ -335,7 +337,7 @@ def test_times_by_class_and_pools_have_intervals_that_hold_the_truth(tmp_path, c
             found[name] += low <= truth <= high
         assert known["connections"]["waiting_time_s.web"] is not None
         assert known["cpu"]["utilization_by_class.web"][1] <= 1.0
-    # Of 30 at 95 %, fewer than 24 in one sample of a thousand.
+    # Of 30 intervals at 95 %, fewer than 24 contain the truth in one sample of a thousand.
     assert min(found.values()) >= 24, found
 
 

@@ -21,9 +21,10 @@ def throughputs(answer: dict[str, Any]) -> list[float]:
 
 
 def sharing_network(users, think, demands, speeds, *, arrivals=(), most=0):
-    """Markov chain of processor sharing stations in a row; classes with users 0 are open, with at most `most` jobs.
+    """Return the Markov chain of processor-sharing stations in a row; classes with 0 users are open, with at most
+    `most` jobs.
 
-    States count jobs by class and station; a closed class's last entry is those who think.
+    A state counts jobs by class and station; the last entry of a closed class is the number of thinking users.
     """
     classes, stations = len(users), len(speeds)
 
@@ -84,7 +85,7 @@ def test_speeds_that_depend_on_the_load_are_those_of_the_markov_chain(rates):
 
 def test_mixed_classes_at_many_servers_are_those_of_the_markov_chain():
     demands = [[0.5, 0.2], [0.6, 0.3]]
-    # Of the open class (load 0.42 of 2 servers and 0.21 of one) more than 25 jobs come to pass less than once in 1e12.
+    # The probability of more than 25 jobs of the open class (load 0.42 of 2 servers and 0.21 of one) is below 1e-12.
     chances = sharing_network([3, 0], [1.0, 0.0], demands, [servers(2), servers(1)], arrivals=(0.0, 0.7), most=25)
     stations = {
         f"s{k}": {"discipline": "ps", "servers": count, "demand": {"a": demands[0][k], "b": demands[1][k]}}
@@ -97,7 +98,7 @@ def test_mixed_classes_at_many_servers_are_those_of_the_markov_chain():
 
 
 def random_closed(seed: int, **station: Any) -> dict[str, Any]:
-    """A random network of two closed classes."""
+    """Return a random network of two closed classes."""
     draw = np.random.default_rng(seed)
     users = draw.integers(1, 25, 2)
     names = ("a", "b")
@@ -160,7 +161,7 @@ def test_throughput_grows_with_users_towards_the_slowest_station():
         found = throughputs(answer)[0]
         assert answer["exact"] is True
         assert answer["checks"]["population"] < 1e-10
-        # At saturation the last users change nothing that a double can hold.
+        # At saturation the last users change the result by less than the precision of a double.
         assert before * (1 - 1e-12) <= found <= 128 * (1 + 1e-12)
         before = found
     assert before == pytest.approx(128, rel=1e-9)
@@ -177,7 +178,7 @@ def test_more_users_than_can_be_exact_are_approximated_and_said_so():
 
 
 def pooled_network(users, think, demands, size):
-    """Chain of one class: think, wait for a unit, CPU and disk in turn while it is held."""
+    """Return the chain of one class: think, wait for a unit, use CPU and disk in turn while holding it."""
 
     def moves(state):
         cpu, disk, waiting = state
@@ -201,7 +202,7 @@ def test_a_pool_is_near_the_markov_chain(size):
     content = model({"jobs": {"users": 12, "think": 1.0}}, stations)
     content["pools"] = {"threads": {"size": size, "holds": ["cpu", "disk"]}}
     answer = solved(content)
-    # Decomposition: 1 % off here at most; exact if the pool never limits.
+    # Decomposition: at most 1 % off here; exact if the pool never limits.
     assert throughputs(answer) == pytest.approx([rate], rel=1e-9 if size == 12 else 0.01)
     assert answer["exact"] is (size == 12)
     pool = answer["pools"]["threads"]
@@ -224,7 +225,7 @@ def test_a_pool_under_arrivals_is_refused_where_it_cannot_keep_up():
     content = model({"jobs": {"rate": 9.0}}, {"cpu": {"servers": 4, "demand": 0.1}})
     content["pools"] = {"lock": {"size": 1, "holds": ["cpu"]}}
     assert solved(content)["pools"]["lock"]["utilization"] == pytest.approx(0.9, rel=1e-9)
-    # One unit is an M/M/1 of 0.1 s.
+    # A single unit is an M/M/1 with 0.1 s.
     assert solved(content)["classes"]["jobs"]["response_time_s"] == pytest.approx(1.0, rel=1e-9)
     content["classes"]["jobs"]["rate"] = "11 /s"
     with pytest.raises(StudyError, match=r"pools\.lock: must have a utilization below 1 .* got 1\.1000"):
@@ -253,7 +254,7 @@ def test_a_closed_fork_lies_between_its_slowest_branch_and_doing_all_in_turn():
 
 
 def ranked_station(users, think, times, preemptive):
-    """Chain of one server, class 0 before class 1; state: jobs by class, and which is in service."""
+    """Return the chain of one server with class 0 before class 1; state: jobs by class, and the class in service."""
 
     def choose(first, second, serving):
         if serving is not None and not preemptive:
@@ -322,7 +323,8 @@ def test_exact_is_refused_where_there_is_none():
 
 
 def test_an_error_of_a_whole_response_time_and_more_bounds_nothing_below():
-    """Eight users who interrupt three others, a second of service each: 3,550 s simulated for the three, 83 solved."""
+    """Eight users interrupt three others, with one second of service each: 3,550 s simulated for the three, 83 s
+    solved."""
     cpu = {"demand": {"hi": 1.0, "lo": 1.0}, "discipline": "priority", "preemptive": True}
     ranks = {"hi": {"users": 8, "think": 2.0, "priority": 1}, "lo": {"users": 3, "think": 2.0, "priority": 2}}
     answer = solved(model(ranks, {"cpu": cpu}))

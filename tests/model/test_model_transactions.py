@@ -1,4 +1,4 @@
-"""Transactions of a class: the chain against a Markov chain by brute force, and against laws that hold exactly."""
+"""Transactions of a class: the chain compared with a brute-force Markov chain, and with laws that hold exactly."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ def shop(**station: Any) -> dict[str, Any]:
 
 
 def moves(state: tuple[Any, ...]) -> list[tuple[tuple[Any, ...], float]]:
-    """Of the shop with shared processors: where each user may go from (station, transaction), or thinking."""
+    """Return the moves of each user of the shop with shared processors, from (station, transaction) or from
+    thinking."""
     found = []
     for place, user in enumerate(state):
         others = state[:place] + state[place + 1 :]
@@ -49,7 +50,8 @@ def put(others: tuple[Any, ...], user: Any) -> tuple[Any, ...]:
 
 
 def test_throughput_and_response_by_transaction_are_those_of_the_markov_chain() -> None:
-    """The chain of transactions that share processors has product form (Baskett et al. 1975): exact."""
+    """The chain of transactions at processor-sharing stations has product form (Baskett et al. 1975): the result is
+    exact."""
     chances = stationary((None,) * USERS, moves)
     answer = solved(shop())
     assert answer["exact"]
@@ -71,7 +73,7 @@ def test_how_time_is_parted_changes_nothing_for_the_class(at_once: int) -> None:
     shared = sum(share * parted["transactions"][name]["response_time_s"] for name, share in SHARES.items())
     assert shared == pytest.approx(plain["response_time_s"], rel=1e-12)
     slow, before = parted["transactions"]["buy"], plain["transactions"]["buy"]
-    # A job that waits in turn waits as long as any other, whatever its own work.
+    # In a first-come-first-served queue the wait of a job does not depend on its own work.
     assert slow["response_time_s"] < before["response_time_s"]
 
 

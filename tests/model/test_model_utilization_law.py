@@ -1,4 +1,4 @@
-"""Busy servers against curves: no limit above m / D, no curve through two systems without a doubt."""
+"""The utilization law as a bound of curves: no limit above m / D, and a doubt about a curve through two systems."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ LIMIT = (SERVERS - BACKGROUND) / DEMAND_S
 
 
 def seen(seed: int = 1, count: int = 60, change: float = 1.0) -> Any:
-    """Hours of a system of which the first half has a smaller demand: rates by the day, users by Amdahl's law."""
+    """Return hours of a system whose demand is smaller in the first half: rates by time of day, users by Amdahl's
+    law."""
     stream = np.random.default_rng(seed)
     load = 40 + 260 * np.abs(np.sin(np.arange(count) / 3.7))
     rates = load * 1.2 / (1 + 0.0006 * (load - 1)) * np.exp(0.01 * stream.standard_normal(count))
@@ -38,7 +39,7 @@ def test_all_servers_are_busy_at_the_throughput_of_the_utilization_law() -> None
 
 
 def test_no_curve_has_a_limit_above_that_of_the_busy_servers() -> None:
-    """Amdahl's law of these points ends at 1.2 / 0.0006 = 2,000 /s, four times what the CPUs can."""
+    """Amdahl's law of these points ends at 1.2 / 0.0006 = 2,000 /s, four times the capacity of the CPUs."""
     choice = choose(("amdahl",), seen(), SERVERS, 0.5, None)
     assert choice.chosen is None
     assert "utilization law" in choice.why
@@ -57,7 +58,7 @@ def test_a_limit_below_that_of_the_busy_servers_stands() -> None:
 
 
 def straight(seed: int = 1) -> Any:
-    """A closed system far below its limit of 8 / 20 ms = 400 /s: 60 to 299 /s, on a straight line of the users."""
+    """Return a closed system far below its limit of 8 / 20 ms = 400 /s: 60 to 299 /s, linear in the number of users."""
     stream = np.random.default_rng(seed)
     load = np.linspace(500, 2400, 12).round()
     rates = load / 8.05 * (1 + 0.004 * stream.standard_normal(12))
@@ -66,7 +67,7 @@ def straight(seed: int = 1) -> Any:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_no_prediction_is_above_all_servers_busy(seed: int) -> None:
-    """The straight line is at 497 /s for 4,000 users; eight CPUs at 20 ms do 400."""
+    """The straight line is at 497 /s for 4,000 users; eight CPUs at 20 ms carry 400 /s."""
     chosen = choose(("linear", "closed"), straight(seed), SERVERS, 8.0, None).chosen
     assert chosen is not None
     assert chosen.name == "closed"
@@ -105,7 +106,7 @@ def test_two_regimes_in_one_curve_are_a_doubt() -> None:
     judgement = Judgement()
     judge_one_system(judgement, seen(change=1.3))
     assert judgement.level == "doubtful"
-    # The line through both regimes lies between them; the change is seen where it happened, at the 31st row.
+    # The line through both regimes lies between them; the change is detected where it happened, at the 31st row.
     assert "at point 31 " in judgement.reasons[0][1]
 
 

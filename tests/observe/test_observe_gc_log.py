@@ -1,8 +1,8 @@
-"""Logs of the four collectors, recorded from a program with known allocation, and the page of Jetty.
+"""Logs of the four collectors, recorded from a program with known allocation, and the statistics page of Jetty.
 
-The program made 60,000 arrays of 16,384 bytes with a header of 16 bytes, kept at most 1,200 of them in a heap of
-96 MiB, and asked for one full collection at its end; OpenJDK 17.0.15, `-Xlog:gc*=info:file=...:timenanos,level,tags`.
-The sums of pauses were taken from the logs with awk.
+The program created 60,000 arrays of 16,384 bytes with a header of 16 bytes, kept at most 1,200 of them in a heap of 96
+MiB, and requested one full collection at its end; OpenJDK 17.0.15, `-Xlog:gc*=info:file=...:timenanos,level,tags`. The
+sums of pauses were computed from the logs with awk.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from towtank.observe.service_metrics import JETTY, JVM
 
 LOGS = Path(__file__).parents[1] / "data" / "gc"
 ALLOCATED = 60000 * (16384 + 16)
-# What the JVM allocated for itself at its start was some 5 MB; the log has sizes in whole MiB.
+# The JVM itself allocated about 5 MB at its start; the log has sizes in whole MiB.
 OWN_SHARE = 0.02
 MIB = 2**20
 PAUSES = {

@@ -1,4 +1,4 @@
-"""Facts of recorded hosts and of this one."""
+"""Properties of recorded hosts and of this host."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from towtank.observe import MariadbScraper, ScrapeError
 from towtank.observe.mariadb import parse
 from towtank.observe.service_metrics import MARIADB
 
-# MariaDB 10.11, after a short load; most variables left out.
+# MariaDB 10.11, after a short load; most variables omitted.
 TOLD = {
     "Threads_connected": "3",
     "Questions": "1200",

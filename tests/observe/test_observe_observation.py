@@ -26,7 +26,7 @@ PATIENCE_S = 60.0
 
 
 class FakeScraper:
-    """Counts scrapes; fails at the given ones."""
+    """Counts scrapes and fails at the given ones."""
 
     source = "fake"
     kind = "fake_server"
@@ -53,7 +53,7 @@ def run(tmp_path: Path) -> RunFolder:
 
 @pytest.fixture
 def worker() -> Iterator[subprocess.Popen[bytes]]:
-    """A process that waits for its input to close."""
+    """A process that waits until its input is closed."""
     process = subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE)
     yield process
     process.kill()
@@ -110,7 +110,7 @@ def test_probe_and_services_are_recorded(run: RunFolder, worker: subprocess.Pope
 
 
 def test_the_last_samples_are_taken_at_the_end(run: RunFolder, worker: subprocess.Popen[bytes]) -> None:
-    # So far apart that no instant of the grid comes after the first samples.
+    # The interval is so long that no sampling time follows the first samples.
     with Observation(run, {"worker": worker.pid}, [FakeScraper("content")], 3.0):
         for stream in ("probe", "content"):
             wait_for(run, stream, lambda documents: len(documents) > 1)

@@ -1,4 +1,4 @@
-"""The report on a machine: each point that can be missing."""
+"""Report on a machine: each requirement that can be missing."""
 
 from __future__ import annotations
 

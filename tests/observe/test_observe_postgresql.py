@@ -1,4 +1,4 @@
-"""A private PostgreSQL server with statistics of statements, observed under load."""
+"""A private PostgreSQL server with statement statistics, observed under load."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ pytestmark = [
 
 @dataclass
 class Server:
-    """A server that listens on a socket in its own folder only."""
+    """A server that listens only on a socket in its own folder."""
 
     folder: Path
     statements: bool
@@ -45,7 +45,7 @@ class Server:
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
     programs = PROGRAMS[-1].parent
-    # PostgreSQL refuses to run as root; Debian's package has made the user `postgres`.
+    # PostgreSQL refuses to run as root; Debian's package creates the user `postgres`.
     user = "postgres" if os.getuid() == 0 else None
     folder = Path(tempfile.mkdtemp(prefix="towtank-pg-", dir="/tmp"))
     if user:
@@ -112,10 +112,10 @@ def test_connections_are_reported_by_state_and_by_what_they_wait_for(server: Ser
     with closing(PostgresqlScraper("database", server.dsn)) as scraper:
         with psycopg.connect(server.dsn) as client:
             client.execute("SELECT 1")
-            until(lambda: scraper.scrape().get(waiting) == 1)  # a session waits a moment after its answer
+            until(lambda: scraper.scrape().get(waiting) == 1)  # a session waits briefly after its answer
             assert scraper.scrape()["pg_stat_database_connections"] >= 2
         deadline = time.monotonic() + PATIENCE_S
-        while scraper.scrape()[waiting] != 0:  # a session ends a moment after its client has left
+        while scraper.scrape()[waiting] != 0:  # a session ends briefly after its client has disconnected
             assert time.monotonic() < deadline
 
 
@@ -168,7 +168,7 @@ def test_nobody_there_is_a_failure(tmp_path: Path) -> None:
 
 
 def test_a_database_without_an_encoding_is_read(server: Server) -> None:
-    """Such a database is made by `initdb` in the locale C."""
+    """`initdb` in the locale C creates such a database."""
     with psycopg.connect(server.dsn, autocommit=True) as maker:
         maker.execute("CREATE DATABASE plain ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0")
     plain = psycopg.conninfo.make_conninfo(server.dsn, dbname="plain")

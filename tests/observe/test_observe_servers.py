@@ -1,4 +1,4 @@
-"""Metrics of servers of others: recorded answers, exact values, and invalid answers."""
+"""Metrics of third-party servers: recorded answers, exact values, and invalid answers."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_the_log_of_members_is_read_once_and_lines_in_halves_are_whole(tmp_path:
     other = series("nginx_member_requests_unclear_total", member="other")
     assert log.counts() == {member("web-1"): 2, member("web-2"): 1, other: 0}
     with path.open("ab") as stream:
-        stream.write(b"0\n-\n1\n")  # the half line was number 10, which is no member of two
+        stream.write(b"0\n-\n1\n")  # the incomplete line was number 10, which contains no member twice
     assert log.counts() == {member("web-1"): 2, member("web-2"): 2, other: 2}
     path.unlink()
     with pytest.raises(ScrapeError, match=r"members\.log"):

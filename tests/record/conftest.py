@@ -1,4 +1,4 @@
-"""Sites that are recorded, and their recorders."""
+"""Recorded sites and their recorders."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def site() -> Iterator[Site]:
 
 @pytest.fixture(scope="session")
 def authority() -> Authority:
-    """The authority that proxies of these tests have."""
+    """The certificate authority of the proxies in these tests."""
     return new_authority()
 
 
 @pytest.fixture
 def secure_site(tmp_path: Path) -> Iterator[Site]:
-    """A site over TLS, whose certificate no one trusts but by `server-ca.pem`."""
+    """A TLS site whose certificate is only trusted through `server-ca.pem`."""
     issuer = new_authority()
     (tmp_path / "server-ca.pem").write_bytes(issuer.pem)
     (tmp_path / "server.pem").write_bytes(issuer.signed("127.0.0.1"))
@@ -45,7 +45,7 @@ def secure_site(tmp_path: Path) -> Iterator[Site]:
 
 @pytest.fixture
 def run_proxy(tmp_path: Path, authority: Authority) -> Iterator[Callable[..., Running]]:
-    """Starts proxies; at the end they are stopped."""
+    """Return a function that starts proxies; they stop at the end of the test."""
     with ExitStack() as stack:
 
         def start(
@@ -83,7 +83,7 @@ def run_proxy(tmp_path: Path, authority: Authority) -> Iterator[Callable[..., Ru
 
 @pytest.fixture
 def bench(tmp_path: Path) -> Iterator[Bench]:
-    # Short, as temporary folders are: browsers make sockets in it.
+    # A short path, like other temporary folders, as browsers create sockets in it.
     with tempfile.TemporaryDirectory(prefix="tr-", dir="/tmp") as scratch:
         environment = {**os.environ, "TOWTANK_STATE": str(tmp_path / "state"), "TMPDIR": scratch}
         made = Bench(tmp_path, Path(scratch), environment)

@@ -1,4 +1,4 @@
-"""A small site that checks what it gets back: a token that is new in every form, identifiers made per session."""
+"""A small site that checks returned values: a new token in every form, identifiers created per session."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Site(ThreadingHTTPServer):
 
     @property
     def url(self) -> str:
-        """Its address."""
+        """URL of the server."""
         return f"{self.scheme}://127.0.0.1:{self.server_address[1]}"
 
 
@@ -209,7 +209,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 @contextmanager
 def serving(certificate: Path | None = None) -> Iterator[Site]:
-    """Serve in threads of this process; over TLS if a certificate with its key is given."""
+    """Serve in threads of this process, over TLS if a certificate with its key is given."""
     site = Site()
     if certificate is not None:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -1,4 +1,4 @@
-"""An archive is a whole document after every exchange, also on a full disk."""
+"""An archive is a complete document after every exchange, also on a full disk."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class _Exchange:
 
 
 def exchange(text: str) -> Exchange:
-    """Return the part of an exchange that an archive reads."""
+    """Return the parts of an exchange that an archive reads."""
     return cast(Exchange, _Exchange(text))
 
 
@@ -44,7 +44,7 @@ def entries(path: Path) -> list[str]:
 
 @contextmanager
 def files_at_most(size: int) -> Iterator[None]:
-    """Limit files to so many bytes, as if the disk were full."""
+    """Limit the size of files, as a full disk would."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
     try:

@@ -1,4 +1,4 @@
-"""The authority ends with its recording or is kept private for a month; an unusable one is reported."""
+"""The certificate authority ends with its recording or stays private for a month; an unusable one is reported."""
 
 from __future__ import annotations
 

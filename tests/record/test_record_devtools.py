@@ -1,4 +1,4 @@
-"""A message of a browser that is no answer ends the calls that wait for one before their time limit."""
+"""A browser message that is no answer ends the calls that wait for an answer, before their time limit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.waits
 
 
 class _Browser:
-    """Says what a test writes."""
+    """Sends the messages of a test."""
 
     def __init__(self) -> None:
         self.reads, self.says = os.pipe()

@@ -16,7 +16,7 @@ from small_disk import PLENTY, small_disk
 pytestmark = pytest.mark.waits
 
 DISKS = int(os.environ.get("TOWTANK_FULL_DISKS", "16" if os.environ.get("CI") else "6"))
-# What forty exchanges of the site below take in the archive, and the workload after them. [KiB]
+# Size of forty exchanges of the site below in the archive, and of the workload. [KiB]
 ALL_KIB = 80
 
 
@@ -25,7 +25,7 @@ def test_a_recording_whose_disk_is_full_at_any_write(bench: Bench, site: Site, n
     room = 4 + round(ALL_KIB / DISKS * (number + random.Random(f"recording {number}").random()))
     with small_disk(bench.folder / "disk", f"{room}k") as disk:
         process, address = bench.start_proxy("--har", "disk/kept.har", "--out", "disk/workload.yaml")
-        # A recording that cannot be written ends, and its proxy with it.
+        # If a recording cannot be written, it ends together with its proxy.
         with suppress(httpx.TransportError), httpx.Client(proxy=f"http://{address}", timeout=30) as browser:
             for visit in range(40):
                 assert browser.get(f"{site.url}/login", params={"visit": visit}).status_code == 200

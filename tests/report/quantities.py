@@ -1,4 +1,4 @@
-"""Collects the numbers of a report with the quantity that each belongs to: from sentences, tables and figures."""
+"""Collects the numbers of a report with their quantities, from sentences, tables and figures."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Key = tuple[str, str, float]
 
 @dataclass(frozen=True)
 class Number:
-    """A number as a report shows it.
+    """A number shown in a report.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class Number:
     half_digit: float
 
     def agrees(self, other: Number) -> bool:
-        """Return True if both may be roundings of one value."""
+        """Return True if both numbers may be roundings of one value."""
         return abs(self.value - other.value) <= (self.half_digit + other.half_digit) * (1 + 1e-6) + 1e-12
 
 
@@ -69,9 +69,9 @@ def _number(place: str, number: str, unit: str) -> Number:
     return Number(place, float(digits) * _FACTORS[unit], step / 2 * _FACTORS[unit])
 
 
-# Sentences by the numbers in them; the text between the configuration and the number follows the name of the quantity.
+# Patterns of sentences with numbers; text between configuration and number follows the name of the quantity.
 _AT = rf"at (?P<load>{_NUMBER}) users"
-# The headline may answer objectives first.
+# The headline may answer objectives before.
 _ANSWER = r"(?:, the system [^;]*;|,)"
 _SENTENCES: tuple[tuple[str, str], ...] = (
     ("throughput", rf"{_ANSWER} throughput reaches {_VALUE} {_AT}"),
@@ -119,7 +119,7 @@ def _of_sentence(place: str, sentence: str, labels: list[str]) -> Iterator[tuple
                 yield (quantity, label, load), _number(place, found[number], found[unit])
 
 
-# Columns of tables, by caption: the quantity of each column, or the column that names it.
+# Columns of tables, by caption: the quantity of each column, or the column that names the quantity.
 _STATISTICS = {
     "mean": "response time",
     "median": "p50",
@@ -158,7 +158,7 @@ _LOADS = ("Virtual users", "At", "Users")
 
 
 def _cells(titles: list[str], row: tuple[str, ...]) -> dict[str, str]:
-    """Cells by the title of their column, of several columns with one title the first."""
+    """Return the cells by column title; of several columns with the same title the first counts."""
     cells: dict[str, str] = {}
     for title, cell in zip(titles, row, strict=True):
         cells.setdefault(title, cell)
@@ -166,7 +166,7 @@ def _cells(titles: list[str], row: tuple[str, ...]) -> dict[str, str]:
 
 
 def _of_models(table: Table, results: Results) -> Iterator[tuple[Key, Number]]:
-    """Numbers of the tables of models, of percentages and of knees."""
+    """Yield the numbers in tables of models, percentages and knees."""
     titles, ends, place = [column.title for column in table.columns], models.ends(results), f"table {table.caption}"
     alone = label_of(results.configurations[0]) if len(results.configurations) == 1 else ""
     for row in table.rows:
@@ -189,7 +189,8 @@ def _of_models(table: Table, results: Results) -> Iterator[tuple[Key, Number]]:
 
 
 def _derived(numbers: dict[Key, list[Number]]) -> Iterator[tuple[Key, Number]]:
-    """The highest utilization and the largest error of the levels, and the share of a part, from other numbers."""
+    """Derive further quantities from the numbers: highest utilization and largest error of the levels, share of a
+    part."""
     of_levels = {"utilization of ": "highest utilization of ", "held-out error": "largest held-out error"}
     largest: dict[Key, Number] = {}
     for (name, label, _), shown in numbers.items():
@@ -198,7 +199,7 @@ def _derived(numbers: dict[Key, list[Number]]) -> Iterator[tuple[Key, Number]]:
     for (name, label, load), shown in numbers.items():
         for start, whole in of_levels.items():
             if name.startswith(start) and load != _NO_LOAD:
-                # The figures have values without rounding.
+                # Figures hold values without rounding.
                 exact = min(shown, key=lambda number: number.half_digit)
                 key = (whole + name.removeprefix(start), label, _NO_LOAD)
                 worst = largest.get(key)
@@ -250,7 +251,7 @@ _QUANTITIES = (
 
 
 def _of_comparisons(table: Table) -> Iterator[tuple[Key, Number]]:
-    """Both sides of each comparison."""
+    """Yield both values of each comparison."""
     for row in table.rows:
         shown, at, change, *values = (cell.replace("\N{NO-BREAK SPACE}", " ") for cell in row)
         patterns = ((re.fullmatch(pattern, shown), name) for pattern, name in _QUANTITIES)
@@ -270,10 +271,10 @@ def _panels(spec: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _of_figure(figure: Figure) -> Iterator[tuple[Key, Number]]:
-    """Points of the figures of throughput and response time, and of percentiles."""
+    """Yield the points in figures of throughput, response time and percentiles."""
     place = f"figure {figure.name}"
     for key_of_model, value in models.of_figure(figure):
-        # Knees are drawn with three digits.
+        # Knees in figures have three digits.
         error = 0.5 * 10 ** (math.floor(math.log10(abs(value))) - 2) if value else 0.0
         yield key_of_model, Number(place, value, error)
     for panel in _panels(figure.spec or {}):

@@ -1,7 +1,7 @@
-"""Numbers of models, percentages and knees of a report, with the quantity that each belongs to.
+"""Collects numbers of models, percentages and knees of a report, with their quantities.
 
-A quantity that several methods give has a name for each method; `without_reason` finds those of which the report does
-not give all values in one table, with the reason why they differ.
+A quantity that several methods estimate has a name for each method; `without_reason` returns quantities whose values
+the report does not list in one table with the reason for the difference.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _KNEES = {
     "efficiency, largest X / R": "knee by efficiency",
     "break between two lines": "knee by break",
 }
-# Methods in the table of values: what the quantity is called there, the method, and the quantity of the method.
+# Rows of the table of values: pattern of the quantity, pattern of the method, name of the quantity by this method.
 _METHODS: tuple[tuple[str, str, str], ...] = (
     (r"highest throughput", r"measured", "highest throughput"),
     (r"highest throughput", r"limit of the curve \(\S+\)", "limit of the curve"),
@@ -41,8 +41,9 @@ FAMILIES: tuple[tuple[str, ...], ...] = (
     ("share of ideal", "share of the lowest line"),
     ("CPU demand at content", "slope of the demand at content"),
 )
-"""Quantities that are one but for the method; the first is the one of all sentences."""
-# Columns of tables by caption, beside those of `quantities`; of two columns of one title the first is meant.
+"""Groups of names for the same quantity by several methods; all sentences use the first."""
+# Columns of tables by caption, in addition to those of `quantities`; of two columns with the same title the first
+# counts.
 COLUMNS: dict[str, dict[str, str]] = {
     "Throughput relative to the lowest level": {
         "Relative throughput": "growth of throughput",
@@ -81,7 +82,7 @@ _FACTOR = r"(?P<number>\d+(?:\.\d+)?)(?P<unit>)"
 _SIGNED = r"(?P<number>[+−-]?[\d,.]+)(?: \[[^\]]*\])? (?P<unit>%)"
 _RATE = r"(?P<number>[\d,.]+)(?: \[[^\]]*\])? (?P<unit>transactions/s)"
 _CPU_LIMIT = rf", the limit is the CPU of \S+: {_AT} throughput is "
-# Sentences that begin with a configuration; of those that count down from 100, the rest to 100 is meant.
+# Sentences that begin with a configuration; for those that count down from 100, the remainder to 100 counts.
 SENTENCES: tuple[tuple[str, str], ...] = (
     ("growth of throughput", rf", throughput grows from .*? users to [^:]*?{_AT}: {_BARE} as much"),
     ("share of ideal", rf", throughput grows from .*? users to [^:]*?{_AT}: .*? the load, {_PERCENT} of ideal scaling"),
@@ -101,7 +102,7 @@ SENTENCES: tuple[tuple[str, str], ...] = (
 
 
 def names(table: Table, cells: Mapping[str, str]) -> Iterator[tuple[str, str, float | None]]:
-    """Return the column of each number of a row, the quantity, and a load of its own if it has one."""
+    """Yield the column of each number in a row, its quantity, and its own load if it has one."""
     if table.caption == KNEES:
         column = next(title for title in cells if title.endswith("95 % interval"))
         yield column, _KNEES[cells["Knee"]], NO_LOAD
@@ -117,7 +118,7 @@ def names(table: Table, cells: Mapping[str, str]) -> Iterator[tuple[str, str, fl
 
 
 def used(cell: str) -> Iterator[tuple[str, str]]:
-    """Utilization measured of each resource in a cell that has the predicted one behind it."""
+    """Yield the measured utilization of each resource from a cell with measured and predicted values."""
     for part in cell.replace("\N{NO-BREAK SPACE}", " ").split("; "):
         found = re.match(r"(?P<name>\S+) (?P<number>[\d.,]+)(?: \[[^\]]*\])? %, ", part)
         if found:
@@ -125,7 +126,7 @@ def used(cell: str) -> Iterator[tuple[str, str]]:
 
 
 def _rows(part: Any) -> Iterator[dict[str, Any]]:
-    """All rows of data of a specification, however deep."""
+    """Yield all data rows of a specification, at any depth."""
     if isinstance(part, dict):
         data = part.get("data")
         yield from (data or {}).get("values") or () if isinstance(data, dict) else ()
@@ -137,7 +138,7 @@ def _rows(part: Any) -> Iterator[dict[str, Any]]:
 
 
 def of_figure(figure: Figure) -> Iterator[tuple[Quantity, float]]:
-    """Knees of the figures of throughput and of the capacity curve, utilizations, residuals, growth."""
+    """Yield the knees in the figures of throughput and of the capacity curve, utilizations, residuals, growth."""
     for row in _rows(figure.spec or {}):
         label, load = str(row.get("configuration")), row.get("load")
         if figure.name == "throughput" and "foot" in row:
@@ -153,7 +154,7 @@ def of_figure(figure: Figure) -> Iterator[tuple[Quantity, float]]:
 
 
 def ends(results: Results) -> dict[str, tuple[float, float]]:
-    """Lowest and highest load that counts, by configuration."""
+    """Return the lowest and the highest load that counts, by configuration."""
     found = {}
     for configuration in results.configurations:
         loads = [load_of(p) for p in configuration["points"] if any(v != "invalid" for v in p["verdicts"])]
@@ -163,7 +164,7 @@ def ends(results: Results) -> dict[str, tuple[float, float]]:
 
 
 def without_reason(document: Document, numbers: Mapping[Quantity, Sequence[Any]]) -> list[str]:
-    """Return the values of several methods that no table has side by side, with a reason."""
+    """Return the values by several methods that no table lists side by side with a reason."""
     tables = [
         block
         for section in document.sections

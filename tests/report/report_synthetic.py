@@ -1,4 +1,4 @@
-"""A synthetic study of known numbers, in the forms of docs/reference/summary.md and run-folder.md.
+"""A synthetic study with known numbers, in the forms of docs/reference/summary.md and run-folder.md.
 
 The system is a single station of demand D with N users of think time Z. Its throughput is the smaller
 asymptotic
@@ -27,7 +27,7 @@ FACTORS_OF_MEAN = {"view_properties": 0.5, "open_all_searches": 2.0, "download":
 
 
 def estimate(value: float, half: float = 0.05, method: str = "batch means") -> dict[str, Any]:
-    """An estimate with an interval of a relative half width."""
+    """Return an estimate with an interval of this relative half width."""
     return {
         "value": value,
         "low": value * (1 - half),
@@ -39,7 +39,7 @@ def estimate(value: float, half: float = 0.05, method: str = "batch means") -> d
 
 
 def doubt(kind: str = "start_lag", level: str = "suspect") -> dict[str, Any]:
-    """A doubt as the analysis writes it."""
+    """Return a doubt in the form of the analysis."""
     return {
         "kind": kind,
         "level": level,
@@ -53,17 +53,17 @@ def doubt(kind: str = "start_lag", level: str = "suspect") -> dict[str, Any]:
 
 
 def throughput(users: int, index: str) -> float:
-    """Throughput of the closed system by its asymptotic bounds. [1/s]"""
+    """Return the throughput of the closed system by its asymptotic bounds. [1/s]"""
     return min(users / (THINK_S + DEMAND_S[index]), 1 / DEMAND_S[index])
 
 
 def response_time(users: int, index: str) -> float:
-    """Mean response time by Little's law. [s]"""
+    """Return the mean response time by Little's law. [s]"""
     return users / throughput(users, index) - THINK_S
 
 
 def times(mean: float) -> dict[str, Any]:
-    """Statistics of a response time."""
+    """Return the statistics of a response time."""
     return {
         "mean": estimate(mean),
         "min": mean / 5,
@@ -76,7 +76,7 @@ def times(mean: float) -> dict[str, Any]:
 
 
 def tiers(users: int, index: str) -> dict[str, Any]:
-    """One tier with a database part."""
+    """Return one tier with a database part."""
     used = throughput(users, index) * DEMAND_S[index]
     part = {
         "cpus_used": estimate(used * DATABASE_SHARE[index]),
@@ -97,7 +97,8 @@ def tiers(users: int, index: str) -> dict[str, Any]:
 
 
 def transactions(users: int, index: str) -> dict[str, Any]:
-    """Transactions of a point: the mean times a factor of their own; the absent index makes searches slow."""
+    """Return the transactions of a point: each has the mean times its own factor; without the index, searches are
+    slow."""
     found = {}
     for name, factor in FACTORS_OF_MEAN.items():
         mean = response_time(users, index) * factor * (4 if index == "absent" and "search" in name else 1)
@@ -111,7 +112,7 @@ def transactions(users: int, index: str) -> dict[str, Any]:
 
 
 def point(users: int, index: str, run: str, verdict: str) -> dict[str, Any]:
-    """One point of the study summary."""
+    """Return one point of the study summary."""
     return {
         "users": users,
         "load": float(users),
@@ -128,13 +129,13 @@ def point(users: int, index: str, run: str, verdict: str) -> dict[str, Any]:
 
 
 def stages() -> list[dict[str, Any]]:
-    """Stages of every run, as in the engine's header."""
+    """Return the stages of every run, as in the engine's header."""
     edges = (("ramp_up", 0, 10), ("settle", 10, 15), ("steady", 15, 35), ("ramp_down", 35, 40))
     return [{"name": name, "phase": name, "start_s": start, "end_s": end} for name, start, end in edges]
 
 
 def timeline(users: int, index: str) -> dict[str, Any]:
-    """Forty seconds: users rise over ten, hold, and fall over the last five."""
+    """Return forty seconds: users rise for ten seconds, stay constant, and fall in the last five."""
     seconds = [float(second) for second in range(1, 41)]
     active = [users * min(1.0, t / 10, max(0.0, (40 - t) / 5)) for t in seconds]
     wave = [1 + 0.05 * ((7 * k) % 5 - 2) for k in range(40)]
@@ -155,7 +156,7 @@ def timeline(users: int, index: str) -> dict[str, Any]:
 
 
 def run_summary(run: str, users: int, index: str, verdict: str) -> dict[str, Any]:
-    """`summary.json` of a run."""
+    """Return `summary.json` of a run."""
     rate, mean = throughput(users, index), response_time(users, index)
     return {
         "schema": "towtank/run-summary/1",
@@ -208,7 +209,7 @@ def run_summary(run: str, users: int, index: str, verdict: str) -> dict[str, Any
 
 
 def run_manifest(run: str, number: int, users: int, index: str) -> dict[str, Any]:
-    """`run.json`."""
+    """Return `run.json`."""
     start = 1_795_197_901_000_000_000 + number * 60_000_000_000
     return {
         "schema": "towtank/run/1",
@@ -235,7 +236,7 @@ def run_manifest(run: str, number: int, users: int, index: str) -> dict[str, Any
 
 
 def study() -> dict[str, Any]:
-    """Description of the study."""
+    """Return the description of the study."""
     return {
         "name": "content-users",
         "title": "Content server: users and the search index",
@@ -264,7 +265,8 @@ def results(
     verdicts: dict[str, str] | None = None,
     missing: tuple[str, ...] = (),
 ) -> Results:
-    """A study with one run per point; `verdicts` by run, else valid; `missing` names runs that never ran."""
+    """Return a study with one run per point; `verdicts` by run, valid by default; runs in `missing` did not take
+    place."""
     verdicts = verdicts or {}
     points: dict[str, list[dict[str, Any]]] = {index: [] for index in indices}
     runs = []
@@ -298,7 +300,7 @@ def results(
 
 
 def recorded(run: RunResult) -> Recorded:
-    """Responses of a run second by second: two thirds within 10 % of the mean, one third three times as long."""
+    """Return the responses of a run by second: two thirds near the mean, one third about three times as long."""
     timeline = run.summary["timeline"]
     cells = []
     for second, rate, mean in zip(
@@ -311,16 +313,16 @@ def recorded(run: RunResult) -> Recorded:
 
 
 def with_recordings(made: Results) -> Results:
-    """The results with the recordings of the runs that are drawn over time."""
+    """Return the results with recordings of the runs that are drawn over time."""
     return replace(made, recorded={run.run_id: recorded(run) for run in runs_over_time.drawn(made)})
 
 
 EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)>&{{ 7*7 }}"
-"""A name that closes what it may stand in, and begins something else."""
+"""A name that closes any element or string around it, and begins a new one."""
 
 
 def hostile(evil: str = EVIL) -> Results:
-    """A study in which every name that a user can choose is hostile."""
+    """Return a study in which every user-defined name is hostile."""
     made = results()
     document = json.dumps([made.manifest, made.summary, [(r.run_id, r.manifest, r.summary) for r in made.runs]])
     for name in (
@@ -341,7 +343,7 @@ MANY_TRANSACTIONS = 60
 
 
 def many() -> Results:
-    """A study of 24 configurations at three loads with 60 transactions; all of them share the level `disk fast`."""
+    """Return a study of 24 configurations at three loads with 60 transactions; all share the level `disk fast`."""
     keys = [dict(zip(MANY_FACTORS, levels, strict=True)) for levels in itertools.product(*MANY_FACTORS.values())]
     configurations, runs = [], []
     for number, key in enumerate(keys):
@@ -416,7 +418,7 @@ def study_summary(
     levels: tuple[int, ...],
     indices: tuple[str, ...],
 ) -> dict[str, Any]:
-    """`study-summary.json`."""
+    """Return `study-summary.json`."""
     states = [run.verdict for run in runs]
     level = "valid" if "valid" in states else "suspect" if "suspect" in states else "invalid"
     several = len(indices) > 1

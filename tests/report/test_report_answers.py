@@ -1,7 +1,7 @@
-"""Every claim has its answer: each kind of claim at each outcome, in report, terminal, Markdown and summary to copy.
+"""Every claim is answered: each kind of claim with each outcome, in report, terminal, Markdown and copied summary.
 
 The synthetic system has 100 /s with the index and 62.5 /s without it at 120 users, by its asymptotic bounds, and a mean
-response time of 10 ms that becomes 200 ms at 120 users (Little's law); every estimate is known to 5 %.
+response time of 10 ms that grows to 200 ms at 120 users (Little's law); every estimate has an error of 5 %.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ AT_MOST = {"search_index": "present", "users": "120"}
 PAIR = {"of": "throughput", "at": {"search_index": "absent", "users": "120"}, "to": {"search_index": "present"}}
 ALL = {**PAIR, "at": {"search_index": "absent", "users": "all"}}
 OVER = {"over": "users", "at": PRESENT}
-# Kind: measure, what is confirmed, refuted and undecided, and the number found.
+# Kind: measure; conditions that are confirmed, refuted and undecided; and the number found.
 KINDS: dict[str, tuple[dict[str, Any], str, str, str, str]] = {
     "value": ({"value": {"of": "mean", "at": AT_MOST}}, "> 150 ms", "> 250 ms", "> 205 ms", "200"),
     "ratio": ({"ratio": PAIR}, "< 0.9", "> 0.9", "> 0.62", "0.62"),
@@ -47,13 +47,13 @@ RUNS = [f"r{number:03d}" for number in range(1, 9)]
 
 
 def asked(kind: str, outcome: str) -> dict[str, Any]:
-    """The claim as a study file has it."""
+    """Return the claim as declared in a study file."""
     kinds = KINDS[kind]
     return {"says": SAYS, "measure": kinds[0], "holds": kinds[HOLDS[outcome]]}
 
 
 def studied(claim: dict[str, Any], **made: Any) -> Results:
-    """The synthetic study with one claim, single runs taken for all that there is."""
+    """Return the synthetic study with one claim; runs are assumed not to vary."""
     found = made.pop("found", None) or synthetic.results(**made)
     study = {**found.study, "claims": [claim], "run_to_run": 0.0}
     judged = claims.judge(study, [run.summary for run in found.runs if run.summary])
@@ -62,7 +62,7 @@ def studied(claim: dict[str, Any], **made: Any) -> Results:
 
 
 def without_intervals() -> Results:
-    """The study whose estimates have no interval."""
+    """Return the study with estimates that have no interval."""
     found = synthetic.results()
 
     def bare(part: Any) -> Any:
@@ -76,7 +76,7 @@ def without_intervals() -> Results:
 
 
 def of_report(results: Results) -> str:
-    """The row of the table on the first screen."""
+    """Return the row of the table on the first screen."""
     summary = build_document(results).sections[0]
     (table,) = [block for block in summary.blocks if isinstance(block, Table) and block.caption == "Expected and found"]
     (row,) = table.rows
@@ -110,7 +110,7 @@ PLACES: dict[str, Callable[[Results], str]] = {
 
 
 def answers(results: Results) -> dict[str, str]:
-    """The answer in each place, without what typography adds."""
+    """Return the answer in each place, without typographic characters."""
     made = {place: answer(results) for place, answer in PLACES.items()}
     return {
         place: text.replace("\N{NO-BREAK SPACE}", " ").replace("−", "-").replace(" †", "")
@@ -147,7 +147,7 @@ def test_an_answer_has_expectation_number_interval_and_verdict(kind: str, outcom
         assert ("Do: repeat the runs" in text) == (outcome == "undecided"), place
 
 
-# Several levels have the interval over them.
+# A claim over several levels takes its interval from the levels.
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "levels"])
 def test_a_claim_without_intervals_is_not_answered(kind: str) -> None:
     results = studied(asked(kind, "refuted"), found=without_intervals())
@@ -157,7 +157,7 @@ def test_a_claim_without_intervals_is_not_answered(kind: str) -> None:
         assert "Do: repeat the runs (--repetitions)." in text, place
 
 
-# What keeps a claim from being tested: how the study is made, a change of the claim, the reason, what to do.
+# Reasons why a claim cannot be tested: parameters of the study, change of the claim, reason, next step.
 OBSTACLES: dict[str, tuple[dict[str, Any], str, str]] = {
     "invalid": (
         {"verdicts": dict.fromkeys(RUNS, "invalid")},

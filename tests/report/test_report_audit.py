@@ -1,4 +1,4 @@
-"""Tests of the section on the audit of the load, and of windows in the table of objectives."""
+"""Section on the audit of the load, and windows in the table of objectives."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ UNTESTED = {"test": "think time", "group": "editors", "stage": None, "why": "no 
 
 
 def results(tests, untested=()):
-    """A study of two runs, of which the first was audited like this and the second found sound."""
+    """Return a study of two runs; the first has this audit, and the audit of the second found no fault."""
     found = synthetic.results(levels=(30,))
     first, *others = found.runs
     summary = {**first.summary, "audit": document(tests, untested)}
@@ -65,7 +65,7 @@ def test_every_test_has_a_row_with_asked_and_seen():
     section = audit.build(results([MIX, GAPS]))
     found = rows(section)
     assert len(found) == 3
-    # Of a mix those furthest off are shown.
+    # The table shows the transactions whose shares differ most.
     assert found[0][1:5] == (
         "mix",
         "readers",

@@ -1,4 +1,4 @@
-"""Sections about balancers and databases: their content by known summaries, and no section without any."""
+"""Sections on balancers and databases: their content for known summaries, and no section without data."""
 
 from __future__ import annotations
 

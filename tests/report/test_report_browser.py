@@ -1,4 +1,4 @@
-"""The report in a real browser: interactive views replace the drawings, no network is asked for anything."""
+"""The report in a real browser: interactive views replace the drawings, and the page sends no network request."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def loaded(report: Path) -> tuple[str, list[str]]:
-    """Return the page after the reader has passed by all figures, and what it logged and asked for."""
+    """Return the page after scrolling past all figures, with its log and its requests."""
 
     async def found(tab: Tab) -> tuple[str, list[str]]:
         await tab.load_live(report)

@@ -1,4 +1,4 @@
-"""The section of claims, and their table in the Markdown export."""
+"""Section of claims, and their table in the Markdown export."""
 
 from __future__ import annotations
 
@@ -70,8 +70,7 @@ def test_every_claim_has_its_measure_and_verdict() -> None:
     assert rows[0][1:3] == ("Without the index the system carries less.", "table 4")
     assert plain(rows[0][4]).startswith("0.62 [")
     assert rows[0][5:] == ("< 0.9", "Confirmed. Doubt: single runs, 5 % from run to run assumed.")
-    # 120 and 90 users come to 100 /s and 89 /s in one run each: a speed that differs by 5 % from run to run may turn
-    # them round.
+    # 120 and 90 users have 100 /s and 89 /s in one run each: a variation of 5 % between runs may reverse their order.
     assert rows[1][4] == "120 (or 90)"
     assert rows[2][6].startswith("Refuted, because from users 90 to 120 it rises by ")
     # Little's law: 120 / 100 - 1 = 0.2 s.
@@ -123,6 +122,7 @@ def test_exports_say_it_in_units() -> None:
     assert texts[0].startswith("0.62 (")
     assert texts[1] == "120 (or 90)"
     assert texts[2].startswith("last to first ")
-    # Little's law: w = 1 / 6, so that 5 % of the speed are 30 % of the response time of a saturated system.
+    # Little's law: w = 1 / 6, so that a speed difference of 5 % changes the response time of a saturated system by 30
+    # %.
     assert texts[3] == "200 (80 to 320) ms"
     assert texts[4] == "–"

@@ -1,4 +1,4 @@
-"""`towtank report`: from a folder on disk to a file, whatever is in the folder."""
+"""`towtank report`: from a results folder to a file, whatever the folder contains."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ RUNS = 8
 
 @pytest.fixture
 def results(tmp_path: Path, kept_model: Path) -> Path:
-    """A copy of the kept results folder; the analysis writes into it."""
+    """A copy of the committed results folder, as the analysis writes into it."""
     return copy_with_model(tmp_path / "results-1", kept_model)
 
 
 @pytest.fixture
 def towtank(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The command line with this one command: the others have tests of their own."""
+    """The command line with this one command."""
     monkeypatch.setattr(app, "COMMANDS", ("report", "report"))
     monkeypatch.setattr(app, "GROUPS", ())
     return app.run
 
 
 def plain(path: Path) -> str:
-    """Text of a page without its scripts and elements."""
+    """Return the text of a page without its scripts and tags."""
     page = re.sub(r"<(script|style)[^>]*>.*?</\1>", "", path.read_text("utf-8"), flags=re.DOTALL)
     return re.sub(r"<[^>]+>", " ", page)
 

@@ -1,4 +1,4 @@
-"""The report on connections: what was recorded is shown, what was not takes no room."""
+"""Connections in the report: recorded values are shown, and nothing is shown where nothing was recorded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A fault in any part of a report is contained: a statement takes its place, and all other parts are made."""
+"""A fault in one part of a report is contained: a statement replaces the part, and all other parts are complete."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from towtank.report.source import Results, load
 
 
 class BrokenError(RuntimeError):
-    """The error that the tests raise."""
+    """Error raised by the tests."""
 
 
 def fail(*_: Any, **__: Any) -> None:
@@ -32,7 +32,7 @@ def fail(*_: Any, **__: Any) -> None:
 
 @pytest.fixture
 def towtank(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
-    """The command line with this one command; fault files go into the folder of the test."""
+    """The command line with this one command; fault files are written to the folder of the test."""
     monkeypatch.setattr(app, "COMMANDS", ("report", "report"))
     monkeypatch.setattr(app, "GROUPS", ())
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
@@ -41,7 +41,7 @@ def towtank(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two runs of a results folder: there is no model to wait for."""
+    """Two runs of a results folder, too few for a model."""
     folder = Path(shutil.copytree(RESULTS_1, tmp_path_factory.mktemp("small") / "results-1"))
     for run in sorted((folder / "runs").iterdir())[2:]:
         shutil.rmtree(run)
@@ -54,7 +54,7 @@ def read(small: Path) -> Results:
 
 
 def break_part(monkeypatch: pytest.MonkeyPatch, part: str) -> None:
-    """Raise in one part, wherever it is made."""
+    """Raise an error in one part, wherever it is created."""
     make = containment._make
 
     def make_or_fail(name: str, *arguments: Any, **keywords: Any) -> Any:
@@ -111,7 +111,7 @@ def test_a_statement_replaces_a_picture_that_cannot_be_drawn(
 def test_every_other_part_of_the_command_may_fail(
     towtank: Any, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The parts are those that a report attempts, so new parts are included."""
+    """The list is taken from the parts that a report attempts, so it includes new parts."""
     monkeypatch.setattr(html, "static_svg", lambda spec: "<svg></svg>")
     with contained() as parts:
         load(small)
@@ -133,7 +133,7 @@ def test_people_find_the_report_in_the_last_line(
     towtank: Any, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "out.html"
-    # A model that is kept is not made again.
+    # A stored model is not fitted again.
     (small / "model.json").unlink(missing_ok=True)
     monkeypatch.setattr(html, "static_svg", lambda spec: "<svg></svg>")
     break_part(monkeypatch, "capacity model")

@@ -1,4 +1,4 @@
-"""Sections: what they say, and what they refuse to say."""
+"""Sections of the report: their statements, and the statements that they must not make."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from towtank.report.source import Results, RunResult
 
 
 def words(section: Section) -> str:
-    """All that a section says, as one text."""
+    """Return the whole text of a section."""
     parts: list[str] = []
     for block in section.blocks:
         if isinstance(block, Paragraph):
@@ -61,13 +61,13 @@ def words(section: Section) -> str:
 
 
 def rows(section: Section, caption: str) -> list[tuple[str, ...]]:
-    """Rows of the table whose caption begins so."""
+    """Return the rows of the table whose caption has this beginning."""
     (table,) = [block for block in section.blocks if isinstance(block, Table) and block.caption.startswith(caption)]
     return [tuple(cell.replace("\N{NO-BREAK SPACE}", " ") for cell in row) for row in table.rows]
 
 
 def with_summary(results: Results, **changes: Any) -> Results:
-    """The same results with parts of the study summary replaced."""
+    """Return the results with parts of the study summary replaced."""
     return dataclasses.replace(results, summary={**results.summary, **changes})
 
 
@@ -319,7 +319,7 @@ def test_configuration_shows_what_differed() -> None:
 
 
 def with_settings(results: Results, of_run: Callable[[RunResult], dict[str, Any]]) -> Results:
-    """The results with other settings of their one service."""
+    """Return the results with other settings of their only service."""
     runs = [
         dataclasses.replace(run, manifest={**run.manifest, "settings": {"content": of_run(run)}})
         for run in results.runs

@@ -1,4 +1,4 @@
-"""Shortened statements: long lists are left out, and nothing else."""
+"""Shortened statements: only long lists are left out."""
 
 from __future__ import annotations
 

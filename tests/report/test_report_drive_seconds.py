@@ -1,4 +1,4 @@
-"""The figure of a drive: requests and response time second by second."""
+"""The figure of a drive: requests and response time by second."""
 
 from __future__ import annotations
 

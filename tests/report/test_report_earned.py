@@ -1,7 +1,7 @@
-"""Statements are earned: every kind of statement at every verdict of the runs that it is about.
+"""Every kind of statement agrees with the verdict of its runs.
 
-One configuration is valid, the other has runs of the verdict in question, with numbers that no other run has. A valid
-run gives a value, a suspect one a value with its doubt beside it, an invalid one none.
+One configuration is valid; the runs of the other have the tested verdict, and numbers that occur in no other run. A
+valid run gives a value, a suspect run a value with its doubt beside it, an invalid run no value.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from towtank.report.terminal import print_outcome
 from towtank.results.exports import judged, markdown_format
 
 LEVELS = (30, 90)
-# Of the runs without the index: throughput 30 / 1.016 and 1 / 0.016 transactions a second; response time N / X - 1
-# (16 and 440 ms); its 50th, 90th and 95th percentiles, 0.8, 1.8 and 2.2 times that (352, 792, 35.2 and 968 ms); the
+# Numbers of the runs without the index: throughput 30 / 1.016 and 1 / 0.016 transactions a second; response time N / X
+# - 1 (16 and 440 ms); its 50th, 90th and 95th percentiles, 0.8, 1.8 and 2.2 times that (352, 792, 35.2 and 968 ms); the
 # load at which a search ended.
 OWN = re.compile(r"(?<![\d.,])(?:29\.5|62\.5|16\.0|440|35\.2|968|352|792|128 users)(?![\d.]\d|\d)")
 DOUBT = re.compile(r"†|[Ss]uspect")
@@ -38,7 +38,7 @@ OBJECTIVES = [
 
 
 def summary_of(run: str, users: int, index: str, verdict: str) -> dict[str, Any]:
-    """A run as the analysis of a study takes it."""
+    """Return a run summary in the form that the analysis of a study reads."""
     made = synthetic.run_summary(run, users, index, verdict)
     rate, mean = synthetic.throughput(users, index), synthetic.response_time(users, index)
     weights = synthetic.WEIGHTS.items()
@@ -64,7 +64,7 @@ def summary_of(run: str, users: int, index: str, verdict: str) -> dict[str, Any]
 
 
 def studied(verdict: str) -> Results:
-    """The study with this verdict of all runs without the index."""
+    """Return the study in which all runs without the index have this verdict."""
     runs = []
     for number, (index, users) in enumerate(((index, users) for index in ("present", "absent") for users in LEVELS), 1):
         name = f"r{number:03d}"
@@ -88,7 +88,8 @@ def _joined(content: Any) -> str:
 
 
 def of_report(results: Results) -> Iterator[tuple[str, str]]:
-    """Statements of the sections that answer: sentences, rows of tables, and figures in words; each with its kind."""
+    """Yield the statements of the answering sections, each with its kind: sentences, table rows, and texts of
+    figures."""
     document: Document = build_document(results)
     for section in document.sections:
         if section.name not in ANSWERING:
@@ -111,7 +112,7 @@ def of_report(results: Results) -> Iterator[tuple[str, str]]:
 
 
 def of_summary(results: Results) -> Iterator[tuple[str, str]]:
-    """Sentences of the analysis, which the JSON of a run and the interface for programs have, too."""
+    """Yield the sentences of the analysis, which are also in the JSON of a run and in the Python API."""
     for sentence in str(results.summary["headline"]).split(". "):
         yield "headline", sentence
     for observation in results.summary["observations"]:
@@ -122,7 +123,7 @@ def of_terminal(results: Results) -> Iterator[tuple[str, str]]:
     stream = io.StringIO()
     print_outcome(Console(file=stream, width=250, highlight=False), results.summary, None)
     for line in stream.getvalue().splitlines():
-        # The headline is one line with a sentence for each configuration.
+        # The headline is one line with one sentence for each configuration.
         for sentence in line.split(". "):
             yield "terminal", sentence
 
@@ -143,7 +144,7 @@ SOURCES: dict[str, Callable[[Results], Iterator[tuple[str, str]]]] = {
     "terminal": of_terminal,
     "markdown": of_markdown,
 }
-# Kinds of statements that give a number of these runs if they count.
+# Kinds of statements that contain a number of these runs if the runs count.
 KINDS = {
     "report": {
         "bullet of observations",
@@ -173,7 +174,7 @@ KINDS = {
 
 
 def own(source: str, verdict: str) -> list[tuple[str, str]]:
-    """Statements with a number of the runs in question."""
+    """Return the statements with a number of the runs without the index."""
     made = ((kind, plain(text)) for kind, text in SOURCES[source](STUDIED[verdict]))
     return [(kind, text) for kind, text in made if OWN.search(text)]
 

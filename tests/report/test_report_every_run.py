@@ -1,4 +1,4 @@
-"""Every run has a timeline: those that do not count first, twelve in the body, the others folded."""
+"""Every run has a timeline: runs that do not count first, twelve in the body, the others folded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures: the numbers by value, the pictures by drawing them."""
+"""Figures: numbers by value, pictures by drawing them."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ from towtank.report.source import Results
 
 
 def find(points: list[series.Point], configuration: str, load: float) -> series.Point:
-    """The one point of a configuration at a load."""
+    """Return the only point of a configuration at a load."""
     (point,) = [p for p in points if p.configuration == configuration and p.load == load]
     return point
 
 
 def texts(svg: str) -> list[str]:
-    """All texts in a picture."""
+    """Return all texts in a picture."""
     return [element.text or "" for element in ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
 
 
@@ -66,7 +66,8 @@ def test_throughput_keeps_the_interval() -> None:
 def test_scaling_is_relative_to_the_lowest_level() -> None:
     numbers = scaling.compute(synthetic.results())
     assert find(numbers.points, "search_index present", 30).value == pytest.approx(1.0)
-    # Present is linear to 90 users, so three times the lowest level; 100 /s is 100 / 29.70 = 3.367 times.
+    # With the index, throughput is linear up to 90 users, three times the lowest level; 100 /s is 100 / 29.70 = 3.367
+    # times.
     assert find(numbers.points, "search_index present", 90).value == pytest.approx(3.0)
     top = find(numbers.points, "search_index present", 120)
     assert top.value == pytest.approx(100 / (30 / 1.010))
@@ -74,7 +75,7 @@ def test_scaling_is_relative_to_the_lowest_level() -> None:
 
 
 def test_scaling_has_the_lowest_level_that_counts_in_all_configurations_as_its_base() -> None:
-    # 30 users count without the index only.
+    # The level of 30 users counts only without the index.
     numbers = scaling.compute(synthetic.results(verdicts={"r001": "invalid"}))
     assert numbers.common == 60
     for label in ("search_index present", "search_index absent"):
@@ -91,7 +92,8 @@ def test_scaling_needs_a_level_that_counts_in_all_configurations() -> None:
 
 
 def test_scaling_needs_a_level_above_its_base() -> None:
-    """If only the highest level counts in both configurations, every line would be a single point at 1."""
+    """If the highest level is the only one that counts in both configurations, every line would be a single point at
+    1."""
     verdicts = dict.fromkeys(("r001", "r002", "r003"), "invalid")
     assert scaling.compute(synthetic.results(verdicts=verdicts)).common == synthetic.LEVELS[-1]
     assert scaling.figure(synthetic.results(verdicts=verdicts)) is None
@@ -106,7 +108,7 @@ def test_the_numbers_of_a_figure_have_no_value_of_an_invalid_run(make: Callable[
     stated = [cell for row in cells for cell in row if re.search(r"\d (?:ms|s|/s|KiB/s|%)$|\]", cell)]
     ideal = ["89.1 /s"] if make is answer.figure else []
     assert [cell for cell in stated if cell not in ideal] == []
-    # A cross marks it in the picture; percentiles are of what counts.
+    # A cross marks the invalid run; percentiles use only runs that count.
     assert bool(cells) == (make is not percentiles.figure)
 
 
@@ -124,7 +126,8 @@ def test_a_point_alone_is_named_once_in_text_alternatives(make: Callable[[Result
 
 
 def test_scaling_has_the_intervals_of_ratios() -> None:
-    # Both have 5 % at 19 degrees of freedom, so that the ratio has some sqrt(2) times that; the base has none.
+    # Both have an error of 5 % with 19 degrees of freedom, so the ratio has about sqrt(2) times that; the base has
+    # none.
     numbers = scaling.compute(synthetic.results())
     top = find(numbers.points, "search_index present", 120)
     assert top.low is not None
@@ -157,7 +160,7 @@ def test_disk_of_an_invalid_run_sums_its_disks() -> None:
 def test_cpu_splits_a_tier_into_its_parts_and_the_rest() -> None:
     numbers = cpu_by_tier.compute(synthetic.results())
     at_top = {s.part: s.cpus for s in numbers.slices if s.configuration == "search_index absent" and s.load == 120}
-    # The tier uses its one CPU whole, 60 % of it in the database.
+    # The tier uses its only CPU fully, 60 % of it in the database.
     assert at_top == {"content: database": pytest.approx(0.6), "content: rest": pytest.approx(0.4)}
     assert numbers.capacity == 1
 
@@ -192,7 +195,7 @@ def test_cpu_part_above_its_tier_leaves_no_negative_rest() -> None:
 
 def test_transactions_compare_at_the_lowest_and_highest_common_load() -> None:
     numbers = transactions.compute(synthetic.results(verdicts={"r004": "invalid"}))
-    assert numbers.loads == [30, 90]  # 120 counts without the index only
+    assert numbers.loads == [30, 90]  # 120 users count only without the index
     assert numbers.transactions[0] == "open_all_searches"  # the longest first
 
 
@@ -220,7 +223,7 @@ def test_transactions_at_both_loads_have_one_unit_and_one_scale() -> None:
 
 
 def with_low(low: float) -> Results:
-    """The synthetic study in which the interval of one transaction ends so far down. [s]"""
+    """Return the synthetic study with this lower end of the interval of one transaction. [s]"""
     results = synthetic.results()
     point = results.summary["configurations"][0]["points"][0]
     mean = point["transactions"]["view_properties"]["mean_s"]
@@ -299,7 +302,7 @@ def test_times_far_apart_have_a_logarithmic_axis_that_says_so() -> None:
 def test_runs_that_do_not_count_set_no_scale() -> None:
     axis = panel.time_axis("mean [ms]", [at(1, 2.0), at(2, 10.0, half=2.0), at(3, 9000.0, "invalid")])
     assert axis["scale"]["domainMax"] == pytest.approx(12.0 * 1.04)
-    # Alone they do: their crosses must stand somewhere.
+    # Without other points, the crosses still need a position.
     assert panel.time_axis("mean [ms]", [at(3, 9000.0, "invalid")])["scale"]["domainMax"] > 9000
 
 
@@ -319,7 +322,7 @@ def test_point_is_as_weak_as_the_weakest_run_in_it() -> None:
 
 
 def repeated() -> Results:
-    """The synthetic study with two runs at 120 users with the index, 90 and 110 transactions a second."""
+    """Return the synthetic study with two runs at 120 users with the index, 90 and 110 transactions a second."""
     results = synthetic.results()
     first = next(run for run in results.runs if run.run_id == "r004")
     second = dataclasses.replace(first, run_id="r009", summary={**first.summary, "run": "r009"})
@@ -382,7 +385,7 @@ def test_the_figure_that_answers_has_response_times_below_throughput() -> None:
     assert figure.title == "Throughput and mean response time against virtual users"
     shown = texts(static_svg(figure.spec or {}))
     assert {"throughput [1/s]", "ideal scaling", "mean response time [ms], logarithmic"} <= {*shown}
-    # Configurations are named once, invalid runs are crosses in both panels.
+    # Each configuration is named once, and invalid runs are crosses in both panels.
     assert shown.count("search_index present") == 1
     assert shown.count("✕") == 2
     assert figure.table is not None
@@ -392,7 +395,7 @@ def test_the_figure_that_answers_has_response_times_below_throughput() -> None:
 
 
 def test_knees_are_drawn_if_a_limit_is_reached_below_the_highest_load() -> None:
-    # (D + Z) / D is 101 users with the index and 63.5 without it, each with 5 %.
+    # (D + Z) / D is 101 users with the index and 63.5 without it, each with an error of 5 %.
     knees = answer.compute(synthetic.results()).knees
     assert [(knee["configuration"], round(knee["load"], 1)) for knee in knees] == [
         ("search_index present", 101.0),
@@ -434,7 +437,8 @@ def test_percentiles_are_those_of_the_points_that_count() -> None:
 
 
 def modelled(*levels: tuple[float, float, float]) -> Results:
-    """A study with a curve of one configuration: load, throughput measured and fitted; the error is 1 /s."""
+    """Return a study with a fitted curve of one configuration: load, measured and fitted throughput; the error is 1
+    /s."""
     points = [
         {
             "name": f"r{number:03d}",
@@ -486,7 +490,7 @@ def test_many_configurations_are_rows_of_a_matrix_without_what_they_share(many: 
 
 def test_twelve_transactions_that_differ_most_are_drawn(many: Results) -> None:
     numbers = transactions.compute(many)
-    # Every fifth transaction slows down with the number of the configuration a second time.
+    # Every fifth transaction slows down twice, with the number of the configuration.
     assert len(numbers.drawn) == transactions.DRAWN_AT_MOST
     assert {int(name.split("_")[1]) % 5 for name in numbers.drawn} == {0}
     figure = transactions.figure(many)
@@ -568,7 +572,7 @@ def test_names_of_factors_and_tiers_come_from_the_data() -> None:
 
 
 def renamed(results: Results) -> Results:
-    """The same study with another second factor and another tier."""
+    """Return the same study with another second factor and another tier."""
     import json  # noqa: PLC0415
 
     def swap(document: Any) -> Any:
@@ -588,13 +592,13 @@ def renamed(results: Results) -> Results:
 
 
 def at_one_load(verdicts: dict[str, str] | None = None) -> Results:
-    """Two configurations at one load; their runs are r001 and r002."""
+    """Return two configurations at one load; their runs are r001 and r002."""
     return synthetic.results(levels=(60,), verdicts=verdicts)
 
 
 @pytest.mark.parametrize("module", [throughput, response_time, disk, cpu_by_tier])
 def test_at_one_load_configurations_are_rows_in_their_order(module: Any) -> None:
-    # The first is invalid: what nothing rests on keeps its place.
+    # The first run is invalid: a configuration without a valid run keeps its place.
     figure = module.figure(at_one_load({"r001": "invalid"} if module is not cpu_by_tier else None))
     assert "configuration, at 60 virtual users" in figure.title
     drawn = [text for text in texts(static_svg(figure.spec)) if text.startswith("search_index")]
@@ -621,7 +625,7 @@ def test_several_runs_at_one_load_stand_over_it_beside_their_mean() -> None:
 
 
 def at_rates(results: Results) -> Results:
-    """The same study with arrival rates in place of users."""
+    """Return the same study with arrival rates in place of users."""
     configurations = [
         {
             **configuration,

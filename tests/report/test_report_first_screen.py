@@ -1,7 +1,7 @@
-"""The first screen of a report against a kept picture, and the length and size of whole reports.
+"""The first screen of a report compared with a stored picture, and the length and size of whole reports.
 
-The picture is a quarter as wide and high as the screen, so that fonts of other machines change it little. If a change
-of the page is meant, copy the new picture, whose place the failure names, over the kept one.
+The picture is reduced to a quarter of the width and height, so that the fonts of other machines change it little. After
+an intended change of the page, copy the new picture, whose path the failure prints, over the stored one.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ pytestmark = [pytest.mark.waits, pytest.mark.browser, needs_chromium, pytest.mar
 
 KEPT = Path(__file__).parent / "first-screen.png"
 WIDTH, HEIGHT = 1280, 900
-# Mean difference of a pixel, and share of the blocks whose mean differs by 3 % of the scale. Other fonts move letters;
-# a missing table moves all that follows it.
+# Mean difference of a pixel, and share of the blocks whose mean differs by 3 % of the scale. Other fonts shift letters;
+# a missing table shifts everything below it.
 MEAN_AT_MOST, BLOCKS_AT_MOST = 0.02, 0.06
 MANY_BYTES_AT_MOST = 3_000_000
 MANY_SCREENS_AT_MOST, KEPT_SCREENS_AT_MOST = 30, 12
@@ -73,7 +73,8 @@ window.addEventListener("load", () => {
 
 
 def said(folder: Path, page: str, script: str) -> Any:
-    """Return what a script reports about a page, without the page's own policy, which would not run it."""
+    """Return the result of a script in a page whose content security policy, which would block the script, is
+    removed."""
     path = folder / "measured.html"
     page = _POLICY.sub("", page, count=1)
     end = page.rindex("</body>")
@@ -85,7 +86,7 @@ def said(folder: Path, page: str, script: str) -> Any:
 
 
 def screen_of(folder: Path, page: str, *options: str) -> Path:
-    """Take a picture of the first screen of a page."""
+    """Return a picture of the first screen of a page."""
     path, picture = folder / "page.html", folder / "screen.png"
     path.write_text(page, "utf-8")
     run(path, folder / "profile", f"--window-size={WIDTH},{HEIGHT}", f"--screenshot={picture}", *options)
@@ -93,7 +94,7 @@ def screen_of(folder: Path, page: str, *options: str) -> Path:
 
 
 def compared(folder: Path, picture: Path) -> Any:
-    """Compare a picture with the kept one; write the reduced picture beside it."""
+    """Compare a picture with the stored one; write the reduced picture beside it."""
     images = "".join(
         f'<img id="{name}" src="data:image/png;base64,{base64.b64encode(path.read_bytes()).decode()}">'
         for name, path in (("seen", picture), ("kept", KEPT))

@@ -1,4 +1,4 @@
-"""The report for everyone: without barriers at all widths, on paper, and to be taken along."""
+"""Accessibility of the report at all widths, on paper, and as a downloaded file."""
 
 from __future__ import annotations
 
@@ -57,14 +57,15 @@ def page(document: Document) -> str:
 
 
 def said(folder: Path, page: str, script: str, *options: str, axe: bool = False) -> Any:
-    """Return what a script reports about a page, without the page's own policy, which would not run it."""
+    """Return the result of a script in a page whose content security policy, which would block the script, is
+    removed."""
     library = (files("axe_core_python") / "axe.min.js").read_text("utf-8") if axe else ""
     scripts = "".join(f"<script>{each}</script>" for each in (library, _SAY, script))
     path = folder / "page.html"
-    # The bundled libraries have such a tag in a string: only the last one is the page's.
+    # The bundled libraries contain such a tag in a string: only the last one belongs to the page.
     before, end, after = _POLICY.sub("", page).rpartition("</body>")
     path.write_text(f"{before}{scripts}{end}{after}", "utf-8")
-    # Chromium's virtual time may end before its other processes have answered, on a machine with much else to do.
+    # On a busy machine, Chromium's virtual time may end before its other processes have answered.
     for attempt in range(_ATTEMPTS):
         dom, log = dump(path, folder / f"profile-{attempt}", *options)
         if found := re.search(r'<pre id="said">(.*?)</pre>', dom, re.DOTALL):
@@ -146,7 +147,7 @@ _HEARD = """window.addEventListener("load", () => setTimeout(async () => {
 def test_what_a_button_did_is_heard_and_seen(tmp_path: Path, page: str) -> None:
     found = said(tmp_path, page, _HEARD)
     text, live, is_there, width = found["before"]
-    # The region stands in the page, and out of sight, before anything is said in it.
+    # The live region exists, visually hidden, before any message is written to it.
     assert (text, live, is_there, width) == ("", "polite", True, 1)
     assert found["said"] == [
         ["Copied: Copy summary, report", "Copied", "Copy summary: report"],

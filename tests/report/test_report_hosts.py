@@ -1,4 +1,4 @@
-"""The section about hosts: numbers by value, and no section without hosts of their own sizes."""
+"""Section on hosts: numbers by value, and no section without hosts of configured sizes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The section about Java virtual machines: a row for each, kinds of pauses added, and no section without any."""
+"""Section on Java virtual machines: one row for each, added kinds of pauses, and no section without a JVM."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The capacity model that is kept in the results folder is used again, as long as it is that of these results."""
+"""A report reuses the capacity model stored in the results folder as long as it belongs to these results."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from towtank.report.source import load
 
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
-    """Folders for which a model is made; making it takes no time."""
+    """Record the folders for which a model is fitted; the replaced fit takes no time."""
     folders: list[Path] = []
 
     def make(folder: Path) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The section on the limit: what it says, its table, its figure by value; and the section on backlog."""
+"""Section on the limit: its statements, its table, its figure by value; and the section on backlog."""
 
 from __future__ import annotations
 

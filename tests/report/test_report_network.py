@@ -1,4 +1,4 @@
-"""The network in the report: tables and lines by value, of the folder with two tiers."""
+"""The network in the report: tables and lines by value, for the folder with two tiers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from towtank.report.figures import utilization_by_load
 from towtank.report.figures.capacity_curve import modelled
 from towtank.report.source import Results, load
 
-# What all of them look at takes seconds to make.
+# The common document of these tests takes seconds to create.
 pytestmark = [pytest.mark.waits, pytest.mark.xdist_group("report_network")]
 
 

@@ -1,4 +1,4 @@
-"""A study over the arrival rate: points, transactions and comparisons stand at their rates in tables and figures."""
+"""A study over the arrival rate: tables and figures show points, transactions and comparisons at their rates."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RATES = (20, 40, 80)
 
 
 def renamed(found: Any, *, bare: bool) -> Any:
-    """The document with `rate` in place of `users`; without `load` if it is bare."""
+    """Return the document with `rate` in place of `users`; without `load` if `bare` is set."""
     if isinstance(found, dict):
         return {
             "rate" if key == "users" else key: renamed(value, bare=bare)
@@ -32,7 +32,7 @@ def renamed(found: Any, *, bare: bool) -> Any:
 
 
 def open_results(*, bare: bool = False) -> Results:
-    """The synthetic study with an arrival rate as its load."""
+    """Return the synthetic study with an arrival rate as its load."""
     study = synthetic.results(RATES)
     summary = renamed(json.loads(json.dumps(study.summary).replace('"users"', '"rate"')), bare=bare)
     runs = []
@@ -48,7 +48,7 @@ def open_results(*, bare: bool = False) -> Results:
 
 
 def drawn_loads(found: Any) -> Iterator[float]:
-    """Loads of all measured points in the data of a figure; lines have no state."""
+    """Return the loads of all measured points in the data of a figure; points of lines have no state."""
     if isinstance(found, dict):
         if "state" in found and isinstance(found.get("load"), int | float):
             yield float(found["load"])

@@ -54,14 +54,14 @@ def test_the_median_of_every_second_lies_in_its_cell(measurement: Measurement, r
     compared = 0
     for start, cells in by_start.items():
         median = medians.get(start)
-        # Bins that a stage cuts share a column.
+        # Bins that a stage edge divides share a column.
         if median is None or (measurement.middles.astype(int) == int(start)).sum() != 1:
             continue
         half, below = sum(cell.per_s for cell in cells) / 2, 0.0
         for cell in sorted(cells, key=lambda cell: cell.low_s):
             below += cell.per_s
             if below >= half - 1e-9:
-                # The histogram reports the upper edge of a bucket, 0.1 % too high at most.
+                # The histogram reports the upper edge of a bucket, at most 0.1 % too high.
                 assert cell.low_s * 0.999 <= median <= cell.high_s * 1.001
                 compared += 1
                 break
@@ -105,7 +105,7 @@ def test_errors_have_kinds_and_transactions(tmp_path: Path) -> None:
 
 
 def changed(run: RunResult, **parts: Any) -> RunResult:
-    """A run with parts of its summary merged in."""
+    """Return a run with parts of its summary replaced."""
     summary = json.loads(json.dumps(run.summary))
     for name, part in parts.items():
         summary[name] = {**summary.get(name, {}), **part}
@@ -113,7 +113,7 @@ def changed(run: RunResult, **parts: Any) -> RunResult:
 
 
 def one_run(verdict: str = "valid", **parts: Any) -> Results:
-    """A study of one run with parts of its summary changed."""
+    """Return a study of one run with parts of its summary changed."""
     base = synthetic.results(levels=(30,), indices=("present",), verdicts={"r001": verdict})
     return dataclasses.replace(base, runs=(changed(base.runs[0], **parts),))
 

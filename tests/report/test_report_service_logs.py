@@ -1,4 +1,4 @@
-"""New log lines of services under load are reported beside the verdicts of runs with failures or doubts."""
+"""The report shows new log lines of services under load beside the verdicts of runs with failures or doubts."""
 
 from __future__ import annotations
 

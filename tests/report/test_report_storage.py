@@ -1,4 +1,4 @@
-"""The section about storage: both sides by value, a row for each server of a mount, nothing if nothing was recorded."""
+"""Section on storage: both sides by value, a row for each server of a mount, and no section without records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The section on documents confirmed as stored: a row for each run, and lost documents by name."""
+"""Section on documents confirmed as stored: a row for each run, and the names of lost documents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Output of `towtank run` at its end."""
+"""Output at the end of `towtank run`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def printed(summary: dict[str, Any], path: Path | None = Path("results/x/report.
 
 
 def summary(**changes: Any) -> dict[str, Any]:
-    """The summary of the synthetic study, with changes."""
+    """Return the summary of the synthetic study, with changes."""
     return {**synthetic.results().summary, **changes}
 
 
@@ -62,7 +62,7 @@ def test_what_no_tier_used_stands_beside_the_tiers() -> None:
     ],
 )
 def test_cpu_time_of_no_tier_is_not_below_zero_within_its_error(used: dict[str, float], shown: str) -> None:
-    """The host counts in ticks, groups exactly; what is below zero beyond the error shows a fault and stays."""
+    """The host counts in ticks, groups exactly; a value below zero by more than the error shows a fault and is kept."""
     changed = summary()
     for configuration in changed["configurations"]:
         for point in configuration["points"]:
@@ -120,7 +120,7 @@ def test_numbers_stay_whole_on_a_narrow_terminal() -> None:
 
 
 def with_tiers(number: int) -> dict[str, Any]:
-    """The summary with more tiers than a narrow terminal has room for."""
+    """Return the summary with more tiers than fit a narrow terminal."""
     made = summary()
     for configuration in made["configurations"]:
         for point in configuration["points"]:

@@ -1,4 +1,4 @@
-"""Records of the engine are read whole, and up to the damage if they are damaged."""
+"""Records of the engine are read completely, or up to the damage if they are damaged."""
 
 from __future__ import annotations
 
@@ -37,15 +37,14 @@ def test_a_whole_recording(run):
     recording = segments.read(run.engine)
     assert recording.header["transactions"] == ["read", "write"]
     assert (recording.workers, recording.workers_found, recording.finished) == (2, {0, 1}, True)
-    # Seconds and stage edges cut: 0 1 1.5 2 3 4 4.5, for each of two threads.
+    # Seconds and stage edges divide the run: 0 1 1.5 2 3 4 4.5, for each of two threads.
     assert [record.start_s for record in recording.intervals if record.worker == 0] == [0, 1, 1.5, 2, 3, 4]
     assert [record.stage for record in recording.intervals if record.worker == 1] == [0, 0, 1, 1, 1, 1]
     assert recording.damage == lines.Damage()
     ended = sum(
         series.ok for interval in recording.intervals for series in interval.series if series.of == "transaction"
     )
-    # Four users with cycles of half a second; the one that starts at 0.375 s ends its last before 4.5 s as
-    # well.
+    # Four users with cycles of half a second; the user that starts at 0.375 s also completes the last one before 4.5 s.
     assert ended == sum(int((4.5 - 0.125 * user) / 0.5) for user in range(4))
 
 
@@ -170,7 +169,7 @@ def test_the_header_with_most_edits_gives_the_stages(tmp_path):
     }  # fmt: skip
     _write(tmp_path, "worker-00.0000.ndjson", _header(0, planned), interval)
     _write(tmp_path, "worker-00.0001.ndjson", _header(1, actual, edits=1))
-    # A thread that was killed before it could begin its new part, and one whose segment only became full.
+    # A thread killed before it began its new segment, and one whose segment just became full.
     _write(tmp_path, "worker-01.0000.ndjson", _header(0, planned))
     _write(tmp_path, "worker-01.0001.ndjson", _header(1, planned))
     recording = segments.read(tmp_path)

@@ -1,4 +1,4 @@
-"""The streams of a run as Parquet, read back with another program."""
+"""Streams of a run as Parquet, read back with another program."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from towtank.results import tables
 def run(tmp_path):
     exchanges, starts, ends = even_schedule(users=2, response_s=0.25, think_s=0.25, seconds=4.0, service_s=0.05)
     return write_run(
-        tmp_path / "r'1",  # a quote in the path must not break the query that writes
+        tmp_path / "r'1",  # a quote in the path must not break the query that writes the file
         Script(
             name="r1",
             transactions=["read"],
@@ -40,8 +40,7 @@ def rows(path, query):
 def test_intervals_hold_what_was_counted(run):
     path, _ = compact(run)
     found = rows(path, "SELECT sum(ok), sum(timed), max(phase), max(name) FROM {table} WHERE of = 'transaction'")
-    # User 0 ends a cycle every half second from 0.25 s on, user 1 from 0.5 s on with one cycle less before 4
-    # s.
+    # User 0 completes a cycle every half second from 0.25 s, user 1 from 0.5 s with one cycle less before 4 s.
     assert found == [(15, 15, "steady", "read")]
     total = rows(path, "SELECT sum(response_sum_s) / sum(timed) FROM {table} WHERE of = 'transaction'")
     assert total[0][0] == pytest.approx(0.25, rel=1e-9)
@@ -79,7 +78,7 @@ def test_no_temporary_file_is_left(run):
 @pytest.mark.parametrize(
     ("text", "number"),
     [
-        # As DuckDB says it where the disk fills between two writes.
+        # DuckDB's message if the disk fills up between two writes.
         (
             'IO Error: Async write failed: {"exception_message":"Could not write file \\"/proc/self/fd/4\\": '
             'No space left on device","errno":"28"}',

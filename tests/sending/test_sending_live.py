@@ -1,4 +1,4 @@
-"""A run that is sent while it is written, and receivers with every kind of fault: the run is never affected."""
+"""A run that is sent while it is written, to receivers with every kind of fault: the run is never affected."""
 
 from __future__ import annotations
 

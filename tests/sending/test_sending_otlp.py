@@ -1,4 +1,4 @@
-"""Points that an OTLP receiver gets during a run: those of the export, with the stage, and the tiers."""
+"""Points sent to an OTLP receiver during a run: those of the export, with the stage, and the tiers."""
 
 from __future__ import annotations
 
@@ -72,5 +72,5 @@ def test_tiers_have_gauges_between_two_samples(document):
         start, end = int(point["startTimeUnixNano"]), int(point["timeUnixNano"])
         assert WALL_NS <= start < end
         assert end - start == pytest.approx(1e9, abs=1e6)
-        # The host of this run was made without the probe that is taken off.
+        # The host of this run has no probe, whose CPU time is subtracted.
         assert point["asDouble"] >= (0 if attributes(point)["towtank.tier"] == "content" else -0.01)

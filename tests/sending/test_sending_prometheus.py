@@ -1,4 +1,4 @@
-"""Samples that a Prometheus server gets: every request and time once, in the right order, with an end."""
+"""Samples sent to a Prometheus server: each request and time once, in order, with an end marker."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def bodies(tmp_path):
 
 @pytest.fixture
 def series(bodies):
-    """Samples of all requests, by labels."""
+    """Return the samples of all requests, by labels."""
     found = defaultdict(list)
     for body in bodies:
         for labels, points in decode(body.content).series:
@@ -40,7 +40,7 @@ def series(bodies):
 
 
 def of(series, family):
-    """Labels and samples of one family, the end of each left out."""
+    """Return labels and samples of one family, without the end markers."""
     return [
         (dict(labels), [point for point in points if not point.is_stale])
         for labels, points in series.items()
@@ -135,7 +135,7 @@ def test_a_thread_that_comes_late_changes_no_past(tmp_path):
     encoder = PrometheusEncoder(SOURCE, Reader())
     update = Gatherer(run).update(last=True)
     ends = defaultdict(list)
-    for _ in range(2):  # the same seconds twice: the second time they are late
+    for _ in range(2):  # the same seconds again, which are late the second time
         for body in encoder.encode(update):
             for labels, points in decode(body.content).series:
                 ends[labels] += points

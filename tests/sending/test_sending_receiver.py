@@ -1,4 +1,4 @@
-"""Receivers on the command line: valid ones, refused ones, and permitted addresses."""
+"""Receivers on the command line: valid and refused ones, and permitted addresses."""
 
 from __future__ import annotations
 

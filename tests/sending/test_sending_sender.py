@@ -1,4 +1,4 @@
-"""The queue before a receiver: bounded, in order, and every point accounted for."""
+"""The queue before a receiver: bounded, ordered, and every point counted."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BAD = Answer(False, message="status 400: no")
 
 
 class Script:
-    """Returns the given answers, then repeats the last one; may be held."""
+    """Returns the given answers, then repeats the last one; can be blocked."""
 
     def __init__(self, *answers):
         self.answers, self.bodies = list(answers), []

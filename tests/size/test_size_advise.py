@@ -1,4 +1,4 @@
-"""The advisor over results, sheets and systems whose truth is known."""
+"""The advisor on results, sheets and systems with known properties."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from towtank.size.rules.sheet import known_names, load_sheet
 
 
 def verdicts(situation: Situation) -> dict[str, str]:
-    """Verdict by rule and services."""
+    """Return the verdicts by rule and services."""
     found = advise(load_rules(), situation)
     return {" ".join((item.rule.name, *item.services)): item.verdict for item in found}
 
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The committed results, with settings as the content server records them."""
+    """A copy of the committed results, with settings as the content server records them."""
     folder = tmp_path_factory.mktemp("advise") / "results"
     shutil.copytree(RESULTS_1, folder)
     for path in folder.glob("runs/*/run.json"):
@@ -47,7 +47,7 @@ def test_results_give_a_situation_for_each_configuration(results):
     for situation in found:
         assert situation.common["load.users"].value == "72.0 users"
         assert situation.services["content"][0] == "content_server"
-        assert "content_cache_hit_ratio" not in situation.services["content"][1]  # hits alone make no ratio
+        assert "content_cache_hit_ratio" not in situation.services["content"][1]  # hits without misses make no ratio
 
 
 def test_facts_are_those_of_the_run(results):
@@ -81,7 +81,7 @@ def test_memory_of_a_tier_says_how_it_was_measured(results, tmp_path, tier, valu
         for key in ("resident_bytes", "memory_bytes", "memory_how", "resident_sets_bytes"):
             summary["tiers"]["content"].pop(key, None)
         summary["tiers"]["content"] |= tier
-        summary.pop("inputs", None)  # without digests a summary is kept as it is
+        summary.pop("inputs", None)  # Without digests, a summary is reused as it is.
         path.write_text(json.dumps(summary), "utf-8")
     (situation,) = (found for found in situations(folder, users=48) if found.label == "search_index absent")
     fact = situation.services["content"][1]["memory"]
@@ -100,7 +100,7 @@ def test_verdicts_on_results(results):
     assert absent["measurement_excludes_ramps"] == "follows"
     assert absent["java_heap"] == "cannot_be_told"
     assert "web_container_threads" in absent
-    assert "save_rate" not in absent  # nothing of it is known
+    assert "save_rate" not in absent  # no value is known
 
 
 def test_advice_says_what_is_set_and_seen(results):
@@ -129,11 +129,11 @@ def test_measured_facts_have_the_digits_that_their_intervals_support(results):
     assert law["response"] == number_estimate(mean["value"], mean["low"], mean["high"], "s")
     assert law["throughput"] == number_estimate(rate["value"], rate["low"], rate["high"], "1/s")
     assert "[" in law["response"]
-    # Beyond all of one CPU there is nothing, so the interval ends there if it would go on.
+    # One CPU is the maximum, so the interval ends there if it would extend further.
     used = summary["tiers"]["content"]["cpus_used"]
     ends = (100 * used["low"], min(100 * used["high"], 100.0))
     assert seen["cpu_utilization"]["utilization"]["value"] == number_estimate(100 * used["value"], *ends, "%")
-    # A think time has no interval: it keeps three digits. The load was set.
+    # A think time has no interval and keeps three digits. The load was set.
     assert (law["think"], law["users"]) == ("1.02 s", "48 users")
 
 
@@ -177,7 +177,7 @@ def test_the_study_of_results_that_is_gone(results):
 
 
 def system(**database: object) -> Situation:
-    """A content server over PostgreSQL on a host of 64 GiB."""
+    """Return a content server over PostgreSQL on a host of 64 GiB."""
     content = measured(OF_CONTENT_SERVER, {"threads": 32, "database_pool": 20, "nodes": 4}, "test")
     own = measured(OF_POSTGRESQL, {"shared_buffers": 128 * 2**20, "max_connections": 100, **database}, "test")
     tier = measured(OF_A_TIER, {"cpus": 4, "cpu_utilization": 0.5}, "test")
@@ -191,7 +191,7 @@ def test_postgresql_of_defaults_under_a_large_server():
     assert found["postgresql_shared_buffers db"] == "differs"  # 128 MiB of 64 GiB
     assert found["postgresql_connections_for_pools content db"] == "follows"  # 84 of 100
     assert found["database_connections_of_pools content db"] == "follows"
-    assert found["postgresql_pool_size db content"] == "differs"  # 80 where 9 would do
+    assert found["postgresql_pool_size db content"] == "differs"  # 80 where 9 are sufficient
     assert found["cpu_utilization content"] == "follows"
     assert found["postgresql_hit_ratio db"] == "cannot_be_told"
 

@@ -1,4 +1,4 @@
-"""Statements of one sizing do not contradict each other, over questions that are drawn at random."""
+"""The statements of one sizing do not contradict each other, over randomly drawn questions."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from towtank.size.sizing import SizingSettings, size
 
 QUESTIONS = int(os.environ.get("TOWTANK_SIZINGS", "24"))
 KINDS = (4, 7, 11, 18)
-"""Questions that are soon answered, and of which each statement below holds for some and not for others."""
+"""Questions with a short run time, for some of which each statement below holds and for others not."""
 FEW_DRAWS = 40
-"""Draws of a test, so that several hundred questions take minutes; the rules hold for any number of draws."""
+"""Number of draws in a test, so that several hundred questions take minutes; the rules hold for any number."""
 
 
 def answered(folder: Path, seed: int, *, simulation: bool = False) -> dict[str, Any] | None:
-    """The document of a drawn question; None if it is refused as a guess."""
+    """Return the document of a drawn question; None if the question is refused as a guess."""
     model, sizing, known = drawn_question(seed)
     (folder / "model.yaml").write_text(model, "utf-8")
     (folder / "sizing.yaml").write_text(sizing, "utf-8")
@@ -58,7 +58,7 @@ def test_no_statement_of_a_sizing_contradicts_another(tmp_path: Path, question: 
 @pytest.mark.waits
 @pytest.mark.usefixtures("few_draws")
 def test_the_questions_are_of_many_kinds(tmp_path: Path) -> None:
-    """Some questions have no answer, no draws, growth, percentiles: a rule about them can fail."""
+    """Some questions have no answer, no draws, growth, or percentiles, so that each rule can fail."""
     found = [document for seed in KINDS if (document := answered(tmp_path, seed)) is not None]
     kinds = {
         "answered": [document["answer"] is not None for document in found],
@@ -78,7 +78,7 @@ def test_the_questions_are_of_many_kinds(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("few_draws")
 def test_rules_about_pools_memory_histories_and_mixes_can_fail(tmp_path: Path) -> None:
-    """Each statement is changed in turn: the rule about it is broken, and no other one."""
+    """Each statement is changed in turn: only the rule about it is violated."""
     found = answered(tmp_path, 4)
     assert found is not None
     assert found["answer"] is not None
@@ -103,7 +103,7 @@ def test_rules_about_pools_memory_histories_and_mixes_can_fail(tmp_path: Path) -
 
 @pytest.mark.timeout(300)
 def test_a_limit_in_the_interval_of_a_simulation_is_a_doubt(tmp_path: Path, capsys: Any) -> None:
-    """The p95 is met at the value that was simulated, but the error of the simulation reaches beyond the limit."""
+    """The simulated p95 is within the limit, but its interval contains the limit."""
     model = written(tmp_path, "model.yaml", CLOSED_TIERS)
     options = ("--cpus", "app=2", "--cpus", "db=1", "--what-if", "as it is, cpu x1.0001")
     # Within 25 % of its limit the percentile is simulated.

@@ -1,4 +1,4 @@
-"""Erlang, staffing, percentiles, growth: against published and exact values."""
+"""Erlang formulas, staffing, percentiles and growth, compared with published and exact values."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from towtank.size.resources import square_root_staffing, staffing_factor
 
 
 def exact_erlang_c(servers: int, work: float) -> float:
-    """Compute the textbook sum, with exact fractions in place of the floats of the recursion."""
+    """Return the textbook sum in exact fractions, in place of the floating-point recursion."""
     from fractions import Fraction  # noqa: PLC0415
 
     a = Fraction(work)
@@ -43,9 +43,9 @@ def test_erlang_c_of_librede() -> None:
 
 
 def test_erlang_c_of_a_published_table() -> None:
-    """10 erlang: 14 servers are the least of whom at most 20 % of the arrivals wait for, 17.4 %; 13 keep 28.5 % waiting
-    (Erlang C tables, as in R. B. Cooper, *Introduction to Queueing Theory*, 2nd ed., North-Holland, 1981, section 3.4;
-    recomputed with exact fractions)."""
+    """10 erlang: 14 is the least number of servers at which at most 20 % of the arrivals wait, 17.4 %; with 13, 28.5 %
+    wait (Erlang C tables, as in R. B. Cooper, *Introduction to Queueing Theory*, 2nd ed., North-Holland, 1981, section
+    3.4; recomputed with exact fractions)."""
     assert erlang_c(14, 10.0) == pytest.approx(0.174, abs=5e-4)
     assert erlang_c(13, 10.0) == pytest.approx(0.285, abs=5e-4)
     assert next(m for m in range(11, 30) if erlang_c(m, 10.0) <= 0.2) == 14
@@ -186,7 +186,7 @@ def test_a_week_has_a_season() -> None:
 @pytest.mark.waits
 @pytest.mark.certify
 def test_prediction_intervals_cover_as_often_as_they_say(tabled: Tabled) -> None:
-    """1,000 histories of 40 days with noise: the 95 % interval of day 60 holds the load of that day in 95 %."""
+    """1,000 histories of 40 days with noise: the 95 % interval of day 60 contains the load of that day in 95 %."""
     stream = np.random.default_rng(7)
     start = date(2024, 1, 1)
     days = tuple(start + timedelta(days=n) for n in range(40))
@@ -200,7 +200,7 @@ def test_prediction_intervals_cover_as_often_as_they_say(tabled: Tabled) -> None
 
         width = t.ppf(0.975, found.freedom) * found.deviation(then)[0]
         inside += abs(value - found.level(then)[0]) <= width
-    # Three standard deviations of a count of 1,000 with 95 % are 21.
+    # Three standard deviations of a count of 1,000 at 95 % are 21.
     record_share(tabled, "load of day 60", "history of 40 days, noise of 10 %", int(inside), 1000, least=0.929)
     assert inside <= 971
 
@@ -230,7 +230,7 @@ def test_the_step_of_a_season_can_be_done_by_hand() -> None:
 
 
 def yearly(rate: float, peak: float) -> History:
-    """Five years of firsts of a month, whose December has so many times the load of the other months."""
+    """Return five years of first days of the month, with a December of so many times the load of the other months."""
     each = tuple(date(2021 + month // 12, 1 + month % 12, 1) for month in range(60))
     loads = [100 * (1 + rate) ** ((day - each[0]).days / YEAR_D) * (peak if day.month == 12 else 1) for day in each]
     return History(each, np.array(loads), "yearly")
@@ -238,18 +238,18 @@ def yearly(rate: float, peak: float) -> History:
 
 @pytest.mark.parametrize(("rate", "years"), [(-0.1, 0), (0.1, 2)])
 def test_the_highest_month_until_the_horizon_is_the_first_of_a_load_that_shrinks(rate: float, years: int) -> None:
-    """Three years from January on: the December of the first year has 2 x 0.9^(334 / 365.25) = 1.816 times the load of
+    """Three years from January: the December of the first year has 2 x 0.9^(334 / 365.25) = 1.816 times the load of
     today if it loses 10 % a year, and that of the last one 2 x 1.1^(1095 / 365.25) if it gains 10 %."""
     start = date(2026, 1, 1)
     growing = HistoricGrowth(yearly(rate, 2.0), start)
     assert growing.yearly == pytest.approx(1 + rate, rel=1e-6)
     days = 3 * YEAR_D
-    # The last day of a month has the most of a load that grows, the first one of a load that shrinks.
+    # The last day of a month has the highest load of growing loads, the first day that of shrinking loads.
     peak = date(2026 + years, 12, 1) if rate < 0 else date(2026 + years, 12, 31)
     truth = 2 * (1 + rate) ** ((peak - start).days / YEAR_D)
     assert highest_factor(growing, days) == pytest.approx(truth, rel=1e-6)
     assert highest_drawn(growing, days, np.array([0.5]))[0] == pytest.approx(truth, rel=1e-6)
-    # The dates agree: a limit just below it is passed in that month.
+    # The dates agree: a limit just below this load is exceeded in that month.
     found = reached(growing, start, [0.99 * truth], 0.5)
     assert found.day is not None
     assert (found.day.year, found.day.month) == (2026 + years, 12)
@@ -269,7 +269,8 @@ def test_a_demand_that_depends_on_the_load_is_scaled_with_its_servers() -> None:
 
 
 def test_a_transaction_without_service_time_waits_at_a_queue_like_its_neighbours(tmp_path: Path) -> None:
-    """All its residence is wait; each percentile lies below that of a transaction that waits and is served."""
+    """The whole residence time of such a transaction is wait; each percentile is below that of a transaction with
+    service."""
     text = (
         "classes:\n  users:\n    users: 30\n    transactions:\n"
         "      read: {share: 50 %, think: 1 s}\n      list: {share: 50 %, think: 1 s}\n"
@@ -284,8 +285,8 @@ def test_a_transaction_without_service_time_waits_at_a_queue_like_its_neighbours
 def test_percentiles_of_shared_servers_vary_though_every_job_is_alike(
     tmp_path: Path, rate: float, simulated: float, tolerance: float
 ) -> None:
-    """M/D/1 processor sharing, S = 0.1 s: 95th percentiles of a simulation of one server written for this comparison.
-    The time varies by the others that share, and not by the own size; the mean itself is 0.5 s and 0.2 s."""
+    """M/D/1 processor sharing, S = 0.1 s: 95th percentiles from a separate simulation of one server. The time varies by
+    the number of sharing jobs, not by the own service time; the mean is 0.5 s and 0.2 s."""
     text = f"classes: {{a: {{rate: {rate} /s}}}}\nstations:\n  q: {{discipline: ps, demand: 100 ms, scv: 0}}\n"
     found, _ = percentile(tmp_path, text, "a", 0.95)
     assert found == pytest.approx(simulated, rel=tolerance)

@@ -1,4 +1,4 @@
-"""Histories of other shapes: growth that is not exponential is no step, and the highest day of a week is calibrated."""
+"""Histories of other shapes: smooth growth is no step, and the forecast of the highest day of a week is calibrated."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SMOOTH: dict[str, Callable[[Any], Any]] = {
 
 
 def history(shape: Callable[[Any], Any], weeks: int, seed: int, *, noise: float = 0.03) -> History:
-    """Days of whole weeks with a weekly season, of a shape over the time from 0 to 1."""
+    """Return daily loads of whole weeks with a weekly season; `shape` is a function of the time from 0 to 1."""
     count = 7 * weeks
     days = tuple(START + timedelta(days=day) for day in range(count))
     loads = 300 * shape(np.arange(count) / count) * WEEK[[day.weekday() for day in days]]
@@ -34,7 +34,7 @@ def history(shape: Callable[[Any], Any], weeks: int, seed: int, *, noise: float 
 
 @pytest.mark.parametrize("shape", list(SMOOTH))
 def test_smooth_growth_is_no_step(shape: str) -> None:
-    """Of 30 histories of 9, 26 and 52 weeks few have a step, though the load doubles and more."""
+    """Few of 30 histories of 9, 26 and 52 weeks have a step, although the load at least doubles."""
     found = [history(SMOOTH[shape], weeks, seed) for weeks in (9, 26, 52) for seed in range(10)]
     assert sum(bool(each.steps) for each in found) <= 3
 
@@ -50,7 +50,7 @@ def test_growth_that_is_not_even_is_a_doubt_with_both_halves(shape: str) -> None
 
 @pytest.mark.parametrize("before", [1.0, 0.6, 1.3])
 def test_a_step_beside_growth_is_found_on_its_day(before: float) -> None:
-    """A launch raises the load to 1.5 times at once, beside growth of 50 % or none."""
+    """A launch raises the load to 1.5 times at once, with additional growth of 50 % or none."""
     for growth in (1.0, 1.5):
         for seed in range(5):
             found = history(lambda t, g=growth: np.where(t < 0.5, before, 1.5) * g**t, 26, seed)
@@ -60,7 +60,8 @@ def test_a_step_beside_growth_is_found_on_its_day(before: float) -> None:
 
 @pytest.mark.waits
 def test_the_highest_load_of_a_week_is_calibrated() -> None:
-    """400 histories of nine weeks, eight weeks ahead: the highest load of the week lies below its quantiles as often.
+    """400 histories of nine weeks, eight weeks ahead: the highest load of the week is below each quantile as often as
+    stated.
 
     Noise of 5 % makes four days of a week that differ by 4 % compete for the highest load.
     """
@@ -85,8 +86,9 @@ def test_the_highest_load_of_a_week_is_calibrated() -> None:
 
 @pytest.mark.waits
 def test_the_highest_load_of_a_year_is_calibrated() -> None:
-    """150 histories of two years, each third day with a load, one year ahead: the highest load of that year lies below
-    its quantiles as often. With noise of 10 % the highest of ten days of the peak month lies 15 % above the line."""
+    """150 histories of two years with a load on every third day, one year ahead: the highest load of that year is below
+    each quantile as often as stated. With noise of 10 %, the highest of ten days of the peak month is 15 % above the
+    line."""
     shares = np.array([0.1, 0.5, 0.9])
     months = np.array([1.0, 1.0, 1.05, 1.1, 1.0, 0.9, 0.8, 0.85, 1.0, 1.1, 1.25, 1.5])
     days = tuple(START + timedelta(days=3 * number) for number in range(244))
@@ -112,7 +114,7 @@ def test_the_highest_load_of_a_year_is_calibrated() -> None:
 
 
 def test_the_highest_load_of_a_year_does_not_depend_on_what_was_asked_before() -> None:
-    """A year that ends on the first or the last day of its peak month, asked for after other days of that month."""
+    """A year that ends on the first or the last day of its peak month, requested after other days of that month."""
     days = tuple(START + timedelta(days=number) for number in range(700))
     noise = np.exp(0.1 * np.random.default_rng(1).standard_normal(len(days)))
     found = History(days, np.array([450.0 if day.month == 12 else 300.0 for day in days]) * noise, "yearly")
@@ -123,12 +125,12 @@ def test_the_highest_load_of_a_year_does_not_depend_on_what_was_asked_before() -
         growing = HistoricGrowth(found, start)
         for place in order:
             assert growing.drawn(ends[place], shares) == pytest.approx(alone[place], rel=1e-12)
-    # The highest of 31 days of the peak month is some 20 % above the one of its first day.
+    # The highest of 31 days of the peak month is about 20 % above the load of its first day.
     assert 1.12 < alone[-1][1] / alone[0][1] < 1.3
 
 
 def test_the_probability_of_a_day_and_the_draws_of_the_growth_agree() -> None:
-    """A load that is drawn with a share is exceeded with one minus that share."""
+    """A load drawn with a probability is exceeded with one minus that probability."""
     found = history(SMOOTH["doubles evenly"], 12, 3, noise=0.08)
     growing = HistoricGrowth(found, found.busiest_day())
     shares = np.linspace(0.05, 0.95, 19)

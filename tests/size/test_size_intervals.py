@@ -1,4 +1,4 @@
-"""Intervals of the values of a sizing: against closed forms, in text and in JSON, and consistent with each other."""
+"""Intervals of the values of a sizing: compared with closed forms, in text and JSON, and consistent with each other."""
 
 from __future__ import annotations
 
@@ -62,7 +62,8 @@ def test_the_error_of_a_model_file_has_its_interval(tmp_path: Path, capsys: Any,
 
 
 def test_intervals_are_those_of_an_open_queue(tmp_path: Path, capsys: Any) -> None:
-    """R = D / (1 - 30 D) and U = 30 D rise with D, a log-normal with mean 20 ms and 5 %: quantiles go over to them."""
+    """R = D / (1 - 30 D) and U = 30 D increase with D, a log-normal with mean 20 ms and 5 %: their quantiles follow
+    from D's."""
     model = written(tmp_path, "model.yaml", OPEN)
     found = sized(capsys, model, "--objective", "mean < 80 ms", "--cpus", "app=1", "--uncertainty", "5 %")
     width = math.sqrt(math.log1p(0.05**2))
@@ -80,7 +81,7 @@ def test_intervals_are_those_of_an_open_queue(tmp_path: Path, capsys: Any) -> No
     users = [30 * time for time in times]
     assert ends(figures["users_in_system_interval"]) == pytest.approx(users, rel=0.02)
     assert ends(scenario["objectives"][0]["interval"]) == ends(figures["response_time_interval"])
-    # The limit lambda with D / (1 - lambda D) = 80 ms is 1 / D - 12.5 /s; its interval is that of all 200 draws.
+    # The limit lambda with D / (1 - lambda D) = 80 ms is 1 / D - 12.5 /s; its interval comes from all 200 draws.
     carried = [1 / d - 12.5 for d in reversed(demands)]
     assert ends(found["answer"]["load_at_limit_interval"]) == pytest.approx(carried, rel=0.01)
     spare = [each / 30 - 1 for each in carried]
@@ -105,13 +106,14 @@ def test_without_draws_the_reason_stands_once_and_values_have_three_digits(tmp_p
 
 @pytest.mark.waits
 def test_a_corrected_percentile_has_the_error_of_its_correction(tmp_path: Path, capsys: Any) -> None:
-    """p95 is 0.9 [0.6, 2.5] times the one worked out, and nothing else is uncertain: so is its interval."""
+    """p95 is 0.9 [0.6, 2.5] times the computed value, and nothing else is uncertain: it has the same relative
+    interval."""
     model = written(tmp_path, "model.yaml", OPEN + FITTED)
     options = ("--objective", "p95 < 300 ms", "--cpus", "app=1..8", "--probability", "50 %")
     found = sized(capsys, model, *options)
     objective = found["answer"]["objectives"][0]
     low, high = ends(objective["interval"])
-    # Of 200 draws the quantiles lie half a draw within the ends.
+    # The quantiles of 200 draws are half a draw inside the ends.
     assert low / objective["value"] == pytest.approx(0.6 / 0.9, rel=0.03)
     assert high / objective["value"] == pytest.approx(2.5 / 0.9, rel=0.03)
     assert found["trust"]["counted"] == ["percentiles"]
@@ -121,7 +123,7 @@ def test_a_corrected_percentile_has_the_error_of_its_correction(tmp_path: Path, 
 
 
 def estimates(document: Any, key: str = "") -> list[tuple[str, float, float, float]]:
-    """Every value of a document with its interval: `x` with `x_interval`, and `value` with `interval`."""
+    """Yield every value of a document with its interval: `x` with `x_interval`, and `value` with `interval`."""
     found = []
     for part in document if isinstance(document, list) else []:
         found += estimates(part, key)
@@ -180,10 +182,10 @@ what_if: [cpu x1.5, nodes app=5, think 1 s]
     for shown in ESTIMATE.findall(text):
         value, low, high = (float(number.replace(",", "")) for number in shown)
         assert low <= value <= high, shown
-        # Rounded to the digit of its error, an estimate stays as it is.
+        # Rounding an estimate to the digit of its error does not change it.
         places = [len(number.partition(".")[2]) for number in shown]
         assert len(set(places)) == 1, shown
-        # At most two digits of the error, or the first one of a value that is smaller.
+        # At most two digits of the error, or the first digit of a smaller value.
         assert places[0] == 0 or places[0] < 2 - math.log10(min((high - low) / 2, 10 * value or math.inf)), shown
 
 
@@ -198,7 +200,7 @@ def test_the_interval_of_dates_holds_the_expected_day(tmp_path: Path, capsys: An
     for row in found["dates"]:
         low, high = ends(row["expected_interval"])
         assert low <= row["expected_on"] <= (high or "9999")
-    # Certain demands carry a certain load: 37.5 /s, or 1.25 times that of today; log 1.25 / log g years.
+    # Certain demands give a certain limit: 37.5 /s, or 1.25 times the load of today; log 1.25 / log g years.
     first = found["dates"][0]
     assert first["limit_interval"]["low"] == pytest.approx(first["limit_interval"]["high"])
     for growth, day in ((1.4, first["expected_interval"]["low"]), (1.2, first["expected_on"])):
@@ -250,7 +252,7 @@ stations:
 
 
 def closed_response(users: int, demand: float, think: float) -> float:
-    """Mean response time of one station by mean value analysis: R(n) = D (1 + Q(n - 1)). [s]"""
+    """Return the mean response time of one station by mean value analysis: R(n) = D (1 + Q(n - 1)). [s]"""
     queue, response = 0.0, demand
     for count in range(1, users + 1):
         response = demand * (1 + queue)
@@ -260,7 +262,7 @@ def closed_response(users: int, demand: float, think: float) -> float:
 
 @pytest.mark.waits
 def test_what_is_to_spare_does_not_count_a_throughput(tmp_path: Path, capsys: Any) -> None:
-    """X = 20 / (1 s + R), with R by mean value analysis in every draw of D, a log-normal with mean 40 ms and 5 %."""
+    """X = 20 / (1 s + R), with R by mean value analysis for every draw of D, a log-normal with mean 40 ms and 5 %."""
     sizing = (
         "schema: towtank/sizing/1\nobjectives: [throughput > 17.7 /s, mean < 300 ms]\nuncertainty: 5 %\n"
         "probability: 50 %\ntiers: {app: {cpus: [1]}}\nwhat_if: [as it is]\n"
@@ -303,7 +305,7 @@ stations:
 
 
 def erlang_wait(work: float, size: int, holding: float) -> float:
-    """Mean wait for one of so many units, by the recursion of Erlang B. [s]"""
+    """Return the mean wait for one of several units, by the recursion of Erlang B. [s]"""
     blocked = 1.0
     for count in range(1, size + 1):
         blocked = work * blocked / (count + work * blocked)
@@ -415,7 +417,7 @@ def test_the_probability_is_that_of_demands_and_growth_together(
 
 
 def test_a_shrinking_load_is_sized_for_today(tmp_path: Path, capsys: Any) -> None:
-    """15 % less a year: the answer must carry 30 /s today, and not only 25.5 /s in a year."""
+    """15 % less a year: the answer must carry 30 /s today, not only 25.5 /s in a year."""
     model = written(tmp_path, "model.yaml", OPEN)
     for interval in ("", ", growth_interval: [-25 % / year, -5 % / year]"):
         load = f"load: {{growth: -15 % / year{interval}, horizon: 1 year, start: 2026-01-01}}\n"
@@ -429,7 +431,7 @@ def test_a_shrinking_load_is_sized_for_today(tmp_path: Path, capsys: Any) -> Non
 
 
 def test_no_station_is_used_more_than_fully(tmp_path: Path, capsys: Any) -> None:
-    """At 96 /s of 10 ms, a third of the draws saturates app; what is used is a share all the same."""
+    """At 96 /s of 10 ms, a third of the draws saturates app; utilization stays a share up to 1."""
     model = written(
         tmp_path, "model.yaml", "classes: {web: {rate: 96 /s}}\nstations: {app: {demand: 10 ms}, db: {demand: 3 ms}}\n"
     )

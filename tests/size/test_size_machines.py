@@ -1,4 +1,4 @@
-"""Machine files, the catalogue that ships, and speeds of machines against each other."""
+"""Machine files, the catalogue that ships with Towtank, and relative speeds of machines."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from towtank.size.machines import SHIPPED, Machine, catalogue, load_machines
 def machine(
     name: str, cpus: int | None = 2, kernels: dict[str, tuple[float, float]] | None = None, **rating: float
 ) -> Machine:
-    """A machine of one rating; its kernels' values are (single, all), without spread."""
+    """Return a machine with one rating; the values of its kernels are (single, all), without spread."""
     measured = None
     if kernels:
         each = {
@@ -37,7 +37,7 @@ def test_mcu_ratio_is_the_published_one() -> None:
 
 
 def test_disks_are_compared_by_their_stated_operations() -> None:
-    """5773.35 / 465.67 is the ratio of the published disk tests: 12.4 times."""
+    """5773.35 / 465.67 = 12.4 is the ratio of the published disk tests."""
     machines = catalogue()
     ratio = machines["dng-rm-ssd"].speed_against(machines["dng-rm-hdd"], kernel="disk")
     assert ratio.value == pytest.approx(12.4, abs=0.01)
@@ -65,7 +65,7 @@ def test_ratio_is_per_cpu_with_the_intervals_of_both() -> None:
 
 
 def test_spread_over_kernels_widens_the_interval() -> None:
-    """A workload whose time is a mix of kernels lies between the least and the greatest of their ratios."""
+    """The speed ratio of a mix of kernels lies between their lowest and highest ratio."""
     fast = machine("fast", kernels={"tls_handshake": (1, 300), "memory_triad": (1, 100)}, towtank=400)
     slow = machine("slow", kernels={"tls_handshake": (1, 100), "memory_triad": (1, 100)}, towtank=200)
     ratio = fast.speed_against(slow)

@@ -1,4 +1,4 @@
-"""Numbers of sizing that can be worked out by hand."""
+"""Numbers of a sizing, by hand."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_hits_are_a_share_of_all_requests() -> None:
 
 
 def test_facts_of_a_content_server() -> None:
-    """0.3 of 1.2 CPUs are the database's; of 4 look-ups in a cache 3 hit."""
+    """0.3 of 1.2 CPUs belong to the database; 3 of 4 look-ups in a cache are hits."""
     tables = [
         {
             'content_server_cache_hits_total{cache="content"}': {"per_s": 3.0},
@@ -127,8 +127,8 @@ def test_means_and_shares_of_good_ones_are_not_simulated(tmp_path: Path, capsys:
 
 
 def test_dearer_ones_are_shown_up_to_one_and_a_half_times_the_cost(tmp_path: Path, capsys: Any) -> None:
-    """With 2 CPUs 75 % are used and R = 114 ms; each further CPU answers sooner. 3 cost one and a half times as much
-    and are shown, 4 are not."""
+    """With 2 CPUs, utilization is 75 % and R = 114 ms; each further CPU reduces R. 3 CPUs cost one and a half times as
+    much and are shown, 4 are not."""
     found = sized(capsys, written(tmp_path, "model.yaml", OPEN), "--objective", "mean < 120 ms", "--cpus", "app=1..8")
     assert found["answer"]["cost"] == 2
     assert [row["cost"] for row in found["pareto"]] == [2, 3]
@@ -140,7 +140,7 @@ def test_nodes_of_one_speed_cost_their_cpus(tmp_path: Path, capsys: Any) -> None
 
 
 def test_other_programs_and_the_hypervisor_count_over_all_turns_of_the_cpus() -> None:
-    """3 of 100 s went to other programs and 5 to the hypervisor; what writes files is left out."""
+    """3 of 100 s went to other programs and 5 to the hypervisor; the turn that writes files is left out."""
 
     def turn(kernel: str, own: float, programs: float, stolen: float) -> dict[str, Any]:
         about = {"total_s": 50.0, "own_s": own, "programs_s": programs, "stolen_s": stolen}
@@ -158,7 +158,8 @@ def test_other_programs_and_the_hypervisor_count_over_all_turns_of_the_cpus() ->
 
 
 def test_draws_of_a_speed_scale_the_demands_of_its_stations() -> None:
-    """Between 1 and 4 with 95 %: the logarithm of the speed has the deviation ln 4 / 2 / 1.96; two of them faster."""
+    """Speeds between 1 and 4 with 95 %: the logarithm has the standard deviation ln 4 / 2 / 1.96; this draw is two
+    of them faster."""
     fast, plain = Option(1, 2, 2.0, 1.0, 4.0, "fast"), Option(1, 2)
     question: Any = SimpleNamespace(
         draws=({"app": 1.5},),

@@ -1,4 +1,4 @@
-"""Memory, disks, connections and pools of a candidate, worked out by hand."""
+"""Memory, disks, connections and pools of a candidate, by hand."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ def asked(**parts: str) -> str:
 
 
 def test_connections_of_open_classes_stay_until_they_are_idle_long_enough(tmp_path: Path, capsys: Any) -> None:
-    """20 users keep one each. Little's law: 10 /s times the answer and 2 s of idling, a little more than 20."""
+    """20 users keep one each. Little's law: 10 /s times the response time and 2 s of idle time, slightly more than
+    20."""
     text = asked(tiers="{app: {cpus: 1..4}}", keep_alive="2 s")
     found = sized(capsys, written(tmp_path, "model.yaml", TWO), "--for", written(tmp_path, "sizing.yaml", text))
     response = found["answer"]["scenarios"][0]["classes"]["in"]["response_time_s"]
@@ -47,8 +48,8 @@ def test_connections_of_open_classes_stay_until_they_are_idle_long_enough(tmp_pa
 
 
 def test_memory_counts_transactions_connections_and_data(tmp_path: Path, capsys: Any) -> None:
-    """M/M/1 with 20 % utilization holds 0.25 transactions, each for 25 ms; connections are open for 1 s more: 10.25. A
-    tenth of data that double until the horizon."""
+    """M/M/1 at 20 % utilization holds 0.25 transactions, each for 25 ms; connections stay open for 1 s more: 10.25. A
+    tenth of the data, which double until the horizon."""
     memory = (
         "{app: [{what: work, size: 1 GiB, per: transaction}, {what: sockets, size: 1 GiB, per: connection}, "
         "{what: index, share: 10 %}, {what: system, size: 1 GiB, per: node}]}"
@@ -85,7 +86,7 @@ def test_data_without_a_growth_of_their_own_grow_as_the_load(tmp_path: Path, cap
 
 
 def test_the_nodes_that_are_left_need_the_memory_of_a_lost_one(tmp_path: Path, capsys: Any) -> None:
-    """1 GiB for each of 20 users: with one of two nodes lost the other one has all of them."""
+    """1 GiB for each of 20 users: if one of two nodes is lost, the other has all users."""
     text = asked(
         tiers="{app: {cpus: 4, nodes: 2}}", nodes_lost="1", memory_free="0 %",
         memory="{app: [{what: sessions, size: 1 GiB, per: user}]}",
@@ -133,8 +134,8 @@ def test_texts_about_memory_have_the_interval_of_what_is_needed(tmp_path: Path, 
 
 
 def test_a_pool_is_the_least_whose_wait_is_allowed(tmp_path: Path, capsys: Any) -> None:
-    """Work that no server waits for, 50 /s of 100 ms behind a pool: M/M/c with 5 erlang. W = C / (c mu - lambda) with
-    Erlang's C of 0.5875 for 6 units and 0.3241 for 7: 59 ms and 16 ms."""
+    """Work without a queue, 50 /s of 100 ms behind a pool: M/M/c with 5 erlang. W = C / (c mu - lambda) with Erlang's C
+    of 0.5875 for 6 units and 0.3241 for 7: 59 ms and 16 ms."""
     text = asked(tiers="{app: {cpus: 1}}", pools="{threads: {holds: [work], wait_at_most: 20 ms}}")
     model = (
         "classes: {in: {rate: 50 /s}}\nstations:\n  app: {demand: 1 us}\n  work: {discipline: delay, demand: 100 ms}\n"
@@ -148,7 +149,7 @@ def test_a_pool_is_the_least_whose_wait_is_allowed(tmp_path: Path, capsys: Any) 
 
 
 def erlang_c(work: float, servers: int) -> float:
-    """Share that waits in M/M/m, by the recursion of Erlang B. [ratio]"""
+    """Return the probability of waiting in M/M/m, by the recursion of Erlang B. [ratio]"""
     blocked = 1.0
     for count in range(1, servers + 1):
         blocked = work * blocked / (count + work * blocked)
@@ -158,8 +159,9 @@ def erlang_c(work: float, servers: int) -> float:
 @pytest.mark.waits
 @pytest.mark.parametrize("uncertainty", ["", "uncertainty: 1 %\nprobability: 50 %\n"])
 def test_a_pool_is_enough_with_a_node_lost(tmp_path: Path, capsys: Any, uncertainty: str) -> None:
-    """One node of two that is left is M/M/4 with 3.6 erlang. In front of it a pool of s >= 4 units leaves the number of
-    jobs as it is: of those N > s wait for a unit, W = E[N - s] / lambda = C rho^(s - 4) rho / (1 - rho) / lambda."""
+    """The remaining node of two is M/M/4 with 3.6 erlang. A pool of s >= 4 units in front of it does not change the
+    number of jobs: of N > s jobs N - s wait for a unit, W = E[N - s] / lambda = C rho^(s - 4) rho / (1 - rho) /
+    lambda."""
     text = asked(
         tiers="{app: {cpus: [4], nodes: [2]}}", nodes_lost="1", pools="{units: {holds: [app], wait_at_most: 5 ms}}"
     )
@@ -174,7 +176,7 @@ def test_a_pool_is_enough_with_a_node_lost(tmp_path: Path, capsys: Any, uncertai
     least = next(size for size, wait in waits.items() if wait <= 0.005)
     assert pool["size_at_best"] == least
     assert pool["lost"] == {"tier": "app", "nodes": 1}
-    # A mean wait that varies by little about its best estimate is enough in half of the draws with about that size.
+    # If the mean wait varies little about its best estimate, about that size is sufficient in half of the draws.
     assert least <= pool["size"] <= least + 1
     assert pool["wait_s"] == pytest.approx(waits[pool["size"]], rel=0.01)
     assert pool["wait_interval"]["low"] < waits[pool["size"]] < pool["wait_interval"]["high"]
@@ -188,7 +190,7 @@ def test_the_error_of_the_simulation_counts_for_a_pool(
     tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch, uncertainty: str, above: float
 ) -> None:
     """The same pool, with an error of 30 % of the simulated wait. Without draws the pool is sized for 1.3 times the
-    wait; with draws whose demands hardly vary, for 1.3^(1.2816 / 1.96) = 1.188 times, which has probability 90 %."""
+    wait; with draws whose demands hardly vary, for 1.3^(1.2816 / 1.96) = 1.188 times, with probability 90 %."""
     load, asked_of = 3.6 / 4, list[tuple[int, float]]()
 
     def known(model: dict[str, Any], name: str, precision: float) -> tuple[float, Interval]:
@@ -218,8 +220,8 @@ def test_the_error_of_the_simulation_counts_for_a_pool(
 @pytest.mark.waits
 @pytest.mark.parametrize("uncertainty", ["", "uncertainty: 1 %\nprobability: 50 %\n"])
 def test_a_pool_for_which_hardly_anybody_waits_has_a_size(tmp_path: Path, capsys: Any, uncertainty: str) -> None:
-    """As above, of a wait of 20 us. So few jobs wait for 82 units that the simulated wait is known to no factor of two
-    and has no interval of its own; it has one of the number that waits."""
+    """As above, with a wait of 20 us. So few jobs wait for 82 units that the simulated wait has an error of more than a
+    factor of two and no interval; the interval of the number of waiting jobs is used."""
     text = asked(
         tiers="{app: {cpus: [4], nodes: [2]}}", nodes_lost="1", pools="{units: {holds: [app], wait_at_most: 20 us}}"
     )

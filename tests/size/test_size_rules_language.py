@@ -1,4 +1,4 @@
-"""The language of rules: what it reads, what it gives, and what it refuses, at which character."""
+"""The language of rules: accepted expressions, their values, and refusals with the character position."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rule files: every fault at its place, and rules of the user beside those that ship."""
+"""Rule files: every fault with its place, and user rules in addition to those that ship with Towtank."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers of rules over the intervals of what was measured: results have intervals, verdicts hold within them."""
+"""Results of rules over the intervals of measured inputs: results have intervals, and verdicts hold within them."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def own_rule(folder: Path, formula: str = "throughput * demand", result: str = "
 
 
 def advice(rule: Rule, throughput: object, demand: object, cpus: float = 4) -> Advice:
-    """Advice by one rule about one web server."""
+    """Return the advice of one rule about one web server."""
     situation = Situation("here", "one run", *facts(throughput, demand, cpus))
     (found,) = advise({rule.name: rule}, situation)
     return found
@@ -154,7 +154,7 @@ def test_an_interval_that_reaches_an_excluded_bound_has_no_verdict(
 
 
 def of_host(rule: Rule, sheet: dict[str, str], **seen: object) -> Advice:
-    """Advice by one rule about a host, with some values of a sheet."""
+    """Return the advice of one rule about a host, with some values of a sheet."""
     facts = measured(COMMON, {f"host.{name}": value for name, value in seen.items()}, "test")
     written = {name: Fact(name, value, "sheet", ("sheet.yaml", 1, 1)) for name, value in sheet.items()}
     (found,) = advise({rule.name: rule}, Situation("here", "one run", {**facts, **written}, {}))
@@ -178,7 +178,7 @@ def test_a_host_that_is_full_differs_however_its_counters_round(used: float) -> 
 
 
 def test_a_condition_that_holds_in_the_middle_only_is_found() -> None:
-    """The rule follows between 16 and 24 %; neither end of 10 to 50 % does, nor the value itself."""
+    """The rule applies between 16 and 24 %, but at neither end of 10 to 50 %, and not at the value itself."""
     rule = SHIPPED["mail_server_cpu"]
     facts = measured(COMMON, {"load.users": 100, "host.cpu_utilization": estimate(0.30, 0.20)}, "test")
     written = {"host.mail_rating": Fact("host.mail_rating", "350 MCU", "sheet", ("sheet.yaml", 1, 1))}
@@ -199,7 +199,7 @@ def test_a_verdict_on_a_value_without_an_interval_says_so() -> None:
 
 
 def test_the_reason_names_the_input_that_decides(tmp_path: Path) -> None:
-    """The throughput alone decides whether the rule applies."""
+    """Only the throughput decides whether the rule applies."""
     found = advice(own_rule(tmp_path), estimate(105, 8), estimate(0.010, 0.0001))
     assert found.why == "whether it applies changes within the interval of throughput"
     assert not any(line.name == "follows" for line in found.answer.lines)
@@ -227,7 +227,7 @@ def test_a_law_between_figures_of_one_window_is_judged_on_these_figures(tmp_path
 @pytest.mark.waits
 @pytest.mark.parametrize("dependence", [-1.0, 0.0, 0.7, 1.0])
 def test_the_interval_of_a_result_covers_as_often_as_those_of_its_inputs(tmp_path: Path, dependence: float) -> None:
-    """Two measured means with normal errors of 3 %: 95 % intervals of them, and of their product."""
+    """Two measured means with normal errors of 3 %: coverage of their 95 % intervals, and of that of their product."""
     rule, random = own_rule(tmp_path), np.random.default_rng(2)
     rounds, error = 2000, 0.03
     first, other = random.standard_normal((2, rounds))
@@ -244,7 +244,7 @@ def test_the_interval_of_a_result_covers_as_often_as_those_of_its_inputs(tmp_pat
 
 
 def span(rule: Rule, name: str, value: float) -> tuple[float, float] | None:
-    """From 80 to 125 % of a value; None if a bound of the rule is in the way."""
+    """Return 80 to 125 % of a value; None if a bound of the rule lies within."""
     try:
         return rule.nearest(name, 0.8 * value), rule.nearest(name, 1.25 * value)
     except ModelError:

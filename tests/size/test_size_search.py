@@ -1,4 +1,4 @@
-"""The search against brute force, and what must hold of every answer."""
+"""The search compared with brute force, and properties of every answer."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ stations:
 
 
 def means(configurations: list[tuple[int, int, int]]) -> dict[tuple[int, int, int], float]:
-    """Mean response by nodes, CPUs of each and CPUs of the database: the nodes written out, solved in one go."""
+    """Return mean response times by nodes, CPUs per node and database CPUs: each node is a station, all solved in one
+    call."""
     models = []
     for nodes, app, db in configurations:
         stations = [(f"app{n}", app, 0.040, 1 / nodes) for n in range(nodes)] + [("db", db, 0.025, 1.0)]
@@ -62,7 +63,8 @@ def test_the_answer_is_that_of_brute_force_over_the_whole_grid(tmp_path: Path, c
 
 
 def test_the_bookstore_of_gross_and_harris_needs_four_cashiers(tmp_path: Path, capsys: Any) -> None:
-    """40 customers an hour, 4 minutes each: with 4 cashiers they wait 1.135 min, 5.135 in all; with 3 far longer."""
+    """40 customers an hour, 4 minutes each: with 4 cashiers they wait 1.135 min, 5.135 min in all; with 3, far
+    longer."""
     book = case("V37")
     text = "classes: {customers: {rate: 40 /h}}\nstations:\n  cashiers: {demand: 4 min}\n"
     model = written(tmp_path, "model.yaml", text)
@@ -73,7 +75,8 @@ def test_the_bookstore_of_gross_and_harris_needs_four_cashiers(tmp_path: Path, c
 
 
 def test_a_fitted_demand_that_depends_on_the_load_stays_what_it_is(tmp_path: Path, capsys: Any) -> None:
-    """With its own number of CPUs the model of a fit says what `model solve` says; in two nodes each has half of it."""
+    """With its own number of CPUs, the fitted model agrees with `model solve`; with two nodes, each has half of the
+    demand."""
     rates = [0.625, 1.3 / 1.3 * 2 / 1.3, 2.0]  # D(u) = D (1 + 0.6 (1 - u)) on two CPUs
     text = f"""
 classes: {{a: {{users: 40, think: 1 s}}}}
@@ -103,7 +106,8 @@ def test_what_is_one_step_cheaper_misses_and_says_why(tmp_path: Path, capsys: An
 
 
 def test_utilization_alone_is_the_utilization_law(tmp_path: Path, capsys: Any) -> None:
-    """An open class offers 30 /s x 0.1 s = 3 erlang: at 70 % that is 5 servers, the least above 3 / 0.7 = 4.29."""
+    """An open class offers 30 /s x 0.1 s = 3 erlang: at 70 % this requires 5 servers, the next integer above 3 / 0.7 =
+    4.29."""
     text = "classes:\n  in: {rate: 30 /s}\nstations:\n  cpu: {servers: 4, demand: 100 ms}\n"
     found = sized(capsys, written(tmp_path, "model.yaml", text), "--utilization", "70 %", "--cpus", "cpu=1..20")
     assert found["answer"]["tiers"]["cpu"]["cpus"] == 5
@@ -113,8 +117,8 @@ def test_utilization_alone_is_the_utilization_law(tmp_path: Path, capsys: Any) -
 
 
 def test_a_node_may_be_lost(tmp_path: Path, capsys: Any) -> None:
-    """With one of n nodes lost the others carry n / (n - 1) of their load: at 80 /s and 50 ms on nodes of 2 CPUs the
-    4 erlang need 3 nodes to be steady at all, and 4 with one lost."""
+    """If one of n nodes is lost, the others carry n / (n - 1) of their load: at 80 /s and 50 ms on nodes of 2 CPUs, the
+    4 erlang need 3 nodes for a steady state, and 4 if one is lost."""
     text = "classes:\n  in: {rate: 80 /s}\nstations:\n  app: {servers: 2, discipline: ps, demand: 50 ms}\n"
     model = written(tmp_path, "model.yaml", text)
     options = ("--objective", "mean < 10 s", "--cpus", "app=2", "--nodes", "app=1..8")

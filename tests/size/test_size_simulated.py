@@ -1,4 +1,4 @@
-"""Simulated percentiles: the values of a simulation that count, and its doubts."""
+"""Simulated percentiles: the simulated values that count, and doubts about them."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_a_value_beyond_its_interval_still_has_an_error(tmp_path: Path, capsys: 
 
 @pytest.mark.parametrize("factor", [Factor(1.02, 0.9, 1.0), Factor(0.88, 0.9, 1.0), Factor(1.0, 0.0, 1.1)])
 def test_no_factor_becomes_certain_in_silence(factor: Factor) -> None:
-    """The draws of a factor reach from one end of its interval, widened to hold the value, to the other."""
+    """The drawn factors span the interval, widened to contain the value."""
     draws = [drawn_factors({0: factor}, {}, (place, 200), None)[0].value for place in range(200)]
     assert max(draws) - min(draws) > 0.09
     assert max(draws) == pytest.approx(max(factor.value, factor.high), rel=0.1)
@@ -106,7 +106,8 @@ stations:
 
 
 def exact_of_ranks(users: int = 6, think_s: float = 2.0, service_s: float = 1.0) -> float:
-    """Mean response time of the one user of the lower rank, by the Markov chain of both classes at one server. [s]"""
+    """Return the mean response time of the only user of the lower rank, by the Markov chain of both classes at one
+    server. [s]"""
     states = [(high, low) for high in range(users + 1) for low in (0, 1)]
     place = {state: number for number, state in enumerate(states)}
     rates = np.zeros((len(states), len(states)))
@@ -127,7 +128,8 @@ def exact_of_ranks(users: int = 6, think_s: float = 2.0, service_s: float = 1.0)
 
 
 def test_a_mean_of_a_coarse_approximation_is_simulated(tmp_path: Path, capsys: Any) -> None:
-    """The approximation of ranks among closed classes has the lower rank a third too fast, with 8 users five times."""
+    """The approximation of ranks among closed classes underestimates the lower rank by a third, with 8 users
+    fivefold."""
     model, exact = written(tmp_path, "model.yaml", RANKS), exact_of_ranks()
     objective = ("--objective", f"mean of lo < {2 * exact:.0f} s", "--cpus", "cpu=1")
     rough = sized(capsys, model, *objective, "--no-simulation")
@@ -146,7 +148,7 @@ def test_a_mean_of_a_coarse_approximation_is_simulated(tmp_path: Path, capsys: A
 
 
 def test_a_coarse_approximation_within_the_objective_is_no_answer(tmp_path: Path, capsys: Any) -> None:
-    """The approximation meets 80 % of the exact time on one CPU, which therefore misses it."""
+    """The approximation gives 80 % of the exact time on one CPU, which therefore misses the objective."""
     model, exact = written(tmp_path, "model.yaml", RANKS), exact_of_ranks()
     asked = ("--objective", f"mean of lo < {0.8 * exact:.1f} s", "--cpus", "cpu=1..2")
     assert sized(capsys, model, *asked, "--no-simulation")["answer"]["tiers"]["cpu"]["cpus"] == 1
@@ -177,7 +179,7 @@ pools: {threads: {holds: [app, db], wait_at_most: 20 ms}}
 
 @pytest.mark.waits
 def test_a_pool_of_several_classes_is_enough_by_simulation(tmp_path: Path, capsys: Any) -> None:
-    """The approximation of pools over several classes has the wait half as long as it is, and takes 8 for enough."""
+    """The approximation of pools over several classes halves the wait, and takes 8 units for sufficient."""
     model = written(tmp_path, "model.yaml", SHARED)
     settings = SimulationSettings(precision=0.02, seed=9)
 

@@ -1,4 +1,4 @@
-"""Objectives for percentiles use the ratio measured for that percentile, and no other."""
+"""Objectives for percentiles use the ratio measured for the same percentile."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def first(document: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.waits
 def test_a_pause_of_two_in_a_hundred_is_in_the_99th_percentile_only(tmp_path: Path, capsys: Any) -> None:
-    """p95 as computed, p99 five times as long: 500 ms instead of some 110 ms, which an objective of 150 ms misses."""
+    """p95 as computed, p99 five times as long: 500 ms instead of about 110 ms, which misses an objective of 150 ms."""
     plain = written(tmp_path, "plain.yaml", MODEL.split("fitted:", maxsplit=1)[0])
     model = written(tmp_path, "model.yaml", MODEL + TAILS)
     near = first(sized(capsys, model, *COMMON, "--objective", "p95 < 10 s"))["value"]

@@ -1,4 +1,4 @@
-"""A small study with all three files, right as it stands; tests change single places of it."""
+"""A small valid study with all three files; tests change single places of it."""
 
 from __future__ import annotations
 

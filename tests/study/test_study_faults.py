@@ -21,7 +21,7 @@ MARK = "⟦"
 
 @dataclass(frozen=True)
 class Case:
-    """One fault: a text and its replacement, and words that must be in the message."""
+    """One fault: a text, its replacement, and words of the message."""
 
     name: str
     kind: str
@@ -31,7 +31,7 @@ class Case:
 
 
 def case(name: str, kind: str, old: str, new: str, *words: str) -> Case:
-    """Make a case; `new` has the mark in it."""
+    """Create a case; `new` contains the mark."""
     assert new.count(MARK) == 1, name
     return Case(name, kind, old, new, words)
 
@@ -308,7 +308,7 @@ CASES = [
 
 
 def place_of(text: str) -> tuple[int, int]:
-    """Line and column of the mark, from 1."""
+    """Return line and column of the mark, from 1."""
     before = text[: text.index(MARK)]
     return before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1
 
@@ -327,7 +327,7 @@ def test_fault_is_reported_at_its_place(fault: Case, files: Files, capfd: pytest
     lines = [each for each in printed.err.splitlines() if each.startswith(f"{path}:{line}:{column}: ")]
     assert lines, f"expected a fault at {line}:{column}, got\n{printed.err}"
     assert any(all(word in each for word in fault.words) for each in lines), printed.err
-    # One mistake, one message: nothing else is reported in its wake.
+    # One mistake causes one message, without consequential faults.
     assert len(printed.err.splitlines()) == 1, printed.err
 
 
@@ -468,7 +468,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
 
 
 def test_file_that_gives_an_error_when_it_is_read() -> None:
-    # No file mode keeps root out; the memory of a process at address 0 cannot be read by anybody.
+    # File modes do not apply to root; no process can read the memory of a process at address 0.
     done = run("validate", "/proc/self/mem")
     assert done.returncode == 2
     assert done.stderr == "/proc/self/mem: must be a file that can be read, got: Input/output error\n"

@@ -1,4 +1,4 @@
-"""Mutated files: any content is either accepted or reported as faults, nothing else."""
+"""Mutated files: any content is either accepted or reported as a fault."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ JUNK: list[Any] = [
 
 
 def replaced(node: Node, path: tuple[str | int, ...], value: Any, rename: str | None) -> Any:
-    """The plain data with one value replaced, or its key renamed."""
+    """Return the plain data with one value replaced, or its key renamed."""
     data = node.plain()
     inner = data
     for part in path[:-1]:

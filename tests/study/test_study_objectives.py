@@ -1,4 +1,4 @@
-"""Tests of objectives as people write them."""
+"""Objectives in the notation of study files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loads with listed stages, or that follow a trace: plans, amounts, faults."""
+"""Loads with listed stages, or that follow a trace: plans, numbers, faults."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ presets:
 
 @pytest.fixture
 def put(files: Files):
-    """Puts another load into the study, with no factor of load."""
+    """Put another load into the study, without a load factor."""
 
     def replace(load: str) -> Files:
         files.edit("study", LOAD, load)
@@ -110,7 +110,7 @@ load:
         (1, (0.5, 0.5), [1, 0]),
         (10, (1 / 3, 1 / 3, 1 / 3), [4, 3, 3]),
         (0, (0.2, 0.8), [0, 0]),
-        # Quotas 3.22, 1.96 and 1.82: the two left go to 0.96 and 0.82.
+        # Quotas 3.22, 1.96 and 1.82: the two remaining ones go to the remainders 0.96 and 0.82.
         (7, (0.46, 0.28, 0.26), [3, 2, 2]),
     ],
 )

@@ -1,4 +1,4 @@
-"""Tests of a group run on one worker, so that what they share is made once."""
+"""Tests of a group run on one worker, so that their common fixtures are created once."""
 
 from __future__ import annotations
 

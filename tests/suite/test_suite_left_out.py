@@ -1,4 +1,4 @@
-"""The end of a test run: how many tests were left out, why, and the command that adds them."""
+"""The end of a test run: number of skipped tests, reasons, and the command that enables them."""
 
 from __future__ import annotations
 

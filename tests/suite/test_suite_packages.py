@@ -1,4 +1,4 @@
-"""Packages that `make test-all` installs: one list, which covers the needs of all servers and hosts of the product."""
+"""Packages that `make test-all` installs: one list with the requirements of all servers and hosts of the product."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from towtank.system import packages
 from towtank.system.hosts.capabilities import PROGRAMS
 
 ROOT = Path(__file__).parents[2]
-# Reasons of skips; those of Python packages and of the engine, which `make setup` installs, need no package.
+# Reasons of skips; Python packages and the engine come with `make setup` and need no Debian package.
 REASON = re.compile(r"pytest\.skip\(f?\"([^\"]*)\"|skipif\([^\n]*reason=f?\"([^\"]*)\"")
 INSTALL = re.compile(r"apt-get install (?:-\S+ )*(\S+)|make setup|pip install|\{INSTALL_HINT\}")
 
 
 @pytest.fixture
 def script(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """The script's functions, on a Debian machine of root that lacks two packages."""
+    """Return the functions of the script, on a Debian machine with root rights that lacks two packages."""
     names: dict[str, Any] = runpy.run_path(str(ROOT / "scripts" / "packages.py"))
     monkeypatch.setattr(
         names["debian"], "missing", lambda wanted: [name for name in wanted if name in ("wrk", "slapd")]
@@ -52,7 +52,7 @@ def test_skips_for_want_of_a_program_name_a_listed_package(script: dict[str, Any
     texts = [(path, path.read_text("utf-8")) for path in sorted((ROOT / "tests").rglob("*.py"))]
     reasons = [(path.name, *found) for path, text in texts for found in REASON.findall(text)]
     named = [(name, INSTALL.search(reason)) for name, *parts in reasons if "install" in (reason := "".join(parts))]
-    # A reason that is put together from names is that of a package of the product.
+    # A reason composed of names is that of a package of the product.
     assert [name for name, found in named if found is None] == []
     packages = {found[1] for _, found in named if found is not None and found[1] and "{" not in found[1]}
     assert len(packages) > 4

@@ -1,4 +1,4 @@
-"""Before a build, one line reports what the machine lacks, with the commands that add it."""
+"""Before a build, one line reports the missing requirements of the machine, with the commands that add them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PLENTY = "MemTotal: 9000000 kB\nMemAvailable:    8000000 kB\nSwapFree:          
 
 
 class Machine:
-    """Programs of a machine in a folder, and its memory."""
+    """A folder with the programs of a machine, and its memory."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -46,7 +46,7 @@ class Machine:
             (self.folder / name).unlink()
 
     def preflight(self, **variables: str) -> str:
-        """Return its output: one line, or nothing with status 0."""
+        """Return the output: one line, or nothing with status 0."""
         done = subprocess.run(
             [str(ROOT / "scripts" / "preflight"), "python3"],
             env={"PATH": str(self.folder), "TOWTANK_MEMINFO": str(self.memory), **variables},
@@ -95,7 +95,7 @@ def test_no_crate_needs_a_newer_rust_than_is_asked_for() -> None:
 
 
 def parts(version: str) -> tuple[int, ...]:
-    """Major and minor number."""
+    """Return major and minor version number."""
     return tuple(map(int, version.split(".")[:2]))
 
 

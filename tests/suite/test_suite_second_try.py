@@ -1,4 +1,4 @@
-"""The second try of tests that wait: a disturbed test is listed, a fault fails the run."""
+"""The second try of tests that wait: disturbed tests are listed, and faults fail the run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands run by a shell under the conditions of a machine or a user: limits, folders, locales, outputs."""
+"""Runs shell commands under various conditions of machine and user: limits, folders, locales, output streams."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from towtank.engine import binary
 TOWTANK = [sys.executable, "-m", "towtank"]
 RESULTS = Path(__file__).parents[1] / "data" / "results-1"
 FILL = "{ dd if=/dev/zero of=disk/fill bs=4k 2>/dev/null || :; }"
-"""Fills the file system at `disk`."""
+"""Shell command that fills the file system at `disk`."""
 TINY = {
     "study.yaml": """schema: towtank/study/1
 name: tiny
@@ -34,7 +34,7 @@ transactions: {look: [get: /]}
 groups: {readers: {loop: {think: {fixed: 20 ms}, mix: {look: 100}}}}
 """,
 }
-"""Files of a study of one short run of the null server."""
+"""Files of a study with one short run against the null server."""
 
 
 def null_server(*options: str) -> Iterator[str]:
@@ -46,7 +46,7 @@ def null_server(*options: str) -> Iterator[str]:
 
 
 def sh(script: str, folder: Path, **environment: str | None) -> subprocess.CompletedProcess[str]:
-    """Run a line of shell in which `$towtank` is the command; None removes a variable."""
+    """Run a line of shell in which `$towtank` is the command; a variable with value None is removed."""
     given = {**os.environ, "towtank": shlex.join(TOWTANK), "HOME": str(folder), **environment}
     variables = {key: value for key, value in given.items() if value is not None}
     return subprocess.run(
@@ -62,7 +62,7 @@ def sh(script: str, folder: Path, **environment: str | None) -> subprocess.Compl
 
 
 def on_mount(folder: Path, options: str, script: str, before: str = ":") -> subprocess.CompletedProcess[str]:
-    """Run a line of shell with a small file system at `disk`, which is removed after it."""
+    """Run a line of shell with a small file system mounted at `disk`, and unmount it afterwards."""
     (folder / "disk").mkdir(exist_ok=True)
     mounted = f"mount -t tmpfs -o {options} tmpfs disk && {{ {before}; }} && {{ {script}; }}; s=$?; ls -A disk; exit $s"
     return sh(f"exec unshare -m --propagation private sh -c {shlex.quote(mounted)}", folder)

@@ -1,6 +1,6 @@
-"""Writes runs of a closed or an open load whose picks, pauses and arrivals are drawn here, for tests of the audit.
+"""Writes runs of closed and open loads from random picks, pauses and arrivals, for tests of the audit.
 
-Only what the audit reads is written: the plan and the engine's segments with what began in each interval.
+Writes only what the audit reads: the plan, and the engine's segments with the events of each interval.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Draw = Callable[[np.random.Generator], float]
 
 
 def closed_plan(seconds: float, think: dict[str, Any] | None, weights: Sequence[float] = WEIGHTS) -> dict[str, Any]:
-    """The plan of a closed load of one group."""
+    """Return the plan of a closed load of one user group."""
     group = {
         "name": "readers",
         "share": 1.0,
@@ -41,7 +41,7 @@ def closed_plan(seconds: float, think: dict[str, Any] | None, weights: Sequence[
 
 
 def open_plan(seconds: float, rate: float, arrivals: str, shares: Sequence[float] = (1.0,)) -> dict[str, Any]:
-    """The plan of an open load; every group has the same mix."""
+    """Return the plan of an open load in which every group has the same mix."""
     plan = closed_plan(seconds, None)
     plan["groups"] = [
         {**plan["groups"][0], "name": f"group {number}", "share": share} for number, share in enumerate(shares)
@@ -57,13 +57,13 @@ def _stages(seconds: float, key: str, value: float) -> list[dict[str, Any]]:
 
 
 Event = tuple[float, int, float]
-"""When something began, which transaction or group, and how long a pause or a gap was."""
+"""Start time [s], number of the transaction or group, and length of the pause or gap [s]."""
 
 
 def closed_load(
     seed: int, *, users: int, seconds: float, pause: Draw, times_s: Sequence[float], weights: Sequence[float] = WEIGHTS
 ) -> tuple[list[Event], list[Event]]:
-    """Users that pick, take the time of what they picked, and pause; picks and pauses with their beginnings."""
+    """Simulate users that pick a transaction, execute it and pause; return the picks and the pauses."""
     stream = np.random.default_rng(seed)
     shares = np.array(weights) / sum(weights)
     queue = [(RAMP_S * user / users, user) for user in range(users)]
@@ -85,7 +85,8 @@ def closed_load(
 def open_load(
     seed: int, *, rate: float, seconds: float, gap: Draw, shares: Sequence[float] = (1.0,)
 ) -> tuple[list[Event], list[Event]]:
-    """Arrivals with these gaps: picks by the weights, and arrivals by group."""
+    """Draw arrivals with the given gaps; return the picks of transactions, and the arrivals with their group and
+    gap."""
     stream = np.random.default_rng(seed)
     size = int(3 * rate * (RAMP_S + seconds) + 100)
     gaps = np.array([gap(stream) for _ in range(size)])
@@ -109,7 +110,7 @@ def write_audit_run(
     every_s: float = 1.0,
     groups: int = 1,
 ) -> RunFolder:
-    """Write a run folder; `every_s` is the length of an interval, longer ones are quicker to write."""
+    """Write a run folder; a longer interval `every_s` is quicker to write."""
     run = RunFolder.create(path, {"run": path.name, "status": "complete", "users": None if arrivals else 50})
     if plan is not None:
         write_json(run.plan, plan)

@@ -13,7 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Event, Thread
 
-# Of this process of pytest alone: other workers and other runs start commands too, and arguments of all are looked at.
+# Unique to this process of pytest: other workers start commands too, and the arguments of all processes are searched.
 _RUN = f"{os.environ.get('PYTEST_XDIST_TESTRUNUID')} {os.getpid()}"
 MARK = f"cAnAry{hashlib.sha256(_RUN.encode()).hexdigest()[:8]}"
 _EVERY_S = 0.01
@@ -21,12 +21,12 @@ _ONLY_OWNER = 0o077
 
 
 def canary(place: str) -> str:
-    """A secret for a place."""
+    """Return a canary for a place."""
     return f"{MARK}{place}"
 
 
 def found_in(text: str) -> list[str]:
-    """Canaries in a text, each to the end of its word."""
+    """Return the canaries in a text, each up to the end of its word."""
     words = text.split(MARK)[1:]
     return sorted({"".join(_letters(word)) for word in words})
 
@@ -71,11 +71,11 @@ def search(folder: Path, expected: tuple[str, ...] = ()) -> Found:
 
 
 class Arguments:
-    """Polls the arguments of all processes, except of the commands that a test starts."""
+    """Polls the arguments of all processes, except those of the commands that a test starts."""
 
     def __init__(self) -> None:
         self.found: dict[str, str] = {}
-        # A child has the arguments of its parent until it executes its program.
+        # Until a child executes its program, it has the arguments of its parent.
         self._typed = f"{sys.executable} -m towtank "
         self.seen: set[str] = set()
         self._stop = Event()
@@ -96,7 +96,7 @@ class Arguments:
 
     @contextmanager
     def watching(self) -> Iterator[Arguments]:
-        """Looks during the block."""
+        """Poll during the block."""
         self._thread.start()
         try:
             yield self
@@ -127,20 +127,20 @@ class Listener:
             do_GET = do_POST = _answer  # noqa: N815 - names of the base
 
             def log_message(self, *_: object) -> None:
-                """Says nothing."""
+                """Print nothing."""
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
         self.port = self._server.server_address[1]
 
     def authorizations(self, path: str) -> set[str | None]:
-        """Authorizations of the requests for a path, with any query."""
+        """Return the Authorization headers of the requests for a path, with any query."""
         return {authorization for asked, authorization in self.asked if asked.partition("?")[0] == path}
 
 
 @contextmanager
 def listening() -> Iterator[Listener]:
-    """A server that listens until the end of the block."""
+    """Yield a server that listens until the end of the block."""
     made = Listener()
     thread = Thread(target=made._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()

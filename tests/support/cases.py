@@ -14,7 +14,7 @@ DATA = Path(__file__).parent.parent / "certified" / "data"
 
 
 def case(identity: str) -> dict[str, Any]:
-    """One published case."""
+    """Return one published case."""
     for file in ("cases.json", "fit.json", "queueing.json", "caches.json"):
         for published in json.loads((DATA / file).read_text("utf-8")):
             if published["id"] == identity:
@@ -23,6 +23,6 @@ def case(identity: str) -> dict[str, Any]:
 
 
 def column(name: str, file: str) -> npt.NDArray[np.float64]:
-    """One column of a CSV file of a case."""
+    """Return one column of a CSV file of a case."""
     with (DATA / file).open(encoding="utf-8", newline="") as stream:
         return np.array([float(row[name]) for row in csv.DictReader(stream)])

@@ -1,9 +1,9 @@
-"""Sections of `docs/certification.md`: known values beside those that Towtank shows.
+"""Writes the sections of `docs/certification.md`, which compare known values with the values that Towtank shows.
 
-A test marked `certify` takes the fixture `certified` and calls it once for each quantity whose truth is known, or
-`tabled` for each line of a table of its own, as shares of many series are, or `tried` once for what must do no harm.
-A call of the first two fails where what is shown leaves what
-is allowed. `make certify` sets TOWTANK_CERTIFICATION, and the sections are written.
+A test marked `certify` uses one of three fixtures: `certified`, called once for each quantity whose true value is
+known; `tabled`, called for each line of a table of its own, such as shares over many series; or `tried`, called once
+for each attack or fault that must do no harm. With the first two the test fails if a shown value is outside its
+tolerance. `make certify` sets TOWTANK_CERTIFICATION, and the sections are written.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Row:
-    """A quantity whose truth is known."""
+    """A quantity whose true value is known."""
 
     case: str
     quantity: str
@@ -72,7 +72,7 @@ class Row:
 
     @property
     def cells(self) -> tuple[str, ...]:
-        """The row in the page."""
+        """Return the cells of the row in the page."""
         difference = f"{(self.shown / self.truth - 1) * 100:+.2f} %" if self.truth else f"{self.shown:+,.6g}"
         unit = f" {self.unit}" if self.unit else ""
         allowed = " or ".join(
@@ -91,7 +91,7 @@ _HARMS = Section(
 )
 _LINES: dict[Section, list[str]] = {}
 _TRIED: dict[str, tuple[int, int]] = {}
-"""Numbers of tries, and of those that did no harm, by what was tried."""
+"""Number of tries and number of tries without harm, by what was tried."""
 Certified = Callable[..., None]
 Tabled = Callable[..., None]
 Tried = Callable[..., None]
@@ -99,7 +99,7 @@ Tried = Callable[..., None]
 
 @pytest.fixture
 def tabled() -> Iterator[Tabled]:
-    """Keep a line of a table for the page, and whether it is allowed; all lines of a test are made before it fails."""
+    """Store lines of a table for the page; the test fails at its end, after all lines, if one is not allowed."""
     wrong: list[str] = []
 
     def record(section: Section, *cells: str, holds: bool) -> None:
@@ -115,7 +115,7 @@ def tabled() -> Iterator[Tabled]:
 
 @pytest.fixture
 def certified(tabled: Tabled) -> Certified:
-    """Judge a quantity, and keep its row for the page."""
+    """Compare a quantity with its true value, and store its row for the page."""
 
     def judge(
         section: str,
@@ -136,7 +136,7 @@ def certified(tabled: Tabled) -> Certified:
 
 @pytest.fixture
 def tried(request: pytest.FixtureRequest) -> Tried:
-    """Count what a test tries that must do no harm, such as an attack; it did none if the test passes."""
+    """Count attacks and faults that a test tries; they did no harm if the test passes."""
 
     def count(what: str, times: int = 1) -> None:
         request.node.user_properties.append((_HARMS.name, (what, times)))
@@ -145,7 +145,7 @@ def tried(request: pytest.FixtureRequest) -> Tried:
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Add up what was tried."""
+    """Add up the counts of all tests."""
     if report.when != "call":
         return
     for name, value in report.user_properties:
@@ -156,12 +156,12 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 
 def percent(share: float) -> str:
-    """A share as a cell of a table has it."""
+    """Format a share as a cell of a table."""
     return f"{100 * share:.1f} %"
 
 
 def pytest_sessionfinish() -> None:
-    """Write the sections that were measured; others stay."""
+    """Write the sections that were measured; the others stay as they are."""
     if _TRIED:
         rows = [(what, f"{tries:,}", f"{harmless:,}") for what, (tries, harmless) in sorted(_TRIED.items())]
         _LINES[_HARMS] = [f"| {' | '.join(row)} |\n" for row in rows]
@@ -171,7 +171,7 @@ def pytest_sessionfinish() -> None:
 
 
 def page(before: str) -> str:
-    """Return the page with the sections that were measured in place of what they were before."""
+    """Return the page with the measured sections in place of their former texts."""
     sections = {name: body.strip("\n") + "\n" for name, body in _SECTION.findall(before)}
     sections |= {section.name: section.text(lines) for section, lines in _LINES.items()}
     return _HEAD + "".join(f"\n## {name}\n\n{body}" for name, body in sections.items())

@@ -33,17 +33,17 @@ CASES = (
     "shared_memory",
     "many_sessions",
 )
-"""Programs that count themselves, by name."""
+"""Self-counting programs by name."""
 WITHIN_S = 90.0
 TICK_S = 0.01
-# Switches of the guard itself, of the shell before it, and of printing the result.
+# Context switches of the guard, of the shell before it, and of printing the result.
 _AROUND = 15
 _MIB = 1 << 20
 _CPU = ("cpu_user_s_total", "cpu_system_s_total")
 
 
 def command(case: str, folder: Path | str) -> list[str]:
-    """Command of one case."""
+    """Return the command of one case."""
     return [sys.executable, "-S", str(PROGRAM), case, str(folder)]
 
 
@@ -54,7 +54,7 @@ def counts_in(text: str) -> dict[str, float] | None:
 
 
 def await_counts(read: Callable[[], str]) -> dict[str, float]:
-    """Wait until a program has printed what it used."""
+    """Wait until a program has printed its resource use; return these counts."""
     deadline = time.monotonic() + WITHIN_S
     while (found := counts_in(read())) is None:
         assert time.monotonic() < deadline, f"nothing was printed within {WITHIN_S:g} s: {read()}"
@@ -64,7 +64,7 @@ def await_counts(read: Callable[[], str]) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class Samples:
-    """Samples of some groups: while they worked, and anew once all of them were at rest."""
+    """Samples of some groups: while their programs worked, and later when all of them were at rest."""
 
     working: list[dict[str, Any]]
     resting: list[dict[str, Any]]
@@ -73,10 +73,11 @@ class Samples:
 def observe_groups(
     folder: Path, groups: dict[str, int], texts: dict[str, Callable[[], str]], *, probes: Sequence[RemoteProbe] = ()
 ) -> tuple[dict[str, dict[str, float]], Samples]:
-    """Observe groups until their programs have printed what they used; return these counts, and the samples.
+    """Observe groups until their programs have printed their resource use; return these counts, and the samples.
 
-    A round of memory costs time in proportion to the memory, and the next one waits for a multiple of that. So a second
-    probe makes the first round of programs at rest: one made while processes begin is no case of known truth.
+    A memory measurement takes time in proportion to the memory, and the next one waits for a multiple of that time. So
+    a second probe makes the first measurement of programs at rest: during the start of processes the true value is not
+    known.
     """
     run, rest = (RunFolder.create(folder / name, {"run": name}) for name in ("r001", "r002"))
     with Observation(run, groups, interval_s=0.5, probes=probes) as working:
@@ -94,7 +95,7 @@ def _samples(run: RunFolder) -> list[dict[str, Any]]:
 
 
 def judge(certified: Certified, case: str, counts: dict[str, float], samples: Samples, group: str) -> None:
-    """Hold the last sample of a group against the program's own counts."""
+    """Compare the last sample of a group with the program's own counts."""
     shown = samples.working[-1]["groups"][group]
     if "cpu_s" in counts:
         seen = sum(shown[key] for key in _CPU)

@@ -1,4 +1,4 @@
-"""The section of the certification about intervals of fits, predictions and forecasts, which several tests fill."""
+"""Section of the certification on intervals of fits, predictions and forecasts; several tests fill it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ SECTION = Section(
 
 
 def record_share(tabled: Tabled, of: str, system: str, held: int, series: int, *, least: float) -> None:
-    """Keep one line; wrong where intervals hold too seldom, or always in many series: then they are too wide."""
+    """Store the share of intervals that contain the true value; not allowed if too low, or if every interval of 100 or
+    more series contains it, as they are then too wide."""
     always = held == series >= 100
     cells = (str(series), percent(held / series), percent(least))
     tabled(SECTION, of, system, *cells, holds=held / series >= least and not always)

@@ -1,4 +1,4 @@
-"""Pages in Chromium without any way to a network."""
+"""Loads pages in Chromium without network access."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DARK = "--blink-settings=preferredColorScheme=0"
 
 
 def run(page: Path, profile: Path, *options: str) -> tuple[str, str]:
-    """Load a page with further options; what the browser printed and logged."""
+    """Load a page with further options; return the output and the log of the browser."""
     command = [
         str(CHROMIUM),
         "--headless=new",
@@ -37,5 +37,5 @@ def run(page: Path, profile: Path, *options: str) -> tuple[str, str]:
 
 
 def dump(page: Path, profile: Path, *options: str) -> tuple[str, str]:
-    """Load a page; its elements then, and what the browser logged."""
+    """Load a page; return its final elements and the log of the browser."""
     return run(page, profile, "--dump-dom", *options)

@@ -1,4 +1,4 @@
-"""A few requests of the CMIS 1.1 Browser Binding, the same for every server that speaks it."""
+"""Client for a few requests of the CMIS 1.1 Browser Binding, independent of the server."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _BOUNDARY = "a-boundary-that-no-content-has"
 
 
 class CmisClient:
-    """Speaks with one address.
+    """Sends requests to one address.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ class CmisClient:
         self._headers = {"Authorization": f"Basic {token}"}
 
     def send(self, path: str, query: dict[str, str], body: bytes | None = None, form: str = "") -> tuple[int, bytes]:
-        """One request: status and body."""
+        """Send one request; return status and body."""
         headers = {**self._headers, **({"Content-Type": form} if form else {})}
         url = f"{self._url}{path}?{urllib.parse.urlencode(query)}"
         try:
@@ -46,23 +46,23 @@ class CmisClient:
         return found
 
     def of(self, identifier: str) -> dict[str, Any]:
-        """Properties of an object by its identifier."""
+        """Return the properties of an object by its identifier."""
         query = {"objectId": identifier, "cmisselector": "object", "succinct": "true"}
         return self._properties(self.send("/root", query), 200)
 
     def at(self, path: str) -> dict[str, Any]:
-        """Properties of an object by its path."""
+        """Return the properties of an object by its path."""
         query = {"cmisselector": "object", "succinct": "true"}
         return self._properties(self.send(f"/root{urllib.parse.quote(path)}", query), 200)
 
     def content(self, identifier: str) -> bytes:
-        """Content of a document."""
+        """Return the content of a document."""
         status, body = self.send("/root", {"objectId": identifier, "cmisselector": "content"})
         assert status == 200, body[:300]
         return body
 
     def create(self, folder: str, name: str, content: bytes) -> dict[str, Any]:
-        """Make a document in a folder, by the folder's identifier."""
+        """Create a document in a folder, given by the folder's identifier."""
         fields = {
             "cmisaction": "createDocument",
             "succinct": "true",
@@ -82,14 +82,14 @@ class CmisClient:
         return self._properties(answer, 201)
 
     def children(self, folder: str) -> list[dict[str, Any]]:
-        """Objects in a folder, 10,000 at most."""
+        """Return the objects in a folder, 10,000 at most."""
         query = {"objectId": folder, "cmisselector": "children", "succinct": "true", "maxItems": "10000"}
         status, body = self.send("/root", query)
         assert status == 200, body[:300]
         return [child["object"]["succinctProperties"] for child in json.loads(body)["objects"]]
 
     def query(self, statement: str) -> list[dict[str, Any]]:
-        """Results of a query, 1,000 at most."""
+        """Return the results of a query, 1,000 at most."""
         query = {"cmisselector": "query", "succinct": "true", "maxItems": "1000", "q": statement}
         status, body = self.send("", query)
         assert status == 200, body[:300]

@@ -1,4 +1,4 @@
-"""The command line as a user has it."""
+"""Starts the command line as a user does."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def start_towtank(folder: Path, environment: dict[str, str], *arguments: str | Path) -> subprocess.Popen[str]:
-    """Start a command in a folder, in a session of its own."""
+    """Start a command in a folder, in its own session."""
     return subprocess.Popen(
         [sys.executable, "-m", "towtank", *map(str, arguments)],
         cwd=folder,

@@ -1,6 +1,6 @@
-"""Checks the words of a command of Towtank against the command line, without running it: subcommands and options.
+"""Checks subcommands and options in a command of Towtank against the command line, without running the command.
 
-Placeholders are left alone: words in capitals, `[...]` around what may be left out, `A|B`, dots.
+Placeholders are skipped: words in capitals, `[...]` around optional parts, `A|B`, dots.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _COMMAND = re.compile(r"[a-z][a-z-]*")
 
 @cache
 def root() -> Any:
-    """Return the whole command line."""
+    """Return the command-line interface, a tree of subcommands."""
     return typer.main.get_command(application())
 
 
@@ -32,7 +32,7 @@ def options_of(command: Any) -> set[str]:
 
 
 def every_option(command: Any = None) -> Iterator[str]:
-    """Names of the options of all commands."""
+    """Return the names of the options of all commands."""
     command = root() if command is None else command
     yield from options_of(command)
     for below in getattr(command, "commands", {}).values():
@@ -53,7 +53,7 @@ def faults_of(words: list[str]) -> list[str]:
     name = "towtank"
     while hasattr(command, "commands") and rest and not rest[0].startswith("-"):
         if rest[0].isupper():
-            return []  # a placeholder: any command
+            return []  # a placeholder, which stands for any command
         if not all(_COMMAND.fullmatch(part) for part in rest[0].split("|")):
             return [f"{name} has no command {rest[0]!r}"]
         below = [command.commands.get(part) for part in rest[0].split("|")]
@@ -68,12 +68,12 @@ def faults_of(words: list[str]) -> list[str]:
 
 
 def _is_option(word: str) -> bool:
-    """Return True if a word is an option, perhaps an optional one; values of options are not."""
+    """Return True if a word is an option, optional or not; values of options are not."""
     return word.lstrip("[(|").startswith("-") and " " not in word
 
 
 def faults_of_text(text: str) -> list[str]:
-    """Return what is wrong with a command as it is written in a page, which ends at the first `|` of a pipe."""
+    """Return the faults of a command line quoted from a page; it ends at the first `|` of a pipe."""
     command = re.split(r"\s+(?:\||>|&&)\s+|;\s", text)[0]
     try:
         words = shlex.split(command, comments=True)

@@ -1,4 +1,4 @@
-"""Rules for pairs of statements of a study summary that must not contradict each other."""
+"""Rules for pairs of statements in a study summary that must not contradict each other."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ Rule = Callable[[Json], Iterator[str]]
 
 
 def counts(point: Json) -> bool:
-    """Return True if a level has a run that is not invalid."""
+    """Return True if a level has at least one run that is not invalid."""
     return any(verdict != "invalid" for verdict in point["verdicts"])
 
 
 def limit_and_top_level(summary: Json) -> Iterator[str]:
-    """A limit is `none` only if the highest level measured is valid and no tier is full there."""
+    """A limit has kind `none` only if the highest measured level is valid and no tier is saturated there."""
     for configuration in summary["configurations"]:
         limit, points = configuration["limit"], configuration["points"]
         if limit["kind"] != "none":
@@ -33,13 +33,13 @@ def limit_and_top_level(summary: Json) -> Iterator[str]:
 
 
 def _sharing(limit: Json) -> list[str]:
-    """The tier of a limit, with those that the evidence names beside it for sharing its CPUs."""
+    """Return the tier of a limit and the tiers that share its CPUs according to the evidence."""
     found = re.search(r"while (.+) together use ", limit["evidence"])
     return re.split(r", | and ", found[1]) if found else [limit["resource"]]
 
 
 def limit_and_resource(summary: Json) -> Iterator[str]:
-    """A resource is named for a limit of the CPU only, and it is a tier that was seen full."""
+    """Only a CPU limit names a resource, and that resource was observed saturated."""
     for configuration in summary["configurations"]:
         limit = configuration["limit"]
         if (limit["resource"] is not None) != (limit["kind"] == "cpu"):
@@ -53,7 +53,7 @@ def limit_and_resource(summary: Json) -> Iterator[str]:
 
 
 def limit_and_reached(summary: Json) -> Iterator[str]:
-    """`reached` follows from the kind."""
+    """`reached` follows from the kind of the limit."""
     expected = {"none": False, "undecided": None}
     for configuration in summary["configurations"]:
         limit = configuration["limit"]
@@ -62,7 +62,7 @@ def limit_and_reached(summary: Json) -> Iterator[str]:
 
 
 def limit_and_headline(summary: Json) -> Iterator[str]:
-    """The headline denies a limit only if the levels decide it."""
+    """The headline denies a limit only if the measured levels show that there is none."""
     kinds = {configuration["limit"]["kind"] for configuration in summary["configurations"]}
     if "its limit not reached" in summary["headline"] and "none" not in kinds:
         yield f"headline without a limit, kinds {sorted(kinds)}"
@@ -79,7 +79,7 @@ def unobserved_and_ruled_out(summary: Json) -> Iterator[str]:
 
 
 def search_and_plateaus(summary: Json) -> Iterator[str]:
-    """A limit that a search found has no level that passed above its upper end."""
+    """No level above the upper end of a limit that a search found has passed."""
     for configuration in summary["configurations"]:
         found = configuration["found_limit"]
         for run in summary.get("_runs", ()):
@@ -92,7 +92,7 @@ def search_and_plateaus(summary: Json) -> Iterator[str]:
 
 
 def objectives_and_runs(summary: Json) -> Iterator[str]:
-    """An objective is met or missed on valid levels; otherwise it has a reason why it is not judged."""
+    """An objective is met or missed only at valid levels; otherwise a reason states why it is not judged."""
     by_key = {str(configuration["key"]): configuration["points"] for configuration in summary["configurations"]}
     for objective in summary["objectives"]:
         points = by_key[str(objective["configuration"])]
@@ -110,7 +110,7 @@ def objectives_and_runs(summary: Json) -> Iterator[str]:
 
 
 def verdict_and_runs(summary: Json) -> Iterator[str]:
-    """The verdict counts the runs, and an invalid study gives no number without saying so."""
+    """The verdict counts the runs, and an invalid study gives no number without stating that it is invalid."""
     verdict = summary["verdict"]
     levels = [run["verdict"] for run in summary["runs"]]
     for level in ("valid", "suspect", "invalid"):
@@ -136,5 +136,5 @@ RULES: tuple[Rule, ...] = (
 
 
 def contradictions(summary: Json) -> list[str]:
-    """All contradictions of a study summary, each with its rule."""
+    """Return all contradictions of a study summary, each with its rule."""
     return [f"{rule.__name__}: {text}" for rule in RULES for text in rule(summary)]

@@ -1,7 +1,7 @@
-"""Series with a known truth, and the coverage of intervals estimated from them.
+"""Series whose true parameters are known, and the coverage of intervals estimated from them.
 
-`SERIES` of the environment says how many series each cell of the tables has; without it the tests take few.
-`rows` gives the lines of a table.
+The environment variable TOWTANK_CERTIFY sets the number of series for each cell of the tables; without it the tests use
+few. `row` returns the cells of a line of a table.
 """
 
 from __future__ import annotations
@@ -18,14 +18,15 @@ from towtank.analysis.statistics import ratio_of_sums
 from towtank.analysis.statistics.histograms import Layout
 
 SERIES = int(os.environ.get("TOWTANK_CERTIFY", "0"))
-"""Series of each cell of the tables; 0 for the small part that belongs to the suite."""
+"""Number of series for each cell of the tables; 0 for the small part that belongs to the suite."""
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99}
 LAYOUT = Layout(1, 3_600_000_000_000, 3)
 
 
 @dataclass
 class Cell:
-    """Number of intervals of one kind of series, and number of those that hold the truth."""
+    """Counts, for one kind of series, the estimates, the intervals given, and the intervals that contain the true
+    value."""
 
     made: int = 0
     given: int = 0
@@ -42,34 +43,34 @@ class Cell:
 
     @property
     def wrong(self):
-        """Share of all series that got an interval without the truth."""
+        """Share of all series whose interval does not contain the true value."""
         return (self.given - self.held) / self.made
 
     @property
     def share_given(self):
-        """Share of all series that got an interval."""
+        """Share of all series with an interval."""
         return self.given / self.made
 
     @property
     def coverage(self):
-        """Share of the intervals given that hold the truth; None without any."""
+        """Share of the given intervals that contain the true value; None if there are none."""
         return self.held / self.given if self.given else None
 
     def row(self, *head):
-        """Cells of a line of a table."""
+        """Return the cells of a line of a table."""
         held = "-" if self.coverage is None else f"{100 * self.coverage:.1f} %"
         return (*head, f"{100 * self.share_given:.0f} %", held, f"{100 * self.wrong:.1f} %")
 
 
 def autoregressive(stream, count, correlation):
-    """Stationary normal series with mean 10 and variance 1."""
+    """Draw a stationary normal series with mean 10 and variance 1."""
     noise = stream.normal(size=count)
     noise[0] /= np.sqrt(1 - correlation**2)
     return 10 + np.sqrt(1 - correlation**2) * lfilter([1.0], [1.0, -correlation], noise)
 
 
 def of_autoregressive(seed, series, seconds, correlation):
-    """Coverage of the mean of an autoregressive series."""
+    """Return the coverage of the mean of an autoregressive series."""
     stream, cell = np.random.default_rng(seed), Cell()
     for _ in range(series):
         cell.take(ratio_of_sums(autoregressive(stream, seconds, correlation), np.ones(seconds))[0], 10.0)
@@ -77,7 +78,7 @@ def of_autoregressive(seed, series, seconds, correlation):
 
 
 class Recorded(TimedHistograms):
-    """Times by second, in buckets as the engine records them."""
+    """Response times by second, in buckets as the engine records them."""
 
     def __init__(self, seconds, second, times_s):
         super().__init__(seconds)
@@ -90,7 +91,7 @@ class Recorded(TimedHistograms):
 
 
 def queue(stream, rate, utilization, seconds):
-    """Second and response time of the requests of M/M/1 that end within a window, in steady state.
+    """Return the second and the response time of each M/M/1 request that ends within a window, in steady state.
 
     The waiting time is the distance of a random walk from its lowest point so far (Lindley 1952), so that a run is a
     sum and a minimum. Response times are exponential with mean 1 / (mu - lambda).
@@ -108,7 +109,7 @@ def queue(stream, rate, utilization, seconds):
 
 
 def of_queue(seed, series, rate, utilization, seconds):
-    """Coverage of throughput, mean and quantiles of the response time of M/M/1."""
+    """Return the coverage of throughput, mean and quantiles of the response time of M/M/1."""
     stream = np.random.default_rng(seed)
     mean = 1 / (rate / utilization - rate)
     truths = {name: -mean * np.log(1 - share) for name, share in QUANTILES.items()}
@@ -120,7 +121,8 @@ def of_queue(seed, series, rate, utilization, seconds):
 
 
 def of_independent(seed, series, load_of, draw, truths):
-    """The same of times that are drawn one by one, at Poisson arrivals of `load_of`: rate and seconds."""
+    """Return the coverage for independent response times at Poisson arrivals; `load_of` holds the rate [1/s] and the
+    length [s]."""
     rate, seconds = load_of
     stream = np.random.default_rng(seed)
     cells = {name: Cell() for name in truths}
@@ -131,7 +133,7 @@ def of_independent(seed, series, load_of, draw, truths):
 
 
 def counted(cells, seconds, second, times, truths):
-    """Count the estimates of one run."""
+    """Count the estimates of one run in its cells."""
     timed, chosen = Recorded(seconds, second, times), np.ones(seconds, dtype=bool)
     sums = np.bincount(second, weights=times, minlength=seconds)
     merged = timed.merged(chosen)

@@ -1,4 +1,5 @@
-"""Draws command lines of curl whose requests are certain: without files, and without what a note is about."""
+"""Generates random command lines of curl whose requests are certain: without files, and without anything that causes a
+note."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ _TYPES = ("text/plain", "application/json", "application/x-www-form-urlencoded",
 
 
 def generated(seed: int) -> str:
-    """Command lines with the place ADDRESS, the same for the same seed."""
+    """Return command lines with the placeholder ADDRESS, the same for the same seed."""
     draw = Random(seed)
     return "\n".join(_line(draw) for _ in range(draw.randint(2, 5)))
 
@@ -38,7 +39,7 @@ def _line(draw: Random) -> str:
 
 
 def _call(draw: Random) -> list[str]:
-    """Options and URLs of one request, in any order."""
+    """Return options and URLs of one request, in random order."""
     parts = [_url(draw) for _ in range(draw.choice((1, 1, 1, 2)))] + _headers(draw) + _login(draw)
     parts.append(draw.choice((_none, _none, _data, _data, _json, _form, _query))(draw))
     parts += [["-S"]] if draw.random() < 0.3 else []
@@ -68,7 +69,7 @@ def _none(draw: Random) -> list[str]:
 
 
 def _data(draw: Random) -> list[str]:
-    """Fields of a form, or text of another type."""
+    """Return fields of a form, or text of another type."""
     options = ("-d", "--data", "--data-raw", "--data-binary", "--data-ascii", "--data-urlencode")
     words: list[str] = []
     for name in draw.sample(("p", "q", "r", "p"), draw.randint(1, 3)):
@@ -90,6 +91,6 @@ def _form(draw: Random) -> list[str]:
 
 
 def _query(draw: Random) -> list[str]:
-    # curl refuses a URL with a space in it, which it would make of `-G` with one.
+    # `-G` would put a space into the URL, which curl refuses.
     fields = [word.replace("two words", "two+words") for word in _data(draw)]
     return draw.choice((["-G", *fields], ["--url-query", shlex.quote(f"n={draw.choice(_VALUES)}")]))

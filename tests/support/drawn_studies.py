@@ -1,6 +1,6 @@
 """Writes random results folders from a seed: small studies, odd studies, and studies with damaged files.
 
-A study has a few seconds of record, so that every command answers at once. `study_damage` changes what was written.
+The record of a study is a few seconds long, so that every command answers at once. `study_damage` damages the files.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ NAMES = ("browse", "buy", "search")
 
 @dataclass
 class RandomStudy:
-    """A study to be written.
+    """A random study, before it is written.
 
     Attributes
     ----------
@@ -98,16 +98,16 @@ def _planned(drawn: RandomStudy, cell: tuple[float, str, int], number: int) -> J
     return {"run": f"r{number:03d}", "index": number, "repetition": repetition, "factors": factors}
 
 
-# Oddities of a whole study.
+# Oddities that concern a whole study.
 
 
 def one_level(drawn: RandomStudy, _: random.Random) -> None:
-    """All runs at one load."""
+    """All runs have the same load."""
     drawn.levels, drawn.repetitions = drawn.levels[:1], 2
 
 
 def one_run(drawn: RandomStudy, _: random.Random) -> None:
-    """One run and nothing else."""
+    """The study has a single run."""
     drawn.levels, drawn.others, drawn.repetitions = drawn.levels[-1:], [], 1
 
 
@@ -122,32 +122,32 @@ def a_rate(drawn: RandomStudy, _: random.Random) -> None:
 
 
 def configurations(drawn: RandomStudy, _: random.Random) -> None:
-    """Two configurations."""
+    """The study has two configurations."""
     drawn.others = ["absent", "present"]
 
 
 def repeated(drawn: RandomStudy, _: random.Random) -> None:
-    """Each cell twice."""
+    """Each cell is measured twice."""
     drawn.repetitions, drawn.levels = 2, drawn.levels[:3]
 
 
 def one_transaction(drawn: RandomStudy, _: random.Random) -> None:
-    """One kind of transaction."""
+    """The workload has one transaction only."""
     drawn.transactions = list(NAMES[:1])
 
 
 def odd_names(drawn: RandomStudy, stream: random.Random) -> None:
-    """Names that formats must quote."""
+    """Names contain characters that formats must quote."""
     drawn.transactions = stream.sample(("", " ", 'a"b', "é\n", "<b>", "a,b;c", "=1+1", "[red]", "a/b", "x" * 300), 2)
 
 
 def two_tiers(drawn: RandomStudy, stream: random.Random) -> None:
-    """A second tier that was not observed."""
+    """A second tier was not observed."""
     drawn.tiers = {**drawn.tiers, "store": stream.choice(({}, {"kind": "postgresql", "host": "there", "cpus": []}))}
 
 
 def no_tiers(drawn: RandomStudy, _: random.Random) -> None:
-    """No tier at all."""
+    """The study has no tiers."""
     drawn.tiers = {}
 
 
@@ -156,11 +156,11 @@ STUDIES = (
 )  # fmt: skip
 
 
-# Oddities of runs: each takes the script of a run and returns a changed one.
+# Oddities that concern runs: each function takes the script of a run and returns a changed one.
 
 
 def without_cpu_time(script: Script, _: random.Random) -> Script:
-    """Tiers that took no CPU time."""
+    """The tiers used no CPU time."""
     return replace(script, exchanges=[replace(each, service=0.0) for each in script.exchanges])
 
 
@@ -184,17 +184,17 @@ def one_kind_failed(script: Script, _: random.Random) -> Script:
 
 
 def nothing_done(script: Script, stream: random.Random) -> Script:
-    """No exchange was begun, in some runs or all."""
+    """No exchange began, in some runs or in all."""
     return replace(script, exchanges=[]) if stream.random() < 0.7 else script
 
 
 def never_answered(script: Script, _: random.Random) -> Script:
-    """Exchanges that began, but had no answer before the end."""
+    """Some exchanges began but were not answered before the end."""
     return replace(script, exchanges=[replace(each, end=each.end + 1000.0) for each in script.exchanges])
 
 
 def one_exchange(script: Script, _: random.Random) -> Script:
-    """A single exchange."""
+    """A run has a single exchange."""
     return replace(script, exchanges=script.exchanges[:1])
 
 
@@ -208,7 +208,7 @@ def all_equal(script: Script, _: random.Random) -> Script:
 
 
 def without_pauses(script: Script, _: random.Random) -> Script:
-    """No think time."""
+    """Users have no think time."""
     return replace(script, exchanges=[replace(each, think=0.0) for each in script.exchanges])
 
 
@@ -222,24 +222,24 @@ def _instant(each: Exchange) -> Exchange:
 
 
 def tiers_missing(script: Script, stream: random.Random) -> Script:
-    """Tiers that some runs do not have."""
+    """Tiers are missing in some runs."""
     return replace(script, tiers={name: tier for name, tier in script.tiers.items() if stream.random() < 0.5})
 
 
 def no_steady_stage(script: Script, stream: random.Random) -> Script:
-    """Stages of one phase only, or of no length."""
+    """Stages have one phase only, or no length."""
     phase = stream.choice(("ramp_up", "steady", "ramp_down"))
     seconds = stream.choice((0.5, 2.0, 6.0))
     return replace(script, stages=[Stage("only", phase, seconds, script.users)])
 
 
 def cut_off(script: Script, stream: random.Random) -> Script:
-    """Runs that did not end as planned."""
+    """Some runs did not end as planned."""
     return replace(script, status=stream.choice(("running", "planned", "failed", "stopped", "interrupted", "")))
 
 
 def two_workers(script: Script, _: random.Random) -> Script:
-    """Two workers."""
+    """The load has two workers."""
     return replace(script, workers=2)
 
 

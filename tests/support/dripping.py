@@ -1,4 +1,4 @@
-"""A server that says something, and then a byte now and then, without end."""
+"""A server that sends a beginning and then single bytes at long intervals, without end."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _EVERY_S = 0.02
 
 @contextmanager
 def dripping(first: bytes) -> Iterator[str]:
-    """Serve one client on loopback; its address."""
+    """Serve one client on loopback; yield the address."""
     released = threading.Event()
 
     def serve(listener: socket.socket) -> None:
-        with suppress(OSError), listener.accept()[0] as client:  # the client leaves
+        with suppress(OSError), listener.accept()[0] as client:  # the client disconnects
             client.sendall(first)
             while not released.wait(_EVERY_S):
                 client.sendall(b"x")

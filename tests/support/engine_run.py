@@ -1,4 +1,4 @@
-"""The real engine on a plan, and what it recorded of it."""
+"""Runs the real engine on a plan, and reads its recording."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from towtank.engine import binary
 from towtank.results import segments
 from towtank.workload import compile_workload, load_workload
 
-# No test takes so long; a machine that is busy otherwise may. [s]
+# Longer than any test takes, even on a busy machine. [s]
 _ENDS_WITHIN_S = 120
 
 
 def plan_of(
     folder: Path, targets: dict[str, list[str]], *, users: int, seconds: float = 1.0, **changes: Any
 ) -> dict[str, Any]:
-    """A plan of the workload in a folder: one steady stage on one thread; `changes` are further keys of it."""
+    """Return a plan of the workload in a folder: one steady stage on one thread; `changes` are further keys of the
+    plan."""
     stage = {"name": "s", "phase": "steady", "level": 0, "duration_s": seconds, "users": users}
     return {
         "schema": "towtank/plan/1",
@@ -35,7 +36,7 @@ def plan_of(
 
 
 def drive(plan: dict[str, Any], folder: Path) -> tuple[dict[str, Any], dict[str, Counter[str]]]:
-    """Run the engine on a plan; what it says of the run, and sums of each step by its name."""
+    """Run the engine on a plan; return `engine.json`, and the sums of each step by its name."""
     path = folder / "plan.json"
     path.write_text(json.dumps(plan))
     command = [str(binary()), "load", str(path)]

@@ -1,4 +1,4 @@
-"""Scripts of runs in which users come in even steps and all laws hold exactly."""
+"""Scripts of runs in which users start at even intervals and all operational laws hold exactly."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from synthetic_runs import Script, Stage, even_schedule
 
 
 def stages_of(users: int, ramp_s: float, steady_s: float) -> list[Stage]:
-    """A ramp-up and a steady stage. [s]"""
+    """Return a ramp-up and a steady stage with these lengths. [s]"""
     return [Stage("ramp_up", "ramp_up", ramp_s, users), Stage("steady", "steady", steady_s, users)]
 
 
@@ -24,7 +24,7 @@ def even_script(
     transactions: Sequence[str] = ("read",),
     **changes: Any,
 ) -> Script:
-    """A script of an even schedule; `changes` are further fields of it."""
+    """Return the script of an even schedule; `changes` are further fields of the script."""
     exchanges, starts, ends = even_schedule(
         users=users,
         response_s=response_s,

@@ -1,4 +1,4 @@
-"""Passes a results folder through every command that reads it, and collects their faults."""
+"""Passes a results folder through every command that reads it, and collects the faults."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _SIZE = ("--users", "20", "--objective", "mean < 1 s", "--cpus", "content=1..4",
 
 
 def commands(folder: Path, out: Path, turn: int) -> list[list[str]]:
-    """Arguments of every command that reads a results folder; forms of the same command take turns."""
+    """Return the arguments of every command that reads a results folder; the forms of a command alternate."""
     results = str(folder)
     given = [
         ["report", results, "--out", str(out / "report.html")],
@@ -48,11 +48,11 @@ def commands(folder: Path, out: Path, turn: int) -> list[list[str]]:
 
 
 def faults_of(folder: Path, out: Path, turn: int = 0) -> list[str]:
-    """Faults of any command over a results folder, contained ones as well, each with its traceback."""
+    """Return the faults of all commands on a results folder, contained ones included, each with its traceback."""
     faults: list[str] = []
     with _watched(faults):
         for number, arguments in enumerate(commands(folder, out, turn)):
-            # Every second command prints JSON, the others text.
+            # Every second command prints JSON, the others print text.
             asked = [*arguments, "--json"] if (number + turn // 2) % 2 else arguments
             faults += _answered(asked)
         try:
@@ -70,7 +70,7 @@ def _answered(arguments: list[str]) -> list[str]:
     with redirect_stdout(printed), redirect_stderr(errors):
         status = app.run(arguments)
     text = printed.buffer.getvalue().decode()  # type: ignore[attr-defined]
-    # A fault has its own entry already.
+    # The fault already has its own entry.
     wrong = [] if status in (*ANSWERS, ExitStatus.INTERNAL) else [f"{arguments}: status {status}: {errors.getvalue()}"]
     if "--json" in arguments and text:
         try:
@@ -86,7 +86,7 @@ def _refused(constant: str) -> Any:
 
 @contextmanager
 def _watched(faults: list[str]) -> Iterator[None]:
-    """Collect the faults that the boundary contains, and those that the command line catches."""
+    """Collect the faults that the boundary contains, and the faults that the command line catches."""
     make_failed, make_file = containment._failed, app._internal_fault
 
     def failed(parts: Any, part: str, error: Exception, *, internal: bool) -> Any:
@@ -112,7 +112,8 @@ def _watched(faults: list[str]) -> Iterator[None]:
 
 @contextmanager
 def quickly() -> Iterator[None]:
-    """Spare what costs time and decides nothing here: files reach the disk later, and commands are built once."""
+    """Speed up the commands where this does not change results: files are not forced to disk, and commands are built
+    once."""
     with (
         patch.object(os, "fsync", lambda _: None),
         patch.object(app, "application", lambda arguments: _built(arguments[0])),
@@ -127,7 +128,7 @@ def _built(name: str) -> Any:
 
 @contextmanager
 def few_replicates() -> Iterator[None]:
-    """Draw few replicates of fitted models: they take the same code paths as many."""
+    """Draw few replicates of fitted models; the code paths are the same as with many."""
     with (
         patch.object(replicates.replicates, "__defaults__", (_FEW, replicates.SEED)),
         patch.object(network_replicates.fit_network, "__defaults__", (_FEW, network_replicates.SEED)),

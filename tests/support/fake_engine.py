@@ -1,8 +1,8 @@
-"""A stand-in for `towtank-engine` in tests of the conductor: its processes and exits, without any load.
+"""A stand-in for `towtank-engine` in tests of the conductor: imitates its processes and exits, without load.
 
-`guard` ends its child when standard input closes; `load` makes frames and results for the stages of its plan, and
-misbehaves as `FAKE_ENGINE` says: `exit:74`, `deaf` (never ends by itself), `waits` (for answers, until it is asked to
-stop a second time), `crash` (killed by signal 9 half way).
+`guard` ends its child when standard input closes; `load` writes frames and results for the stages of its plan.
+`FAKE_ENGINE` selects a fault: `exit:74`, `deaf` (never ends by itself), `waits` (continues to wait for answers until
+the second request to stop), `crash` (killed by signal 9 half way).
 """
 
 import http.server
@@ -62,7 +62,7 @@ class Load:
         for stage in self.plan["load"]["stages"]:
             self._say(k="stage", t_s=time.monotonic() - start, name=stage["name"])
             length += stage["duration_s"]
-            while True:  # a stage has a frame, however late it begins
+            while True:  # A stage has at least one frame, even if it begins late.
                 self._say(
                     k="live",
                     t_s=time.monotonic() - start,
@@ -87,7 +87,7 @@ class Load:
         print(json.dumps(frame), flush=True)
 
     def _end(self, reason: str) -> int:
-        # A further signal while the interpreter ends would kill it: its handlers are gone by then.
+        # The handlers are removed when the interpreter ends; a further signal would kill the process.
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, signal.SIG_IGN)
         out = Path(self.plan["out"])

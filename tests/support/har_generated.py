@@ -1,4 +1,4 @@
-"""Draws recordings of a browser: what is in them is what a server saw, so that they judge their import themselves."""
+"""Generates random HAR recordings; a recording lists the requests of a server, and its import must reproduce them."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _PATHS = (
     "/",
 )
 _TEXTS = ("1", "two words", "a+b", "a&b=c", "x/y", "ä", "", "${no}")
-# Programs differ in whether they encode the values of `params`: these are the same in both ways.
+# Programs differ in whether they encode the values of `params`; these values are the same either way.
 _PLAIN = ("1", "two words", "x/y", "ä", "")
 _HEADERS = (("X-One", "a b"), ("X-Two", "2"), ("X-Two", "again"), ("Accept-Language", "de"), ("X-Empty", ""))
 
 
 def recorded(seeds: range, address: str) -> dict[str, Any]:
-    """A recording with the requests of several seeds, one after the other; nothing is in flight at once."""
+    """Return a recording with the requests of several seeds in sequence, without overlap."""
     entries = [entry for seed in seeds for entry in _requests(Random(seed), address)]
     for number, entry in enumerate(entries):
         entry["startedDateTime"] = f"2026-01-01T00:00:{number // 100:02}.{number % 100:02}0+00:00"

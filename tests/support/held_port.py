@@ -1,4 +1,4 @@
-"""A port for a server that starts later."""
+"""Reserves a port for a server that starts later."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from contextlib import contextmanager
 
 @contextmanager
 def held_port() -> Iterator[int]:
-    """Keep a port of loopback: it refuses connections until a server that reuses addresses, as most do, listens on it.
+    """Reserve a port of loopback: it refuses connections until a server that reuses addresses, as most do, listens on
+    it.
 
-    Nothing else on the machine is given it meanwhile.
+    No other program on the machine is given the port meanwhile.
     """
     with socket.socket() as held:
         held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -1,4 +1,5 @@
-"""Common parts of tests of hosts: hosts from keys of a system file, and skipping if the machine cannot."""
+"""Common parts of tests of hosts: builds hosts from keys of a system file, and skips tests that this machine cannot
+run."""
 
 from __future__ import annotations
 
@@ -21,14 +22,15 @@ from towtank.system.hosts.virtual import VirtualHost
 
 
 def virtual_host(edge: dict[str, Any] | None = None, **keys: Any) -> VirtualHost:
-    """A host of provider namespaces, alone on its site, not made yet; `edge` are keys of the generator's link."""
+    """Return a host of provider namespaces that is alone on its site and not yet created; `edge` are keys of the
+    generator's link."""
     part = NamespacesHost.model_validate({"provider": "namespaces", **keys})
     network = Network.model_validate(edge or {})
     return VirtualHost("web", part, Site(["web"], network, part.network.mtu), network)
 
 
 def virtual_hosts(link: str, count: int = 2, **keys: Any) -> list[VirtualHost]:
-    """Hosts of one site, joined by a link, not made yet: `web`, `far`, `third`."""
+    """Return the hosts `web`, `far` and `third` of one site, joined by a link and not yet created."""
     part = NamespacesHost.model_validate({"provider": "namespaces", **keys})
     network = Network.model_validate({"link": link})
     site = Site(["web", "far", "third"][:count], network, part.network.mtu)
@@ -36,13 +38,13 @@ def virtual_hosts(link: str, count: int = 2, **keys: Any) -> list[VirtualHost]:
 
 
 def requires(host: Host) -> None:
-    """Skip with the reasons where this machine cannot make a host."""
+    """Skip the test, with the reasons, if this machine cannot create a host."""
     if lines := host.lacks():
         pytest.skip("; ".join(lines))
 
 
 def until(true: Callable[[], Any], within_s: float = 30.0) -> Any:
-    """Wait for something to become true, and return it."""
+    """Wait until a function returns a true value, and return that value."""
     deadline = time.monotonic() + within_s
     while not (value := true()):
         assert time.monotonic() < deadline, f"did not come true within {within_s} s"
@@ -52,7 +54,7 @@ def until(true: Callable[[], Any], within_s: float = 30.0) -> Any:
 
 @dataclass
 class SshServer:
-    """A server of asyncssh in a thread of its own, which runs commands as `sshd` does.
+    """An asyncssh server in a thread, which runs commands as `sshd` does.
 
     Attributes
     ----------
@@ -69,11 +71,11 @@ class SshServer:
 
 @contextmanager
 def ssh_server(folder: Path) -> Iterator[SshServer]:
-    """Run a server on loopback that takes a key of the test, and the password `opens`."""
+    """Run a server on loopback that accepts a key of the test and the password `opens`."""
     asyncssh = pytest.importorskip("asyncssh", reason="needs asyncssh")
     made = SshServer()
     connections: list[Any] = []
-    # Another machine has an environment of its own.
+    # A remote machine has its own environment.
     environment = dict(os.environ)
     host_key, user_key = asyncssh.generate_private_key("ssh-ed25519"), asyncssh.generate_private_key("ssh-ed25519")
     user_key.write_private_key(str(folder / "key"))

@@ -1,4 +1,4 @@
-"""The command line in this process: without the start of an interpreter, which takes a second."""
+"""Runs the command line in this process, which saves a second for the start of an interpreter."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from towtank.cli.app import run
 def towtank(*arguments: object) -> subprocess.CompletedProcess[str]:
     """Run `towtank` with arguments; return its exit status and what it printed.
 
-    Streams and exit status at the border of a process, signals and encodings are the subject of tests that wait.
+    Only tests marked `waits` cover streams, exit status, signals and encodings of a real process.
     """
     words = [str(argument) for argument in arguments]
     out, err = io.StringIO(), io.StringIO()

@@ -1,4 +1,5 @@
-"""Draws test plans of JMeter whose course is certain: without chance, time, or what a note of the import is about."""
+"""Generates random JMeter test plans whose course is certain: without chance or time, and without anything that causes
+a note of the import."""
 
 from __future__ import annotations
 
@@ -21,13 +22,13 @@ _PATHS = (
 )
 _VALUES = ("1", "two words", "a+b", "a&b=c", "50%", "x/y", "(z)", "ä", "")
 _ENCODED = ("1", "two+words", "a%2Bb", "x%2Fy", "%C3%A4")
-# Variables that paths begin with.
+# Variables at the beginning of paths.
 _BEGINNINGS = {"slash": "/s", "plain": "p", "empty": "", "slashes": "/s/", "whole": "http://HOST:PORT/w"}
 _BODIES = (('{"a": [1, "x"]}', "application/json"), ("{}", "application/json"), ("plain text", "text/plain"))
 
 
 def generated(seed: int) -> str:
-    """A plan of one thread group, with places HOST and PORT; the same for the same seed."""
+    """Return a plan of one thread group, with the placeholders HOST and PORT; the same for the same seed."""
     draw = Random(seed)
     parts = [_cookies(draw), _headers(draw, "outer"), _logins(draw), _variables()]
     parts += [element("OnceOnlyController", _at(draw.choice(_PATHS)))] if draw.random() < 0.3 else []
@@ -38,7 +39,7 @@ def generated(seed: int) -> str:
 
 
 def _work(draw: Random) -> str:
-    """A sampler, or a controller with one or two in it."""
+    """Return a sampler, or a controller with one or two samplers."""
     kind = draw.choice(["sampler", "sampler", "loop", "simple", "page", "token"])
     inside = "".join(_sampler(draw) for _ in range(draw.randint(1, 2)))
     if kind == "loop":
@@ -56,7 +57,7 @@ def _work(draw: Random) -> str:
 
 
 def _sampler(draw: Random) -> str:
-    """A request; some fail by their status or by an assertion."""
+    """Return a request; some fail by their status or by an assertion."""
     if draw.random() < 0.15:
         return _at("/bad")
     below = element("JSONPathAssertion", JSON_PATH="$.none") if draw.random() < 0.15 else ""
@@ -87,7 +88,7 @@ def _at(path: str, below: str = "", inside: str = "", method: str = "GET") -> st
 
 
 def header_manager(headers: list[tuple[str, str]]) -> str:
-    """A header manager."""
+    """Return a header manager."""
     entries = "".join(
         f'<elementProp name="" elementType="Header"><stringProp name="Header.name">{name}</stringProp>'
         f'<stringProp name="Header.value">{value}</stringProp></elementProp>'
@@ -105,7 +106,7 @@ def _headers(draw: Random, where: str) -> str:
 
 
 def cookie_manager(own: dict[str, str], **properties: str) -> str:
-    """A cookie manager with cookies of its own: path by name."""
+    """Return a cookie manager with cookies of its own: path by name."""
     entries = ""
     for name, path in own.items():
         texts = {"value": f"mine-{name}", "domain": "HOST", "path": path}
@@ -126,7 +127,7 @@ def _cookies(draw: Random) -> str:
 
 
 def login_manager(url: str, user: str = "ann") -> str:
-    """An authorization manager with one login."""
+    """Return an authorization manager with one login."""
     texts = {"url": url, "username": user, "password": "secret", "mechanism": "BASIC"}
     inner = "".join(f'<stringProp name="Authorization.{name}">{text}</stringProp>' for name, text in texts.items())
     entry = f'<elementProp name="" elementType="Authorization">{inner}</elementProp>'

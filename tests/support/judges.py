@@ -1,4 +1,4 @@
-"""A server that logs its requests, to compare the load of an imported file with that of the original tool."""
+"""A server that logs its requests, to compare the load of an imported file with the load of the original tool."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-# Headers that each tool adds by itself.
+# Headers that a tool adds by itself.
 OWN = frozenset({"host", "connection", "content-length", "user-agent", "accept", "accept-encoding", "expect", "cookie"})
-# A cookie that an answer sets below a path: `/set/NAME` and `/drop/NAME`.
+# Paths that set or delete a cookie: `/set/NAME` and `/drop/NAME`.
 _COOKIES = {"set": "server; Path=/", "drop": "; Path=/; Max-Age=0"}
 
 
 @dataclass
 class Log:
-    """Requests, in their order."""
+    """Log of requests in the order of their arrival."""
 
     address: str
     asked: list[dict[str, Any]] = field(default_factory=list)
-    # Times of the requests since the log was taken last. [s]
+    # Times of the requests since the last call of `taken`. [s]
     times: list[tuple[float, str]] = field(default_factory=list)
 
     def taken(self) -> list[dict[str, Any]]:
@@ -44,7 +44,7 @@ class Log:
 
 @contextmanager
 def logging_server(statuses: dict[str, int] | None = None) -> Iterator[Log]:
-    """A server that answers everything with the same JSON, some paths with another status or a cookie."""
+    """Yield a server that answers every request with the same JSON, some paths with another status or a cookie."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -70,7 +70,7 @@ def logging_server(statuses: dict[str, int] | None = None) -> Iterator[Log]:
         do_GET = do_POST = do_PUT = do_DELETE = do_PATCH = do_HEAD = answer  # noqa: N815
 
         def log_message(self, *_: Any) -> None:
-            """Say nothing."""
+            """Print nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     log = Log(f"127.0.0.1:{server.server_address[1]}")
@@ -85,8 +85,8 @@ def logging_server(statuses: dict[str, int] | None = None) -> Iterator[Log]:
 
 
 def shown(method: str, url: str, headers: Iterable[tuple[str, str]], body: bytes) -> dict[str, Any]:
-    """A request as far as two tools should agree on it; a header that comes twice counts as one."""
-    # Whether a percent sign is followed by small or capital letters is the same.
+    """Return the parts of a request in which two tools should agree; repeated headers are joined."""
+    # The case of the hexadecimal digits after a percent sign does not matter.
     split = urlsplit(re.sub("%[0-9a-f]{2}", lambda found: found[0].upper(), url))
     given: dict[str, str] = {}
     for name, value in headers:
@@ -111,7 +111,7 @@ def shown(method: str, url: str, headers: Iterable[tuple[str, str]], body: bytes
 
 
 def _json(text: str) -> Any:
-    """The value of a JSON text, with all pairs of its mappings; the text itself where it is none."""
+    """Return the value of a JSON text, including pairs with repeated keys; the text itself if it is not JSON."""
     try:
         return json.loads(
             text, object_pairs_hook=lambda pairs: dict(pairs) if len(dict(pairs)) == len(pairs) else pairs
@@ -121,7 +121,7 @@ def _json(text: str) -> Any:
 
 
 def driven(form: str, file: Path, log: Log, duration: str = "15s", users: int = 1) -> list[dict[str, Any]]:
-    """Requests of Towtank when it imports a file and drives it, for long enough to make each request once."""
+    """Import a file and drive it with Towtank, long enough for each request; return the logged requests."""
     out = file.with_name("imported.yaml")
     _towtank("import", form, str(file), "--out", str(out), "--force", folder=file.parent)
     log.taken()
@@ -133,10 +133,10 @@ def driven(form: str, file: Path, log: Log, duration: str = "15s", users: int = 
 def _towtank(*words: str, folder: Path | None = None) -> None:
     command = [sys.executable, "-m", "towtank", *words]
     ended = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
-    # Four: the measurement is too short to be valid, which is not the question here.
+    # Status 4: the measurement is too short to be valid, which does not matter here.
     assert ended.returncode in {0, 4}, ended.stderr
 
 
 def without_cookies(asked: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Requests without their cookies, if a note states that they differ."""
+    """Return requests without their cookies."""
     return [{key: value for key, value in each.items() if key != "cookies"} for each in asked]

@@ -1,4 +1,5 @@
-"""Draws scripts of k6 whose course is certain: without chance, time, or what a note of the import is about."""
+"""Generates random k6 scripts whose course is certain: without chance or time, and without anything that causes a note
+of the import."""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ _MISSED = "(r) => r.status === 201"
 
 
 def generated(seed: int) -> str:
-    """A script with the place ADDRESS, the same for the same seed."""
+    """Return a script with the placeholder ADDRESS, the same for the same seed."""
     draw = Random(seed)
     options = {"noCookiesReset": True} if draw.random() < 0.3 else {}
     first = [_once(draw)] if draw.random() < 0.3 else []
@@ -42,14 +43,14 @@ def generated(seed: int) -> str:
 
 
 def _once(draw: Random) -> str:
-    """Return a statement for the first round of a user."""
+    """Return a statement for the first iteration of a user."""
     if draw.random() < 0.5:
         return f"if (__ITER === 0) {{ {_call(draw)}; }}"
     return "if (!kept) { kept = http.get(`${base}/token`).json('token'); }\nvisit(`/kept/${kept}`);"
 
 
 def _work(draw: Random, number: int) -> str:
-    """One or several requests."""
+    """Return one or several requests."""
     kinds = (_plain, _plain, _group, _loop, _list, _token, _tested, _failing, _known, _batch, _addressed)
     return draw.choice(kinds)(draw, number)
 
@@ -75,7 +76,7 @@ def _list(draw: Random, number: int) -> str:
 
 
 def _token(draw: Random, number: int) -> str:
-    """Values of an answer in later requests."""
+    """Return requests that use values of an earlier answer."""
     taken = draw.choice(("json('token')", "json().token", "json('id')", "headers['X-Id']", "status"))
     used = draw.choice(
         (
@@ -88,7 +89,7 @@ def _token(draw: Random, number: int) -> str:
 
 
 def _tested(draw: Random, number: int) -> str:
-    """A test that ends the round where it fails, which it does with status 201."""
+    """Return a condition that ends the iteration if it fails, which happens for status 201."""
     status = draw.choice((200, 200, 200, 201))
     test = draw.choice(
         (
@@ -104,7 +105,7 @@ def _tested(draw: Random, number: int) -> str:
 
 
 def _failing(draw: Random, _: int) -> str:
-    """A check that fails: k6 goes on."""
+    """Return a check that fails; k6 continues after it."""
     tests = (
         f"{{ no: {_MISSED} }}",
         "{ no: (r) => r.body.includes('nothing') }",
@@ -116,13 +117,13 @@ def _failing(draw: Random, _: int) -> str:
 
 
 def _known(draw: Random, number: int) -> str:
-    """Conditions that are known before the run."""
+    """Return conditions whose value is known before the run."""
     condition = draw.choice(("words.length > 2", "words[0] === 'two'", "!words.length", f"{number} % 2 === 0", "true"))
     return f"if ({condition}) {{ {_call(draw)}; }} else {{ {_call(draw)}; }}"
 
 
 def _batch(draw: Random, number: int) -> str:
-    """A batch of one: its order is certain."""
+    """Return a batch of one request, so that its order is certain."""
     entry = draw.choice(
         (
             "['GET', `${base}/batch`, null, { headers: { 'X-B': '1' } }]",
@@ -134,7 +135,7 @@ def _batch(draw: Random, number: int) -> str:
 
 
 def _addressed(draw: Random, number: int) -> str:
-    """An address of parts, or of data."""
+    """Return a URL built from parts or from data."""
     url = draw.choice(
         (
             f"`${{__ENV.SCHEME{number} || 'http'}}://ADDRESS/parts`",
@@ -147,7 +148,7 @@ def _addressed(draw: Random, number: int) -> str:
 
 
 def _call(draw: Random) -> str:
-    """A request."""
+    """Return a request."""
     method, path = draw.choice(_METHODS), draw.choice(_PATHS)
     url = draw.choice((f"`${{base}}{path}`", f"base + '{path}'"))
     params = draw.choice(("", "", _params(draw)))

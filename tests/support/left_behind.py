@@ -1,10 +1,10 @@
-"""Plugin of pytest: nothing runs on after the suite, nothing stays mounted, and no file stays in the temporary folder.
+"""Plugin of pytest that fails a run which leaves processes, mounts or temporary files behind.
 
-Every process that a test starts inherits a variable with the name of the test, so that what runs on after the suite has
-a name, beside other workers and other runs too. Mounts, network devices and namespaces, control groups and temporary
-files carry no such mark: the file of tests after which a new one is first seen is named, if it still exists at the end.
-Only those with a name of Towtank count. On a machine that several people use they could be those of another run, and
-are listed; in CI they fail the run.
+Every process that a test starts inherits a variable with the name of the test, so that a leftover process can be
+attributed, even beside other workers and runs. Mounts, network devices and namespaces, control groups and temporary
+files carry no such mark: a new one that still exists at the end is attributed to the test file after which it was first
+seen. Only names of Towtank count. On a shared machine they could belong to another run and are only listed; in CI they
+fail the run.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from towtank.system.identity import identity
 
 MARK = "TOWTANK_TEST"
 _SESSION = "a fixture of the session: "
-# What cleans up after a killed run takes its time on a busy machine; in CI what it leaves fails the whole session. [s]
+# Cleaning up after a killed run takes time on a busy machine, and in CI a leftover fails the whole session. [s]
 _WITHIN_S = float(os.environ.get("TOWTANK_LEFT_WITHIN_S") or (60.0 if os.environ.get("CI") else 10.0))
 _POLL_S = 0.05
 _SCRATCH = re.compile(r"towtank-system-(\d+)-(\d+)-")
 _PREFIX = re.compile(r"towtank-[0-9a-f]{6}")
 _OURS = re.compile(r"(?:^| |/)towtank-")
-# Programs that Python itself keeps as long as the process lives that started them.
+# Programs that Python itself keeps for the lifetime of the process that started them.
 _OF_PYTHON = ("multiprocessing.resource_tracker", "multiprocessing.forkserver")
 
 
@@ -51,7 +51,8 @@ def running(owner: str) -> dict[str, str]:
 
 
 def things() -> set[str]:
-    """Return mounts, network devices and namespaces, control groups and temporary files of Towtank, one line each."""
+    """Return mounts, network devices and namespaces, control groups and temporary files of Towtank, each as one
+    line."""
     mounts = Path("/proc/self/mountinfo").read_text("utf-8", "replace").splitlines()
     found = {f"mount {line.split()[4]}" for line in mounts}
     for kind, folder in (("network device", "/sys/class/net"), ("network namespace", "/run/netns")):
@@ -65,7 +66,7 @@ def things() -> set[str]:
 
 
 def is_in_use(thing: str) -> bool:
-    """Return True if a thing belongs to a system of another run on this machine that is up."""
+    """Return True if a mount, device or file belongs to a running system of another run on this machine."""
     if found := _SCRATCH.search(thing):
         return identity(int(found[1])) == (int(found[1]), int(found[2]))
     prefix = _PREFIX.search(thing)
@@ -73,7 +74,7 @@ def is_in_use(thing: str) -> bool:
 
 
 def until_nothing(look: Callable[[], Any], within_s: float = _WITHIN_S) -> Any:
-    """Search until nothing is found, or the time is over; return what was found last."""
+    """Search until nothing is found or the time is over; return the last result."""
     deadline = time.monotonic() + within_s
     while (found := look()) and time.monotonic() < deadline:
         time.sleep(_POLL_S)
@@ -90,7 +91,7 @@ class Watch:
         self._seen = things()
 
     def mark(self, test: str) -> None:
-        """Let all processes that start from now on inherit the name of a test."""
+        """Let all processes that start after this call inherit the name of a test."""
         os.environ[MARK] = f"{self.owner} {test}"
 
     @pytest.hookimpl(wrapper=True)
@@ -118,7 +119,7 @@ class Watch:
             os.environ[MARK] = before
 
     def end_of_file(self, name: str) -> None:
-        """Record things that are new."""
+        """Record new mounts, devices and files at the end of a test file."""
         now = things()
         self.seen_after |= dict.fromkeys(now - self._seen, name)
         self._seen |= now
@@ -152,7 +153,7 @@ class Verdict:
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Look once more, after all fixtures and workers have ended."""
+        """Search again after all fixtures and workers have ended."""
         if self.watch is not None:
             self.watch.end_of_session()
             self.add(self.watch.left, self.watch.seen_after)
@@ -168,7 +169,7 @@ class Verdict:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Print what was left behind, with the name of the test."""
+        """Print what was left behind, with the names of the tests."""
         for title, lines in (("left behind by tests", self.left), ("new since the tests began", self.perhaps)):
             if lines:
                 terminalreporter.section(title)
@@ -184,14 +185,14 @@ class Worker:
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Look at the end of the worker's session."""
+        """Search at the end of the worker's session."""
         self.watch.end_of_session()
         output: dict[str, Any] = session.config.workeroutput  # type: ignore[attr-defined]
         output["left"], output["seen_after"] = self.watch.left, self.watch.seen_after
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Watch in each process that runs tests, and judge in the controller."""
+    """Install the watch in each process that runs tests, and the verdict in the controller."""
     alone = bool(os.environ.get("CI"))
     watch = Watch()
     if hasattr(config, "workerinput"):

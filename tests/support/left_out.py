@@ -1,7 +1,7 @@
-"""Plugin of pytest for tests that were left out: ends the run with how many, why, and the command that adds them.
+"""Plugin of pytest that ends a run with the number of skipped tests, the reasons, and the command that enables them.
 
-In CI, where everything that tests need is installed, a test that is left out is a failure. A test that does not apply
-to a value of its parameter is not made in the first place: `@pytest.mark.applies(parameter=predicate)`.
+In CI, where all requirements of tests are installed, a skipped test is a failure. A test that does not apply to a value
+of its parameter is not collected: `@pytest.mark.applies(parameter=predicate)`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _ROOT = re.compile(r"\broot\b")
 
 
 def cause(reason: str) -> str:
-    """Return what a skipped test lacks: the package in its reason, root, or the reason itself."""
+    """Return the missing requirement of a skipped test: the package in its reason, root, or the reason itself."""
     if found := _INSTALL.search(reason):
         return found[2]
     return "root" if _ROOT.search(reason) else reason.removeprefix("Skipped: ")
@@ -46,7 +46,7 @@ def line(reasons: Iterable[str]) -> str | None:
 
 
 class LeftOut:
-    """Collects why tests were left out, and prints the line."""
+    """Collects the reasons of skipped tests, and prints the line."""
 
     def __init__(self, in_ci: bool) -> None:
         self.in_ci = in_ci
@@ -58,7 +58,7 @@ class LeftOut:
             self.reasons.append(_reason(report))
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Keep the reason of a file that was skipped."""
+        """Store the reason of a skipped file."""
         if report.skipped:
             self.reasons.append(_reason(report))
 

@@ -1,4 +1,4 @@
-"""Reads JSON as reference pages show it: values may be words such as EST, and keys may come without a value."""
+"""Reads JSON as reference pages print it: values may be bare words such as EST, and keys may lack a value."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _TOKEN = re.compile(r'\s*("(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+)')
 
 
 def read(text: str) -> list[Any]:
-    """Read all documents of a text: mappings, lists and words.
+    """Read all documents of a text as mappings, lists and words.
 
     Examples
     --------
@@ -56,7 +56,7 @@ def _elements(tokens: list[str]) -> Iterator[Any]:
 
 
 def keys(document: Any, named: frozenset[str], below: str = "") -> set[str]:
-    """Return the paths of all keys; what is below a key of `named` has names that users give, shown as `*`.
+    """Return the paths of all keys; below a key in `named`, keys are names given by users and are shown as `*`.
 
     An element of `named` may have two parts, as `services.*`.
 

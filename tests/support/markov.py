@@ -1,4 +1,4 @@
-"""Continuous-time Markov chains solved by brute force: the truth that solvers of small networks are held to."""
+"""Solves continuous-time Markov chains by brute force, as a reference for solvers of small networks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Transitions = Callable[[Hashable], Iterable[tuple[Hashable, float]]]
 
 
 def stationary(start: Hashable, moves: Transitions) -> dict[Hashable, float]:
-    """Probabilities of all states that are reached, from the balance equations.
+    """Return the probabilities of all reachable states, from the balance equations.
 
     Parameters
     ----------
@@ -41,5 +41,5 @@ def stationary(start: Hashable, moves: Transitions) -> dict[Hashable, float]:
 
 
 def mean(chances: dict[Hashable, float], value: Callable[[Hashable], float]) -> float:
-    """Mean of a function of the state."""
+    """Return the mean of a function of the state."""
     return sum(chance * value(state) for state, chance in chances.items())

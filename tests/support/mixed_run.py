@@ -1,4 +1,4 @@
-"""A run that is made to be exported: two load threads, names that formats must escape, failures of all sorts."""
+"""Writes a run for tests of exports: two load threads, names that formats must escape, failures of all kinds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ UNTIMED = ("connect", "closed")
 
 
 def _exchange(number: int) -> Exchange:
-    """One of 40 exchanges, a tenth of a second after the one before; time-outs take longest."""
+    """Return one of 40 exchanges at intervals of 0.09 s; time-outs take longest."""
     failure = _FAILURES.get(number)
     intended = 0.05 + 0.09 * number
     took = 0.31 if failure == "timeout" else 0.010 + 0.001 * (number * 7 % 40)
@@ -26,7 +26,7 @@ EXCHANGES = [_exchange(number) for number in range(40)]
 
 
 def write_mixed_run(path: Path) -> RunFolder:
-    """Write the run; user 0, 2 and 4 are on one thread, 1 and 3 on the other."""
+    """Write the run; users 0, 2 and 4 are on one thread, 1 and 3 on the other."""
     return write_run(
         path,
         Script(

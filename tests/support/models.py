@@ -1,4 +1,4 @@
-"""Queueing models written as files and solved as a user would."""
+"""Writes queueing models as files and solves them as a user would."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from towtank.model import load_model, solve_models
 
 
 def seconds(value: Any) -> Any:
-    """Numbers as durations of a model file, by class or for all."""
+    """Return numbers as durations of a model file; applied to each value of a mapping."""
     return {key: seconds(part) for key, part in value.items()} if isinstance(value, dict) else f"{value!r} s"
 
 
 def model(classes: dict[str, Any], stations: dict[str, Any], **parts: Any) -> dict[str, Any]:
-    """A model with plain seconds and rates, as its file has it."""
+    """Return a model in the form of its file, from plain seconds and rates."""
     units = {"think": seconds, "rate": lambda rate: f"{rate!r} /s", "demand": seconds, "service_time": seconds}
     write = lambda part: {key: units.get(key, lambda same: same)(value) for key, value in part.items()}  # noqa: E731
     return {
@@ -28,7 +28,7 @@ def model(classes: dict[str, Any], stations: dict[str, Any], **parts: Any) -> di
 
 
 def solved(content: dict[str, Any], method: str = "auto") -> dict[str, Any]:
-    """The answer for a model, through its file; faults are raised as the command does."""
+    """Write a model to a file and return its solution; faults are raised as by the command."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.yaml"
         path.write_text(json.dumps(content), "utf-8")
@@ -40,6 +40,6 @@ def solved(content: dict[str, Any], method: str = "auto") -> dict[str, Any]:
 
 
 def closed(users: int, demands: list[float], think: float = 0.0, **station: Any) -> dict[str, Any]:
-    """One closed class `jobs` at stations `s0`, `s1`, ... with these demands."""
+    """Return a model of one closed class `jobs` at stations `s0`, `s1`, ... with these demands."""
     stations = {f"s{index}": {"demand": demand, **station} for index, demand in enumerate(demands)}
     return model({"jobs": {"users": users, "think": think}}, stations)

@@ -1,4 +1,4 @@
-"""Runs whose probe was on another machine."""
+"""Changes recorded runs as if their probe had been on another machine."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from towtank.results.folder import RunFolder
 
 
 def move_away(run: RunFolder, offset_ns: int) -> None:
-    """Let the probe's stream come from another machine, whose clock is ahead."""
+    """Make the probe's stream come from another machine, whose clock is ahead by `offset_ns`."""
     path = run.observe / "probe.ndjson"
     documents = list(lines.read(path, lines.Damage()))
     with (run.observe / "far.probe.ndjson").open("wb") as far, path.open("wb") as here:
@@ -23,7 +23,8 @@ def move_away(run: RunFolder, offset_ns: int) -> None:
 
 
 def to_another_machine(run: RunFolder, tier: str, sound: bytes, host: str = "far") -> None:
-    """Let a tier be on a host of provider ssh: its probe saw what is in the stream, that of this machine `sound`."""
+    """Move a tier to a host of provider ssh: its probe recorded the present stream, and the local probe recorded
+    `sound`."""
     path = run.observe / "probe.ndjson"
     move_away(run, 3_000 * SECOND)
     path.write_bytes(sound)

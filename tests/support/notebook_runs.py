@@ -1,4 +1,4 @@
-"""Runs the code cells of a notebook as Jupyter would, in a process of their own, and gives their outputs."""
+"""Runs the code cells of a notebook as Jupyter would, in a separate process, and returns their outputs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
-# Each cell runs in one name space; the value of an expression at its end is shown, as text and, if it has any, as HTML.
+# All cells share one name space. The value of a final expression is shown as text and, if available, as HTML.
 _RUNNER = """
 import ast, contextlib, io, json, sys
 
@@ -38,7 +38,7 @@ json.dump([outputs_of(source, names) for source in json.load(sys.stdin)], sys.st
 
 
 def code_cells(book: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the cells that are run."""
+    """Return the code cells of a notebook."""
     return [cell for cell in book["cells"] if cell["cell_type"] == "code"]
 
 
@@ -64,7 +64,7 @@ def run_notebook(path: Path) -> list[list[dict[str, Any]]]:
 
 
 def text_of(outputs: list[dict[str, Any]]) -> str:
-    """Return what outputs say as plain text."""
+    """Return the outputs of a cell as plain text."""
     parts = [
         output["text"] if output["output_type"] == "stream" else output["data"]["text/plain"] for output in outputs
     ]

@@ -19,7 +19,7 @@ _CODE = re.compile(r"(?<!`)(`+)(?!`)(?P<text>.+?)(?<!`)\1(?!`)")
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block; `line` is that of its opening fence."""
+    """A fenced block; `line` is the line of its opening fence."""
 
     page: str
     line: int
@@ -28,7 +28,7 @@ class Block:
 
     @property
     def first(self) -> str:
-        """First line that is not blank, without its indentation."""
+        """First line that is not blank, without indentation."""
         return next((line.strip() for line in self.text.splitlines() if line.strip()), "")
 
     def __str__(self) -> str:
@@ -61,7 +61,7 @@ class Page:
         return ROOT / self.name
 
     def anchors(self) -> set[str]:
-        """Anchors of its headings, as GitHub names them."""
+        """Anchors of the headings, as GitHub generates them."""
         seen: Counter[str] = Counter()
         found = set()
         for _, line in self.prose:
@@ -85,7 +85,7 @@ class Page:
 
 
 def slug(heading: str) -> str:
-    """Anchor of a heading: lower case, without punctuation, blanks as dashes.
+    """Return the anchor of a heading: lower case, without punctuation, blanks as dashes.
 
     Examples
     --------
@@ -121,7 +121,7 @@ def parse(name: str, text: str) -> Page:
 
 @cache
 def pages() -> tuple[Page, ...]:
-    """Return all pages that users and contributors read, by name."""
+    """Return all pages for users and contributors, by name."""
     paths = [*ROOT.glob("*.md"), *(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.md"))]
     return tuple(parse(str(path.relative_to(ROOT)), path.read_text("utf-8")) for path in sorted(paths))
 

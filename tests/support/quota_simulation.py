@@ -1,4 +1,4 @@
-"""Stations with a CPU quota, event by event: users think, go to any of the stations, and are served in order."""
+"""Simulates stations with a CPU quota event by event: users think, visit random stations, and are served in order."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass
 class QuotaServer:
-    """A CPU that stands still when the time of a period is used up; served in the order of arrival.
+    """A first-come-first-served CPU that stops when its quota of a period is used up.
 
     Attributes
     ----------
@@ -26,7 +26,7 @@ class QuotaServer:
     left_s: float = -1.0
 
     def end(self, now_s: float, work_s: float) -> float:
-        """When work that comes now is done. [s]"""
+        """Return the time at which work that arrives now is complete. [s]"""
         at = max(now_s, self.free_s)
         current = int(at / self.period_s)
         if self.left_s < 0 or current > self.period:
@@ -43,7 +43,7 @@ class QuotaServer:
 
 
 def open_station(cpus: float, period_s: float, work_s: float, *, rate: float, count: int, seed: int) -> float:
-    """Mean time of a transaction at a station with Poisson arrivals and exponential CPU times. [s]"""
+    """Return the mean response time of a station with Poisson arrivals and exponential CPU times. [s]"""
     stream, server = random.Random(seed), QuotaServer(cpus, period_s)
     now, total = 0.0, 0.0
     for _ in range(count):
@@ -62,9 +62,10 @@ def closed_stations(
     seed: int,
     visits: int = 1,
 ) -> tuple[float, float]:
-    """Throughput [1/s] and mean response time [s] of users who go to any of some stations, several times in one."""
+    """Return throughput [1/s] and mean response time [s] of users who make several visits to random stations in a
+    transaction."""
     stream = random.Random(seed)
-    # When a user goes on, its number, visits that are left, and when its transaction began.
+    # Each event: time, number of the user, visits left, start of the transaction.
     events = [(at, user, visits, at) for user in range(users) for at in (stream.expovariate(1 / think_s),)]
     heapq.heapify(events)
     done, total, begin_s = 0, 0.0, until_s / 5

@@ -1,6 +1,6 @@
-"""Random queueing networks, each solved and simulated: the grid by which the solver is certified.
+"""Random queueing networks, each solved and simulated, to certify the solver.
 
-Every network has the number of its seed, so that one network of many can be looked at alone.
+The seed of a network is its number, so that a single network of many can be examined.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ SERVERS = (1, 2, 8, 64)
 VARIATIONS = (0.0, 0.25, 1.0, 4.0)
 UTILIZATIONS = (0.3, 0.6, 0.8, 0.9)
 STRETCH = 2.2
-"""Half-widths of a 95 % interval of ten replications beyond which chance leaves less than one in a thousand."""
+"""Factor on the half-width of a 95 % interval of ten replications; chance exceeds it in less than one of a thousand
+cases."""
 
 
 @dataclass(frozen=True)
 class Compared:
-    """One class of one network: response time solved and simulated.
+    """Comparison for one class of one network: response time solved and simulated.
 
     Attributes
     ----------
@@ -57,13 +58,13 @@ class Compared:
 
     @property
     def error(self) -> float:
-        """Relative error of the solution beyond what the interval, stretched, may explain."""
+        """Relative error of the solution that the interval, widened by `STRETCH`, does not explain."""
         beyond = abs(self.solved - self.simulated) - STRETCH * (self.high - self.low) / 2
         return max(0.0, beyond / self.simulated - 1e-4)
 
 
 def network(seed: int) -> tuple[str, str, Json]:
-    """Kind, load and model of a seed, in the form of the engine."""
+    """Return kind, load and model of a seed, in the form of the engine."""
     rng = random.Random(seed)
     kind, load = KINDS[seed % len(KINDS)], LOADS[seed // len(KINDS) % len(LOADS)]
     if kind == "finite":
@@ -86,7 +87,7 @@ def network(seed: int) -> tuple[str, str, Json]:
 
 
 def _around(rng: random.Random, kind: str, servers: int) -> Json:
-    """A pool over both stations, or a fork to both."""
+    """Return a pool around both stations, or a fork to both."""
     if kind == "pool":
         return {"pools": [{"name": "p", "size": servers * rng.choice((2, 4)), "holds": ["s", "t"]}]}
     return {"forks": [{"name": "f", "branches": [["s"], ["t"]]}]} if kind == "fork" else {}
@@ -116,7 +117,7 @@ def _station(rng: random.Random, kind: str, names: list[str], times: list[float]
 
 
 def _second(rng: random.Random, names: list[str], times: list[float], servers: int) -> Json:
-    """A station of one fast server behind the first, somewhat less busy."""
+    """Return a second station with one faster server, at a somewhat lower utilization."""
     scv = rng.choice(VARIATIONS)
     services = [
         {"class": name, "service_time_s": time / (1.2 * servers), "variation": {"scv": scv}}
@@ -135,10 +136,10 @@ def _class(rng: random.Random, name: str, *, is_closed: bool, time: float, serve
 
 
 def compared(seed: int, kind: str, load: str, answer: Json, simulated: Json) -> Iterator[Compared]:
-    """Rows of one network, one for each class."""
+    """Return the comparisons of one network, one for each class."""
     for name, found in answer["classes"].items():
         low, high = simulated["classes"][name]["confidence_interval"]["response_time_s"]
         stated, time = answer.get("approximate_within"), float(found["response_time_s"])
-        # A time that was hardly met has no interval to compare with.
+        # A time with very few observations has no interval to compare with.
         if low is not None:
             yield Compared(seed, kind, load, answer["method"], answer["exact"], stated, time, float(low), float(high))

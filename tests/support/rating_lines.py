@@ -1,4 +1,4 @@
-"""Lines as the engine writes them while it rates a machine, with rates that are known."""
+"""Lines of an engine that rates a machine, with known rates."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ def lines(
     conditions: Json | None = None,
     failed: dict[str, str] | None = None,
 ) -> list[Json]:
-    """A measurement whose kernels do these things; 1000 on one CPU and `cpus` times that on all, if nothing is said.
+    """Return the lines of a measurement; the default rate is 1000 on one CPU, and `cpus` times the single rate on all
+    CPUs.
 
     Parameters
     ----------
@@ -56,7 +57,7 @@ def lines(
             one = (single or {}).get(name, 1000.0)
             rates = {"single": one, "all": (whole or {}).get(name, one * cpus)}
             for mode, rate in rates.items():
-                # One slice of three is disturbed: their median is not.
+                # One slice of three is disturbed, which does not change their median.
                 slices = [rate * factor, rate * factor * 0.1, rate * factor]
                 turn = {"event": "turn", "kernel": name, "mode": mode, "round": number, "threads": cpus}
                 written.append({**turn, "slices": slices, "conditions": {**QUIET, **(conditions or {})}})

@@ -1,4 +1,4 @@
-"""The committed results folder of format version 1, and copies that may be changed."""
+"""The committed results folder of format version 1, and copies for tests that change it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RESULTS_1 = Path(__file__).parent.parent / "data" / "results-1"
 
 
 def copy_of_results_1(folder: Path) -> ResultsFolder:
-    """A copy without the summaries, so that all is analysed anew."""
+    """Return a copy without the summaries, so that everything is analysed again."""
     shutil.copytree(RESULTS_1, folder)
     for path in [*folder.glob("runs/*/summary.json"), folder / "study-summary.json"]:
         path.unlink(missing_ok=True)
@@ -26,9 +26,10 @@ def copy_of_results_1(folder: Path) -> ResultsFolder:
 
 @pytest.fixture(scope="session")
 def kept_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The capacity model of the folder as a report keeps it; making it takes most of the time of a first report.
+    """Return the capacity model of the folder as a report stores it; fitting it takes most of the time of a first
+    report.
 
-    The first worker that asks makes it for all of them.
+    The first worker that needs the model fits it for all workers.
     """
     from towtank.report.source import MODEL_FILE, load  # noqa: PLC0415 - heavy, and not needed by most tests
 
@@ -46,6 +47,6 @@ def kept_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def copy_with_model(folder: Path, kept_model: Path) -> Path:
-    """A copy with the summaries and the capacity model: a report of it reads, and fits nothing."""
+    """Return a copy with the summaries and the capacity model, so that a report reads them and fits nothing."""
     shutil.copytree(RESULTS_1, folder)
     return Path(shutil.copy(kept_model, folder)).parent

@@ -31,7 +31,7 @@ def run_alone(test: str, folder: Path) -> bool:
 
 
 class SecondTry:
-    """Collects failed reports, runs their tests again, and moves those that pass from failed to disturbed.
+    """Collects failed reports, runs their tests again, and reclassifies tests that then pass as disturbed.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class SecondTry:
 
     @property
     def most(self) -> int:
-        """Number of disturbed tests that a run may have."""
+        """Largest allowed number of disturbed tests."""
         return max(1, int(self.finished * _SHARE))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:

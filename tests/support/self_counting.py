@@ -1,4 +1,4 @@
-"""Programs of known use: each works, prints as one line of JSON what it used by its own count, and waits for its end.
+"""Programs that count their own resource use: each works, prints its counts as one line of JSON, and waits for its end.
 
 python self_counting.py CASE [FOLDER [later]]; `later` waits for the file FOLDER/go.
 """
@@ -18,7 +18,8 @@ import threading
 import time
 from collections.abc import Callable
 
-# The kernel shows whole clock ticks of user and of system time of each process: 40 ms less of two processes, at most.
+# The kernel shows user and system time of each process in whole clock ticks: at most 40 ms too little for two
+# processes.
 BUSY_S = 2.4
 MIB = 1 << 20
 
@@ -45,13 +46,13 @@ def wait() -> None:
 
 
 def say(**counts: float) -> None:
-    """Print the counts, and wait."""
+    """Print the counts, and wait for the end."""
     print(json.dumps(counts), flush=True)
     wait()
 
 
 def duty_cycle(_: str) -> None:
-    """One process that works and sleeps in turn."""
+    """Work and sleep in turn, in one process."""
     while used_s() < BUSY_S:
         burn(0.005)
         time.sleep(0.005)
@@ -60,7 +61,7 @@ def duty_cycle(_: str) -> None:
 
 
 def threads(_: str) -> None:
-    """Eight threads that compute at once."""
+    """Compute in eight threads at once."""
     block = bytes(8 * MIB)
 
     def work() -> None:
@@ -76,7 +77,7 @@ def threads(_: str) -> None:
 
 
 def children(_: str) -> None:
-    """Children of 20 ms each, waited for."""
+    """Start children of 20 ms each and wait for them."""
     for _ in range(round(BUSY_S / 0.020)):
         child = os.fork()
         if not child:
@@ -100,7 +101,7 @@ def _reported(work: Callable[[int], None]) -> float:
 
 
 def grandchildren(_: str) -> None:
-    """Grandchildren of 60 ms each whose parent has ended. The half millisecond of each end is not counted."""
+    """Start grandchildren of 60 ms each whose parents have ended; the half millisecond of each exit is not counted."""
 
     def work(answer: int) -> None:
         if os.fork():
@@ -113,7 +114,7 @@ def grandchildren(_: str) -> None:
 
 
 def detached(_: str) -> None:
-    """A worker that detaches at once (fork, setsid, fork) and goes on when it has worked."""
+    """Start a worker that detaches at once (fork, setsid, fork) and continues after its work."""
 
     def work(answer: int) -> None:
         os.setsid()
@@ -127,7 +128,7 @@ def detached(_: str) -> None:
 
 
 def detached_program(_: str) -> None:
-    """A worker that detaches and becomes another program."""
+    """Start a worker that detaches and executes another program."""
 
     def work(answer: int) -> None:
         os.setsid()
@@ -140,43 +141,43 @@ def detached_program(_: str) -> None:
 
 
 def report(answer: str) -> None:
-    """Run the program of a detached worker."""
+    """Program of a detached worker."""
     burn(BUSY_S)
     os.write(int(answer), f"{used_s()}\n".encode())
     wait()
 
 
 def sleeps(_: str) -> None:
-    """Sleeps of 5 ms."""
+    """Sleep for 5 ms at a time."""
     for _ in range(400):
         time.sleep(0.005)
     say(voluntary=resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw)
 
 
 def sleeping_threads(_: str) -> None:
-    """Sleeps of 10 ms in four threads."""
+    """Sleep for 10 ms at a time in four threads."""
 
     asleep = threading.Barrier(5)
 
     def work() -> None:
         for _ in range(150):
             time.sleep(0.010)
-        # The kernel forgets the switches of a thread that has ended.
+        # The kernel drops the context switches of a thread that has ended.
         asleep.wait()
         threading.Event().wait()
 
     for _ in range(4):
         threading.Thread(target=work, daemon=True).start()
     asleep.wait()
-    # Until all threads wait for good, also on a busy machine.
+    # Time until all threads are in their final wait, even on a busy machine.
     time.sleep(2.0)
     say(voluntary=resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw)
 
 
 def buffered_writes(folder: str) -> None:
-    """Writes through the page cache, each 4 MiB followed by fsync.
+    """Write through the page cache, each 4 MiB followed by fsync.
 
-    A large write makes large folios, and one that the kernel writes back amid the write counts twice.
+    A large write creates large folios, and a folio that the kernel writes back during the write counts twice.
     """
     with open(os.path.join(folder, "buffered"), "wb", buffering=0) as file:  # noqa: PTH118, PTH123
         for _ in range(16):
@@ -201,9 +202,10 @@ def shared_memory(_: str) -> None:
 
 
 def many_sessions(_: str) -> None:
-    """384 MiB shared by 40 processes, as by the sessions of a database.
+    """Share 384 MiB among 40 processes, as sessions of a database do.
 
-    The truth leaves out the stack and the tables of each process, 30 to 80 KiB: below 1 % of what is shared.
+    The expected value omits the stack and the page tables of each process, 30 to 80 KiB: below 1 % of the shared
+    memory.
     """
     _memory(private=0, shared=384 * MIB, processes=40)
 
@@ -259,7 +261,7 @@ int main(int count, char **arguments) {
 
 
 def _memory(private: int, shared: int, processes: int) -> None:
-    """Become a small C program: Python's own memory would blur what is known."""
+    """Execute a small C program, as Python's own memory would blur the known amount."""
     folder = sys.argv[2]
     source, program = os.path.join(folder, "memory.c"), os.path.join(folder, "memory")  # noqa: PTH118
     with open(source, "w", encoding="ascii") as file:  # noqa: PTH123
@@ -269,7 +271,7 @@ def _memory(private: int, shared: int, processes: int) -> None:
 
 
 def await_go(folder: str) -> None:
-    """Wait for the word to begin."""
+    """Wait for the file that starts the work."""
     while not os.path.exists(os.path.join(folder, "go")):  # noqa: PTH110, PTH118
         time.sleep(0.02)
 

@@ -1,4 +1,4 @@
-"""The kinds of services that pass the conformance suite, each with one real thing to do and one setting to ask back."""
+"""Kinds of services for the conformance suite, each with a real operation and a setting to read back."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NOBODY = 65534
 
 @dataclass(frozen=True)
 class ServiceCase:
-    """One kind.
+    """One kind of service.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class ServiceCase:
 
 
 def fetch(address: str, path: str = "/") -> tuple[int, dict[str, str], str]:
-    """One request of HTTP/1.1 on a connection of its own: status, headers, body."""
+    """Send one HTTP/1.1 request on a new connection; return status, headers and body."""
     connection = http.client.HTTPConnection(address, timeout=10)
     try:
         connection.request("GET", path)
@@ -76,13 +76,13 @@ def fetch(address: str, path: str = "/") -> tuple[int, dict[str, str], str]:
 
 
 def proxies(gateway: Any) -> None:
-    """A request comes through to the null server, with its path and query untouched."""
+    """Check that a request reaches the null server with its path and query unchanged."""
     status, _, body = fetch(gateway.address, "/a/b?c=d%20e")
     assert (status, len(body)) == (200, 100)
 
 
 def httpd_directives(gateway: Any) -> dict[str, str]:
-    """Directives in force, from `server-info` of the running process."""
+    """Return the directives in force, from `server-info` of the running process."""
     text = fetch(gateway.status_address, "/server-info?config")[2]
     plain = text.replace("&nbsp;", " ").replace("<i>", "").replace("</i>", "")
     lines = [line.split("</tt>")[0].rpartition(":")[2].split() for line in plain.splitlines() if "<tt>" in line]
@@ -91,14 +91,14 @@ def httpd_directives(gateway: Any) -> dict[str, str]:
 
 
 def nginx_workers(gateway: Any) -> tuple[int, bool]:
-    """Worker processes of the running master, and whether it keeps a connection open."""
+    """Return the number of worker processes of the running master, and whether it keeps a connection open."""
     master = (gateway.folder / "nginx.pid").read_text().strip()
     workers = Path(f"/proc/{master}/task/{master}/children").read_text().split()
     return len(workers), fetch(gateway.address)[1].get("Connection") != "close"
 
 
 def haproxy_info(gateway: Any) -> tuple[str, str]:
-    """Limit and threads of the running process."""
+    """Return connection limit and threads of the running process."""
     reported = dict(
         line.split(": ", 1) for line in ask_once(str(gateway.commands), "show info").splitlines() if ": " in line
     )
@@ -114,14 +114,14 @@ def sets_and_gets(store: Any) -> None:
 
 
 def redis_info(store: Any) -> tuple[str, str]:
-    """Bound of memory and policy, from the running process."""
+    """Return memory limit and eviction policy, from the running process."""
     text = ask(store.address, "INFO", "memory", password=store._password) or ""
     memory = dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
     return memory["maxmemory"], memory["maxmemory_policy"]
 
 
 def as_another_user(work: Callable[[], object]) -> object:
-    """Return the error of some work in a process of a user without rights; skip the test if this user is not root."""
+    """Return the error of a function run as an unprivileged user; skip the test without root."""
     if os.geteuid() != 0:
         pytest.skip("only root becomes another user")
     with ProcessPoolExecutor(1, mp_context=get_context("fork"), initializer=_become_nobody) as pool:
@@ -135,7 +135,8 @@ def _become_nobody() -> None:
 
 
 def is_closed_to_strangers(store: Any) -> None:
-    """Redis answers nothing without its secret, and nobody leaves it by its commands."""
+    """Check that Redis answers nothing without its password, and that clients cannot get around this with its
+    commands."""
     for words in (("PING",), ("GET", "key")):
         with pytest.raises(ScrapeError, match="NOAUTH"):
             ask(store.address, *words)
@@ -147,14 +148,14 @@ def is_closed_to_strangers(store: Any) -> None:
 
 
 def takes_commands_of_its_owner_alone(gateway: Any) -> None:
-    """HAProxy's command socket is not there for others, and on no port."""
+    """Check that HAProxy's command socket is closed to other users, and that no port accepts commands."""
     socket_path = str(gateway.commands)
     assert stat.S_IMODE(gateway.commands.stat().st_mode) == 0o600
     assert isinstance(as_another_user(partial(ask_once, socket_path, "show info")), ScrapeError)
 
 
 def has_no_known_administrator(directory: Any) -> None:
-    """The administrator of slapd has no password that others know."""
+    """Check that the administrator of slapd has no known password."""
     import ldap3  # noqa: PLC0415 - only where slapd is tested
 
     server = ldap3.Server(directory.url, get_info=ldap3.NONE)
@@ -171,7 +172,7 @@ def has_no_known_administrator(directory: Any) -> None:
 
 
 def asks_strangers_for_a_secret(database: Any) -> None:
-    """PostgreSQL lets in nobody without a secret."""
+    """Check that PostgreSQL accepts no login without a password."""
     from towtank.system.services.postgresql import program  # noqa: PLC0415
 
     for user in ("towtank", "postgres"):
@@ -182,7 +183,7 @@ def asks_strangers_for_a_secret(database: Any) -> None:
 
 
 def denies_strangers(database: Any) -> None:
-    """MariaDB lets in nobody without a secret."""
+    """Check that MariaDB accepts no login without a password."""
     import pymysql  # noqa: PLC0415 - only where MariaDB is tested
 
     for user in ("towtank", "root", ""):
@@ -191,7 +192,7 @@ def denies_strangers(database: Any) -> None:
 
 
 def finds_a_user(directory: Any) -> None:
-    """A search finds a user of the seed, and the user's password is right, another one is not."""
+    """Check that a search finds a user of the seed, that the user's password is accepted and another one is refused."""
     import ldap3  # noqa: PLC0415 - only where slapd is tested
 
     user = list(users(3, seed=5))[-1]
@@ -206,7 +207,7 @@ def finds_a_user(directory: Any) -> None:
 
 
 def slapd_limits(directory: Any) -> tuple[int, int]:
-    """Threads and size of the database, from the monitor of the running process."""
+    """Return threads and database size, from the monitor of the running process."""
     scraper = directory.scrapers()[0]
     values = scraper.scrape()
     scraper.close()
@@ -214,7 +215,7 @@ def slapd_limits(directory: Any) -> tuple[int, int]:
 
 
 def psql(database: Any, query: str) -> str:
-    """Answer of a query, with psql."""
+    """Return the answer of a query, with psql."""
     from towtank.system.services.postgresql import program  # noqa: PLC0415
 
     command = [str(program("psql")), "-XAt", database.dsn, "-c", query]
@@ -222,19 +223,19 @@ def psql(database: Any, query: str) -> str:
 
 
 def writes_and_reads(database: Any) -> None:
-    """A row that is written is read."""
+    """Check that a written row can be read."""
     psql(database, "CREATE TABLE IF NOT EXISTS tried (number integer)")
     psql(database, "INSERT INTO tried VALUES (42)")
     assert "42" in psql(database, "SELECT number FROM tried")
 
 
 def shown(database: Any) -> tuple[str, ...]:
-    """Settings of the running server."""
+    """Return settings of the running server."""
     return tuple(psql(database, f"SHOW {name}") for name in ("work_mem", "synchronous_commit", "checkpoint_timeout"))
 
 
 def mariadb_answer(database: Any, query: str) -> str:
-    """Answer of a query, with MariaDB's own client."""
+    """Return the answer of a query, with MariaDB's own client."""
     from towtank.system.services.mariadb import program  # noqa: PLC0415
 
     options = f"--defaults-file={database.folder / 'client.cnf'}"
@@ -243,14 +244,14 @@ def mariadb_answer(database: Any, query: str) -> str:
 
 
 def keeps_a_row(database: Any) -> None:
-    """A row that is written is read."""
+    """Check that a written row can be read."""
     mariadb_answer(database, "CREATE TABLE IF NOT EXISTS tried (number integer)")
     mariadb_answer(database, "INSERT INTO tried VALUES (42)")
     assert "42" in mariadb_answer(database, "SELECT number FROM tried")
 
 
 def mariadb_variables(database: Any) -> list[str]:
-    """Settings of the running server."""
+    """Return settings of the running server."""
     names = ("innodb_buffer_pool_size", "innodb_flush_log_at_trx_commit", "tx_isolation", "innodb_doublewrite")
     return mariadb_answer(database, f"SELECT {', '.join(f'@@{name}' for name in names)}, @@long_query_time").split()
 

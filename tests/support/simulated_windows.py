@@ -1,4 +1,4 @@
-"""Windows of simulated queues, second by second, in the form that the test of a window takes."""
+"""Windows of simulated queues by second, in the form that the test of a window reads."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Times = np.ndarray[Any, np.dtype[np.float64]]
 
 
 def open_queue(stream: np.random.Generator, rate: float, service_s: float, seconds: float) -> tuple[Times, Times]:
-    """Arrivals and ends of an M/M/1 queue, by Lindley's recursion. [s]"""
+    """Simulate an M/M/1 queue by Lindley's recursion; return arrival and end times. [s]"""
     arrivals = np.cumsum(stream.exponential(1 / rate, int(rate * seconds * 1.3) + 200))
     arrivals = arrivals[arrivals < seconds]
     times = stream.exponential(service_s, len(arrivals))
@@ -27,7 +27,8 @@ def open_queue(stream: np.random.Generator, rate: float, service_s: float, secon
 def closed_queue(
     stream: np.random.Generator, users: int, think_s: float, service_s: Callable[[float], float], seconds: float
 ) -> tuple[Times, Times]:
-    """Arrivals and ends of users of one exponential server, whose mean may depend on the time. [s]"""
+    """Simulate a closed load on one exponential server, whose mean may depend on time; return arrival and end times.
+    [s]"""
     arriving = list(stream.exponential(think_s, users))
     heapq.heapify(arriving)
     free, arrivals, ends = 0.0, [], []
@@ -48,7 +49,7 @@ def window_of(
     is_open: bool,
     tiers_cpu_s: dict[str, Times] | None = None,
 ) -> Window:
-    """The tested window of `seconds` seconds from a start on, with the CPU time of tiers in each of them."""
+    """Return the tested window of `seconds` seconds from `start_s`, with the CPU time of tiers in each second."""
     arrivals, ends = arrivals - start_s, ends - start_s
     edges = np.arange(seconds + 1.0)
     ended, sums = np.histogram(ends, edges)[0], np.histogram(ends, edges, weights=ends - arrivals)[0]
@@ -61,7 +62,7 @@ def window_of(
     )
     begun, done = np.sort(arrivals), np.sort(ends)
     flying = np.searchsorted(begun, edges, "right") - np.searchsorted(done, edges, "right")
-    # The mean over each second, from readings at every hundredth of it.
+    # Mean over each second, from samples every hundredth of a second.
     fine = np.arange(0, seconds, 0.01)
     held = (np.searchsorted(begun, fine, "right") - np.searchsorted(done, fine, "right")).reshape(seconds, 100)
     measured = SimpleNamespace(
@@ -81,7 +82,7 @@ def window_of(
 
 
 def verdict_on(window: Window) -> str:
-    """The worst level of the doubts about a steady state, as a verdict."""
+    """Return the worst level of the doubts about a steady state, as a verdict."""
     evidence: Any = SimpleNamespace(window=window)
     levels = {str(doubt.level) for doubt in checks.steady(evidence)}
     return next((level for level in ("invalid", "suspect") if level in levels), "valid")

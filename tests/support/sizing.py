@@ -1,4 +1,4 @@
-"""`towtank size` within a test: writes its files, and reads the JSON document of its answer."""
+"""Runs `towtank size` within a test: writes its files, and reads the JSON document of its answer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ stations:
   app: {servers: 2, demand: 40 ms}
   db: {servers: 1, demand: 20 ms}
 """
-"""Users of two tiers, whose percentile is simulated where its limit is near."""
+"""Users of two tiers; the percentile is simulated near its limit."""
 
 
 def written(folder: Path, name: str, text: str) -> str:
@@ -26,7 +26,7 @@ def written(folder: Path, name: str, text: str) -> str:
 
 
 def sized(capsys: Any, *arguments: str, status: int = 0) -> dict[str, Any]:
-    """Return the document of `towtank size`, after a check of its exit status."""
+    """Return the document of `towtank size`, after checking its exit status."""
     found = main(["size", *arguments, "--json"])
     printed = capsys.readouterr()
     assert found == status, printed.err

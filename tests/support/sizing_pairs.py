@@ -1,4 +1,4 @@
-"""Pairs of statements of one sizing that must not contradict each other, and questions that are drawn at random."""
+"""Rules for pairs of statements in a sizing that must not contradict each other, and random sizing questions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import sizing_statements
 Json = dict[str, Any]
 Rule = Callable[[Json], Iterator[str]]
 _TOLERANCE = 1e-6
-# Words of a what-if question that changes the load.
+# First words of a what-if question that changes the load.
 _LOADS = ("users", "rate")
 _FIRST_DAY = date(2026, 1, 5).toordinal()
 """A Monday: the first day of every history."""
@@ -23,7 +23,8 @@ _LIMIT = 0.003
 
 
 def _rows(document: Json) -> Iterator[Json]:
-    """The answer, the candidates beside it, and the what-if rows: everything with objectives and a probability."""
+    """Yield the answer, the candidates beside it, and the what-if rows: everything with objectives and a
+    probability."""
     for key in ("answer", "next_cheaper", "strongest"):
         if document[key] is not None:
             yield document[key]
@@ -32,14 +33,14 @@ def _rows(document: Json) -> Iterator[Json]:
 
 
 def probability_and_asked(document: Json) -> Iterator[str]:
-    """An answer has the probability that was asked for."""
+    """The probability of an answer is at least the requested one."""
     answer = document["answer"]
     if answer and answer["probability"] is not None and answer["probability"] < document["probability_asked"]:
         yield f"{answer['probability']} of {document['probability_asked']} asked"
 
 
 def probability_and_dates(document: Json) -> Iterator[str]:
-    """An objective that holds until the horizon with its probability is not missed before."""
+    """An answer that satisfies its objectives until the horizon with its probability does not miss them earlier."""
     row = next((row for row in document["dates"] if row["what"] == "the answer"), None)
     if row is None or row["days"] is None:
         return
@@ -62,7 +63,7 @@ def dates_and_their_interval(document: Json) -> Iterator[str]:
 
 
 def answer_and_dates(document: Json) -> Iterator[str]:
-    """The load that the answer carries is the same in the table of dates."""
+    """The table of dates states the same load for the answer."""
     row = next((row for row in document["dates"] if row["what"] == "the answer"), None)
     if row is not None:
         carried = document["answer"]["load_at_limit"]
@@ -86,7 +87,7 @@ def answer_and_limit(document: Json) -> Iterator[str]:
 
 
 def answer_and_what_if(document: Json) -> Iterator[str]:
-    """`as it is` is the hardware that runs; equal hardware under equal load has equal values."""
+    """The row `as it is` describes the present hardware; equal hardware under equal load has equal values."""
     rows = [row for row in document["what_if"] if "refused" not in row]
     if rows and (rows[0]["what_if"], rows[0]["hardware"]) != ("as it is", "the hardware that runs"):
         yield f"first row {rows[0]['what_if']} of {rows[0]['hardware']}"
@@ -103,7 +104,7 @@ def answer_and_what_if(document: Json) -> Iterator[str]:
 
 
 def what_if_and_hardware(document: Json) -> Iterator[str]:
-    """A question that changes the load only has the configuration of the hardware that it names."""
+    """If a question changes only the load, its configuration is the configuration of the hardware that it names."""
     for row in document["what_if"]:
         if "refused" in row or any(word in row["what_if"] for word in ("cpus", "nodes")):
             continue
@@ -114,7 +115,7 @@ def what_if_and_hardware(document: Json) -> Iterator[str]:
 
 
 def met_and_values(document: Json) -> Iterator[str]:
-    """`met`, the values and the reasons agree."""
+    """`met`, the values and the reasons are consistent."""
     for row in document["what_if"]:
         if "refused" in row:
             continue
@@ -134,7 +135,7 @@ def met_and_values(document: Json) -> Iterator[str]:
 
 
 def interval_and_probability(document: Json) -> Iterator[str]:
-    """An objective that is missed in more than 97.5 % of the draws does not hold with more than 2.5 %."""
+    """An objective missed in more than 97.5 % of the draws does not hold with more than 2.5 %."""
     for row in _rows(document):
         for goal in row["objectives"]:
             known, chance = goal["interval"], row["probability"]
@@ -165,7 +166,7 @@ def value_and_interval(document: Json) -> Iterator[str]:
 
 
 def interval_and_limit(document: Json) -> Iterator[str]:
-    """Without a probability, an interval with the limit in it is a doubt."""
+    """Without a probability, an interval that contains the limit raises a doubt."""
     answer = document["answer"]
     if answer is None or answer["probability"] is not None:
         return
@@ -177,7 +178,7 @@ def interval_and_limit(document: Json) -> Iterator[str]:
 
 
 def utilization_and_objective(document: Json) -> Iterator[str]:
-    """No station of an answer is used more than it may be, with all nodes up; none more than fully."""
+    """No station of an answer exceeds its utilization limit with all nodes up, and none exceeds 1 with a node lost."""
     for scenario in document["answer"]["scenarios"] if document["answer"] else ():
         for name, used in scenario["utilization"].items():
             most = 1.0 if scenario["lost"] else document["utilization_at_most"].get(name, 1.0)
@@ -214,7 +215,7 @@ def laws(document: Json) -> Iterator[str]:
 
 
 def trust_and_range(document: Json) -> Iterator[str]:
-    """`inside` and `beyond` follow from the throughput measured."""
+    """`inside` and `beyond` follow from the ratio to the highest measured throughput."""
     trust = document["trust"]
     times = trust.get("times_measured")
     if times is not None and (trust["range"] == "inside") != (times <= 1 + _TOLERANCE):
@@ -222,7 +223,7 @@ def trust_and_range(document: Json) -> Iterator[str]:
 
 
 def draws_and_probability(document: Json) -> Iterator[str]:
-    """Without draws there is no probability, nothing is counted and the reason stands; with draws the reverse."""
+    """Without draws there is no probability, no counted part and a stated reason; with draws the reverse."""
     trust = document["trust"]
     drawn = trust["draws"] > 0
     if drawn != bool(trust["counted"]) or drawn == bool(trust["no_interval"]):
@@ -232,7 +233,8 @@ def draws_and_probability(document: Json) -> Iterator[str]:
 
 
 def capacity_and_probability(document: Json) -> Iterator[str]:
-    """The low end of what is carried is above the load if and only if 97.5 % of the draws hold, but for throughputs."""
+    """The low end of the carried load is above the load if and only if 97.5 % of the draws hold, apart from throughput
+    objectives."""
     answer = document["answer"]
     rows = [row for row in document["what_if"] if "refused" not in row and row["what_if"].split()[0] not in _LOADS]
     for row in (*([answer] if answer else []), *rows):
@@ -246,7 +248,7 @@ def capacity_and_probability(document: Json) -> Iterator[str]:
         spare, carried = row.get("headroom_interval"), row["load_at_limit_interval"]
         if spare is not None and (spare["low"] >= 0) != sure:
             yield f"{row['configuration']}: {row['probability']}, {spare['low']} to spare"
-        # Without growth in the draws the load itself is certain. The interval contains the best estimate.
+        # Without growth in the draws the load is certain. The interval contains the best estimate.
         if "growth" in document["trust"]["counted"] or carried is None or row["load_at_limit"] < asked:
             continue
         if (carried["low"] >= asked * (1 - 1e-12)) != sure:
@@ -254,7 +256,7 @@ def capacity_and_probability(document: Json) -> Iterator[str]:
 
 
 def basis_and_counted(document: Json) -> Iterator[str]:
-    """Every part of the basis is named once, with the parts that the probability counts."""
+    """Each part of the basis is named once, and is marked as counted if and only if the probability counts it."""
     parts = {part["part"]: part for part in document["trust"]["rests_on"]}
     if list(parts) != ["load", "growth", "demands", "stations", "machines"]:
         yield f"rests on {list(parts)}"
@@ -267,7 +269,7 @@ def basis_and_counted(document: Json) -> Iterator[str]:
 
 
 def uncounted_and_doubts(document: Json) -> Iterator[str]:
-    """Uncounted uncertainty is a doubt: growth as if certain, demands without an error."""
+    """Uncertainty that is not counted raises a doubt: growth taken as certain, demands without an error."""
     doubts = " ".join(document["trust"]["doubts"])
     growth = next(part for part in document["trust"]["rests_on"] if part["part"] == "growth")
     if "as if certain" in growth["text"] and document["_horizon_d"] and "uncertainty of the growth" not in doubts:
@@ -279,7 +281,7 @@ def uncounted_and_doubts(document: Json) -> Iterator[str]:
 
 
 def answer_and_neighbours(document: Json) -> Iterator[str]:
-    """No candidate that is cheaper than the answer does as well; none of the others is cheaper."""
+    """Each cheaper candidate has a reason why it does not satisfy the objectives; no other candidate is cheaper."""
     answer = document["answer"]
     if answer is None:
         return
@@ -299,7 +301,7 @@ def answer_and_neighbours(document: Json) -> Iterator[str]:
 
 
 def load_and_steps(document: Json) -> Iterator[str]:
-    """The load that is carried is that of the last step, within the growth of the same answer."""
+    """The load of the answer equals the load of the last step, and lies in its interval."""
     steps = [step for step in document["steps"] if step["step"].startswith("load ") and " of " not in step["step"]]
     total = sum((document["load"]["users"] or document["load"]["rate_per_s"]).values())
     if abs(steps[-1]["value"] / total - 1) > _TOLERANCE:
@@ -311,12 +313,12 @@ def load_and_steps(document: Json) -> Iterator[str]:
 
 
 def _throughput(document: Json) -> float:
-    """Throughput of all classes, with all nodes up. [1/s]"""
+    """Return the throughput of all classes, with all nodes up. [1/s]"""
     return sum(figures["throughput_per_s"] for figures in document["answer"]["scenarios"][0]["classes"].values())
 
 
 def pools_and_waits(document: Json) -> Iterator[str]:
-    """A pool has a size that is enough at the best estimate and in as many draws as asked for, or a reason."""
+    """A pool has a reason, or a size sufficient at the best estimate and in the requested share of draws."""
     for name, pool in document["pools"].items():
         if (pool["size"] is None) == (not pool["why_not"]):
             yield f"pool {name}: size {pool['size']}, why not: {pool['why_not']}"
@@ -324,7 +326,7 @@ def pools_and_waits(document: Json) -> Iterator[str]:
             continue
         if pool["wait_s"] > pool["wait_at_most_s"] * (1 + _TOLERANCE):
             yield f"pool {name}: waits {pool['wait_s']}, at most {pool['wait_at_most_s']}"
-        # What is held without the pool is in it or waits for it: Q = X W.
+        # Requests held without the pool are in the pool or wait for it: Q = X W.
         waiting = pool["wait_s"] * _throughput(document)
         if pool["held"] > (pool["size"] + waiting) * 1.05:
             yield f"pool {name}: {pool['held']} held of {pool['size']}, {waiting} wait"
@@ -337,7 +339,7 @@ def pools_and_waits(document: Json) -> Iterator[str]:
 
 
 def memory_and_intervals(document: Json) -> Iterator[str]:
-    """Memory that was requested to count is used, and lies in its interval."""
+    """A tier uses memory if and only if the question asks for it, and the value lies in its interval."""
     for name, tier in (document["answer"] or {"tiers": {}})["tiers"].items():
         need, known = tier["memory_bytes"], tier["memory_interval"]
         if bool(need) != (name in document["_memory"]):
@@ -357,7 +359,7 @@ def history_and_growth(document: Json) -> Iterator[str]:
 
 
 def mix_and_load(document: Json) -> Iterator[str]:
-    """The load has the mix that was asked for."""
+    """The load has the requested mix."""
     load = document["load"]["users"] or document["load"]["rate_per_s"]
     for name, share in document["_mix"].items():
         if abs(load[name] / sum(load.values()) - share) > 1e-3:
@@ -394,12 +396,12 @@ RULES: tuple[Rule, ...] = (
 
 
 def contradictions(document: Json) -> list[str]:
-    """All contradictions of a sizing, each with its rule."""
+    """Return all contradictions of a sizing, each with its rule."""
     return [f"{rule.__name__}: {text}" for rule in RULES for text in rule(document)]
 
 
 def drawn_question(seed: int) -> tuple[str, str, Json]:
-    """Draw a model and a sizing file, and what the rules must know of them."""
+    """Draw a model and a sizing file; return them with the facts that the rules need."""
     stream = random.Random(seed)
     opened = stream.random() < 0.5
     names = ["a", "b"][: stream.choice([1, 1, 2])]
@@ -429,7 +431,7 @@ def drawn_question(seed: int) -> tuple[str, str, Json]:
     if stream.random() < 0.3:
         model["fitted"] = _fitted(stream, names, stations, rate)
     sizing, horizon = _sizing(stream, names, stations, opened=opened)
-    # Of a stream of their own, so that the questions before them stay what they are.
+    # A separate random stream leaves the other parts of the questions unchanged.
     known = _more(random.Random(f"more {seed}"), sizing, names, opened=opened)
     runs = ", ".join(
         f"{name} {station['servers']} CPU{'s' * (station['servers'] != 1)}" for name, station in stations.items()
@@ -439,7 +441,8 @@ def drawn_question(seed: int) -> tuple[str, str, Json]:
 
 
 def _more(stream: random.Random, sizing: Json, names: list[str], *, opened: bool) -> Json:
-    """Add a history, a mix, think times, pools, memory and data to some questions; returns what the rules must know."""
+    """Add a history, a mix, think times, pools, memory and data to some questions; return the facts that the rules
+    need."""
     known: Json = {"_history": False, "_memory": [], "_mix": {}, "_files": {}}
     load = sizing["load"]
     if "growth" in load and stream.random() < 0.5:
@@ -473,7 +476,8 @@ def _more(stream: random.Random, sizing: Json, names: list[str], *, opened: bool
 
 
 def _history(stream: random.Random, days: int, *, weekly: bool) -> str:
-    """Days of a load that grows evenly, with noise; of a week the last two days are quiet."""
+    """Return daily loads with constant growth and noise; the load of a weekly series is lower on the last two days of a
+    week."""
     growth, noise = stream.uniform(-0.001, 0.003), stream.uniform(0.01, 0.08)
     rows = ["date,users"]
     for day in range(days):

@@ -1,4 +1,5 @@
-"""Further statements of a sizing that must not contradict each other: costs, counts, scenarios, steps and intervals."""
+"""Further rules for statements of a sizing that must not contradict each other: costs, counts, scenarios, steps,
+intervals."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ _TOLERANCE = 1e-6
 _LIMIT = 0.003
 """A limit is bisected to 1 in 1,000, on both sides of a comparison. [ratio]"""
 _SOLVED = 0.01
-"""Error of an approximate solution beside another one of almost the same model. [ratio]"""
+"""Difference between approximate solutions of two nearly identical models. [ratio]"""
 
 
 def _same(value: float, other: float, within: float = _TOLERANCE) -> bool:
@@ -26,7 +27,7 @@ def _answered(document: Json) -> list[Json]:
 
 
 def costs(document: Json) -> Iterator[str]:
-    """The answer costs what its tiers cost together, and what is called cheaper is cheaper."""
+    """The cost of the answer is the sum over its tiers, and candidates listed as cheaper cost less."""
     answer = document["answer"]
     if answer is None:
         return
@@ -43,7 +44,7 @@ def costs(document: Json) -> Iterator[str]:
 
 
 def counts_of_the_search(document: Json) -> Iterator[str]:
-    """No candidate counts twice, and none is simulated that was not tried."""
+    """No candidate counts twice, and only tried candidates are simulated."""
     search = document["search"]
     counted = search["cut"] + search["passed_over"] + search["tried"]
     if counted > search["candidates"] or search["simulated"] > search["tried"]:
@@ -55,7 +56,7 @@ def counts_of_the_search(document: Json) -> Iterator[str]:
 
 
 def words_and_tiers(document: Json) -> Iterator[str]:
-    """The configuration in words is that of the table of tiers."""
+    """The configuration in words matches the table of tiers."""
     answer = document["answer"]
     if answer is None or any(tier["machine"] for tier in answer["tiers"].values()):
         return
@@ -69,7 +70,8 @@ def words_and_tiers(document: Json) -> Iterator[str]:
 
 
 def tiers_and_scenarios(document: Json) -> Iterator[str]:
-    """A tier has the utilization of the scenario with all nodes up; each tier of several nodes can lose some."""
+    """A tier has its utilization of the scenario with all nodes up; each tier of several nodes has a scenario with a
+    lost node."""
     answer = document["answer"]
     if answer is None:
         return
@@ -87,7 +89,8 @@ def tiers_and_scenarios(document: Json) -> Iterator[str]:
 
 
 def worst_scenario(document: Json) -> Iterator[str]:
-    """The objectives of the answer are those of the scenario it names, and no other scenario is nearer to a limit."""
+    """The objectives of the answer have the values of the scenario it names, and no other scenario is closer to a
+    limit."""
     answer = document["answer"]
     if answer is None:
         return
@@ -99,14 +102,14 @@ def worst_scenario(document: Json) -> Iterator[str]:
             pairs = zip(answer["objectives"], scenario["objectives"], strict=True)
             yield from (f"{mine} of the answer, {other} of the scenario" for mine, other in pairs if mine != other)
     if not near or near[answer["scenario"]] < max(near.values()) - _SOLVED:
-        # A scenario may be the worst by the utilization of a station, which has no row among the objectives.
+        # The utilization of a station, which is not among the objectives, may make a scenario the worst.
         limits = document["utilization_at_most"]
         if not limits:
             yield f"the worst scenario is {answer['scenario']} of {near}"
 
 
 def _share(check: Json) -> float:
-    """The share of an objective that a value uses; 1 is the limit. [ratio]"""
+    """Return the value as a share of its objective; 1 is the limit. [ratio]"""
     upward = "throughput" in check["objective"]
     return float(check["limit"] / check["value"] if upward else check["value"] / check["limit"])
 
@@ -124,7 +127,7 @@ def busiest_station(document: Json) -> Iterator[str]:
 
 
 def bottlenecks_and_loads(document: Json) -> Iterator[str]:
-    """Each doubling carries at least as much, and a factor of the load is that load over the one asked for."""
+    """Each doubling carries at least as much, and the load factor is the carried load divided by the requested load."""
     total = sum((document["load"]["users"] or document["load"]["rate_per_s"]).values())
     reached = 0.0
     for row in document["bottlenecks"]:
@@ -138,7 +141,7 @@ def bottlenecks_and_loads(document: Json) -> Iterator[str]:
 
 
 def met_and_carried(document: Json) -> Iterator[str]:
-    """Hardware that meets everything carries the load; hardware that does not, does not. Throughputs do not count."""
+    """Hardware carries the load if and only if it meets every objective, apart from throughput objectives."""
     load = document["load"]["users"] or document["load"]["rate_per_s"]
     for row in _answered(document):
         changes_load = any(word.strip().split()[0] in ("users", "rate") for word in row["what_if"].split(","))
@@ -151,7 +154,7 @@ def met_and_carried(document: Json) -> Iterator[str]:
 
 
 def dates_and_what_if(document: Json) -> Iterator[str]:
-    """Check that both tables have the same capacity of the present hardware, and the same days."""
+    """Both tables state the same capacity of the present hardware, and the same days."""
     rows = _answered(document)
     for row in document["dates"]:
         if row["days"] is not None and row["missed_from"] is not None:
@@ -165,7 +168,7 @@ def dates_and_what_if(document: Json) -> Iterator[str]:
 
 
 def _values(document: Json) -> Iterator[tuple[str, float | None, Json | None]]:
-    """Yield values with a name and their interval, of everything but objectives."""
+    """Yield all values except objectives, each with its name and interval."""
     answer = document["answer"]
     for row in document["dates"]:
         yield f"{row['what']}: limit", row["limit"], row["limit_interval"]
@@ -199,7 +202,7 @@ def _of_classes(where: str, classes: Json) -> Iterator[tuple[str, float, Json | 
 
 
 def values_and_intervals(document: Json) -> Iterator[str]:
-    """Each value lies in its interval; with draws it has one, without draws it has none."""
+    """Each value lies in its interval; it has an interval if and only if there are draws."""
     for name, value, known in _values(document):
         if known is None or value is None:
             continue
@@ -213,7 +216,7 @@ def values_and_intervals(document: Json) -> Iterator[str]:
 
 
 def bands_and_intervals(document: Json) -> Iterator[str]:
-    """A band of a what-if row has the ends of the interval beside it."""
+    """The band of a what-if row equals its interval."""
     for row in _answered(document):
         pairs = {check["objective"]: (check["band_95"], check["interval"]) for check in row["objectives"]}
         for name, values in row["classes"].items():
@@ -225,7 +228,7 @@ def bands_and_intervals(document: Json) -> Iterator[str]:
 
 
 def one_queue_and_nodes(document: Json) -> Iterator[str]:
-    """One queue of all nodes is at least as fast as a queue for each."""
+    """One common queue of all nodes is at least as fast as a queue for each node."""
     answer = document["answer"]
     if answer is None:
         return
@@ -238,7 +241,7 @@ def one_queue_and_nodes(document: Json) -> Iterator[str]:
 
 
 def connections_and_users(document: Json) -> Iterator[str]:
-    """Each user has a connection; without a keep-alive, each request of an open class has one while it lasts."""
+    """Each user has a connection; without a keep-alive, each request of an open class has one during its lifetime."""
     answer = document["answer"]
     if answer is None:
         return
@@ -250,7 +253,7 @@ def connections_and_users(document: Json) -> Iterator[str]:
 
 
 def steps_and_tables(document: Json) -> Iterator[str]:
-    """A value of the steps is that of the tables, and work is X D of the step."""
+    """Values of the steps equal those of the tables, and work is X D of its step."""
     answer = document["answer"]
     if answer is None:
         return
@@ -281,7 +284,7 @@ def steps_and_tables(document: Json) -> Iterator[str]:
 
 
 def limits_and_reasons(document: Json) -> Iterator[str]:
-    """A load that nothing limits has its reason and no number, and the reverse."""
+    """A load without a limit has a reason and no number, and a load with a limit the reverse."""
     rows = [*_answered(document), *([document["answer"]] if document["answer"] else [])]
     for row in rows:
         if (row["load_at_limit"] is None) != bool(row["no_limit"]):

@@ -1,4 +1,4 @@
-"""Small file systems, which are full after some writes, and get room later."""
+"""Small file systems that fill up after some writes and can be enlarged later."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ PLENTY = "64m"
 
 @dataclass
 class SmallDisk:
-    """A file system in memory of its own."""
+    """A separate file system in memory."""
 
     path: Path
 
     def resize(self, size: str) -> None:
-        """Give it another size, as `tmpfs` takes it; no less than what is in use."""
+        """Change the size, in the notation of `tmpfs`; not below the size in use."""
         subprocess.run(["mount", "-o", f"remount,size={size}", str(self.path)], check=True)
 
     def used(self) -> int:
@@ -33,7 +33,7 @@ class SmallDisk:
 
 @contextmanager
 def small_disk(place: Path, size: str) -> Iterator[SmallDisk]:
-    """Mount a file system of a size at a new folder; leave the test out where that cannot be done."""
+    """Mount a file system of a size at a new folder; skip the test if this is not possible."""
     place.mkdir()
     command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(place)]
     mounted = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -1,4 +1,4 @@
-"""A small receiver of metrics: keeps its requests, and returns the given answers."""
+"""A receiver of metrics that stores its requests and returns prepared answers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Request = tuple[str, dict[str, str], bytes]
 
 
 class Receiver:
-    """Received requests, and the answers: by default success.
+    """Received requests and prepared answers; the default answer is success.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class Receiver:
                 self.wfile.write(answer)
 
             def log_message(self, *_: object) -> None:
-                """Says nothing."""
+                """Print nothing."""
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.server.daemon_threads = True
@@ -55,7 +55,7 @@ class Receiver:
 
 @contextmanager
 def listening() -> Iterator[Receiver]:
-    """A receiver that listens until the end of the block."""
+    """Yield a receiver that listens until the end of the block."""
     found = Receiver()
     thread = Thread(target=found.server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()
@@ -69,7 +69,7 @@ def listening() -> Iterator[Receiver]:
 
 @contextmanager
 def nobody() -> Iterator[str]:
-    """A URL where nobody listens: its port is taken and refuses, so that no other process can come to have it."""
+    """Yield a URL that refuses connections; its port is reserved, so that no other process can take it."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         yield f"http://127.0.0.1:{taken.getsockname()[1]}"

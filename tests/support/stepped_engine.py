@@ -1,5 +1,5 @@
-"""An engine in memory: it goes through stages second by second, writes the segments that a load thread would, and
-takes the commands of the conductor; what the system answers is a function of the load."""
+"""An engine in memory that advances second by second, writes the segments of a load thread and takes commands of the
+conductor; the response of the system is a function of the load."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from towtank.results import lines
 
 SECOND = 1_000_000_000
 Answer = Callable[[float, str, int], tuple[float, float]]
-"""Throughput [1/s] and response time [s], of load, stage and seconds since its start."""
+"""Throughput [1/s] and response time [s] as a function of load, stage and seconds since the start of the stage."""
 
 
 class SteppedEngine:
@@ -42,11 +42,11 @@ class SteppedEngine:
         folder.mkdir(parents=True, exist_ok=True)
 
     def send(self, command: dict[str, Any]) -> None:
-        """Take a command; it is carried out in the next second."""
+        """Take a command, which is executed in the next second."""
         self.commands.append(command)
 
     def run(self, steering: Any, seconds: int = 5000) -> None:
-        """Go through all stages."""
+        """Run all stages."""
         self._enter(0, steering)
         while self.index < len(self.stages):
             assert self.now < seconds, "the load does not end"
@@ -57,7 +57,7 @@ class SteppedEngine:
                 self._enter(self.index + 1, steering)
 
     def busy(self, share: float) -> None:
-        """Set the utilization of the load thread from now on."""
+        """Set the utilization of the load thread for the following seconds."""
         self._busy = share
 
     def _look(self, steering: Any) -> list[dict[str, Any]]:

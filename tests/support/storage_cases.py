@@ -1,4 +1,4 @@
-"""Kinds of file systems that a host can have, each as keys of a system file, for the suite that all of them pass."""
+"""Kinds of file systems of a host, each as keys of a system file, for the common conformance suite."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _SERVERS = """
 
 @dataclass(frozen=True)
 class StorageCase:
-    """One kind.
+    """One kind of file system.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class StorageCase:
 
     @property
     def is_mount(self) -> bool:
-        """True if it is mounted over the network."""
+        """True if the file system is mounted over the network."""
         return not self.disk
 
 
@@ -84,7 +84,8 @@ CASES = (
         hosts=_BRICKS,
         services=_mount("copies: 2, direct: true, ping_timeout: 20 s"),
         survives=True,
-        # Where one copy is full before the other, only the other is good; then it is full as well, and none is.
+        # When one copy is full before the other, only the other is good; then that one fills up too, and no good copy
+        # is left.
         refusals=("ENOSPC", "EIO"),
     ),
 )
@@ -94,12 +95,12 @@ ON_TWO_HOSTS = StorageCase(
     hosts=f"{_BRICKS}  second: {{provider: namespaces}}\n",
     services=_mount("ping_timeout: 20 s", hosts="[web, second]"),
 )
-"""A mount on another host, too."""
+"""A mount on a second host as well."""
 
 
 @dataclass
 class StorageBench:
-    """A system whose host `web` has a file system to try."""
+    """A system whose host `web` has the file system under test."""
 
     folder: Path
     case: StorageCase
@@ -112,12 +113,12 @@ class StorageBench:
         self.system = build_system(load_system(path), self.folder, self.folder / "logs")
 
     def lacks(self) -> list[str]:
-        """Return what this machine lacks for it."""
+        """Return what this machine lacks to run the system."""
         services = [text for service in self.system._services if (text := service.missing())]
         return [*self.system._hosts.lacks(), *services]
 
     def service(self, name: str) -> Any:
-        """A service by name."""
+        """Return a service by name."""
         return next(service for service in self.system._services if service.name == name)
 
     @property
@@ -127,7 +128,7 @@ class StorageBench:
 
     @property
     def root(self) -> Path:
-        """Path at which the host sees it."""
+        """Path of the file system on the host."""
         if not self.case.is_mount:
             return self.host.disk("area")
         mount = self.service("area")
@@ -135,11 +136,11 @@ class StorageBench:
         return mount.point_on(self.host)
 
     def process(self, name: str) -> tuple[Service, Process]:
-        """The process of a service."""
+        """Return the process of a service."""
         return next((owner, process) for owner, process in self.system._processes if process.spec.name == name)
 
     def start_again(self, name: str) -> None:
-        """Start a process of a service anew, with the same command and files."""
+        """Start a process of a service again, with the same command and files."""
         owner, old = self.process(name)
         old.stop()
         new = owner.host.process(old.spec, old.log)
@@ -156,6 +157,6 @@ class StorageBench:
         return answer.output.strip() not in ("False", "0")
 
     def python(self, script: str, *arguments: object, limit_s: float = 60.0) -> tuple[int, str]:
-        """Run a Python script on the host: status and output."""
+        """Run a Python script on the host; return status and output."""
         answer = self.host.execute([self.host.python(), "-c", script, *map(str, arguments)], limit_s)
         return answer.status, answer.output.strip()

@@ -1,6 +1,6 @@
-"""Damage to results folders, drawn from a stream: files cut, emptied and lost, values that no program writes.
+"""Random damage to results folders: truncated, empty and missing files, and values that no program writes.
 
-Each function changes one thing somewhere in the folder and returns what, in words.
+Each function changes one place in the folder and returns a description of it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def _any(folder: Path, stream: random.Random, pattern: str = "*") -> Path | None
 
 
 def cut(folder: Path, stream: random.Random) -> str:
-    """Cut a file at any byte."""
+    """Truncate a file at a random byte."""
     if (path := _any(folder, stream)) is None:
         return ""
     whole = path.read_bytes()
@@ -39,7 +39,7 @@ def cut(folder: Path, stream: random.Random) -> str:
 
 
 def cut_all(folder: Path, stream: random.Random) -> str:
-    """Cut the records of all runs at any line, as a stop of the machine does."""
+    """Truncate the records of all runs at random lines, as a power failure does."""
     for path in _files(folder, "*.ndjson"):
         rows = path.read_bytes().splitlines(keepends=True)
         path.write_bytes(b"".join(rows[: stream.randint(0, len(rows))]))
@@ -47,7 +47,7 @@ def cut_all(folder: Path, stream: random.Random) -> str:
 
 
 def emptied(folder: Path, stream: random.Random) -> str:
-    """Empty the stream of one name, in all runs."""
+    """Empty one stream in all runs."""
     name = stream.choice(("probe.ndjson", "content.ndjson", "worker-00.0000.ndjson"))
     for path in _files(folder, name):
         path.write_bytes(b"")
@@ -55,7 +55,7 @@ def emptied(folder: Path, stream: random.Random) -> str:
 
 
 def lost(folder: Path, stream: random.Random) -> str:
-    """Remove one file, or the files of one name in all runs."""
+    """Remove one file, or all files of the same name in all runs."""
     if (path := _any(folder, stream)) is None:
         return ""
     for each in _files(folder, path.name) if stream.random() < 0.5 else [path]:
@@ -108,7 +108,7 @@ def shuffled(folder: Path, stream: random.Random) -> str:
 
 
 def clock_step(folder: Path, stream: random.Random) -> str:
-    """Let a clock step, forward or backward, in one stream."""
+    """Add a step of the clock, forward or backward, to one stream."""
     if (path := _any(folder, stream, "*.ndjson")) is None:
         return ""
     step = stream.choice((-1, 1)) * stream.choice((10**6, 10**9, 5 * 10**9, 10**13, 10**19))
@@ -123,7 +123,7 @@ def clock_step(folder: Path, stream: random.Random) -> str:
 
 
 def many_names(folder: Path, stream: random.Random) -> str:
-    """Give the record of a run thousands of transactions, most of which were never made."""
+    """Give the record of a run thousands of transactions, most of which never occurred."""
     if (path := _any(folder, stream, "worker-*.ndjson")) is None:
         return ""
     count = stream.choice((300, 3000))
@@ -144,7 +144,7 @@ def many_names(folder: Path, stream: random.Random) -> str:
 
 
 def _spots(tree: Any) -> list[tuple[Any, Any]]:
-    """Each place of a tree as its container and key."""
+    """Yield each value of a tree as its container and key."""
     if isinstance(tree, dict | list):
         pairs = list(tree.items()) if isinstance(tree, dict) else list(enumerate(tree))
         return [(tree, key) for key, _ in pairs] + [spot for _, below in pairs for spot in _spots(below)]
@@ -152,7 +152,7 @@ def _spots(tree: Any) -> list[tuple[Any, Any]]:
 
 
 def odd_numbers(folder: Path, stream: random.Random) -> str:
-    """Put odd numbers in the place of numbers of a stream."""
+    """Replace numbers of a stream by odd numbers."""
     if (path := _any(folder, stream, "*.ndjson")) is None:
         return ""
     damage = [str(path.relative_to(folder))]
@@ -169,7 +169,7 @@ def odd_numbers(folder: Path, stream: random.Random) -> str:
 
 
 def odd_series(folder: Path, stream: random.Random) -> str:
-    """Put one odd number in the place of one key of every line of all streams."""
+    """Replace one key in all lines of all streams by one odd number."""
     key = stream.choice(
         ("ok", "offered", "started", "picked", "response_sum_ns", "user_ns", "users", "cpu_ns", "count")
     )
@@ -192,7 +192,7 @@ def _is_number(value: Any) -> bool:
 
 
 def odd_values(folder: Path, stream: random.Random) -> str:
-    """Put a value of any kind in the place of one in a JSON file or a stream, or remove it."""
+    """Replace a value in a JSON file or a stream by a value of any kind, or remove it."""
     path = _any(folder, stream, stream.choice(("study.json", "run.json", "engine.json", "*.ndjson")))
     if path is None:
         return ""

@@ -1,11 +1,10 @@
-"""Writes run folders whose truth is known, for tests of the readers and of the analysis.
+"""Writes run folders with known true values, for tests of the readers and of the analysis.
 
-A run is a list of exchanges (one transaction of one page with one request each) with exact instants.
-`write_run` counts them into the intervals of the engine's segments and derives the probe's and the service's
-streams from them, so that every number in the folder follows from the list. Two schedules make such lists:
-`even_schedule`, without any queueing and with every law exact, and `closed_queue`, one
-first-come-first-served server with exponential service and think times.
-"""
+A run is a list of exchanges (one transaction of one page with one request each) with exact times. `write_run` counts
+the exchanges into the intervals of the engine's segments and derives the streams of the probe and the service, so that
+every number in the folder follows from the list. Two schedules produce such lists: `even_schedule`, without queueing
+and with every law exact, and `closed_queue`, one first-come-first-served server with exponential service and think
+times."""
 
 from __future__ import annotations
 
@@ -58,7 +57,7 @@ class Exchange:
 
 @dataclass(frozen=True)
 class Script:
-    """Everything a run folder is written from."""
+    """All inputs of a run folder."""
 
     name: str
     transactions: Sequence[str]
@@ -70,28 +69,28 @@ class Script:
     repetition: int = 1
     seed: int = 1
     user_starts: Sequence[float] = ()
-    """When each user came. [s]"""
+    """Start time of each user. [s]"""
     user_ends: Sequence[float] = ()
-    """When each user left. [s]"""
+    """End time of each user. [s]"""
     database_share: Sequence[float] = ()
-    """Share of a transaction's CPU time that the database part takes, in [0, 1]."""
+    """Share of a transaction's CPU time used by the database, in [0, 1]."""
     workers: int = 1
     generator_cpu_s: float = 50e-6
     """CPU time of the generator per request. [s]"""
     system_share: float = 0.2
-    """Share of CPU time that is the kernel's, in [0, 1]."""
+    """Share of CPU time in the kernel, in [0, 1]."""
     tiers: dict[str, Any] = field(
         default_factory=lambda: {"content": {"kind": "content_server", "host": "here", "cpus": [0]}}
     )
     status: str = "complete"
     plan: dict[str, Any] | None = None
-    """The engine's plan; no file without it."""
+    """Plan of the engine; None writes no file."""
     work: Mapping[str, npt.NDArray[np.float64]] = field(default_factory=dict)
-    """By tier, when one of its CPUs was busy, shape (n_stretches, 2); in place of `service` of the exchanges. [s]"""
+    """Busy periods of a CPU by tier, of shape (n_stretches, 2); replaces `service` of the exchanges. [s]"""
 
 
 def stage_table(stages: Sequence[Stage]) -> list[dict[str, Any]]:
-    """Stages as the engine's header and engine.json have them."""
+    """Return the stages as in the engine's header and engine.json."""
     table, start = [], 0.0
     for stage in stages:
         table.append(
@@ -153,7 +152,8 @@ def closed_queue(
 def even_schedule(
     *, users: int, response_s: float, think_s: float, seconds: float, service_s: float, transactions: int = 1
 ) -> tuple[list[Exchange], list[float], list[float]]:
-    """Users in even steps, every cycle `response_s + think_s` long: all laws hold exactly on whole cycles."""
+    """Return a schedule with users at even steps and cycles of `response_s + think_s`: all laws hold exactly on whole
+    cycles."""
     cycle = response_s + think_s
     exchanges = []
     for user in range(users):
@@ -167,7 +167,7 @@ def even_schedule(
 
 
 def encode_histogram(values_ns: Iterable[float]) -> str | None:
-    """The values as the engine encodes them; None where there is none."""
+    """Encode values as the engine does; None if there are none."""
     histogram = HdrHistogram(1_000, 3_600_000_000_000, 3)
     for value in values_ns:
         histogram.record_value(max(1, round(value)))
@@ -175,7 +175,7 @@ def encode_histogram(values_ns: Iterable[float]) -> str | None:
 
 
 def edges_of(stages: Sequence[Stage]) -> list[tuple[float, float, int]]:
-    """Interval edges: whole seconds and stage edges, with the stage of each interval."""
+    """Return the interval edges (whole seconds and stage edges), with the stage of each interval."""
     intervals = []
     for number, row in enumerate(stage_table(stages)):
         at = row["start_s"]
@@ -187,7 +187,7 @@ def edges_of(stages: Sequence[Stage]) -> list[tuple[float, float, int]]:
 
 
 def write_run(path: Path, script: Script) -> RunFolder:
-    """Write the whole run folder of a script."""
+    """Write the complete run folder of a script."""
     run = RunFolder.create(path, _run_manifest(script))
     for worker in range(script.workers):
         _write_segment(run, script, worker)
@@ -365,7 +365,7 @@ def _series(of: str, number: int, mine: Sequence[Exchange], t0: float, t1: float
 
 
 def _spent(script: Script, at: float, database: bool = False) -> float:
-    """CPU time of the system under test until an instant. [s]"""
+    """Return the CPU time of the system under test up to a time. [s]"""
     if script.work:
         return sum(_busy_until(stretches, at) for stretches in script.work.values())
     total = 0.0

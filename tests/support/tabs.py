@@ -1,4 +1,4 @@
-"""A tab of Chromium that a program drives: widths, colours, scripts and paper, without any way to a network."""
+"""Controls a tab of Chromium (width, colours, scripts, paper) without network access."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SCHEMES = {
     "dark": {"prefers-color-scheme": "dark", "forced-colors": "none"},
     "forced": {"prefers-color-scheme": "dark", "forced-colors": "active"},
 }
-"""Colours that a reader may choose, by the features of media that they set."""
+"""Colour preferences of a reader, as media features."""
 A4, LETTER = (210 / 25.4, 297 / 25.4), (8.5, 11.0)
 """Width and height of paper. [in]"""
 _OPEN_FOLDS = """window.opened = [...document.querySelectorAll("details:not([open])")];
@@ -31,13 +31,13 @@ _PASS_BY = """(() => {
   return !next;
 })()"""
 _CLOSE_FOLDS = "for (const part of window.opened) part.open = false; window.scrollTo(0, 0); 0"
-# Nothing listens there. [address]
+# No program listens there. [address]
 _NOWHERE = "127.0.0.1:9"
 
 
 @dataclass
 class Tab:
-    """A tab, and what happened in it.
+    """A tab, with its log and its requests.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class Tab:
     requested: list[str] = field(default_factory=list)
 
     async def open(self) -> None:
-        """Open the tab, and listen to it."""
+        """Open the tab, and record its events."""
         target = await self.devtools.call("Target.createTarget", url="about:blank")
         attached = await self.devtools.call("Target.attachToTarget", targetId=target["targetId"], flatten=True)
         self.session = attached["sessionId"]
@@ -84,14 +84,14 @@ class Tab:
         await self.until(f"document.readyState === 'complete' && location.href.startsWith({page.as_uri()!r})")
 
     async def load_live(self, page: Path) -> None:
-        """Load a report, and pass by all of its figures, folded ones too, until they are interactive."""
+        """Load a report, and scroll past all figures, folded ones too, until they are interactive."""
         await self.load(page)
         await self.evaluate(_OPEN_FOLDS)
         await self.until(_PASS_BY)
         await self.evaluate(_CLOSE_FOLDS)
 
     async def look(self, width: int, scheme: str = "light", height: int = 900) -> None:
-        """Look at the page with a width, and with colours."""
+        """Set the width and the colour preference."""
         features = [{"name": name, "value": value} for name, value in SCHEMES[scheme].items()]
         await self.call(
             "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False
@@ -99,7 +99,8 @@ class Tab:
         await self.call("Emulation.setEmulatedMedia", features=features)
 
     async def evaluate(self, expression: str) -> Any:
-        """Return the value of an expression, once its promise is kept; the page's own policy does not apply to it."""
+        """Return the value of an expression, after awaiting its promise; the page's security policy does not apply to
+        it."""
         found = await self.call("Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True)
         assert "exceptionDetails" not in found, found["exceptionDetails"]
         return found["result"].get("value")
@@ -120,7 +121,7 @@ class Tab:
 
 
 def in_a_tab(task: Callable[[Tab], Awaitable[Found]]) -> Found:
-    """Return the outcome of a task in a tab of a browser of its own."""
+    """Run a task in a tab of a new browser; return its result."""
 
     async def whole() -> Found:
         with Chromium.start(_NOWHERE, "", sandbox=False) as browser:

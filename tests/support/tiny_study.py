@@ -1,4 +1,4 @@
-"""A study of two runs of a second each on a server that answers everything."""
+"""A study of two runs of one second each, against a server that answers every request."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ groups:
 
 
 def write_tiny_study(folder: Path) -> Path:
-    """Write the files of the study; return its file."""
+    """Write the files of the study; return the path of its file."""
     for name, text in (("study", STUDY), ("system", SYSTEM), ("workload", WORKLOAD)):
         (folder / f"{name}.yaml").write_text(text, "utf-8")
     return folder / "study.yaml"

@@ -1,7 +1,7 @@
-"""A system of two tiers and two transactions whose demands are known, simulated request by request.
+"""A system of two tiers and two transactions with known service demands, simulated request by request.
 
-Web has two CPUs and app one, both first come, first served; what is left of a transaction waits for nobody. `runs`
-makes measurements of it as a network takes them, `write_two_tiers` a whole results folder.
+Web has two CPUs and app has one, both first come, first served; the rest of a transaction is a pure delay. `measured`
+returns measurements in the form that a network model fits, `write_two_tiers` writes a whole results folder.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ STATIONS = tuple(Station(name, servers, (name,)) for name, servers in TIERS.item
 
 
 def simulated(users: int, seconds: float, seed: int) -> tuple[list[Exchange], dict[str, Floats]]:
-    """Simulate users that all start at time 0; return their transactions and the busy times of each tier's CPUs. [s]"""
+    """Simulate users that all start at time 0; return their transactions, and the busy periods of each tier's CPUs.
+    [s]"""
     stream = random.Random(seed)
     free = {tier: [0.0] * servers for tier, servers in TIERS.items()}
     stretches: dict[str, list[tuple[float, float]]] = {tier: [] for tier in TIERS}
@@ -66,7 +67,7 @@ def simulated(users: int, seconds: float, seed: int) -> tuple[list[Exchange], di
 
 
 def measured(seconds: float, seed: int, levels: Sequence[int] = LEVELS) -> Measured:
-    """Measurements of one run at each level, in intervals of a second, the first five seconds left out."""
+    """Return measurements of one run at each level, in intervals of one second, without the first five seconds."""
     runs = [_run(place, users, seconds, seed + place) for place, users in enumerate(levels)]
     count = len(levels)
     return Measured(

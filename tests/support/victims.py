@@ -1,4 +1,4 @@
-"""Processes of a run by the part that they play, so that a test can end or hold one of them."""
+"""Finds the processes of a run by their role, so that a test can kill or stop one of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _OF_ENGINE = {"load": "engine", "probe": "probe", "guard": "guard", "null-server
 
 
 def part_of(arguments: list[str]) -> str | None:
-    """Part of a process of Towtank by its command line; None for helpers and others.
+    """Return the role of a Towtank process by its command line; None for helpers and other programs.
 
     Examples
     --------
@@ -29,7 +29,7 @@ def part_of(arguments: list[str]) -> str | None:
 
 
 def descendants(pid: int) -> Iterator[int]:
-    """Yield the processes below one, those of its threads included."""
+    """Yield the descendants of a process, those of its threads included."""
     for path in Path(f"/proc/{pid}/task").glob("*/children"):
         with suppress(OSError):
             for child in map(int, path.read_text().split()):
@@ -38,7 +38,7 @@ def descendants(pid: int) -> Iterator[int]:
 
 
 def processes_of_part(conductor: int, part: str) -> list[int]:
-    """Process ids of a part of a run, in the order of their start."""
+    """Return the process ids of a role in a run, in the order of their start."""
     if part == "conductor":
         return [conductor]
     found = []

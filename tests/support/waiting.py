@@ -1,4 +1,4 @@
-"""Wait until a condition holds, with a time limit."""
+"""Waits until a condition holds, with a time limit."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-# Longer than any condition of the tests takes, also on a busy machine, which stops processes for seconds. [s]
+# Longer than any condition of the tests takes, even on a busy machine that suspends processes for seconds. [s]
 PATIENCE_S = 60.0
 
 

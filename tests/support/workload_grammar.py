@@ -1,4 +1,4 @@
-"""Workloads made from the grammar of steps, right and wrong, by a seed."""
+"""Generates random workloads, valid and invalid, from the grammar of steps."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TARGETS = {
     "wire": ["tcp://127.0.0.1:9"],
     "disk": ["file:///nowhere"],
 }
-"""Targets of a workload's requests and calls; they need not exist."""
+"""Targets of the requests and calls of a workload; they need not exist."""
 CSV = {"good.csv": "id,weight\n1,2\n2,0.5\n", "ragged.csv": "id,weight\n1\n", "light.csv": "id,weight\n1,0\n2,x\n"}
 FILES = {"plain.txt": "text", "places.txt": "an ${uuid} here", "script.js": "`${unknown}`"}
 
@@ -62,7 +62,7 @@ class Grammar:
         return make() if self.random.random() < chance else None
 
     def some(self, **makers: Callable[[], Any]) -> dict[str, Any]:
-        """A mapping with some of the keys."""
+        """Return a mapping with some of the keys."""
         made = {key: self.maybe(make) for key, make in makers.items()}
         return {key: value for key, value in made.items() if value is not None}
 
@@ -210,7 +210,7 @@ class Grammar:
         }
 
     def kept(self) -> dict[str, Any]:
-        """A request or a call that stores, replaces or removes."""
+        """Return a request or a call that stores, replaces or removes a document."""
         does = self.one(["stores", "replaces", "removes"], ("reads",))
         note = {str(does): {self.key(["documents"], ("papers",)): self.one(["${x}", "a-${y}"], ("${uuid}", "x"))}}
         if self.random.random() < 0.3:

@@ -1,4 +1,4 @@
-"""Reads Prometheus write requests with a decoder of its own, as strict as the specification."""
+"""Decodes Prometheus write requests as strictly as the specification, independently of Towtank."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Written:
-    """One request: samples by their labels in order, and families of metadata with kind and meaning."""
+    """One request: samples by their sorted labels, and metric families with type and help text."""
 
     series: list[tuple[tuple[tuple[str, str], ...], list[Point]]]
     metadata: dict[str, tuple[int, str]]
@@ -43,7 +43,7 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Fields of a message: number and content; any wire type that a write request does not use is a fault."""
+    """Yield the fields of a message as number and content; fail on a wire type that write requests do not use."""
     at = 0
     while at < len(data):
         key, at = _varint(data, at)

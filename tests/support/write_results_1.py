@@ -2,8 +2,7 @@
 
     PYTHONPATH=python:tests/support python tests/support/write_results_1.py tests/data/results-1
 
-The folder is committed and is not written again when the code changes: it stands for results of format
-version 1.
+The folder is committed and not rewritten when the code changes, as it represents results of format version 1.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ SEED = 20260101
 
 
 def stages(users: int) -> list[Stage]:
-    """Stages of one run."""
+    """Return the stages of one run."""
     return [
         Stage("ramp_up", "ramp_up", 4.0, users),
         Stage("settle", "settle", 3.0, users),
@@ -38,7 +37,7 @@ def stages(users: int) -> list[Stage]:
 
 
 def script(name: str, index: int, users: int, search_index: str) -> Script:
-    """The script of one run."""
+    """Return the script of one run."""
     seed = SEED + index
     exchanges, starts, ends = closed_queue(
         users=users,
@@ -64,7 +63,7 @@ def script(name: str, index: int, users: int, search_index: str) -> Script:
 
 
 def manifest(design: list[dict[str, Any]]) -> dict[str, Any]:
-    """The study's manifest."""
+    """Return the manifest of the study."""
     return {
         "synthetic": True,
         "study": {
@@ -106,7 +105,7 @@ def manifest(design: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def main(path: Path) -> None:
-    """Write the folder anew."""
+    """Write the folder again."""
     if path.exists():
         shutil.rmtree(path)
     cells = [(users, index) for users in LEVELS for index in DEMANDS_S]

@@ -1,4 +1,5 @@
-"""The content server as a service: populated once, equal at every start, one or several nodes, SQLite or PostgreSQL."""
+"""The content server as a service: populated once, identical at every start, one or several nodes, SQLite or
+PostgreSQL."""
 
 import base64
 import csv
@@ -54,7 +55,7 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fake_engine: Path) -> 
 
 
 def children(endpoints: Endpoints, address: str) -> list[str]:
-    """Names of what is in the root folder, asked for as one of the populated users."""
+    """Return the names in the root folder, requested as one of the populated users."""
     with endpoints.exports["content"]["accounts_csv"].open() as stream:
         account = next(csv.DictReader(stream))
     login = base64.b64encode(f"{account['user']}:{account['password']}".encode()).decode()

@@ -1,4 +1,4 @@
-"""Pinned files from a small server: fetched, resumed, verified, refused, and the choice of the repository."""
+"""Pinned files from a small server: download, resumption, verification, refusal, and the choice of the repository."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ class Repository:
                 outer.answer(self)
 
             def log_message(self, format: str, *args: object) -> None:
-                """Say nothing."""
+                """Print nothing."""
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.address = f"http://127.0.0.1:{self.server.server_address[1]}/maven"
         threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
 
     def answer(self, handler: BaseHTTPRequestHandler) -> None:
-        """Give the file, or the part that is asked for."""
+        """Send the file, or the requested part."""
         wanted = handler.headers.get("Range")
         self.asked.append((handler.path, wanted))
         if handler.path != PATH:

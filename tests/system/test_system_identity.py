@@ -1,4 +1,4 @@
-"""Files of others in a temporary folder block nothing, and are neither followed nor removed."""
+"""Foreign files in a temporary folder block nothing, and are neither followed nor removed."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def planted(folder: Path, kind: str) -> Path:
-    """A note of who owns a folder, that is none."""
+    """A folder with an invalid owner note."""
     folder.mkdir()
     note = folder / "owner"
     if kind == "pipe":

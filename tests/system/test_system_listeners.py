@@ -1,4 +1,4 @@
-"""The process that listens on an address, from recorded tables of the kernel."""
+"""The process that listens on an address, from recorded kernel tables."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def row(address: str, port: int, inode: int, state: str = "0A", peer: str = "000
 
 @pytest.fixture
 def proc(tmp_path: Path) -> Path:
-    """A server 20 with its workers 21 and 22 on port 8080, another one 30 on port 80 of all addresses."""
+    """Server 20 with its workers 21 and 22 on port 8080, and server 30 on port 80 of all addresses."""
     (tmp_path / "net").mkdir()
     loopback, anywhere = "0100007F", "00000000"
     rows = [row(loopback, 8080, 7), row(anywhere, 80, 8), row(anywhere, 8080, 9), row(loopback, 8081, 7, "01")]
@@ -47,7 +47,7 @@ def proc(tmp_path: Path) -> Path:
     [
         ("127.0.0.1", 8080, 20),
         ("::1", 8443, 22),
-        # A relay to a container, a connection, a port without a listener, and one whose process cannot be seen.
+        # A relay to a container, a connection, a port without a listener, and one with an invisible process.
         ("127.0.0.1", 80, None),
         ("127.0.0.1", 8081, None),
         ("127.0.0.1", 9, None),
@@ -59,7 +59,8 @@ def test_the_root_of_the_processes_with_the_socket_is_found(proc: Path, host: st
 
 
 def test_servers_behind_a_server_are_found_by_its_connections(proc: Path) -> None:
-    """A worker of 20 has a connection to 40 on port 5432, which has one to 41; 42 listens, too, but stands apart."""
+    """A worker of 20 has a connection to 40 on port 5432, which has one to 41; 42 listens too, but has no
+    connection."""
     for pid, above, sockets in ((40, 1, (50, 51)), (41, 1, (52,)), (42, 1, (53,)), (43, 22, (54,))):
         folder = proc / str(pid)
         (folder / "fd").mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""One process under its guard: started, logged, ended, with a report of its end."""
+"""One process under its guard: start, log, end, and the report of its end."""
 
 import os
 import re

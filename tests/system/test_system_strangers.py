@@ -1,4 +1,5 @@
-"""Settings in a system file of a stranger: none leads out of its server, none sends variables of this machine."""
+"""Settings in a system file from an unknown source: none escapes from its server, none sends variables of this
+machine."""
 
 from __future__ import annotations
 

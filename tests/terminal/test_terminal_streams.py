@@ -1,4 +1,4 @@
-"""Output faults never end a command: missing characters, closed pipes, full disks."""
+"""Output faults do not end a command: missing characters, closed pipes, full disks."""
 
 import os
 import select
@@ -60,7 +60,7 @@ def test_a_descriptor_that_does_not_wait_loses_nothing() -> None:
     read, written = os.pipe()
     os.set_blocking(written, False)
     process = write(out=written)
-    # The test reads only once the pipe is full; the program writes more than it holds.
+    # The test starts to read when the pipe is full; the program writes more than a pipe holds.
     poll = select.poll()
     poll.register(written, select.POLLOUT)
     while poll.poll(0):

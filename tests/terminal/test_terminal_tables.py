@@ -1,4 +1,4 @@
-"""Tables at any width: every digit is printed, names are folded, and tables that are too wide become lines."""
+"""Tables at any width: every digit is printed, names are wrapped, and tables that are too wide become lines."""
 
 import io
 import re
@@ -118,7 +118,7 @@ def test_drive_shows_the_interval_of_the_throughput() -> None:
 
 
 def test_drive_says_that_failed_answers_are_among_the_times() -> None:
-    """An answer that failed has a response time; a connection that was refused has none."""
+    """A failed answer has a response time; a refused connection has none."""
     said = drive_table(driven(errors_by_kind={"connect": 7, "status_5xx": 4, "check": 1}))
     assert "the times above are of all answers, 5 failed ones included" in said
     assert not any("failed ones" in str(part) for part in drive_table(driven(errors_by_kind={"connect": 7})))

@@ -1,4 +1,4 @@
-"""Every reader of files and answers from outside takes what is damaged, or refuses it as it says, and nothing else."""
+"""Every reader of external files and answers accepts damaged input or refuses it with its documented error."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def contents(paths: list[Path]) -> list[bytes]:
 
 
 def text_reader(parse: Callable[[str], Any]) -> Callable[[Path], None]:
-    """Of a text as it comes over a connection."""
+    """Return the reader of a text received over a connection."""
 
     def run(path: Path) -> None:
         parse(path.read_bytes().decode("utf-8", "replace"))

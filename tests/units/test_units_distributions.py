@@ -1,4 +1,4 @@
-"""Quantiles and tails are those of scipy.stats, over the range that intervals need."""
+"""Quantiles and tails agree with scipy.stats over the range that intervals need."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Kinds of files, and what a check of one of them needs."""
+"""Kinds of files, and the requirements of a check of each kind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts of SciPy are imported when something of them is used, and not before: they take half a second of CPU."""
+"""Parts of SciPy are imported only when used, as they take half a second of CPU time."""
 
 from __future__ import annotations
 

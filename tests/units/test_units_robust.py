@@ -1,4 +1,4 @@
-"""The scale of a few values is that of NumPy's medians."""
+"""The scale of a few values agrees with NumPy's medians."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""`validate` and the engine agree: the engine accepts every workload that `validate` accepts.
+"""The engine accepts every workload that `validate` accepts.
 
-Workloads of the whole grammar are made by a seed, right and wrong ones. `TOWTANK_WORKLOADS` says how many; 1,000 in the
-suite, more at night.
+Valid and invalid workloads of the whole grammar are generated from seeds. `TOWTANK_WORKLOADS` is their number: 1,000 in
+the suite, more in nightly runs.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.waits
 
 OPTIONS = {"shop": {"scheme": "https", "host": "shop", "http": "2"}}
 IN_SUITE = 1_000
-# Threads and connections of every plan that is drawn need fewer. [1]
+# Threads and connections, more than any generated plan needs. [1]
 _FILES_OF_ALL = 8192
 STAGES = [
     {"name": "ramp_up", "phase": "ramp_up", "level": 0, "duration_s": 0.0, "users": 4},
@@ -55,7 +55,7 @@ def plan_of(compiled: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def engine_faults(plans: list[dict[str, Any]]) -> list[list[str]]:
-    """Faults that the engine finds in each plan."""
+    """Return the faults that the engine finds in each plan."""
     text = "".join(f"{json.dumps(plan)}\n" for plan in plans)
     done = subprocess.run(
         [str(binary()), "load", "--check"], input=text, capture_output=True, text=True, check=True, timeout=300
@@ -73,7 +73,8 @@ def folder(tmp_path: Path) -> Path:
 
 
 def compiled(folder: Path, seed: int) -> list[dict[str, Any]]:
-    """The compiled workload of a seed, and the one that reads back what it stored; none if `validate` refuses it."""
+    """Return the compiled workload of a seed and, if it stores data, the one that reads it back; none if `validate`
+    refuses it."""
     path = folder / f"w{seed}.yaml"
     path.write_text(json.dumps(Grammar(seed).document()), encoding="utf-8")
     try:
@@ -111,7 +112,7 @@ def test_the_sample_has_every_key_of_a_workload() -> None:
 
 
 def mappings(document: Any) -> Iterator[dict[str, Any]]:
-    """All mappings of a document, at any depth."""
+    """Yield all mappings of a document, at any depth."""
     if isinstance(document, dict):
         yield document
     values = document.values() if isinstance(document, dict) else document if isinstance(document, list) else ()
@@ -151,7 +152,7 @@ def test_the_engine_takes_every_tls_that_a_system_file_may_have(folder: Path) ->
     assert engine_faults([plan_of(plan, folder) for plan in plans]) == [[] for _ in plans]
 
 
-# Pieces that patterns are put together from: both dialects, and what lies between them.
+# Parts of generated patterns: both dialects, and syntax between them.
 PIECES = [
     "a", "é", ".", r"\d", r"\w", r"\s", r"\.", r"\b", "[a-z]", "[^x]", "[]a]", r"[\]]", "(", "(?:", "(?i)", "(?P<n>",
     ")", "|", "*", "+", "?", "{2}", "{1,3}", "{,2}", "{", "}", "[", "]", "^", "$", r"\A", r"\Z", r"\z", r"\<", r"\x41",

@@ -1,4 +1,4 @@
-"""Compiling: a small workload gives exactly this plan."""
+"""Compiling a small workload results in exactly this plan."""
 
 from __future__ import annotations
 
@@ -360,7 +360,7 @@ def test_parts_of_a_list_may_have_one_name(folder: Path) -> None:
 
 
 def test_a_path_with_any_letters_is_good(folder: Path) -> None:
-    # The engine encodes it: crates/load/src/program/path.rs.
+    # The engine encodes the path: crates/load/src/program/path.rs.
     assert plan_of(folder, "{get: '/über?q=\"x\"', query: {n: é}}")["path"] == ['/über?q="x"&n=%C3%A9']
 
 

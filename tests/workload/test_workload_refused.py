@@ -1,4 +1,4 @@
-"""Workloads that `validate` refuses since the engine cannot run them, each with its place and a hint."""
+"""Workloads that `validate` refuses because the engine cannot run them, each with its place and a hint."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Things that users store: checks of their declaration in a workload, and the workload that reads them back."""
+"""Stored data: checks of its declaration in a workload, and the workload that reads it back."""
 
 from __future__ import annotations
 

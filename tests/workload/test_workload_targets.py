@@ -1,4 +1,4 @@
-"""Targets: only this machine and private networks, unless the user permits others by name."""
+"""Targets: this machine and private networks only, unless the user permits others by name."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from towtank.workload import targets as module
 
 @pytest.fixture
 def names(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A name service of the test: nothing leaves the machine."""
+    """A name service for the tests, so that no query leaves the machine."""
     known = {
         "inside.test": ["10.1.2.3"],
         "outside.test": ["203.0.113.7"],

@@ -72,7 +72,7 @@ def test_any_text_is_taken_apart_or_refused(text: str) -> None:
 
 @given(st.text(max_size=30))
 def test_escaped_text_comes_out_as_it_was(text: str) -> None:
-    # A dollar right before a place belongs to the escape, so it cannot be the last sign before one.
+    # A dollar before a placeholder belongs to the escape, so it cannot be the last character before one.
     if "$${" in text:
         return
     assert "".join(map(str, parse(text.replace("${", "$${")))) == text

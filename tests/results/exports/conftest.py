@@ -1,4 +1,4 @@
-"""Shared by the tests of the exports: results on disk, and the command line."""
+"""Common parts of export tests: results on disk, and the command line."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def towtank(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
 
 @pytest.fixture(scope="session")
 def analysed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The kept results folder with summaries of this version, as a study that has ended leaves it."""
+    """The committed results folder with summaries of the present version, as after a complete study."""
     found = copy_of_results_1(tmp_path_factory.mktemp("exports") / "results-1")
     summarize_study(found)
     return found.path
@@ -51,7 +51,7 @@ def analysed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def results(analysed: Path, tmp_path: Path) -> Path:
-    """A copy that may be changed."""
+    """A copy for tests that change it."""
     return Path(shutil.copytree(analysed, tmp_path / "results-1"))
 
 

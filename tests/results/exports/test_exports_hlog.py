@@ -1,4 +1,4 @@
-"""HdrHistogram log: read back with the reader of another project."""
+"""HdrHistogram log, read back with the reader of another project."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from synthetic_runs import MONOTONIC_NS, WALL_NS
 from towtank.analysis.statistics import histograms
 from towtank.results import lines
 
-# A tag ends at a comma or a blank: each run of them is one underscore.
+# A tag ends at a comma or a blank: each sequence of them becomes one underscore.
 TAGS = ["read_all", 'write_"x"_|_<y>']
 
 

@@ -1,4 +1,4 @@
-"""JTL: what is exact is exact, and every row says that it was expanded."""
+"""JTL: exact fields are exact, and every row states that it was expanded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JUnit: a case passes only on evidence."""
+"""JUnit: a case passes only with evidence."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def objectives(results: Path, *found: dict[str, object]) -> None:
 def test_objectives_are_cases(export):
     met, missed = export()["objectives"]
     assert met.get("name") == "p95 of open_all_searches < 1 s (search_index present)"
-    # It is met, by a run with a doubt.
+    # The objective is met by a run with a doubt.
     assert [(part.tag, part.text) for part in met] == [("system-out", "leans on a suspect run: r005")]
     assert missed.get("name") == "p95 of open_all_searches < 1 s (search_index absent)"
     failure = missed.find("failure")

@@ -1,4 +1,4 @@
-"""OTLP: the points of the document, and what arrives at a receiver."""
+"""OTLP: points of the document, and points that a receiver gets."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DELTA = 1
 
 
 def metrics(lines: list[Json]) -> dict[str, list[Json]]:
-    """All data points by name of their metric, with the form they are in."""
+    """Return all data points by name of their metric, with their type."""
     found: dict[str, list[Json]] = defaultdict(list)
     for document in lines:
         (resource,) = document["resourceMetrics"]

@@ -1,4 +1,4 @@
-"""Hosts to test: one of each provider, made with the same sizes where it has any, and gone afterwards."""
+"""Hosts under test: one of each provider, with the same sizes if supported, removed afterwards."""
 
 import sys
 import tempfile
@@ -19,19 +19,20 @@ from towtank.system.system import program_folders
 
 @pytest.fixture(autouse=True)
 def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A state folder of the test."""
+    """A state folder for the test."""
     monkeypatch.setenv("TOWTANK_STATE", str(tmp_path / "state"))
 
 
 @pytest.fixture
 def room(tmp_path: Path) -> HostSettings:
-    # Wherever the checkout lies, below /tmp too: hosts have a folder for temporary files of their own.
+    # A mount works wherever the checkout is, also below /tmp, as hosts have their own temporary folder.
     return HostSettings(tmp_path, (tmp_path, *program_folders()))
 
 
 @pytest.fixture
 def virtual(room: HostSettings) -> Iterator[Callable[..., VirtualHost]]:
-    """Makes hosts of provider namespaces with keys of a system file; `prepared=False` leaves them down."""
+    """Return a function that creates hosts of provider namespaces from keys of a system file; `prepared=False` leaves
+    them down."""
     made: list[VirtualHost] = []
 
     def make(prepared: bool = True, **keys: Any) -> VirtualHost:
@@ -49,7 +50,7 @@ def virtual(room: HostSettings) -> Iterator[Callable[..., VirtualHost]]:
 
 @pytest.fixture
 def ssh() -> Iterator[SshServer]:
-    """A server that hosts of provider ssh can be on, with a folder that every user may enter."""
+    """A server for hosts of provider ssh, with a folder that every user may enter."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
         with ssh_server(Path(folder)) as server:
@@ -61,7 +62,7 @@ LINKS = ("bridge", "veth", "macvlan", "tun")
 
 @pytest.fixture(params=["local", *(f"namespaces by {link}" for link in LINKS), "ssh"])
 def host(request: pytest.FixtureRequest, room: HostSettings) -> Iterator[Host]:
-    """A host that starts services, prepared; one of provider namespaces with the others of its site."""
+    """A prepared host that starts services; for provider namespaces, with the other hosts of its site."""
     made: list[Host] = [LocalHost()]
     provider, _, link = request.param.partition(" by ")
     if provider == "namespaces":

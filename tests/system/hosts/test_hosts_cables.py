@@ -28,7 +28,7 @@ import socket
 server = socket.create_server(('', 7000))
 while True: server.accept()[0].close()
 """
-# Says "yes" once a name answers; a host that is cut off keeps it waiting for its own time only.
+# Prints "yes" when a name answers; a disconnected host delays it only by its own time limit.
 ASK = """
 import socket, sys
 try: socket.create_connection((sys.argv[1], 7000), timeout=0.5); print('yes')
@@ -38,7 +38,7 @@ except OSError: print('no')
 
 @pytest.fixture
 def joined(room: HostSettings) -> Iterator[Made]:
-    """Makes hosts of one site and prepares them; nothing of them may be left."""
+    """Return a function that creates and prepares hosts of one site; checks that nothing of them remains."""
     made: list[VirtualHost] = []
 
     def make(link: str, count: int = 2, **keys: object) -> list[VirtualHost]:
@@ -67,7 +67,7 @@ def said(host: VirtualHost, *command: str) -> str:
 
 
 def links(host: VirtualHost) -> dict[str, Any]:
-    """Devices of a host, by name."""
+    """Return the devices of a host, by name."""
     return {device["ifname"]: device for device in json.loads(said(host, "ip", "-json", "-statistics", "link", "show"))}
 
 

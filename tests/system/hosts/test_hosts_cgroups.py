@@ -1,4 +1,4 @@
-"""Control groups of both versions, on trees of plain files: the files and values that are written."""
+"""Control groups of both versions, on trees of plain files: written files and values."""
 
 from pathlib import Path
 
@@ -21,7 +21,7 @@ def proc(folder: Path, mounts: str, own: str) -> Path:
 
 @pytest.fixture
 def old(tmp_path: Path) -> Trees:
-    """Version 1 with this process in `/job` of its trees, and a tree of version 2 without controllers beside it."""
+    """Version 1 with this process in `/job` of its trees, beside a tree of version 2 without controllers."""
     mounts = ""
     for name in ("cpu,cpuacct", "memory", "cpuset", "blkio"):
         (tmp_path / "sys" / name / "job").mkdir(parents=True)
@@ -40,7 +40,7 @@ def old(tmp_path: Path) -> Trees:
 
 @pytest.fixture
 def new(tmp_path: Path) -> Trees:
-    """Version 2 alone, with only memory turned on below the root."""
+    """Version 2 only, with only the memory controller enabled below the root."""
     root = tmp_path / "cgroup"
     root.mkdir()
     (root / "cgroup.controllers").write_text("cpuset cpu io memory pids\n")
@@ -89,7 +89,7 @@ def test_version_1_gets_its_files(old: Trees, tmp_path: Path) -> None:
     assert (own / "blkio.throttle.read_bps_device").read_text() == "7:3 20000000"
     assert (own / "blkio.throttle.write_iops_device").read_text() == "7:3 100"
     assert not (own / "blkio.throttle.read_iops_device").exists()
-    # Pages are written back in the name of the root group; reads are always somebody's.
+    # Written pages are charged to the root group, reads to the reading group.
     assert (root / "blkio.throttle.write_bps_device").read_text() == "7:3 8000000"
     assert (root / "blkio.throttle.read_bps_device").read_text() == ""
     assert len(group.members_files()) == 6

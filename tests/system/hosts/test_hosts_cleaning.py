@@ -1,4 +1,4 @@
-"""Nothing of the hosts of a killed conductor stays: it is killed at each step, and at random moments."""
+"""No part of the hosts of a killed conductor remains: it is killed at each step, and at random times."""
 
 import os
 import random
@@ -15,7 +15,7 @@ from towtank.system.hosts import cgroups, cleaning
 
 pytestmark = pytest.mark.waits
 
-# Brings hosts up and down again and again; dies by its own hand before the command of the number given.
+# Brings hosts up and down repeatedly; kills itself before the command with the given number.
 CONDUCTOR = """
 import os, signal, sys, time
 from pathlib import Path
@@ -58,7 +58,7 @@ services:
   a: {kind: null_server, host: web}
   b: {kind: null_server, host: far}
 """
-# Two hosts by another link, with the generator on one of them.
+# Two hosts on another kind of link, with the generator on one of them.
 JOINED = """
 schema: towtank/system/1
 name: killed
@@ -70,7 +70,7 @@ generator: {host: far}
 services:
   a: {kind: null_server, host: web}
 """
-# A kill takes the guards' grace time of a second to its end; a busy machine takes longer.
+# After a kill, the guards use their whole grace period of one second; a busy machine takes longer.
 GONE_WITHIN_S = 60.0
 
 
@@ -95,7 +95,7 @@ def conductor(folder: Path, last: int) -> subprocess.Popen[str]:
 
 
 def assert_gone(prefixes: list[str], conductor: int) -> None:
-    """Nothing carries the prefixes, and no folder the number of the conductor."""
+    """Assert that no object has one of the prefixes, and no folder the process id of the conductor."""
     for prefix in prefixes:
         until(lambda prefix=prefix: cleaning.leftovers(prefix) == [], GONE_WITHIN_S)
         until(lambda prefix=prefix: not any(prefix.encode() in line for line in commands()), GONE_WITHIN_S)
@@ -104,7 +104,8 @@ def assert_gone(prefixes: list[str], conductor: int) -> None:
 
 
 def limits_of_nothing() -> list[str]:
-    """Loop devices that have limits and no file behind them: limits are set after, and lifted before."""
+    """Return loop devices with limits but without a file: limits are set after attaching, and removed before
+    detaching."""
     limited = {
         device.partition(":")[2]
         for device in cgroups.throttled_devices(cgroups.find_trees())
@@ -148,7 +149,7 @@ def test_killed_at_a_random_moment(folder: Path, seed: int) -> None:
     with conductor(folder, -1) as process:
         assert process.stdout is not None
         prefix = process.stdout.readline().strip()
-        # Two seconds are about one and a half turns of up and down.
+        # Two seconds are about one and a half cycles of up and down.
         try:
             process.wait(random.Random(seed).uniform(0.0, 2.0))
         except subprocess.TimeoutExpired:

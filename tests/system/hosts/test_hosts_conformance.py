@@ -1,4 +1,4 @@
-"""Contract of every host that starts services, for all providers."""
+"""Contract of every provider of hosts that start services."""
 
 import json
 import os
@@ -148,7 +148,7 @@ def test_processes_of_a_group_read_what_is_written_for_it(host: Host, tmp_path: 
     assert modes(host, folder, folder / "shared") == ["710", "640"]
 
     def read(group: str) -> int:
-        """Status of a reader from a group."""
+        """Return the status of a reader from a group."""
         reader = ["setpriv", "--reuid=65534", f"--regid={group}", "--clear-groups", "--"]
         return host.execute([*reader, "cat", str(folder / "shared")]).status
 

@@ -1,4 +1,4 @@
-"""A host of provider existing is loaded and observed, and nothing else."""
+"""A host of provider existing is only loaded and observed."""
 
 import inspect
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Hosts in system files: all faults at once, each at its place, and values that come back from JSON as they were."""
+"""Hosts in system files: all faults at once, each with its place, and values that survive a JSON round trip."""
 
 from pathlib import Path
 from typing import Any

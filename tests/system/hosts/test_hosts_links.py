@@ -1,4 +1,4 @@
-"""Links: the commands for `tc`, and the relay of packets, on a clock of the test."""
+"""Links: commands for `tc`, and the relay of packets, on a simulated clock."""
 
 import os
 import random
@@ -36,7 +36,7 @@ def test_disciplines_of_a_link() -> None:
 
 @pytest.fixture
 def pipes() -> Iterator[tuple[int, int, int, int]]:
-    """A pipe that packets come from, and one that they go to."""
+    """A pipe for incoming packets and one for outgoing packets."""
     come, put = os.pipe2(os.O_NONBLOCK)
     get, go = os.pipe2(os.O_NONBLOCK)
     yield come, put, get, go
@@ -83,7 +83,7 @@ def test_the_same_packets_are_lost_with_the_same_seed(pipes: tuple[int, int, int
 
     first = lost(1)
     assert first == lost(1) != lost(2)
-    # 1000 throws of 0.3: mean 300, standard deviation 14.5; the seed makes the count certain.
+    # 1000 trials at 0.3: mean 300, standard deviation 14.5; the seed fixes the count.
     assert 240 < sum(first) < 360
 
 

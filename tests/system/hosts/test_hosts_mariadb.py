@@ -1,4 +1,4 @@
-"""MariaDB on a host with sizes of its own: its data lies on a disk of the host, and it is reached over the network."""
+"""MariaDB on a host with sizes: its data is on a disk of the host, and clients reach it over the network."""
 
 from __future__ import annotations
 

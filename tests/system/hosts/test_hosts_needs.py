@@ -1,4 +1,4 @@
-"""Needs of a system file, and the messages about missing ones."""
+"""Requirements of a system file, and the messages about missing ones."""
 
 import os
 import subprocess
@@ -119,7 +119,7 @@ services:
 
 @pytest.fixture
 def open_folder() -> Iterator[Path]:
-    """A folder that every user may enter, as those of the tests are not."""
+    """Return a folder that every user may enter, unlike the folders of the tests."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         folder.chmod(0o777)

@@ -1,4 +1,4 @@
-"""Observers against programs that count themselves on hosts of every provider, as in `tests/certified`."""
+"""Observers compared with self-counting programs on hosts of every provider, as in `tests/certified`."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from towtank.system.process import ProcessSpec
 
 pytestmark = pytest.mark.waits
 
-# Goes into control groups, then becomes the command behind `--`.
+# Enters control groups, then executes the command after `--`.
 JOIN = 'while [ "$1" != -- ]; do echo $$ >"$1" || exit 125; shift; done; shift; exec "$@"'
 
 
 @pytest.fixture
 def control_group() -> Iterator[ControlGroup]:
-    """A control group of its own, as a unit of systemd or a container has it."""
+    """Create a separate control group, as for a systemd unit or a container."""
     if os.geteuid() != 0 or find_trees().version is None:
         pytest.skip("needs root and control groups")
     group = ControlGroup(find_trees(), f"towtank-test-{secrets.token_hex(3)}/unit")

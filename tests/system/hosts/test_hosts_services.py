@@ -1,4 +1,4 @@
-"""Servers of others on their own hosts: reached through the virtual network, observed from outside."""
+"""Third-party servers on virtual hosts: reached through the virtual network, observed from outside."""
 
 import urllib.request
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""TCP counters of the network of a host: overflows of queues and retransmissions of this network only."""
+"""TCP counters of a host's network: queue overflows and retransmissions of this network only."""
 
 import contextlib
 import os
@@ -25,7 +25,7 @@ Counters = Callable[[], dict[str, float]]
 
 @pytest.fixture
 def hosts(room: HostSettings) -> Iterator[list[VirtualHost]]:
-    """Three hosts on a bridge; nobody talks to the third one."""
+    """Three hosts on a bridge, the third without traffic."""
     made = virtual_hosts("bridge", 3)
     requires(made[0])
     try:
@@ -70,13 +70,13 @@ def test_a_queue_that_overflows_is_counted_where_it_is(hosts: list[VirtualHost])
         for _ in range(2):
             taken = stack.enter_context(client.within(connect))
             until(lambda one=taken: one.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 8)[0] == ESTABLISHED)
-        # However slow the machine: what was sent again until now has nothing to do with the queue.
+        # On a slow machine too, retransmissions before this time are unrelated to the queue.
         sent_again, answered_again = here()[AGAIN], there()[AGAIN]
         with client.within(connect):
             until(lambda: there()[OVERFLOWS] >= 1)
-            # Nobody takes it, so that the client asks again, a second later for the first time.
+            # The server does not accept it, so the client sends the next SYN, the first time after a second.
             until(lambda: here()[AGAIN] > sent_again)
-        # Each time that it asked is one that overflowed.
+        # Each SYN is one overflow.
         until(lambda: there()[OVERFLOWS] == 1 + here()[AGAIN] - sent_again)
         assert there()[DROPS] == there()[OVERFLOWS]
         assert there()[AGAIN] == answered_again
@@ -119,7 +119,7 @@ def test_counts_of_this_machine_are_not_those_of_a_host(hosts: list[VirtualHost]
     assert counters(hosts[0])() == before
 
 
-# As the kernel writes them, cut.
+# As the kernel writes them, shortened.
 SNMP = "Ip: Forwarding DefaultTTL\nIp: 1 64\nTcp: RtoAlgorithm MaxConn RetransSegs\nTcp: 1 -1 42\n"
 
 

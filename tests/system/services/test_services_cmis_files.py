@@ -24,7 +24,7 @@ class HalfHost(LocalHost):
     """A host with a limit on its CPU time."""
 
     def facts(self) -> dict[str, Any]:
-        """A CPU and a half."""
+        """Properties of the host: one and a half CPUs."""
         return {**super().facts(), "cpus_virtual": 1.5}
 
 

@@ -36,7 +36,7 @@ services:
     population: {scale: 0.00001, seed: 3}
 start_timeout: 2 min
 """
-# Two JVMs start, one after the other makes the documents; on a busy machine. [s]
+# Two JVMs start, and one of them then creates the documents; on a busy machine. [s]
 WITHIN_S = 60.0
 
 pytestmark = [
@@ -156,7 +156,7 @@ def test_requests_and_collections_are_counted(running: Running) -> None:
     for _ in range(5):
         running.nodes[0].at("/inbox")
     for name in ("jetty_requests_total", series("jetty_answers_total", status="2xx")):
-        # A request is counted after its answer.
+        # The server counts a request after its answer.
         until(lambda name=name: scrapers["content"].scrape()[name] >= before[name] + 5)
     values = scrapers["content-2-jvm"].scrape()
     assert values["jvm_heap_limit_bytes"] == 192 * 2**20

@@ -1,4 +1,4 @@
-"""One suite for all kinds of servers of others: each starts, works, applies its settings, and is removed."""
+"""One suite for all third-party servers: each starts, works, applies its settings, and is removed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.waits
 
 
 def processes_of(mark: Path) -> list[int]:
-    """Processes that carry the mark of this test in their environment."""
+    """Return the processes with the mark of this test in their environment."""
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit() and int(entry.name) != os.getpid():
@@ -36,7 +36,7 @@ def processes_of(mark: Path) -> list[int]:
 
 
 def server_of(bench: Bench) -> int:
-    """Process id of the server itself: the child of its guard."""
+    """Return the process id of the server itself, the child of its guard."""
     assert bench.system is not None
     guard = bench.system.status()["served"]["pid"]
     return int(Path(f"/proc/{guard}/task/{guard}/children").read_text().split()[0])
@@ -114,11 +114,11 @@ def test_its_metrics_count_what_was_done(bench: Bench) -> None:
 
 
 def those(cases: list[ServiceCase]) -> pytest.MarkDecorator:
-    """A test of these kinds of servers only."""
+    """Restrict a test to these kinds of servers."""
     return pytest.mark.parametrize("bench", cases, indirect=True, ids=lambda case: case.kind)
 
 
-# A server without `intrude` answers everybody: it is measured as a public one.
+# A server without `intrude` answers every client: it is measured as a public server.
 @those([case for case in CASES if case.intrude])
 def test_another_user_of_the_machine_is_refused(bench: Bench) -> None:
     assert bench.case.intrude is not None
@@ -132,7 +132,7 @@ def test_another_user_of_the_machine_is_refused(bench: Bench) -> None:
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives its rights away")
 @those([case for case in CASES if case.account])
 def test_it_does_not_run_as_root(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """This also holds if its user has no access to the folder of this process."""
+    """This also holds if its user cannot access the folder of this process."""
     if server_account([bench.case.account]) is None:
         pytest.skip(f"this machine has no user {bench.case.account!r}")
     tmp_path.chmod(0o700)

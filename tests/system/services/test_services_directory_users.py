@@ -1,4 +1,4 @@
-"""Users from a seed: the same ones every time, with hashes that their passwords pass."""
+"""Users from a seed: reproducible, with hashes that match their passwords."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""System files with gateways and pages of metrics: invalid members, all faults at once, the scrapers."""
+"""System files with gateways and metrics pages: invalid members, all faults at once, the scrapers."""
 
 from __future__ import annotations
 

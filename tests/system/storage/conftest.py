@@ -11,16 +11,17 @@ from storage_cases import CASES, StorageBench
 
 @pytest.fixture(autouse=True)
 def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A state folder of the test."""
+    """A state folder for the test."""
     monkeypatch.setenv("TOWTANK_STATE", str(tmp_path / "state"))
 
 
 @pytest.fixture(scope="module", params=CASES, ids=lambda case: case.name)
 def storage(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[StorageBench]:
-    """A bench with its system up, for all tests of a module; skipped with the reason where this machine cannot."""
+    """A bench with its running system for all tests of a module; skipped with the reason if this machine cannot run
+    it."""
     folder = tmp_path_factory.mktemp("storage")
     with pytest.MonkeyPatch.context() as patch:
-        # Before it is built: where its data lie is settled then.
+        # Set before the system is built, which determines the place of its data.
         patch.setenv("TOWTANK_STATE", str(folder / "state"))
         bench = StorageBench(folder, request.param)
         if lines := bench.lacks():

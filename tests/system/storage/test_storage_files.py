@@ -1,4 +1,4 @@
-"""System files with mounts: all faults with their places, effects of settings, and a content server on each."""
+"""System files with mounts: all faults with their places, effects of settings, and a content server on each mount."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ TUNED = {"cache": "8 MiB", "direct": True, "inode_limit": 77}
 
 
 def stack(text: str) -> list[str]:
-    """Names of the translators of a volume file, from below."""
+    """Return the names of the translators of a volume file, from the bottom."""
     return [line.split()[1] for line in text.splitlines() if line.startswith("volume ")]
 
 
@@ -180,7 +180,7 @@ def test_a_content_server_has_its_contents_there(place: str, tmp_path: Path) -> 
 
 
 def contents(system: System, place: str) -> tuple[int, bool]:
-    """Files of contents at the place, and whether no database lies there."""
+    """Return the content files in the folder, and whether it contains no database."""
     host = system._hosts.of("web")
     root = host.disk("data") if place == "disk" else Path("/tmp/mounts/area")
     found = host.execute(["sh", "-c", f"find {root}/content -type f | wc -l"]).output

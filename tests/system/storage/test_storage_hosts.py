@@ -1,4 +1,5 @@
-"""A file system that several hosts have mounted: after one has closed a file, the others read all of it at once."""
+"""A file system mounted by several hosts: after one host has closed a file, the others read its whole content at
+once."""
 
 from __future__ import annotations
 
@@ -56,8 +57,8 @@ PORT = 7007
 # Time limit of a command on a host on a busy machine. [s]
 LIMIT_S = 60.0
 
-# Reads the file of each name that it receives; the sender has closed the file a moment ago. It has looked
-# for the next one already, which is not there yet.
+# Reads the file of each received name, which the sender has just closed. It has already looked up the next file, which
+# does not exist yet.
 READER = """
 import hashlib, os, socket, sys
 wrong = []
@@ -77,7 +78,7 @@ with connection, connection.makefile("rw") as lines:
         print("read", file=lines, flush=True)
 print(wrong)
 """
-# Every other file under another name first, as servers write them; some are larger than what is written behind.
+# Every other file gets another name first, as servers do; some are larger than one buffered write.
 WRITER = """
 import hashlib, os, socket, sys, time
 address, port, root, count = sys.argv[1], int(sys.argv[2]), sys.argv[3], int(sys.argv[4])
@@ -140,7 +141,7 @@ class Shared:
 
 
 def made(folder: Path, settings: str, other: str = OTHER) -> System:
-    """The system, down; skipped with the reasons where this machine cannot."""
+    """The system before its start; the test is skipped with the reasons if this machine cannot run it."""
     path = folder / "system.yaml"
     path.write_text(SYSTEM.format(settings=settings, other=other))
     system = build_system(load_system(path), folder, folder / "logs")
@@ -196,7 +197,7 @@ def test_what_was_changed_in_place_is_seen_when_it_is_asked_again(shared: Shared
     shared.python(1, WRITE, path, "before")
     assert shared.python(2, READ, path) == "before"
     shared.python(1, WRITE, path, "after it was changed")
-    # What is cached may be used for as long as the settings say.
+    # Cached data may be used as long as the settings allow.
     until(lambda: shared.python(2, READ, path) == "after it was changed")
 
 
@@ -252,13 +253,13 @@ def test_what_one_node_stored_the_other_gives(tmp_path: Path) -> None:
         hosts = {name: tier["host"] for name, tier in endpoints.tiers.items() if tier["kind"] == "content_server"}
         assert hosts == {"content": "web-1", "content-2": "web-2"}
         assert system.ended() == []
-        # A node whose mount went away and came back gives what it had open, too.
+        # A node whose mount disappeared and returned also reads files that it had open.
         system.signal("area-2", "kill")
         system.start("area-2")
         assert until(lambda: held(nodes[1], stored)) == text
 
 
 def held(node: CmisClient, stored: str) -> Any:
-    """Content that a node gives; nothing while it refuses."""
+    """Return the content sent by a node; None while it refuses."""
     status, body = node.send("/root", {"objectId": stored, "cmisselector": "content"})
     return body if status == 200 else None

@@ -29,11 +29,11 @@ class Import:
     workload: dict[str, Any]
 
     def notes(self) -> list[tuple[int, str, str]]:
-        """Line, what and why of every place."""
+        """Line, subject and reason of every place with a note."""
         return [(line, note.what, note.why) for note in self.draft.notes.sorted() for line, _ in note.places]
 
     def noted(self, what: str) -> list[int]:
-        """Lines of the notes about a thing."""
+        """Return the lines of the notes about a subject."""
         return [line for line, named, _ in self.notes() if what in named]
 
     def requests(self) -> list[dict[str, Any]]:
@@ -52,7 +52,7 @@ def _requests(steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def import_file(tmp_path: Path) -> Callable[..., Import]:
-    """Import a file, write it, check it as `towtank validate` does, and read it back."""
+    """Import a file, write the workload, check it as `towtank validate` does, and read it back."""
 
     def run(form: str, file: Path | str, hosts: tuple[str, ...] = ()) -> Import:
         path = EXAMPLES / file
@@ -62,7 +62,7 @@ def import_file(tmp_path: Path) -> Callable[..., Import]:
         written.write_text(imported.text, encoding="utf-8")
         report = check_file(written)
         assert (report.kind, report.faults) == ("workload", [])
-        # The engine's plan can be made of it, wherever its targets are.
+        # The workload compiles to a plan, with any addresses for its targets.
         targets = {name: ["127.0.0.1:1"] for name in draft.targets or ["target"]}
         assert compile_workload(load_workload(written), targets=targets)["transactions"]
         return Import(draft, imported.text, yamlfile.load(written).data)
@@ -84,7 +84,7 @@ def import_text(tmp_path: Path, import_file: Callable[..., Import]) -> Callable[
 
 @pytest.fixture
 def import_notes(tmp_path: Path) -> Callable[..., Import]:
-    """Import a text without the engine's plan: for many variants of a file."""
+    """Import a text without compiling a plan: for many variants of a file."""
 
     def run(form: str, text: str) -> Import:
         path = tmp_path / "example"

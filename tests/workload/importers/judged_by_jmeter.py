@@ -1,6 +1,6 @@
-"""Test plans run by JMeter itself and driven after their import ask a server for the same.
+"""Test plans run by JMeter and driven after their import send the same requests to a server.
 
-No part of the tests that need nothing but the project: `make judge` gets JMeter from Maven and runs this file.
+Not part of the ordinary tests: `make judge` gets JMeter from Maven and runs this file.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def variables(value: str) -> str:
 
 
 def data_set(file: str) -> str:
-    """A data set of a file whose first line names its columns."""
+    """Return a data set whose file names its columns in the first line."""
     inner = f'<stringProp name="filename">{file}</stringProp><stringProp name="delimiter">,</stringProp>'
     inner += '<boolProp name="recycle">true</boolProp><stringProp name="shareMode">shareMode.all</stringProp>'
     head = '<CSVDataSet guiclass="TestBeanGUI" testclass="CSVDataSet" testname="rows">'
@@ -212,7 +212,7 @@ PLANS = {
     ),
     "once only": group(element("OnceOnlyController", at("/once")) + at("/each")),
 }
-# More of them at night: each takes ten seconds.
+# Nightly runs use more of them: each takes ten seconds.
 GENERATED = int(os.environ.get("TOWTANK_PLANS", "20"))
 
 
@@ -234,7 +234,8 @@ def test_a_generated_plan_asks_for_what_jmeter_asks_for(seed: int, tmp_path: Pat
 
 
 def test_pauses_are_those_of_jmeter(tmp_path: Path) -> None:
-    """A flow control with a timer below it, a timer of a sampler: the same requests, the same gaps to a tenth."""
+    """A flow control with a timer below it, and a timer of a sampler: the same requests, with the same gaps to a
+    tenth."""
     timer = element("ConstantTimer", ConstantTimer__delay="600")
     action = element("TestAction", timer, ActionProcessor__action="1", ActionProcessor__duration="0")
     with logging_server() as log:

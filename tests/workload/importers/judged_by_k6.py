@@ -1,6 +1,6 @@
-"""Scripts run by k6 itself and driven after their import ask a server for the same.
+"""Scripts run by k6 and driven after their import send the same requests to a server.
 
-No part of the tests that need nothing but the project: `make judge` builds k6 with Go and runs this file.
+Not part of the ordinary tests: `make judge` builds k6 with Go and runs this file.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from k6_generated import HEAD, generated
 from towtank.workload.importers import Options, read
 
 K6 = Path(os.environ.get("TOWTANK_K6", ".venv/k6")).resolve() / "k6"
-# More of them at night: each takes some seconds.
+# Nightly runs use more of them: each takes some seconds.
 GENERATED = int(os.environ.get("TOWTANK_PLANS", "20"))
 ROUNDS = 2
 
 
 def k6(file: Path, *words: str) -> None:
-    """Run a script; a failed check or threshold is no failure of k6 here."""
+    """Run a script; a failed check or threshold does not count as a failure of k6."""
     command = [str(K6), "run", "--quiet", "--no-usage-report", *words, str(file)]
     ended = subprocess.run(command, capture_output=True, text=True, check=False, cwd=file.parent)
     assert ended.returncode in {0, 99}, ended.stderr
@@ -98,7 +98,7 @@ SCRIPTS = {
         "if (__ITER === 0) { kept = send('/login', { u: 'a' }).json('token'); }\nvisit('/x');", {"noCookiesReset": True}
     ),
 }
-# What an import does otherwise, and what its note is about.
+# Differences of an import from k6, with the subject of its note.
 NOTED = {
     "returns from a group": (
         script("group('g', () => { if (visit('/bad').status !== 200) return; visit('/1'); });\nvisit('/2');"),
@@ -144,7 +144,7 @@ def test_what_differs_is_noted(name: str, tmp_path: Path) -> None:
 
 
 def test_pauses_are_those_of_k6(tmp_path: Path) -> None:
-    """Pauses of a page and between requests: the same requests, and never a shorter gap."""
+    """Pauses of a page and between requests: the same requests, and no shorter gap."""
     text = script("visit('/1');\nsleep(0.6);\ngroup('g', () => { visit('/2'); sleep(0.4); visit('/3'); });")
     with logging_server() as log:
         file = tmp_path / "script.js"
@@ -159,7 +159,7 @@ def test_pauses_are_those_of_k6(tmp_path: Path) -> None:
 
 
 def counted(text: str, folder: Path, users: int) -> tuple[Counter[str], Counter[str]]:
-    """Requests by path while k6 runs as its options say, and while Towtank drives as many users for as long."""
+    """Return requests by path, of k6 with its options, and of Towtank with the same users and duration."""
     with logging_server() as log:
         file = folder / "script.js"
         file.write_text(text.replace("ADDRESS", log.address), encoding="utf-8")
@@ -169,7 +169,7 @@ def counted(text: str, folder: Path, users: int) -> tuple[Counter[str], Counter[
 
 
 def test_arrival_rates_are_those_of_k6(tmp_path: Path) -> None:
-    """Ten rounds a second for 4 s: 40 in k6; four users with a pacing of 0.4 s make as many, but for the ends."""
+    """Ten iterations a second for 4 s: 40 in k6; four users with a pacing of 0.4 s make as many, except at the ends."""
     rate = {"executor": "constant-arrival-rate", "rate": 600, "timeUnit": "1m", "duration": "4s", "preAllocatedVUs": 4}
     wanted, found = counted(script("visit('/x');", {"scenarios": {"s": rate}}), tmp_path, 4)
     assert abs(wanted["/x"] - 40) <= 2

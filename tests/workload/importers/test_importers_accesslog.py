@@ -89,7 +89,7 @@ def test_many_names_in_one_place_become_a_parameter() -> None:
         ("shop", None, "view"): accesslog_paths.ALIKE_AT_MOST + 1,
         ("about",): 1,
     }
-    # What comes later joins the merged pattern, with its value.
+    # Later values join the merged pattern.
     key = patterns.add(hit(0, "/shop/zzz/view"))
     assert patterns.patterns[key].rows[("zzz",)] == 1
 
@@ -111,7 +111,7 @@ def test_a_session_ends_after_half_an_hour_of_silence() -> None:
         sessions.add(hit(second))
     sessions.add(hit(7301, client="b"))
     sessions.finish()
-    # From 1810 to 3609 is one second less than half an hour, from 10 to 1810 exactly half an hour.
+    # From 1810 to 3609 is one second less than half an hour; from 10 to 1810 is exactly half an hour.
     assert (sessions.ended, sessions.pages) == (4, 6)
     assert sessions.gap_count == 2
     assert sessions.gap_sum == pytest.approx(10 + 1799)
@@ -160,7 +160,7 @@ def test_the_mix_is_the_share_of_pages(import_text: Importer) -> None:
 def test_think_times_of_the_example(import_file: Importer) -> None:
     found = import_file("accesslog", "access.log")
     fitted = found.draft.findings["think_times"]
-    # The example was made with exponential think times of mean 8 s, of which some 170 remain above the least gap.
+    # The think times of the example are exponential with mean 8 s; about 170 exceed the least gap.
     assert fitted["chosen"] == "exponential"
     (exponential,) = [fit for fit in fitted["fits"] if fit["distribution"] == "exponential"]
     assert exponential["parameters"]["mean_s"] == pytest.approx(8.0, rel=0.25)
@@ -189,10 +189,10 @@ def gaps_of(name: str, size: int = 800) -> Any:
 )
 def test_a_distribution_is_found_again(name: str, parameters: dict[str, float]) -> None:
     fits = {fit.name: fit for fit in fit_gaps(gaps_of(name), LEAST_GAP)}
-    # A lognormal distribution cut off below imitates others; the choice is among those of the workload format.
+    # A truncated lognormal distribution resembles others; the importer chooses among those of the workload format.
     best = next(fit for fit in fits.values() if fit.pause is not None or name == "lognormal")
     assert best.name == name
-    # Twice to three standard errors of the estimates from 800 gaps.
+    # Two to three standard errors of the estimates from 800 gaps.
     assert best.parameters == pytest.approx(parameters, rel=0.1)
     assert best.p > 0.05
     assert all(fit.p < 0.05 for fit in fits.values() if fit.name in {"uniform", "exponential"} - {name})
@@ -209,13 +209,13 @@ def test_the_statistic_is_that_of_scipy() -> None:
 
 
 def test_p_is_uniform_under_the_hypothesis() -> None:
-    """With fitted parameters the tables of Kolmogorov would give p near 1; the bootstrap does not."""
+    """For fitted parameters, Kolmogorov's tables would give p near 1; the bootstrap does not."""
     generator = np.random.default_rng(4)
     values = []
     for _ in range(30):
         gaps = np.sort(LEAST_GAP + generator.exponential(5.0, 40))
         values.append(thinking._fit("exponential", thinking._FAMILIES["exponential"], gaps, LEAST_GAP, generator).p)
-    # The mean of 30 uniform values has standard deviation 0.053; three of them on both sides.
+    # The mean of 30 uniform values has a standard deviation of 0.053; three of them on both sides.
     assert 0.34 < float(np.mean(values)) < 0.66
 
 
@@ -275,7 +275,7 @@ def test_files_without_a_page_and_names_without_a_value_are_noted(import_text: I
 
 
 def test_the_users_are_those_that_the_workload_needs(import_text: Importer) -> None:
-    """Users who pause as the workload says make the rate that the log has."""
+    """Users with the pauses of the workload produce the rate of the log."""
     generator = random.Random(3)
     lines = []
     for client in range(60):
@@ -288,13 +288,13 @@ def test_the_users_are_those_that_the_workload_needs(import_text: Importer) -> N
     pause = findings["think_times"]["pause_mean_s"]
     assert found.workload["groups"]["users"]["loop"]["think"] == {"exponential": units.format_duration(pause)}
     assert findings["load"]["users_at_peak"] == pytest.approx(findings["load"]["rate_at_peak_per_s"] * pause, rel=1e-3)
-    # 8 s is the truth; 1.96 standard errors of some 13,000 gaps are 0.14 s.
+    # 8 s is the true value; 1.96 standard errors of about 13,000 gaps are 0.14 s.
     assert pause == pytest.approx(8, abs=0.3)
     assert findings["think_times"]["fitted_to"] > thinking.GAPS_AT_MOST
 
 
 def test_what_the_last_numbers_are_taken_for_is_said(import_text: Importer) -> None:
-    """A log of whole seconds (`%T`) would otherwise pass for one of microseconds."""
+    """A log in whole seconds (`%T`) could otherwise be mistaken for one in microseconds."""
     whole = import_text("accesslog", f"{line(0, 'GET /x', end=' 250000')}\n{line(9, 'GET /x', end=' 350000')}\n")
     assert whole.draft.findings["load"]["response_mean_s"] == pytest.approx(0.3)
     assert any(

@@ -1,6 +1,6 @@
-"""Every field that nginx and Apache can log is accounted for, wherever it stands beside those of a combined line.
+"""The importer handles every field that nginx and Apache can log, before or after those of a combined line.
 
-The fields are those that the servers' own checks of a configuration accept, each with a text that the server wrote:
+These are the fields accepted by the servers' own configuration checks, each with a text that the server wrote:
 `scripts/import-keys --only accesslog`.
 """
 
@@ -23,17 +23,18 @@ EMPTY = ("", "-")
 
 
 def lines(around: str) -> str:
-    """Three lines, each with a field where `around` has its `{}`."""
+    """Return three lines, each with a field in place of `{}` in `around`."""
     return "".join(around.replace("{}", COMBINED.format(second=second)) + "\n" for second in (0, 5, 15))
 
 
 def stated(found: Any) -> list[str]:
-    """Statements of an import about the numbers at the end of the lines."""
+    """Return the statements of an import about the numbers at the end of the lines."""
     return [text for text in found.draft.findings["summary"] if text.startswith("response time:")]
 
 
 def test_the_lists_have_what_the_common_formats_are_made_of() -> None:
-    """Of the two formats that the guide shows; a list without them was not read from the servers."""
+    """The lists contain the fields of the two formats in the guide; a list without them was not read from the
+    servers."""
     apache, nginx = LISTED["fields"]["apache"], LISTED["fields"]["nginx"]
     assert {"%h", "%l", "%u", "%t", "%r", "%s", "%b", "%D"} <= set(apache)
     assert {"$remote_addr", "$remote_user", "$time_local", "$request", "$status", "$body_bytes_sent"} <= set(nginx)
@@ -44,7 +45,7 @@ def test_the_lists_have_what_the_common_formats_are_made_of() -> None:
 @pytest.mark.parametrize("name", sorted(WRITTEN))
 @pytest.mark.parametrize("quote", ["", '"'], ids=["bare", "quoted"])
 def test_a_field_behind_a_combined_line_is_accounted_for(name: str, quote: str, import_notes: Importer) -> None:
-    """It is noted, or it is taken for the response time, which is stated; an empty one changes nothing."""
+    """The field is noted, or it is stated as the response time; an empty field changes nothing."""
     plain = import_notes("accesslog", lines("{}"))
     found = import_notes("accesslog", lines(f"{{}} {quote}{WRITTEN[name]}{quote}"))
     if WRITTEN[name] in EMPTY:
@@ -57,7 +58,7 @@ def test_a_field_behind_a_combined_line_is_accounted_for(name: str, quote: str, 
 @pytest.mark.parametrize("name", sorted(name for name, text in WRITTEN.items() if text not in EMPTY))
 @pytest.mark.parametrize("quote", ["", '"'], ids=["bare", "quoted"])
 def test_a_field_before_the_client_is_not_taken_for_it(name: str, quote: str, import_notes: Importer) -> None:
-    """Another client would make other sessions: such lines are refused, or the field is noted."""
+    """Another client would change the sessions: such lines are refused, or the field is noted."""
     try:
         found = import_notes("accesslog", lines(f"{quote}{WRITTEN[name]}{quote} {{}}"))
     except StudyError:
@@ -67,6 +68,7 @@ def test_a_field_before_the_client_is_not_taken_for_it(name: str, quote: str, im
 
 @pytest.mark.parametrize("name", ["nginx $msec", "nginx $time_iso8601", "nginx $request_id", "apache %t"])
 def test_an_instant_or_a_name_is_no_response_time(name: str, import_notes: Importer) -> None:
-    """`$msec` is in seconds with a decimal point, too: 57 years would end before they began."""
+    """`$msec` is in seconds with a decimal point, too: as response times, requests would start 57 years before their
+    end."""
     found = import_notes("accesslog", lines(f"{{}} {WRITTEN[name]}"))
     assert (stated(found), found.noted("field rest")) == ([], [1, 2, 3])

@@ -1,4 +1,4 @@
-"""Recordings: pages, think times, correlated values, dropped requests."""
+"""HAR recordings: pages, think times, correlated values, dropped requests."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Importer = Callable[..., Any]
 
 
 def entry(second: float, method: str, url: str, answer: str = "", **more: Any) -> dict[str, Any]:
-    """One entry of a recording; its answer takes 100 ms."""
+    """Return one entry of a recording, whose answer takes 100 ms."""
     request = {
         "method": method,
         "url": url,
@@ -43,7 +43,7 @@ def recording(*entries: dict[str, Any]) -> str:
 
 
 def recorded(*entries: dict[str, Any]) -> str:
-    """As `towtank record` writes it: a line for each entry, and an end that is written over."""
+    """Return a recording as written by `towtank record`: a line for each entry, and an end that is overwritten."""
     head = '{"log":{"version":"1.2","creator":{"name": "towtank", "version": "1"},"entries":['
     return head + ",\n".join(map(json.dumps, entries)) + '],"pages":[]}}\n'
 
@@ -54,7 +54,7 @@ def test_a_recording_that_was_cut_off_is_read_without_its_last_exchange(import_t
     assert not import_text("har", whole).noted("last exchange")
     begun = whole.index(json.dumps(third))
     rest = recorded(first, second)[begun - 2 :]
-    # What was written of it, and what stood there before where that was longer.
+    # The part written so far, followed by the rest of the old text if that was longer.
     for written in (1, 20, len(json.dumps(third)), len(whole) - begun - 3):
         torn = whole[: begun + written] + rest[2 + written :]
         found = import_text("har", torn)
@@ -91,7 +91,7 @@ def test_the_example(import_file: Importer) -> None:
 def test_think_times_are_the_gaps_between_pages(import_text: Importer) -> None:
     times = (0, 2, 4.5, 20, 120)
     found = import_text("har", recording(*(entry(t, "GET", f"http://a/p{i}") for i, t in enumerate(times))))
-    # Answers take 0.1 s, so the gaps are 1.9, 2.4, 15.4 and 99.9 s; the first two are of one group, mean 2.15 s.
+    # Answers take 0.1 s, so the gaps are 1.9, 2.4, 15.4 and 99.9 s; the first two are in one group with mean 2.15 s.
     assert found.workload["parameters"] == {
         "think_short": "2.15 s",
         "think_long": "15.4 s",
@@ -236,7 +236,7 @@ FORM = "application/x-www-form-urlencoded"
 def test_what_browsers_do_beside_their_users(
     method: str, url: str, changed: dict[str, Any], why: str, import_text: Importer
 ) -> None:
-    """As Chromium saves its archives."""
+    """An archive as saved by Chromium."""
     odd = entry(0.2, method, url)
     odd["response"].update(changed.pop("response", {}))
     found = import_text("har", recording(entry(0, "GET", "http://a/"), {**odd, **changed}))
@@ -271,7 +271,7 @@ def test_cookies_that_no_answer_sets_are_reported(import_text: Importer) -> None
 
 
 def test_parts_of_a_form_are_taken_out_of_its_text(import_text: Importer) -> None:
-    """Chromium saves the text of a multipart form and does not list its parts."""
+    """Chromium saves the text of a multipart form without a list of its parts."""
     parts = [
         'Content-Disposition: form-data; name="title"\r\n\r\nA ${x}\r\n',
         'Content-Disposition: form-data; name="file"; filename="a.txt"\r\nContent-Type: text/plain\r\n\r\n1234567\r\n',
@@ -287,7 +287,7 @@ def test_parts_of_a_form_are_taken_out_of_its_text(import_text: Importer) -> Non
 
 
 def test_a_value_whose_name_stands_behind_it(import_text: Importer) -> None:
-    """Two hidden fields begin alike: the text after the value distinguishes them."""
+    """Two hidden fields have the same beginning: the text after the value distinguishes them."""
     page = '<input value="0011223344" name="a"><input value="99aabbccdd" name="token">'
     form = {"post": "token=99aabbccdd", "media": FORM}
     found = import_text("har", recording(entry(0, "GET", "http://a/f", page), entry(3, "POST", "http://a/f", **form)))
@@ -413,7 +413,7 @@ def test_a_body_that_was_not_recorded_is_noted(
 
 
 def _whole() -> dict[str, Any]:
-    """A recording in which each kind of mapping occurs."""
+    """Return a recording with each kind of mapping."""
     one = entry(0, "POST", "http://a/x", answer="{}", answered={"X": "y"}, headers={"X-One": "1"}, post="a=1")
     one["request"]["postData"]["params"] = [{"name": "a", "value": "1"}]
     return {"log": {"entries": [one]}}
@@ -437,7 +437,7 @@ def _part(archive: dict[str, Any], kind: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("kind", sorted(KEYS))
 def test_every_key_is_accounted_for(kind: str, import_notes: Importer) -> None:
-    """A key of HAR 1.2, and one that nobody knows: listed, or named by a note."""
+    """A key of HAR 1.2 is listed, and an unknown key is named by a note."""
     listed = set(LISTS.get(kind, ["name", "value", "fileName", "contentType"])) | {"newKey"}
     for name in sorted(listed):
         entry = KEYS[kind].get(name)
@@ -456,7 +456,7 @@ def _encoded(content: dict[str, str]) -> str:
 
 
 def _session() -> dict[str, Any]:
-    """A recording in which every key that is carried says something."""
+    """Return a recording in which every imported key has an effect."""
     token = "f3a9c17be2"
     first = entry(0, "GET", "http://a/start", _encoded({"token": token}), answered={"X-State": "9f8e7d6c5b"})
     first["response"]["content"]["encoding"] = "base64"
@@ -474,7 +474,7 @@ def _session() -> dict[str, Any]:
     return {"log": {"entries": [first, login, order, picture]}}
 
 
-# Another value for each key that is carried, and where in the session it stands.
+# For each imported key, another value and its place in the session.
 _START, _LOGIN, _ORDER, _PICTURE = range(4)
 _OTHERS: dict[tuple[str, str], tuple[tuple[Any, ...], Any]] = {
     ("log", "entries"): (("log",), []),
@@ -519,7 +519,7 @@ def _at(archive: dict[str, Any], place: tuple[Any, ...]) -> Any:
 )
 @pytest.mark.parametrize("change", ["another value", "left out"])
 def test_every_carried_key_changes_the_plan(kind: str, name: str, change: str, import_notes: Importer) -> None:
-    """Another value, or none: the workload differs, a note does, or the recording is refused."""
+    """With another value or none, the workload or a note differs, or the recording is refused."""
     place, other = _OTHERS[kind, name]
     base = import_notes("har", json.dumps(_session()))
     archive = _session()

@@ -1,4 +1,5 @@
-"""Elements inside the properties of others, and elements that no table has: all of them are accounted for."""
+"""Elements inside properties of other elements, and elements missing in every table: the importer handles all of
+them."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from towtank.workload.importers.jmx.table import ELEMENTS
 Importer = Callable[..., Any]
 KEYS = json.loads((Path(__file__).parents[2] / "data/imports/keys/jmeter.json").read_text("utf-8"))["elements"]
 _VALUES = ("true", "false", "17", "/zz", "", "http://b/x", "DIGEST")
-# What each has beside the property that is tried.
+# Properties of each element in addition to the tested one.
 _OWN = {
     "HTTPArgument": {"Argument.name": "a", "Argument.value": "%41", "Argument.metadata": "="},
     "Argument": {"Argument.name": "v", "Argument.value": "one"},
@@ -27,7 +28,7 @@ _OWN = {
     "HTTPFileArg": {"File.path": "x.bin", "File.paramname": "f"},
 }
 
-# What some do something with only.
+# Properties that some elements need for an effect.
 _NEEDED = {
     "HTTPArgument.use_equals": {"Argument.value": ""},
     "Cookie.domain_specified": {"Cookie.domain": ".a"},
@@ -40,14 +41,14 @@ def _text(name: str, value: str) -> str:
 
 
 def _inner(kind: str, name: str = "", value: str = "") -> str:
-    """An element as a property, with a property of a value."""
+    """Return an element as a property, with one property of this value."""
     own = {**_OWN[kind], **_NEEDED.get(name, {}), name: value}
     texts = "".join(_text(key, text) for key, text in own.items() if key)
     return f'<elementProp name="n" elementType="{kind}" testname="n">{texts}</elementProp>'
 
 
 def _collected(holder: str, collection: str, kind: str, inner: str) -> str:
-    """A property with a collection of elements."""
+    """Return a property with a collection of elements."""
     held = f'<collectionProp name="{collection}">{inner}</collectionProp>'
     return f'<elementProp name="{holder}" elementType="{kind}">{held}</elementProp>'
 
@@ -61,7 +62,7 @@ _MANAGERS = {
 
 
 def _plan(kind: str, name: str = "", value: str = "") -> str:
-    """A plan with an element of a kind where it does something, and a property in it."""
+    """Return a plan with an element of a kind in a place where it has an effect, with a property inside."""
     inner = _inner(kind, name, value) if kind in _OWN else ""
     inside = manager = ""
     if kind in _MANAGERS:
@@ -95,7 +96,8 @@ def _made(text: str, import_notes: Importer) -> tuple[Any, ...]:
 
 
 def _is_accounted_for(kind: str, name: str, plan: Callable[..., str], import_notes: Importer) -> None:
-    """Another value changes the workload or is noted; so is each value of what the table calls noted."""
+    """Assert that another value changes the workload or is noted, and that each value of a property listed as noted is
+    noted."""
     entry = ELEMENTS[kind].get(name)
     if entry is not None and entry.fate is Fate.HARMLESS:
         assert entry.why
@@ -136,7 +138,7 @@ def test_every_property_of_an_open_group_is_accounted_for(name: str, import_note
 @pytest.mark.parametrize("kind", sorted(set(KEYS) - set(ELEMENTS)))
 @pytest.mark.parametrize("below", [False, True])
 def test_an_element_that_no_table_has_is_noted(kind: str, below: bool, import_notes: Importer) -> None:
-    """A note names the element, beside a request or below it; no note is about keys that all elements have."""
+    """A note names the element, beside a request or below it; keys common to all elements cause no note."""
     made = element(kind, **{key.replace(".", "__"): "17" for key in KEYS[kind][:1]})
     text = group(sampler("/x", made) if below else made + sampler("/x"))
     notes = import_notes("jmx", text).notes()

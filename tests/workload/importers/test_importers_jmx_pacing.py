@@ -65,7 +65,8 @@ def test_a_throughput_for_several_groups_is_shared_as_its_mode_says(
 
 @pytest.mark.parametrize(("mode", "expected"), [(1, "4 s"), (2, "1 s"), (3, "1 s"), (4, "1 s")])
 def test_groups_without_the_timer_share_it_in_one_mode_only(mode: int, expected: str, import_text: Importer) -> None:
-    """JMeter divides by all threads that run, if the mode is "all active threads"; a shared schedule is only taken."""
+    """In the mode "all active threads", JMeter divides by all running threads; threads without the timer take no
+    turn of a shared schedule."""
     given = plan(threads("a", 10, timer(mode) + request("/a")), threads("b", 30, request("/b")))
     assert pacings(import_text("jmx", given)) == {"a": expected, "b": None}
 
@@ -81,7 +82,7 @@ def test_threads_of_a_group_that_is_left_out_share_a_throughput(import_text: Imp
 
 
 def test_a_shared_schedule_gives_each_thread_one_turn(import_text: Importer) -> None:
-    """10 threads that take 0.1 s each and 30 that take 0.2 s each: a turn of all is 7 s."""
+    """10 threads with 0.1 s each and 30 with 0.2 s each: one turn for all takes 7 s."""
     given = plan(
         threads("a", 10, timer(3) + request("/a")),
         threads("b", 30, timer(3, 300) + request("/b") + request("/c")),
@@ -99,7 +100,7 @@ def test_a_shared_schedule_gives_each_thread_one_turn(import_text: Importer) -> 
     ],
 )
 def test_the_slowest_timer_of_a_round_paces_it(first: str, second: str, expected: str, import_text: Importer) -> None:
-    """Timers of samplers wait at the same time, but those of one schedule one after the other."""
+    """Timers of several samplers wait in parallel, but timers of one schedule wait in sequence."""
     given = plan(threads("a", 10, request("/a", first) + request("/b", second)))
     assert pacings(import_text("jmx", given)) == {"a": expected}
 

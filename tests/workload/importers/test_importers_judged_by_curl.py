@@ -1,4 +1,4 @@
-"""Command lines run by curl itself and driven after their import ask a server for the same."""
+"""Command lines run by curl and driven after their import send the same requests to a server."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ curl -s --url-query 'n=1' 'http://ADDRESS/url-query?m=0'
 """
 
 
-# Generated plans, twenty in one file; more of them at night.
+# Generated command lines, twenty in one file; nightly runs use more.
 GENERATED = int(os.environ.get("TOWTANK_PLANS", "20"))
 pytestmark = [
     pytest.mark.waits,
@@ -52,7 +52,7 @@ pytestmark = [
 
 
 def both(lines: str, folder: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return the requests of curl, and as many requests of Towtank; cookies differ, which a note reports."""
+    """Return the requests of curl, and as many requests of Towtank, without cookies if a note reports a difference."""
     with logging_server({"/missing": 404}) as log:
         file = folder / "commands.sh"
         (folder / "one").write_text('{"a": "1"}', encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Recordings as their own judges: after their import a server is asked for what they hold, in the same order."""
+"""After its import, a recording produces its own requests in the same order."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from judges import driven, logging_server, shown, without_cookies
 
 pytestmark = pytest.mark.waits
 
-# Generated plans, twenty in one file; more of them at night.
+# Generated recordings, twenty in one file; nightly runs use more.
 GENERATED = int(os.environ.get("TOWTANK_PLANS", "20"))
 
 
 def asked(entry: dict[str, Any]) -> dict[str, Any]:
-    """A request of a recording as the server logs it."""
+    """Return a request of a recording as the server logs it."""
     request = entry["request"]
     data = request.get("postData", {})
     fields = [(quote(each["name"]), quote(each["value"], safe="")) for each in data.get("params", [])]

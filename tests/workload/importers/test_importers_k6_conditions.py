@@ -1,4 +1,4 @@
-"""Conditions of scripts of k6: those that end a round, those that leave a function only, and the first round."""
+"""Conditions in k6 scripts: those that end an iteration, those that only leave a function, and the first iteration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""URLs of scripts: their addresses are separated, from all sources; those that only the run knows are noted."""
+"""URLs in k6 scripts: addresses are separated, from all sources; URLs known only at run time are noted."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ELSEWHERE = "where requests go to is not in the script"
 
 @pytest.fixture
 def script(import_text: Importer) -> Callable[..., Any]:
-    """Import a script with a body of its function."""
+    """Import a script whose default function has this body."""
 
     def run(body: str, before: str = "") -> Any:
         return import_text("k6", f"{HEAD}{before}\nexport default function () {{\n{body}\n}}\n")

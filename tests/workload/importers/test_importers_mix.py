@@ -1,4 +1,5 @@
-"""Mixes of imported files: 10,000 rounds drawn from the workload against the shares that the tool itself gives."""
+"""Transaction mixes of imported files: 10,000 rounds drawn from the workload, compared with the shares of the original
+tool."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from jmeter_plans import element, group, request
 
 Importer = Callable[..., Any]
 ROUNDS = 10_000
-# Standard errors that a share may differ from its expectation: all draws are seeded, so that no run differs. [1]
+# Allowed difference of a share in standard errors; all draws are seeded, so results are reproducible. [1]
 ERRORS = 4.0
 
 
@@ -22,7 +23,7 @@ def share(text: object) -> float:
 
 
 def drawn(steps: list[dict[str, Any]], chance: random.Random, once: Counter[str]) -> Counter[str]:
-    """One round, as the engine draws it: paths that it requests."""
+    """Draw one round as the engine does; return the requested paths."""
     for step in steps:
         if "get" in step:
             once[step["get"]] += 1
@@ -35,7 +36,7 @@ def drawn(steps: list[dict[str, Any]], chance: random.Random, once: Counter[str]
 
 
 def mix(found: Any, *, name: str = "") -> dict[tuple[str, ...], float]:
-    """Shares of the rounds by the requests in them."""
+    """Return the shares of the rounds by their requests."""
     chance = random.Random(7)
     transactions = found.workload["transactions"]
     steps = transactions[name or next(iter(transactions))]
@@ -44,7 +45,7 @@ def mix(found: Any, *, name: str = "") -> dict[tuple[str, ...], float]:
 
 
 def assert_mix(found: Any, expected: dict[str, float]) -> None:
-    """Assert the shares of rounds: `/a /b` for both in a round, empty for none."""
+    """Assert the shares of rounds: `/a /b` for both in a round, an empty text for none."""
     wanted = {tuple(paths.split()): probability for paths, probability in expected.items() if probability > 0}
     got = mix(found)
     assert set(got) == set(wanted)
@@ -97,7 +98,7 @@ def percent(value: float, below: str) -> str:
 def test_controllers_of_jmeter_choose_as_in_jmeter(
     below: str, expected: dict[str, float], import_text: Importer
 ) -> None:
-    """RandomController, InterleaveControl, ThroughputController and SwitchController of JMeter 5.5."""
+    """Selection by RandomController, InterleaveControl, ThroughputController and SwitchController of JMeter 5.5."""
     found = import_text("jmx", group(below + request("/end")))
     assert_mix(found, {" ".join(sorted([*paths.split(), "/end"])): each for paths, each in expected.items()})
     assert bool(found.noted("SwitchController")) == ("${unknown}" in below)
@@ -193,7 +194,8 @@ def script(import_text: Importer) -> Callable[[str], Any]:
     ],
 )
 def test_conditions_of_k6_choose_as_in_k6(body: str, expected: dict[str, float], script: Callable[[str], Any]) -> None:
-    """Conditions on one draw exclude each other; `randomIntBetween` has both ends, `Math.floor` rounds down."""
+    """Conditions on one draw are mutually exclusive; `randomIntBetween` includes both ends, `Math.floor` rounds
+    down."""
     found = script(body + "\nhttp.get('http://h/end');" if "return; } d()" not in body else body)
     extra = [] if "return; } d()" in body else ["/end"]
     assert_mix(found, {" ".join(sorted([*paths.split(), *extra])): each for paths, each in expected.items()})

@@ -1,4 +1,4 @@
-"""Descriptions of interfaces: operations, values made of schemas, references."""
+"""Interface descriptions (OpenAPI): operations, values generated from schemas, references."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Importer = Callable[..., Any]
 
 
 def made(schema: dict[str, Any], **components: Any) -> Any:
-    """The value made of a schema."""
+    """Return the value generated from a schema."""
     root = parse(json.dumps({"schema": schema, **components}), "x.json")
     references = References(root, lambda *_: None)
     return Maker(references, lambda *_: None).value(root.child("schema"))
@@ -121,7 +121,7 @@ def test_weights_add_to_100(import_text: Importer) -> None:
 
 
 def _whole() -> dict[str, Any]:
-    """A description in which each kind of mapping occurs."""
+    """Return a description with each kind of mapping."""
     schema = {"type": "object", "properties": {"a": {"type": "integer"}}}
     operation = {
         "parameters": [{"name": "q", "in": "query", "required": True, "schema": {"type": "string"}}],
@@ -153,7 +153,7 @@ def _part(whole: dict[str, Any], kind: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("kind", sorted(KEYS))
 def test_every_key_is_accounted_for(kind: str, import_notes: Importer) -> None:
-    """A key of OpenAPI 3.0 or 3.1, and one that nobody knows: listed, or named by a note."""
+    """A key of OpenAPI 3.0 or 3.1 is listed, and an unknown key is named by a note."""
     for name in [*LISTS[kind.lower()], "newKey"]:
         entry = KEYS[kind].get(name)
         if entry is not None and entry.fate is not Fate.NOTED:
@@ -175,7 +175,7 @@ def test_links_are_noted_and_an_empty_body_is_sent(import_text: Importer) -> Non
     assert found.workload["defaults"]["auth"] == {"user": "ann", "password": "secret"}
 
 
-# For each key that is carried: where it stands, what stands beside it, and its value.
+# For each imported key: its place, its neighbours, and its value.
 _OTHERS: dict[tuple[str, str], tuple[dict[str, Any], Any]] = {
     ("openapi", "openapi"): ({}, "2.0"),
     ("openapi", "info"): ({}, {"title": "other"}),
@@ -225,7 +225,7 @@ _OTHERS: dict[tuple[str, str], tuple[dict[str, Any], Any]] = {
 
 
 def _described(kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """A description, and the mapping of a kind in it; of schemas that of a property of the body."""
+    """Return a description, and its mapping of a kind; for schemas, the mapping of a property of the body."""
     whole = _whole()
     whole["components"] = {"securitySchemes": {"key": {"type": "apiKey", "in": "header", "name": "X-Key"}}}
     if kind == "schema":
@@ -240,7 +240,7 @@ def _described(kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
     [(kind, name) for kind, keys in sorted(KEYS.items()) for name, key in keys.items() if key.fate is Fate.CARRIED],
 )
 def test_every_carried_key_changes_the_plan(kind: str, name: str, import_notes: Importer) -> None:
-    """With another value the workload differs from that without the key, or a note does, or the file is refused."""
+    """With another value, the workload or a note differs from the case without the key, or the file is refused."""
     beside, value = _OTHERS[kind, name]
     found = []
     for more in ({}, {name: value}):

@@ -1,4 +1,4 @@
-"""Files of strangers: their expansion is bounded, and they read only files beside them."""
+"""Imported files from unknown sources: their expansion is bounded, and only files beside them are read."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def count(value: Any) -> int:
 
 
 def leading_to(schema: Callable[[dict[str, str]], dict[str, Any]]) -> dict[str, Any]:
-    """Eight schemas, each made of the next one."""
+    """Return eight schemas, each composed of the next one."""
     schemas = {f"s{step}": schema({"$ref": f"#/schemas/s{step + 1}"}) for step in range(8)}
     return {"schema": {"$ref": "#/schemas/s0"}, "schemas": {**schemas, "s8": {"type": "integer"}}}
 
@@ -90,7 +90,7 @@ def test_values_of_a_script_that_double_are_not_known(import_text: Importer, sta
 
 @pytest.fixture
 def elsewhere(tmp_path: Path) -> Path:
-    """A folder beside that of the foreign file, with a file that it must not have."""
+    """A folder beside the folder of the foreign file, with a file that it must not read."""
     folder = tmp_path / "elsewhere"
     folder.mkdir()
     (folder / "secret.csv").write_text(f"name\n{SECRET}\n{SECRET}\n")
@@ -98,7 +98,7 @@ def elsewhere(tmp_path: Path) -> Path:
 
 
 def names_of(elsewhere: Path, source: Path) -> list[str]:
-    """Ways to a file that is not beside another one, and files that never end."""
+    """Return paths to a file outside of the folder, and files that never end."""
     (source / "link.csv").symlink_to(elsewhere / "secret.csv")
     (source / "around").symlink_to(elsewhere)
     os.mkfifo(source / "pipe.csv")
@@ -143,7 +143,7 @@ def test_a_script_reads_no_file_but_those_in_its_folder(import_file: Importer, s
         assert SECRET not in import_file("k6", path).text
 
 
-# The work of the following files would take minutes to hours where it grew with the square of their length.
+# With a run time quadratic in their length, the following files would take minutes to hours.
 
 
 def test_text_between_many_elements_is_put_together_once(tmp_path: Path) -> None:

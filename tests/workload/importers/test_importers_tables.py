@@ -1,4 +1,4 @@
-"""The tables of the importers: each key has a fate that a reader can check."""
+"""Tables of the importers: each key has a fate that a reader can verify."""
 
 from __future__ import annotations
 

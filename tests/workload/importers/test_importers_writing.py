@@ -1,4 +1,4 @@
-"""Common parts of all importers: writing of YAML, reading of JSON and XML, names, weights."""
+"""Common parts of all importers: writing YAML, reading JSON and XML, names, weights."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ class Metering:
 
 @dataclass(frozen=True)
 class Binding:
-    """The endpoints."""
+    """The endpoints of the Browser Binding."""
 
     repository: Repository
     workers: WorkerPool
@@ -104,7 +104,7 @@ class Binding:
         except UnicodeError:
             return self._response(browser.error_answer(InvalidArgument("the request has text that is not UTF-8")))
         except Exception:
-            # The client gets no internals; the administrator finds them in the log.
+            # The response hides internal details; the administrator finds them in the log.
             traceback.print_exc(file=sys.stderr)
             return self._response(browser.error_answer(CmisError("the server has a fault; its log says more")))
 

@@ -26,9 +26,10 @@ from content_server.repository.editing import Target
 from content_server.repository.render import allowable_actions
 from content_server.types import TYPES, definition_json
 
-# Content up to this length is read by the worker that found it; more is streamed in pieces of this size. [bytes]
+# The worker that found a content reads it up to this length; longer contents are streamed in pieces of this size.
+# [bytes]
 PIECE = 1 << 20
-# Browsers show stored content as pages of this server: a script of one user must not run with the rights of another.
+# Browsers treat stored content as pages of this server: a script of one user must not run with the rights of another.
 _FOREIGN = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "sandbox"}
 
 
@@ -64,7 +65,7 @@ Service = Callable[[Call], Answer]
 
 
 def to_json(document: object, status: int = 200) -> Answer:
-    """Return a document as an answer."""
+    """Return a JSON document as an answer."""
     body = json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
     return Answer(status, body)
 
@@ -396,7 +397,7 @@ OBJECT_ACTIONS: dict[str, tuple[str, Service]] = {
 
 
 def default_service(call: Call) -> Answer:
-    """Return children of a folder, or content of a document, without a `cmisselector`."""
+    """Return the children of a folder, or the content of a document, if no `cmisselector` is given."""
     target = call.target
     stored = reading.get_stored(call.repository, target.object_id, target.path)
     if stored.is_folder:

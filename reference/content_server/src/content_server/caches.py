@@ -1,6 +1,6 @@
 """The content cache and the file-handle cache: both least recently used, both keyed by content identifier.
 
-A content never changes under its identifier, so what is cached here cannot be stale, whatever other nodes do.
+The content of an identifier never changes, so a cached content cannot be stale, whatever other nodes do.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-# One content may take at most this part of the cache, so that one image does not push out a thousand texts.
+# Largest share of the cache for one content, so that one image does not evict a thousand texts.
 _LARGEST_SHARE = 8
 
 
@@ -39,11 +39,11 @@ class ContentCache:
             return data
 
     def accepts(self, length: int) -> bool:
-        """Return True if a content of this length would be kept."""
+        """Return True if a content of this length would be cached."""
         return length * _LARGEST_SHARE <= self.limit
 
     def put(self, content_id: str, data: bytes) -> None:
-        """Keep a content, and forget the least recently used ones beyond the limit."""
+        """Store a content, and evict the least recently used ones beyond the limit."""
         if not self.accepts(len(data)):
             return
         with self._lock:
@@ -55,7 +55,7 @@ class ContentCache:
                 self.bytes -= len(self._contents.popitem(last=False)[1])
 
     def discard(self, content_id: str) -> None:
-        """Forget a content that was deleted."""
+        """Remove a content that was deleted."""
         with self._lock:
             data = self._contents.pop(content_id, None)
             self.bytes -= len(data) if data is not None else 0
@@ -105,7 +105,7 @@ class HandleCache:
         with self._lock:
             self.open_count += 1
             opened.users = 1
-            if content_id in self._handles:  # another thread was faster: this one lives for its user only
+            if content_id in self._handles:  # another thread was faster: this descriptor is closed after its use.
                 opened.kept = False
                 return opened
             self._handles[content_id] = opened
@@ -114,7 +114,7 @@ class HandleCache:
             return opened
 
     def discard(self, content_id: str) -> None:
-        """Forget a content that was deleted; its readers finish."""
+        """Remove a content that was deleted; reads in progress finish."""
         with self._lock:
             handle = self._handles.pop(content_id, None)
             if handle is not None:
@@ -130,7 +130,7 @@ class HandleCache:
             self.open_count -= 1
 
     def close(self) -> None:
-        """Close all files that no one reads."""
+        """Close all files that are not being read."""
         with self._lock:
             while self._handles:
                 self._drop(self._handles.popitem()[1])

@@ -14,7 +14,7 @@ from content_server import __version__
 from content_server.errors import StartError
 from content_server.settings import Settings, parse_size
 
-# Environment variables for addresses that may contain a login: other users see arguments, but not these.
+# Environment variables for addresses that may contain a login: other users can see arguments, but not the environment.
 DATABASE, LDAP = "CONTENT_SERVER_DATABASE", "CONTENT_SERVER_LDAP"
 
 

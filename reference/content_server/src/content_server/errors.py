@@ -1,7 +1,7 @@
-"""The exceptions of CMIS, with the status each has in the Browser Binding (CMIS 1.1, section 5.2.10.1).
+"""CMIS exceptions, each with its status in the Browser Binding (CMIS 1.1, section 5.2.10.1).
 
-An operation raises one of these and no other exception; `browser` turns it into JSON. `StartError` is for a
-command that cannot start.
+An operation raises only these exceptions; `browser` turns them into JSON. `StartError` is for a command that cannot
+start.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class ContentAlreadyExists(CmisError):
 
 
 class RangeNotSatisfiable(CmisError):
-    """The range lies outside the content; `length` is that of the content. [bytes]"""
+    """The requested range is outside of the content; `length` is the length of the content. [bytes]"""
 
     exception, status = "invalidArgument", 416
 
@@ -94,7 +94,7 @@ class Storage(CmisError):
 
 
 class UniqueViolation(Exception):
-    """The database refused a second row of the same key; the operation maps it to a CMIS exception.
+    """The database refused a second row with the same key; the operation maps this to a CMIS exception.
 
     Attributes
     ----------

@@ -71,7 +71,7 @@ class Parameters:
         return self.number("maxItems", MAX_ITEMS_DEFAULT, MAX_ITEMS), self.number("skipCount", 0, _LARGEST_SKIP)
 
     def view(self) -> View:
-        """Return the requested form of objects."""
+        """Return the requested representation of objects."""
         return View(
             succinct=self.flag("succinct"),
             names=parse_filter(self.get("filter")),
@@ -133,7 +133,7 @@ async def read_parameters(request: Request) -> Parameters:
         form = await request.form(max_files=4, max_fields=MAX_FIELDS, max_part_size=MAX_FIELD_BYTES)
     except HTTPException as error:
         raise InvalidArgument(f"the form is malformed: {error.detail}") from error
-    except OSError as error:  # a large upload waits in a temporary file
+    except OSError as error:  # a large upload is stored in a temporary file
         raise Storage(f"the upload could not be kept: {error.strerror}") from error
     except (FormParserError, ValueError, LookupError) as error:
         raise InvalidArgument(f"the form is malformed: {str(error)[:120]}") from error

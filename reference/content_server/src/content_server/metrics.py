@@ -1,4 +1,4 @@
-"""The `/metrics` page: Prometheus text from counters that cost almost nothing."""
+"""The `/metrics` page: Prometheus text from counters with negligible cost."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from prometheus_client.registry import Collector
 from content_server.repository import Repository
 from content_server.workers import WorkerPool
 
-# Smallest interval between counts of the documents. [s]
+# Least interval between counts of the documents. [s]
 COUNT_INTERVAL = 10.0
-# Largest share of time for counting: a large repository is counted less often. [1]
+# Largest share of time for counting, so a large repository is counted less often. [1]
 COUNT_SHARE = 0.001
 
 
@@ -48,7 +48,7 @@ class RequestCounters:
 
 
 class DocumentCounter:
-    """Counts the documents at intervals, in its own thread, so that the metrics page never waits."""
+    """Counts the documents at intervals in a separate thread, so that the metrics page never waits."""
 
     def __init__(self, repository: Repository) -> None:
         self.documents = 0
@@ -77,7 +77,7 @@ class DocumentCounter:
 
 
 class ServerCollector(Collector):
-    """All figures of the server, in the form `prometheus_client` writes."""
+    """Collects all values of the server in the form that `prometheus_client` writes."""
 
     def __init__(
         self,
@@ -153,7 +153,7 @@ class ServerCollector(Collector):
             asked.add_metric([direction], size)
         yield asked
         calls = CounterMetricFamily("content_server_storage_calls", "Calls to the storage area.", labels=["call"])
-        # The cache of handles opens files, and each miss is one opened.
+        # The handle cache opens files: each miss opens one.
         for call, count in {**storage.meter.calls, "open": storage.handles.misses}.items():
             calls.add_metric([call], count)
         yield calls
@@ -176,7 +176,7 @@ def _gauge(name: str, text: str, value: float) -> GaugeMetricFamily:
 
 
 class MetricsPage:
-    """Writes the page."""
+    """Renders the metrics page."""
 
     def __init__(self, collector: Collector) -> None:
         self._registry = CollectorRegistry()

@@ -1,4 +1,4 @@
-"""One node from start to stop."""
+"""Runs one node from start to stop."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from content_server.storage import StorageArea
 from content_server.users import Authenticator, Directory, FileDirectory, LdapDirectory
 from content_server.workers import WorkerPool
 
-# Time that a stop waits for requests in work. [s]
+# Time that a stop waits for requests in progress. [s]
 GRACE = 5
 BACKLOG = 2048
 
 
 @contextmanager
 def data_lock(data: Path, exclusive: bool) -> Iterator[IO[str]]:
-    """Lock the data directory: nodes share it, `populate` and `reset` need it exclusively.
+    """Lock the data directory: nodes share the lock, `populate` and `reset` need it exclusively.
 
     Raises
     ------
@@ -69,7 +69,7 @@ def ensure_root(database: Database) -> None:
 
 
 def open_repository(settings: Settings) -> Repository:
-    """Open database and storage area, with the configured indexes; sweep the area."""
+    """Open the database and the storage area, with the configured indexes; sweep the area."""
     for name in settings.drop_index:
         if name not in PROPERTY_INDEXES:
             raise StartError(f"--drop-index: unknown index {name}; there are {', '.join(PROPERTY_INDEXES)}")
@@ -119,7 +119,7 @@ def _listen(settings: Settings) -> socket.socket:
 
 
 class _Server(uvicorn.Server):
-    """Prints its address on standard output once it listens."""
+    """Prints its address on standard output when it listens."""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -129,7 +129,7 @@ class _Server(uvicorn.Server):
 
 
 def serve(settings: Settings) -> int:
-    """Run one node until TERM or INT.
+    """Run one node until SIGTERM or SIGINT.
 
     Raises
     ------
@@ -166,7 +166,7 @@ def _run(settings: Settings, listener: socket.socket, repository: Repository, di
     # uvicorn raises the signal again at its end; with these handlers it has no effect.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: None)
-    # Objects that live as long as the process need not be scanned by every collection.
+    # Objects that exist as long as the process need not be scanned by each garbage collection.
     gc.collect()
     gc.freeze()
     try:

@@ -39,7 +39,7 @@ def parse_size(text: str) -> int:
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings of one node; the README has the table of them."""
+    """Settings of a node; the README lists them in a table."""
 
     data: Path
     host: str = "127.0.0.1"

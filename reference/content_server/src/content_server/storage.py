@@ -1,10 +1,8 @@
 """The file storage area: content files that are complete or do not exist.
 
-A file is written under a temporary name in the same file system, forced to disk (by default) and
-renamed; its metadata follows
-in one transaction. What a crash leaves is a file that no metadata knows, which `sweep` removes at the next start.
-Names come from
-identifiers that this module draws, never from a client, so no path can leave the area.
+A file is written under a temporary name in the same file system, forced to disk (by default) and renamed; its metadata
+follows in one transaction. A crash leaves at most a file without metadata, which `sweep` removes at the next start.
+Names come from identifiers that this module generates, never from a client, so no path can leave the area.
 """
 
 from __future__ import annotations
@@ -23,9 +21,9 @@ from content_server.caches import ContentCache, HandleCache
 from content_server.errors import Storage
 
 _CONTENT_ID = re.compile(r"[0-9a-f]{32}")
-# The place of the version in a UUID written without dashes.
+# Position of the version digit in a UUID without dashes.
 _VERSION_PLACE = 12
-# A temporary file this old belongs to a node that died; a younger one may belong to a node at work. [s]
+# An older temporary file belongs to a node that died, a younger one possibly to a running node. [s]
 STALE_AFTER = 3600.0
 _COPY_BYTES = 1 << 20
 
@@ -47,7 +45,7 @@ class StorageMeter:
         self._lock = threading.Lock()
 
     def count(self, call: str, size: int = 0) -> None:
-        """Count one call, with the bytes that it moved. [bytes]"""
+        """Count one call, with the number of its bytes. [bytes]"""
         with self._lock:
             self.calls[call] += 1
             if size:
@@ -85,7 +83,7 @@ class StorageArea:
         return self.root / content_id[:2] / content_id[2:4] / content_id
 
     def write(self, source: BinaryIO) -> tuple[str, int]:
-        """Store all of a stream; return its new identifier and its length. [bytes]"""
+        """Store a whole stream; return its new identifier and its length. [bytes]"""
         content_id = uuid.uuid4().hex
         temporary = self._temporary / content_id
         try:
@@ -117,7 +115,7 @@ class StorageArea:
             os.close(descriptor)
 
     def read(self, content_id: str, offset: int, count: int, length: int) -> bytes:
-        """Read a part of a content; the whole of a small one goes through the content cache.
+        """Read a part of a content; a small content is read whole and cached.
 
         Parameters
         ----------
@@ -141,7 +139,7 @@ class StorageArea:
             with self.handles.open(content_id, self.path(content_id)) as descriptor:
                 data = os.pread(descriptor, count, offset)
         except OSError:
-            # A network file system that was restarted does not know files that were opened before.
+            # A restarted network file system does not know file handles that were opened before.
             self.handles.discard(content_id)
             raise
         self.meter.count("read", len(data))
@@ -152,7 +150,7 @@ class StorageArea:
         return data
 
     def remove(self, content_id: str) -> None:
-        """Remove a content file that no metadata refers to."""
+        """Remove a content file without metadata."""
         self.cache.discard(content_id)
         self.handles.discard(content_id)
         if not is_populated(content_id):
@@ -160,7 +158,7 @@ class StorageArea:
             self.meter.count("remove")
 
     def identifiers(self) -> Iterator[str]:
-        """Yield the identifiers of all files of the area, without those of the population."""
+        """Yield the identifiers of all files of the area, except those of the population."""
         for first in os.scandir(self.root):
             if len(first.name) == 2 and first.is_dir():
                 for second in os.scandir(first.path):
@@ -169,7 +167,7 @@ class StorageArea:
                             yield entry.name
 
     def sweep(self, known: Callable[[list[str]], set[str]], stale_after: float = STALE_AFTER) -> int:
-        """Remove the leftovers of interrupted uploads; return the number of files.
+        """Remove the remains of interrupted uploads; return the number of removed files.
 
         Parameters
         ----------
@@ -200,6 +198,6 @@ def _remove_if_older(path: Path, before: float) -> int:
         if path.stat().st_mtime > before:
             return 0
         path.unlink()
-    except FileNotFoundError:  # another node sweeps too
+    except FileNotFoundError:  # another node sweeps at the same time
         return 0
     return 1

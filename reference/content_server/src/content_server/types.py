@@ -1,6 +1,4 @@
-"""Object types and their properties: one table from which type definitions, SQL columns and checks of values all
-follow.
-"""
+"""Object types and their properties: the common source of type definitions, SQL columns and value checks."""
 
 from __future__ import annotations
 
@@ -35,13 +33,13 @@ class Property:
 
     @property
     def custom(self) -> bool:
-        """True if it is a row of table `property`."""
+        """True if the property is a row of table `property`."""
         return self.id.startswith("tt:")
 
 
 @dataclass(frozen=True)
 class ObjectType:
-    """A type definition; `properties` are those it adds to its parent's."""
+    """A type definition; `properties` are those added to the parent's properties."""
 
     id: str
     parent: str | None
@@ -139,7 +137,7 @@ def base_of(type_id: str) -> str:
 
 @cache
 def with_subtypes(type_id: str) -> tuple[str, ...]:
-    """Return the type and all types below it."""
+    """Return the type and all its subtypes."""
     below = [t for t in TYPES if TYPES[t].parent == type_id]
     return (type_id, *(found for t in below for found in with_subtypes(t)))
 
@@ -156,7 +154,7 @@ ALL_PROPERTIES: dict[str, Property] = {p.id: p for t in TYPES for p in propertie
 
 
 def definition_json(type_id: str, with_properties: bool = True) -> dict[str, object]:
-    """Return a type definition as the Browser Binding writes it."""
+    """Return a type definition in the form of the Browser Binding."""
     definition = TYPES[type_id]
     base = base_of(type_id)
     document: dict[str, object] = {

@@ -1,6 +1,6 @@
 """Users and their logins: a file of hashed passwords, or an LDAP directory.
 
-Verified logins are remembered for a while, so that Basic authentication is cheap.
+Verified logins are remembered for some time, so that Basic authentication is cheap.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from content_server.errors import NotAuthenticated, StartError, Storage
 from content_server.repository import User
 
 ROLES = ("reader", "editor", "administrator")
-# Cost of a password's hash (RFC 7914, parameter N); populated accounts take less, see `populate`.
+# Cost of a password hash (RFC 7914, parameter N); populated accounts use a lower cost, see `populate`.
 SCRYPT_N = 2**14
 _SCRYPT_R, _SCRYPT_P = 8, 1
-# Most remembered logins; beyond them all are forgotten: a bound on memory that no regular load reaches.
+# Largest number of remembered logins. All are dropped beyond it: a memory limit that no regular load reaches.
 _MAX_REMEMBERED = 100_000
 
 
@@ -37,7 +37,7 @@ def hash_password(password: str, salt: bytes | None = None, n: int = SCRYPT_N) -
 
 
 def verify_password(password: str, stored: str) -> bool:
-    """Return True if the hash is that of the password."""
+    """Return True if the password matches the hash."""
     _, n, salt, _ = stored.split("$")
     return hmac.compare_digest(hash_password(password, bytes.fromhex(salt), int(n)), stored)
 
@@ -80,7 +80,7 @@ class FileDirectory(Directory):
         return name, stored, role
 
     def verify(self, name: str, password: str) -> User | None:
-        # An unknown name takes as long as a wrong password, so that time does not reveal who has an account.
+        # An unknown name takes as long as a wrong password, so that response times do not reveal accounts.
         stored, user = self._users.get(name, (self._nobody, None))
         return user if verify_password(password, stored) else None
 

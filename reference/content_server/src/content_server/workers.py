@@ -1,4 +1,4 @@
-"""The worker threads: a fixed number, one queue, both visible."""
+"""Worker threads: a fixed number with one queue, both reported as metrics."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class WorkerPool:
 
     @property
     def queue_length(self) -> int:
-        """Jobs that wait for a worker; those in work are not counted. [1]"""
+        """Number of jobs that wait for a worker, without those in progress. [1]"""
         return self._jobs.qsize()
 
     async def run(self, function: Callable[..., Result], *arguments: Any) -> Result:
@@ -45,7 +45,7 @@ class WorkerPool:
         return await future
 
     def close(self) -> None:
-        """Let every worker end after the queued jobs."""
+        """End every worker after the queued jobs."""
         for _ in self._workers:
             self._jobs.put(None)
         for worker in self._workers:
@@ -63,7 +63,7 @@ class WorkerPool:
             finally:
                 with self._lock:
                     self.busy -= 1
-            # After the loop is closed there is nothing to answer.
+            # After the loop is closed, no result can be delivered.
             if not loop.is_closed():
                 loop.call_soon_threadsafe(_settle, future, *outcome)
             del job, function, arguments, future, outcome

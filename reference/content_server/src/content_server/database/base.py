@@ -13,7 +13,7 @@ Row = tuple[Any, ...]
 
 
 class Session:
-    """One connection on loan. SQL is written with `?`; values are passed only in `parameters`."""
+    """A borrowed connection. SQL is written with `?`; values are passed only in `parameters`."""
 
     def __init__(self, connection: Any, meter: Meter, percent: bool) -> None:
         self.connection = connection
@@ -21,7 +21,7 @@ class Session:
         self._percent = percent
 
     def rows(self, kind: str, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
-        """Return all rows of a statement; its time is charged to `kind`."""
+        """Return all rows of a statement; its time counts for `kind`."""
         if self._percent:
             sql = sql.replace("?", "%s")
         with Timed(self._meter, kind):
@@ -81,7 +81,7 @@ class Database(ABC):
 
     @abstractmethod
     def set_index(self, name: str, present: bool) -> None:
-        """Create or drop one of the property indexes; nothing happens where it is so already."""
+        """Create or drop a property index, unless it is already in the requested state."""
 
     @abstractmethod
     def is_populated(self) -> bool:

@@ -36,19 +36,19 @@ class Meter:
             self.cpu_seconds += cpu
 
     def lent(self, waited: float) -> None:
-        """Count a connection lent out after waiting."""
+        """Count a borrowed connection, with its waiting time."""
         with self._lock:
             self.pool_in_use += 1
             self.pool_wait_seconds += waited
 
     def returned(self) -> None:
-        """Count a connection given back."""
+        """Count a returned connection."""
         with self._lock:
             self.pool_in_use -= 1
 
 
 class Timed:
-    """Context manager that charges its body to a kind of statement."""
+    """Context manager that adds the time of its body to a kind of statement."""
 
     __slots__ = ("_begin", "_cpu", "_kind", "_meter")
 

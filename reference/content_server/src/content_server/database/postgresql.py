@@ -13,7 +13,7 @@ from content_server.database import schema
 from content_server.database.base import Database, Session
 from content_server.errors import StartError, Storage, UniqueViolation, UpdateConflict
 
-# Time limit of the server's first answer at a start. [s]
+# Time limit of the server's first answer at startup. [s]
 CONNECT_TIMEOUT = 5.0
 # Key of the advisory lock: one node creates the tables while other starting nodes wait.
 _SCHEMA_LOCK = 7_261_934
@@ -36,7 +36,7 @@ class PostgresqlDatabase(Database):
         self._psycopg = psycopg
         options = "" if synchronous else "-c synchronous_commit=off"
         try:
-            # One plain connection first: its error names the cause, a pool only times out.
+            # A plain connection first: its error states the cause, whereas a pool only times out.
             psycopg.connect(dsn, connect_timeout=int(CONNECT_TIMEOUT)).close()
             self._pool = ConnectionPool(
                 dsn,

@@ -1,14 +1,13 @@
-"""The tables. Objects have their CMIS properties in columns; custom properties are rows (object, name, value),
-as repositories of this kind keep them.
+"""Database tables. Objects have their CMIS properties in columns; custom properties are rows (object, name, value), as
+is common in repositories of this kind.
 
-Rules the database itself enforces, so that several nodes may share it: one object per identifier and version, one
-latest version and
-one working copy per document, one name per folder, one folder per path.
+The database itself enforces these rules, so that several nodes may share it: one object per identifier and version,
+one latest version and one working copy per document, unique names in a folder, one folder per path.
 """
 
 from __future__ import annotations
 
-# Only the property named in an index can use it: a partial index per property, as an administrator would add them.
+# Each index serves one property only, as an administrator would add it: a partial index.
 PROPERTY_INDEXES = {
     "search_type": "tt:searchType",
     "customer": "tt:customer",
@@ -22,7 +21,7 @@ _OBJECT = """CREATE TABLE IF NOT EXISTS object (
   major INTEGER, comment TEXT, checked_out_by TEXT, content_id TEXT, content_length BIGINT, mime_type TEXT,
   file_name TEXT)"""
 
-# Rows are kept in the order of (object, name), so that the properties of one object lie together.
+# Rows are stored in the order of (object, name), so that the properties of one object are adjacent.
 _PROPERTY = """CREATE TABLE IF NOT EXISTS property (
   object BIGINT NOT NULL, name TEXT NOT NULL, value TEXT, number DOUBLE PRECISION,
   PRIMARY KEY (object, name)){suffix}"""
@@ -54,7 +53,7 @@ POSTGRESQL = (
     _FACT,
 )
 INDEXES_SQLITE = _INDEXES
-# With fastupdate, words wait in a list that every search reads, and the planner avoids the index.
+# With fastupdate, new words wait in a list that every search reads, and the planner avoids the index.
 FULLTEXT_INDEX = "CREATE INDEX IF NOT EXISTS fulltext_words ON fulltext USING gin (words) WITH (fastupdate = off)"
 DROP_FULLTEXT_INDEX = "DROP INDEX IF EXISTS fulltext_words"
 INDEXES_POSTGRESQL = (
@@ -65,7 +64,7 @@ INDEXES_POSTGRESQL = (
 
 
 def create_index(name: str) -> str:
-    """Return the statement that creates a property index; text values only, as all indexed properties are text."""
+    """Return the statement that creates a property index, over text values, as all indexed properties are text."""
     return f"CREATE INDEX IF NOT EXISTS {name} ON property (value, object) WHERE name = '{PROPERTY_INDEXES[name]}'"
 
 

@@ -14,9 +14,9 @@ from content_server.database import schema
 from content_server.database.base import Database, Session
 from content_server.errors import StartError, Storage, UniqueViolation
 
-# Time limit of waiting for another node's write. [s]
+# Time limit for another node's write. [s]
 BUSY_TIMEOUT = 10.0
-# Pages a connection keeps; small, as the page cache of the operating system holds the file. [KiB]
+# Page cache of a connection; small, as the operating system's page cache holds the file. [KiB]
 CACHE_KIB = 4096
 
 
@@ -29,7 +29,7 @@ class SqliteDatabase(Database):
         super().__init__(pool_size)
         self.path = Path(path)
         self._synchronous = synchronous
-        # Waiting for the write lock in the process is fair and instant; SQLite's own waiting sleeps and retries.
+        # A lock within the process is fair and immediate, whereas SQLite sleeps and retries.
         self._write_lock = threading.Lock()
         self._idle: LifoQueue[sqlite3.Connection] = LifoQueue()
         try:

@@ -1,4 +1,4 @@
-"""The document classes of the population table, times a scale."""
+"""Document classes of the population table, multiplied by a scale."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FORMATS = {
 
 @dataclass(frozen=True)
 class DocumentClass:
-    """One row of the table.
+    """One row of the population table.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class DocumentClass:
 
     @property
     def slug(self) -> str:
-        """The name as a folder: `text-1-kib`."""
+        """Name in the form of a folder: `text-1-kib`."""
         return re.sub(r"[^a-z0-9]+", "-", self.name.lower())
 
     @property

@@ -1,4 +1,5 @@
-"""One document of the population: its name, properties, text and content, all drawn from (seed, class, number)."""
+"""Generates one document of the population: name, properties, text and content, all drawn from (seed, class,
+number)."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from content_server.populate import formats, words
 from content_server.populate.classes import DocumentClass
 from content_server.repository.base import ROOT_ID
 
-# Every time of the population counts from 2024-01-01 00:00 UTC. [ms]
+# Origin of all times of the population: 2024-01-01 00:00 UTC. [ms]
 EPOCH = 1_704_067_200_000
 _DAY = 86_400_000
 _DEPARTMENTS = [
@@ -56,7 +57,7 @@ _KINDS = [
 ]
 _SUMMARY_WORDS = 40
 _CUSTOMERS = 2000
-# Documents of an organisation are revised: older versions that stay, each with its own properties. [1]
+# Mean number of older versions of a document; each version has its own properties. [1]
 _MEAN_OLDER_VERSIONS = 4.5
 _MAX_OLDER_VERSIONS = 20
 USERS = 2000
@@ -89,12 +90,12 @@ class Document:
 
 
 def identifier(*parts: object) -> uuid.UUID:
-    """Return the identifier that follows from the names."""
+    """Return an identifier derived from the names."""
     return uuid.uuid5(uuid.UUID(ROOT_ID), ":".join(str(part) for part in parts))
 
 
 def user_name(number: int) -> str:
-    """Return a user's name, from 1: `user0001`."""
+    """Return the name of a user, numbered from 1: `user0001`."""
     return f"user{number:04d}"
 
 
@@ -117,13 +118,13 @@ def _properties(source: random.Random, created: int, number: int) -> dict[str, P
 
 
 def _revised(source: random.Random, properties: dict[str, PropertyValue]) -> dict[str, PropertyValue]:
-    """Return properties as they were before a revision."""
+    """Return the properties before a revision."""
     amount = round(source.lognormvariate(6.5, 1.4), 2)
     return {**properties, "tt:amount": (None, amount), "tt:status": (source.choice(_STATUS), None)}
 
 
 def make_document(seed: int, kind: DocumentClass, index: int, number: int) -> tuple[Document, bytes]:
-    """Return a document and its content; `index` counts in its class, `number` in the population."""
+    """Return a document and its content; `index` is its number in the class, `number` in the population."""
     source = random.Random(f"{seed}:{kind.slug}:{index}")
     created = EPOCH + source.randrange(365 * _DAY)
     name = f"{source.choice(_KINDS)}-{source.choice(words.vocabulary()[400:])}-{number:06d}.{kind.extension}"
@@ -154,7 +155,8 @@ def _binary(source: random.Random, seed: int, kind: DocumentClass, name: str, nu
 
 
 def write_documents(seed: int, kind: DocumentClass, first: int, indices: Sequence[int], area: Path) -> list[Document]:
-    """Write contents of some documents of a class; `first` is the population number of the class's first."""
+    """Write the contents of some documents of a class; `first` is the population number of the class's first
+    document."""
     documents = []
     for index in indices:
         document, content = make_document(seed, kind, index, first + index)

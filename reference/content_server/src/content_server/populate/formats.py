@@ -1,5 +1,5 @@
-"""Files of an exact size in real formats: Office documents (zip), PDF, JPEG. Every document differs; the padding
-is drawn once.
+"""Generates files of an exact size in real formats: Office documents (zip), PDF, JPEG. Every document differs; their
+padding comes from one random block.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ _BLOCK = 1 << 20
 _STAMP = (2024, 1, 1, 0, 0, 0)
 _RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 _OFFICE = "http://schemas.openxmlformats.org"
-# The largest comment segment of a JPEG, without its two bytes of length.
+# Largest comment segment of a JPEG, without its two length bytes.
 _COMMENT = 65_533
 
 
 @cache
 def _noise(seed: int) -> bytes:
-    """Return two equal blocks, so that a block from any offset is one slice."""
+    """Return two equal blocks in sequence, so that a block from any offset is one slice."""
     return random.Random(f"padding:{seed}").randbytes(_BLOCK) * 2
 
 
 def padding(seed: int, offset: int, length: int) -> bytes:
-    """Return bytes that no compression shortens; each offset gives other bytes."""
+    """Return incompressible bytes, which depend on the offset."""
     start = offset % _BLOCK
     block = _noise(seed)[start : start + _BLOCK]
     return block * (length // _BLOCK) + block[: length % _BLOCK]
@@ -37,7 +37,7 @@ def padding(seed: int, offset: int, length: int) -> bytes:
 def office(kind: str, title: str, text: str, size: int, seed: int, number: int) -> bytes:
     """Return an Office Open XML file (`docx`, `xlsx` or `pptx`) of an exact size. [bytes]
 
-    The text is in the file; an embedded object, stored as it is, fills it up.
+    The file contains the text; an uncompressed embedded object fills the rest.
     """
     members = {"docx": _word, "xlsx": _sheet, "pptx": _slides}[kind](title, text)
     filler = size - len(_zipped(members, b""))
@@ -56,7 +56,7 @@ def _zipped(members: dict[str, str], filler: bytes) -> bytes:
 
 
 def _package(main: str, content_type: str, parts: dict[str, tuple[str, str]]) -> dict[str, str]:
-    """Return the members every package has: content types and the relation to its main part."""
+    """Return the members of every package: content types, and the relation to its main part."""
     overrides = "".join(
         f'<Override PartName="/{name}" ContentType="application/vnd.openxmlformats-officedocument.{kind}+xml"/>'
         for name, (kind, _) in {main: (content_type, ""), **parts}.items()
@@ -133,7 +133,7 @@ def _pdf(title: str, text: str, filler: bytes) -> bytes:
         b"/Resources << /Font << /F1 5 0 R >> >> >>",
         b"<< /Length %d >>\nstream\n%s\nendstream" % (len(page), page),
         b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
-        # A fixed number of digits: the size of the file must not depend on that of the filler.
+        # A fixed number of digits, so that the size of the file does not depend on the size of the filler.
         b"<< /Length %010d >>\nstream\n%s\nendstream" % (len(filler), filler),
     ]
     out = bytearray(b"%PDF-1.4\n%\xe2\xe3\xcf\xd3\n")
@@ -166,7 +166,7 @@ def _picture(seed: int) -> bytes:
 
 
 def jpeg(title: str, size: int, seed: int, number: int) -> bytes:
-    """Return a JPEG of an exact size: a picture, its title, and comment segments that fill it up. [bytes]"""
+    """Return a JPEG of an exact size: a picture, its title, and comment segments that fill the rest. [bytes]"""
     picture = _picture(seed)
     missing = size - len(picture)
     if missing < 4 + len(title):
@@ -175,7 +175,7 @@ def jpeg(title: str, size: int, seed: int, number: int) -> bytes:
     head = title.encode("ascii", "replace")
     segments = []
     while missing:
-        # No segment may leave less than a marker, a length and the title for the next one.
+        # Each segment must leave enough for a marker, a length and the title of the next one.
         body = min(_COMMENT, missing - 4)
         if 0 < missing - 4 - body < 4 + len(head):
             body -= 4 + len(head)

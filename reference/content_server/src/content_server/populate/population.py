@@ -1,6 +1,4 @@
-"""One population from start to end: folders, documents, searches, workflows, users, and the lists that a
-workload draws from.
-"""
+"""Generates a population: folders, documents, searches, workflows, users, and the lists from which a workload draws."""
 
 from __future__ import annotations
 
@@ -37,11 +35,11 @@ from content_server.serve import data_lock, ensure_root
 from content_server.settings import Settings
 from content_server.users import hash_password
 
-# Raised whenever the same scale and seed would give other documents than before.
+# Increased whenever the same scale and seed would give different documents.
 VERSION = 1
 # Exponent of the popularity of documents: a few are requested often, most rarely.
 POPULARITY_EXPONENT = 0.8
-# Populated passwords are random and public (accounts.csv), so their hash need not be slow.
+# Populated passwords are random and public (accounts.csv), so their hash may be fast.
 _ACCOUNT_SCRYPT_N = 2
 # A term is rare, medium or common by the share of text documents that contain it.
 _TERM_CLASSES = (("rare", 0.0, 0.005), ("medium", 0.005, 0.05), ("common", 0.05, 0.3))
@@ -180,7 +178,7 @@ def _terms(terms: Counter[str], texts: int, seed: int) -> Iterator[tuple[str, st
     source = random.Random(f"{seed}:terms")
     vocabulary = set(words.vocabulary())
     for name, low, high in _TERM_CLASSES:
-        # A text may end in a part of a word, which is not a term.
+        # A text may end within a word, and that fragment is not a term.
         known = sorted(t for t in vocabulary if len(t) > 3 and t in terms and low * texts <= terms[t] < high * texts)
         for term in sorted(source.sample(known, min(_TERMS_PER_CLASS, len(known)))):
             yield term, name, terms[term]

@@ -54,7 +54,7 @@ class Progress:
             self._bar.stop()
 
     def advance(self, count: int) -> None:
-        """Count some more."""
+        """Increase the count."""
         self._done += count
         if self._bar is not None:
             self._bar.advance(self._task, count)

@@ -1,9 +1,8 @@
-"""The populated state: kept when a population is complete, brought back before each run.
+"""The populated state, stored when a population is complete and restored before each run.
 
-In SQLite it is a copy of the database file, so that every run starts from the same pages. In PostgreSQL it is a
-copy of the tables in
-schema `populated`. Content of the population is never removed by a server (see `storage.is_populated`), so only
-files that runs added go.
+In SQLite it is a copy of the database file, so that every run starts from the same pages. In PostgreSQL it is a copy
+of the tables in schema `populated`. A server never removes content of the population (see `storage.is_populated`), so
+a reset removes only the files that runs added.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ def _remove_sqlite(path: Path) -> None:
 
 
 def population_of(settings: Settings) -> tuple[str, str] | None:
-    """Return the population of the repository and its state, `complete` or `partial`; None for no repository.
+    """Return the population of the repository and its state, `complete` or `partial`; None if there is no repository.
 
     Raises
     ------
@@ -73,7 +72,7 @@ def mark(database: Database, population: str, state: str) -> None:
 
 
 def clear(settings: Settings) -> None:
-    """Remove a population, whole or partial."""
+    """Remove a population, complete or partial."""
     path = _sqlite_path(settings)
     if path is not None:
         _remove_sqlite(path)
@@ -94,14 +93,14 @@ def clear(settings: Settings) -> None:
 
 
 def begin(database: Database) -> None:
-    """Prepare for inserting in bulk: PostgreSQL's full-text index is built much faster at the end."""
+    """Prepare bulk inserts: PostgreSQL's full-text index is built much faster at the end."""
     if database.kind == "postgresql":
         with database.write() as session:
             session.change("schema", schema.DROP_FULLTEXT_INDEX)
 
 
 def finish(database: Database, last: int) -> None:
-    """Update numbering and statistics of the planner after the bulk inserts."""
+    """Update numbering and planner statistics after bulk inserts."""
     if database.kind == "postgresql":
         with database.write() as session:
             session.rows("schema", "SELECT setval(pg_get_serial_sequence('object', 'number'), ?)", (last,))
@@ -111,7 +110,7 @@ def finish(database: Database, last: int) -> None:
 
 
 def take(settings: Settings, population: str) -> None:
-    """Keep the populated state; this completes the population."""
+    """Store the populated state, which completes the population."""
     database = open_database(settings.database, str(settings.data), 1)
     try:
         if database.kind == "postgresql":
@@ -132,7 +131,7 @@ def take(settings: Settings, population: str) -> None:
 
 
 def _replace(source: Path, target: Path) -> None:
-    """Copy a file so that after a kill at any time the target is the old one or the new one."""
+    """Copy a file so that after a kill at any time the target is either the old or the new file."""
     temporary = target.with_name(target.name + ".new")
     shutil.copyfile(source, temporary)
     temporary.replace(target)
@@ -170,7 +169,7 @@ def reset(settings: Settings) -> str:
             database.close()
         path = _sqlite_path(settings)
         if path is not None:
-            # The write-ahead log belongs to the old file: empty now, it must be removed before the new file exists.
+            # The write-ahead log belongs to the old file: it is empty, and must be removed before the new file exists.
             for suffix in ("-wal", "-shm"):
                 path.with_name(path.name + suffix).unlink(missing_ok=True)
             _replace(_copy_path(path), path)

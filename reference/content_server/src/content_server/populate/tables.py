@@ -18,7 +18,7 @@ OBJECT_COLUMNS = (
     "change_token", "latest", "major", "content_id", "content_length", "mime_type", "file_name",
 )  # fmt: skip
 PROPERTY_COLUMNS = ("object", "name", "value", "number")
-# Stored searches: as many as an organisation of this size shares and keeps, whatever the number of documents.
+# Number of stored searches, as in an organisation of this size, for any number of documents.
 SEARCHES = {"personal": 30, "shared": 20, "template": 10}
 INBOXES = 10
 PER_FOLDER = 100
@@ -26,7 +26,7 @@ PER_FOLDER = 100
 
 @dataclass
 class Rows:
-    """Rows waiting to be inserted, and the number of the last object."""
+    """Rows waiting for insertion, and the number of the last object."""
 
     last: int = 1  # the root folder
     objects: list[tuple[Any, ...]] = field(default_factory=list)
@@ -81,7 +81,7 @@ class Folder:
 
 
 def add_folder(rows: Rows, seed: int, parent: int, path: str, kind: str) -> Folder:
-    """Add a folder of a path."""
+    """Add the folder at a path."""
     id = str(identifier("folder", seed, path))
     return Folder(rows.add("cmis:folder", parent, path.rpartition("/")[2], id=id, path=path), id, path, kind)
 
@@ -130,7 +130,7 @@ def add_searches(rows: Rows, seed: int) -> list[tuple[str, str, str]]:
 
 
 def add_workflows(rows: Rows, seed: int, count: int, documents: Sequence[str]) -> None:
-    """Add the folder of workflows, each about one document."""
+    """Add the folder of workflows, each of which refers to one document."""
     source = random.Random(f"{seed}:workflows")
     folder = add_folder(rows, seed, 1, "/workflows", "system")
     for index in range(count):

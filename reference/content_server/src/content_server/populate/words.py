@@ -1,6 +1,5 @@
-"""Words and sentences. Common English and business words come first, then names made of syllables; frequencies
-follow Zipf's law,
-so that a search may find one document or a thousand.
+"""Generates words and sentences. Common English and business words come first, then names composed of syllables; their
+frequencies follow Zipf's law, so that a search may find one document or a thousand.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ import random
 from functools import cache
 from importlib import resources
 
-# Number of names beyond the word list; with them a 10 KiB text has words that few other texts have.
+# Number of names beyond the word list; they give a 10 KiB text words that few other texts have.
 NAMES = 12_000
 # Exponent of Zipf's law; natural language is near 1.
 EXPONENT = 1.05
@@ -114,7 +113,7 @@ def vocabulary() -> tuple[str, ...]:
     text = resources.files("content_server.populate").joinpath("words.txt").read_text(encoding="utf-8")
     common = list(dict.fromkeys(text.split()))
     names = ["".join(parts) for parts in itertools.product(_FIRST, _MIDDLE, _LAST)]
-    # One fixed order for all populations: the rank of a word is part of the language, not of the seed.
+    # One fixed order for all populations: the rank of a word belongs to the language, not to the seed.
     random.Random("names").shuffle(names)
     known = set(common)
     return (*common, *[name for name in dict.fromkeys(names) if name not in known][:NAMES])
@@ -131,8 +130,8 @@ def words(source: random.Random, count: int) -> list[str]:
 
 
 def text(source: random.Random, length: int) -> str:
-    """Write sentences in paragraphs, exactly `length` characters of ASCII. [bytes]"""
-    # A word and its space take under six characters on average, so that one draw is almost always sufficient.
+    """Write sentences in paragraphs with exactly `length` ASCII characters. [bytes]"""
+    # A word and its space take less than six characters on average, so one draw is nearly always enough.
     drawn = words(source, length // 5 + 8)
     parts: list[str] = []
     written = position = 0

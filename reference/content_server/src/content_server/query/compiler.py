@@ -70,7 +70,7 @@ def compile_query(select: Select, database: str) -> CompiledQuery:
 
 
 def compile_order(order: tuple[tuple[str, bool], ...], known: dict[str, Property]) -> str:
-    """Return an ORDER BY that ends in the object's number, so that pages never overlap."""
+    """Return an ORDER BY that ends with the object's number, so that pages never overlap."""
     terms = []
     for name, descending in order:
         definition = known.get(name)
@@ -117,7 +117,7 @@ class _Compiler:
             return _object_id(node, parameters)
         if not definition.custom:
             return _test(f"o.{definition.column}", node, definition, parameters)
-        # One membership test per custom property: with an index on the property it is a search, without one a scan.
+        # One membership test per custom property: an index on the property makes it a search, otherwise it is a scan.
         rows = f"SELECT p.object FROM property p WHERE p.name = '{definition.id}'"
         if isinstance(node, IsNull):
             return self._member(rows, not node.negated)

@@ -1,7 +1,7 @@
 """CONTAINS: its expression language, and its translation for either database.
 
-Words stand beside each other for AND; `OR`; `-word` for NOT; `"a phrase"` (or one in escaped single quotes);
-`begin*` for a prefix.
+Adjacent words mean AND; `OR` separates alternatives; `-word` means NOT; `"a phrase"` (or one in escaped single quotes)
+is a phrase; `begin*` is a prefix.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Term:
 
 
 def parse_contains(expression: str) -> list[list[Term]]:
-    """Return the alternatives, each a list of terms that must all hold.
+    """Return the alternatives, each as a list of terms that must all hold.
 
     Raises
     ------

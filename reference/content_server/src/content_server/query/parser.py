@@ -33,7 +33,7 @@ from content_server.query.tokens import Token, tokenize
 
 # Deeper nesting is refused, so that no statement can exhaust the stack.
 MAX_DEPTH = 40
-# Integers beyond this fit no database column.
+# Larger integers fit no database column.
 _LARGEST_INTEGER = 2**63 - 1
 _COMPARISONS = {"=": "=", "<>": "<>", "!=": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 
@@ -102,7 +102,7 @@ class _Parser:
         return Select(columns, type_id, where, order)
 
     def _name(self) -> str:
-        # An alias before the property has no meaning, as there is only one type.
+        # An alias before the property is ignored, as there is only one type.
         return self._take("name", "a property").rpartition(".")[2]
 
     def _columns(self) -> tuple[tuple[str, str], ...]:

@@ -32,7 +32,7 @@ KEYWORDS = frozenset(
         "CONTAINS",
     ]
 )
-# Longer statements are refused: the parser is recursive.
+# Longer statements are refused, as the parser is recursive.
 MAX_LENGTH = 32_768
 
 _TOKEN = re.compile(
@@ -48,7 +48,7 @@ _TOKEN = re.compile(
 
 @dataclass(frozen=True)
 class Token:
-    """One token: its kind (`string`, `number`, `name`, `word`, `keyword`, `symbol`, `end`), text, and place from 1."""
+    """One token: kind (`string`, `number`, `name`, `word`, `keyword`, `symbol`, `end`), text, and position from 1."""
 
     kind: str
     text: str
@@ -84,6 +84,6 @@ def _token(kind: str, text: str, place: int) -> Token:
     if kind == "word" and text.upper() in KEYWORDS:
         return Token("keyword", text.upper(), place)
     if kind == "string":
-        # Doubled quotes are resolved here; backslashes stay, as they have a meaning in LIKE and CONTAINS.
+        # Doubled quotes are resolved here; backslashes are kept, as LIKE and CONTAINS interpret them.
         return Token(kind, text[1:-1].replace("''", "'"), place)
     return Token(kind, text, place)

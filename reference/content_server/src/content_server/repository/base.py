@@ -1,4 +1,4 @@
-"""Objects as stored, how they are found, and the repository that all operations share."""
+"""Stored objects, look-ups of objects, and the repository used by all operations."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class Repository:
 
 
 def now() -> int:
-    """Return the current time, as the repository keeps it. [ms]"""
+    """Return the current time with the repository's precision. [ms]"""
     return int(time.time() * 1000)
 
 
@@ -103,7 +103,7 @@ def select(session: Session, kind: str, rest: str, parameters: Any = ()) -> list
 
 
 def find(session: Session, object_id: str) -> Stored:
-    """Return the object of an identifier; an identifier without version label means the latest version.
+    """Return the object of an identifier; without a version label, its latest version.
 
     Raises
     ------
@@ -148,7 +148,7 @@ def find_path(session: Session, path: str) -> Stored:
 
 
 def resolve(session: Session, object_id: str | None, path: str) -> Stored:
-    """Return the object of a request, by its identifier, or else by its path."""
+    """Return the object of a request, by its identifier or otherwise by its path."""
     return find(session, object_id) if object_id else find_path(session, path)
 
 

@@ -1,4 +1,4 @@
-"""Content to read: the whole, or the part of a Range header."""
+"""Reads content: the whole, or the part of a Range header."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def parse_range(header: str | None, length: int) -> tuple[int, int] | None:
     first = int(match[1])
     last = min(int(match[2]), length - 1) if match[2] else length - 1
     if match[2] and int(match[2]) < first:
-        return None  # not valid, so to be ignored
+        return None  # invalid, and therefore ignored
     if first >= length:
         raise RangeNotSatisfiable(f"the range begins at {first}, the content has {length} bytes", length)
     return first, last - first + 1

@@ -1,4 +1,4 @@
-"""Delete an object, a version, or a folder with all in it."""
+"""Deletes an object, a version, or a folder with its content."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _has_children(session: Session, folder: Stored) -> bool:
 
 
 def delete_rows(repository: Repository, session: Session, rows: list[Stored]) -> set[str]:
-    """Delete rows with their properties and text; return the contents that nothing refers to afterwards."""
+    """Delete rows with their properties and text; return the contents without any remaining reference."""
     unused: set[str] = set()
     for start in range(0, len(rows), _BATCH):
         batch = rows[start : start + _BATCH]
@@ -105,7 +105,7 @@ def delete_rows(repository: Repository, session: Session, rows: list[Stored]) ->
 
 
 def delete_tree(repository: Repository, user: User, target: Target) -> list[str]:
-    """Delete a folder with its contents; return what stays, as others have checked out documents of it."""
+    """Delete a folder with its contents; return the objects that remain because others have checked out documents."""
     user.must_write()
     with repository.database.write() as session:
         root = resolve(session, target.object_id, target.path)
@@ -127,7 +127,7 @@ def delete_tree(repository: Repository, user: User, target: Target) -> list[str]
         stay = [m for m in members if m.id in held]
         kept = _folders_of(stay, folders)
         unused = delete_rows(repository, session, [m for m in members if m.id not in held])
-        # Deepest first: a folder cannot go before those inside it.
+        # Deepest first: a folder cannot be deleted before its subfolders.
         gone = sorted((f for f in folders if f.number not in kept), key=lambda f: -(f.path or "").count("/"))
         for folder in gone:
             delete_rows(repository, session, [folder])

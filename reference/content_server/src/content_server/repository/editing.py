@@ -1,8 +1,7 @@
 """The object services that change objects: create, update, set content, delete.
 
-Order of every change to content: file first, then metadata in one transaction, then removal of what is no longer
-known. A crash between
-two of these leaves a file too many, which the sweep removes, and never metadata without content.
+Every change to content first writes the file, then the metadata in one transaction, then removes unreferenced files. A
+crash between two of these steps leaves a superfluous file, which the sweep removes, but never metadata without content.
 """
 
 from __future__ import annotations
@@ -70,7 +69,7 @@ class Target:
 
 @contextmanager
 def stored_content(repository: Repository, upload: Upload | None, fallback_name: str) -> Iterator[dict[str, Any]]:
-    """Store an upload; yield its columns. The content is removed again if the block fails."""
+    """Store an upload; yield its columns. The content is removed if the block fails."""
     if upload is None:
         yield {}
         return
@@ -83,7 +82,7 @@ def stored_content(repository: Repository, upload: Upload | None, fallback_name:
             "file_name": (upload.file_name or fallback_name)[:255],
         }
     except Storage:
-        # After a failed commit the state of the metadata is not known: the sweep decides.
+        # After a failed commit the state of the metadata is unknown: the sweep decides.
         raise
     except BaseException:
         repository.storage.remove(content_id)
@@ -102,12 +101,12 @@ def name_conflicts(name: str) -> Iterator[None]:
 
 
 def unreferenced(session: Session, contents: set[str]) -> set[str]:
-    """Return those of some contents that no version refers to."""
+    """Return the given contents to which no version refers."""
     return contents - known_contents(session, sorted(contents))
 
 
 def known_contents(session: Session, contents: list[str]) -> set[str]:
-    """Return those of some contents that a version refers to."""
+    """Return the given contents to which a version refers."""
     if not contents:
         return set()
     slots = ", ".join("?" * len(contents))
@@ -131,7 +130,7 @@ def must_be_current(stored: Stored, user: User, token: str | None = None) -> Non
 
 
 def must_own(working_copy: Stored, user: User) -> None:
-    """Refuse a working copy of someone else."""
+    """Refuse a working copy of another user."""
     if working_copy.checked_out_by != user.name and user.role != "administrator":
         raise PermissionDenied(f"{working_copy.object_id} is the working copy of {working_copy.checked_out_by}")
 
@@ -243,7 +242,7 @@ def set_content(
     token: str | None,
     view: View,
 ) -> Json:
-    """Replace the content of a document, or remove it when there is no upload."""
+    """Replace the content of a document, or remove it if there is no upload."""
     with repository.database.read() as session:
         _check_content_change(resolve(session, target.object_id, target.path), user, overwrite, token)
     text = fulltext.text_of(upload.stream, upload.mime_type) if upload else None

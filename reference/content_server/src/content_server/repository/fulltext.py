@@ -6,12 +6,12 @@ from typing import BinaryIO
 
 from content_server.database import Database, Session
 
-# Text beyond this is stored but not indexed; PostgreSQL refuses a tsvector of more than 1 MiB. [bytes]
+# Longer text is stored but not indexed; PostgreSQL refuses a tsvector of more than 1 MiB. [bytes]
 MAX_INDEXED = 256 * 1024
 
 
 def text_of(content: BinaryIO, mime_type: str) -> str | None:
-    """Return the text to index; None if the content is not text. The stream is at its start again afterwards."""
+    """Return the text to index; None if the content is not text. Rewinds the stream afterwards."""
     if not mime_type.startswith("text/"):
         return None
     text = content.read(MAX_INDEXED).decode("utf-8", "replace").replace("\x00", " ")
@@ -37,7 +37,7 @@ def add(database: Database, session: Session, number: int, text: str | None) -> 
 
 
 def remove(database: Database, session: Session, number: int) -> None:
-    """Forget an object's text."""
+    """Remove an object's text from the index."""
     session.change("fulltext", f"DELETE FROM fulltext WHERE {_key(database)} = ?", (number,))
 
 

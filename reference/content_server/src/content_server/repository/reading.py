@@ -35,13 +35,13 @@ def get_object(repository: Repository, user: User, object_id: str | None, path: 
 
 
 def get_stored(repository: Repository, object_id: str | None, path: str) -> Stored:
-    """Return one object as stored."""
+    """Return one object in its stored form."""
     with repository.database.read() as session:
         return resolve(session, object_id, path)
 
 
 def parse_order(text: str | None) -> str:
-    """Return the ORDER BY of an `orderBy` parameter; by name without one."""
+    """Return the ORDER BY of an `orderBy` parameter; the default order is by name."""
     order = []
     for term in (text or "cmis:name").split(","):
         name, _, direction = term.strip().partition(" ")

@@ -1,4 +1,4 @@
-"""Objects as JSON of the Browser Binding: succinct or full, all properties or those of a filter."""
+"""Renders objects as JSON of the Browser Binding: succinct or full, all properties or those of a filter."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NUMERIC = ("integer", "decimal", "datetime")
 
 @dataclass(frozen=True)
 class View:
-    """The requested form of objects.
+    """The requested representation of objects.
 
     Attributes
     ----------
@@ -58,12 +58,12 @@ def parse_filter(text: str | None) -> frozenset[str] | None:
 
 
 def custom_properties(session: Session, objects: Sequence[Stored]) -> dict[int, dict[str, Any]]:
-    """Return the custom properties of all objects, by one statement."""
+    """Return the custom properties of all objects, with one statement."""
     wanted = [stored.number for stored in objects if stored.type.startswith("tt:")]
     values: dict[int, dict[str, Any]] = {number: {} for number in wanted}
     for start in range(0, len(wanted), 512):
         numbers = wanted[start : start + 512]
-        # A few lengths only, so that the prepared statements are reused.
+        # Only a few lengths, so that the prepared statements are reused.
         length = 1 << (len(numbers) - 1).bit_length()
         numbers += [-1] * (length - len(numbers))
         rows = session.rows(
@@ -147,7 +147,7 @@ def _full(definition: Property, value: Any) -> Json:
 
 
 def objects_json(session: Session, objects: Sequence[Stored], view: View, user: User) -> list[Json]:
-    """Return objects as JSON; two statements for any number of them at most."""
+    """Return objects as JSON, with at most two statements for any number of them."""
     custom = custom_properties(session, objects) if view.custom else {}
     documents = []
     for stored in objects:

@@ -1,4 +1,4 @@
-"""Values of clients: checked against the property definitions, and written to columns and property rows."""
+"""Values from clients: checked against the property definitions, and written to columns and property rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from content_server.query.parser import milliseconds
 from content_server.types import Property, properties_of
 
 MAX_NAME = 255
-# Longer values belong into content; PostgreSQL could not index them either.
+# Longer values belong in content; PostgreSQL could not index them either.
 MAX_VALUE = 2000
 _LARGEST_INTEGER = 2**53  # exact in JSON readers
 

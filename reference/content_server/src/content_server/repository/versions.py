@@ -1,5 +1,5 @@
-"""Check-out and check-in. At most one working copy and one latest version per document: the unique indexes of
-`schema` see to it.
+"""Check-out and check-in. The unique indexes of `schema` ensure at most one working copy and one latest version per
+document.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _COPIED = (
 
 
 def check_out(repository: Repository, user: User, target: Target, view: View) -> Json:
-    """Make a private working copy of a document's latest version."""
+    """Create a private working copy of a document's latest version."""
     user.must_write()
     with name_conflicts(""), repository.database.write() as session:
         stored = resolve(session, target.object_id, target.path)
@@ -99,7 +99,7 @@ def check_in(
     comment: str | None,
     view: View,
 ) -> Json:
-    """Make the working copy the latest version, with the properties and content given."""
+    """Make the working copy the latest version, with the given properties and content."""
     user.must_write()
     with repository.database.read() as session:
         _working_copy(session, target, user)
@@ -150,13 +150,13 @@ def _working_copy(session: Session, target: Target, user: User) -> Stored:
 def _index(
     repository: Repository, session: Session, latest: Stored, copy: Stored, replaced: bool, text: str | None
 ) -> None:
-    """Index the new latest version instead of the old one."""
+    """Index the new latest version in place of the old one."""
     if replaced:
         fulltext.remove(repository.database, session, latest.number)
         fulltext.add(repository.database, session, copy.number, text)
     elif copy.content_id == latest.content_id:
         fulltext.move(repository.database, session, latest.number, copy.number)
-    else:  # the working copy got its content before: read it from the storage area
+    else:  # the working copy already has its content: read it from the storage area
         fulltext.remove(repository.database, session, latest.number)
         fulltext.add(repository.database, session, copy.number, _stored_text(repository, copy))
 
