@@ -25,7 +25,7 @@ pub struct Settings {
     pub bytes: Vec<u64>,
     /// Metadata of an entry, which takes part of the memory for bytes. [byte]
     pub metadata_bytes: u64,
-    /// How keys are sampled; by default all keys are used.
+    /// Sampling of the keys; by default all keys are used.
     pub sampling: Option<Sampling>,
     /// Number of references at the start that fill the caches and are not counted. [1]
     pub warm_up: u64,

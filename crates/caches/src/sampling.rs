@@ -27,7 +27,7 @@ const STUDENT: f64 = 2.364_624_251_592_784;
 /// Number of possible hashes: the rate is the threshold divided by it.
 const HASHES: f64 = 18_446_744_073_709_551_616.0;
 
-/// How keys are sampled.
+/// Sampling of keys.
 #[derive(Clone, Copy, Debug)]
 pub struct Sampling {
     /// Initial share of the keys, in (0, 1].

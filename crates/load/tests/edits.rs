@@ -48,7 +48,7 @@ fn append(at_ns: u64, plan: &Plan, stages: &[Value]) -> Edit {
     Edit { at_ns, change }
 }
 
-/// How far a thread has proceeded when it makes an edit.
+/// Progress of a thread when it makes an edit.
 #[derive(Clone, Copy)]
 enum Pace {
     /// As far as possible: it has also computed the next event.

@@ -294,7 +294,7 @@ impl Input {
 
 /// Samples until the probe is to end, and writes header and samples to `stream`.
 ///
-/// When the probe is told to end, it takes its last sample at once, outside of the grid, so that a measurement up to
+/// At the request to end, the probe takes its last sample at once, outside of the grid, so that a measurement up to
 /// that moment has samples on both sides.
 ///
 /// # Errors

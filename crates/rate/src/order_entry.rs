@@ -36,7 +36,7 @@ pub(crate) struct Sums {
     pub(crate) delivered: i64,
 }
 
-/// Where the database is stored.
+/// Location of the database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Storage {
     /// In memory, without a log.

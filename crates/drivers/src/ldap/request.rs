@@ -103,7 +103,7 @@ pub struct Change {
     pub values: Vec<usize>,
 }
 
-/// How a change treats the values.
+/// Effect of a change on the values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verb {

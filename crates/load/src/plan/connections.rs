@@ -62,7 +62,7 @@ pub enum Scheme {
     Driver,
 }
 
-/// How an address of a target is chosen.
+/// Choice of an address of a target.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Balance {

@@ -54,7 +54,7 @@ pub struct Note {
     pub key: Template,
 }
 
-/// How a request changes a stored object.
+/// Effect of a request on a stored object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Does {
@@ -91,7 +91,7 @@ pub struct Auth {
     pub password: Template,
 }
 
-/// What a user does after a failed request.
+/// Next step of a user after a failed request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnFailure {

@@ -23,7 +23,7 @@ const LINGERING_AT_MOST: u64 = 1024;
 /// Divisor: connections that wait for the server to close may take this part of a table.
 const LINGERING_SHARE: u64 = 4;
 
-/// How open files are divided among threads.
+/// Division of open files among threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Spread {
     /// Limit on the files of a table; `None` if the system sets no limit.

@@ -42,7 +42,7 @@ pub struct Report<'a> {
     pub stages: &'a [Stage],
     /// The edits of the stages.
     pub edits: Vec<Value>,
-    /// How open files were divided.
+    /// Division of open files among threads.
     pub(super) spread: Spread,
 }
 

@@ -11,7 +11,7 @@ use super::reasons::Reason;
 use super::user::{NONE, Phase};
 use super::{TargetState, Worker};
 
-/// How connections are assigned to exchanges.
+/// Assignment of connections to exchanges.
 #[derive(Debug)]
 pub(super) enum Model {
     /// Each user has a connection to each target, with the index `user * targets + target`.
@@ -22,7 +22,7 @@ pub(super) enum Model {
     NewEachTime,
 }
 
-/// How the connections of one thread are owned, as set in the plan.
+/// Ownership of the connections of one thread, as set in the plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ownership {
     /// Every user has its own connections.

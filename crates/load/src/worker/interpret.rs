@@ -15,7 +15,7 @@ use super::user::{NONE, State};
 /// would keep the thread from the others.
 const TURN: usize = 1000;
 
-/// What a user does after an instruction.
+/// Next step of a user after an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Flow {
     /// Go on with the next instruction.

@@ -28,7 +28,7 @@ use super::user::{Connection, User};
 pub struct TargetState {
     /// Resolved addresses: for each address of the target, those of its name.
     pub addresses: Vec<Ways>,
-    /// How an address is chosen.
+    /// Choice of an address.
     pub balance: Balance,
     /// Counter for round robin.
     pub next: usize,
@@ -67,7 +67,7 @@ pub struct Setup<'a> {
     pub edits: &'a Edits,
     /// Targets.
     pub targets: Vec<TargetState>,
-    /// How connections are owned.
+    /// Ownership of connections.
     pub ownership: Ownership,
     /// Server and addresses of each target with a driver.
     pub servers: Vec<Option<(Server, Vec<Location>)>>,

@@ -285,7 +285,7 @@ pub struct Exchange {
     pub fields: Vec<u8>,
     /// Number of its stream (HTTP/2).
     pub stream: u32,
-    /// How often the request was sent again because the server reported it as not processed (HTTP/2).
+    /// Number of times that the request was sent again because the server reported it as not processed (HTTP/2).
     pub sent_again: u8,
 }
 

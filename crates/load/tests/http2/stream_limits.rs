@@ -12,7 +12,7 @@ use towtank_load::http2::frames::{self, ErrorCode, PREFACE, flag, kind, setting}
 use crate::support::{Results, get, run};
 use crate::{checked, http2, over_http2};
 
-/// What a server does after the time without requests.
+/// Reaction of a server after the time without requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Then {
     TakesOne,

@@ -29,7 +29,7 @@ pub struct Behaviour {
     pub samples: Vec<Samples>,
 }
 
-/// What happens to an attempt that exceeds its time limit.
+/// Effect of a time limit on an attempt that exceeds it.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OnTimeout {
@@ -55,7 +55,7 @@ pub struct Patience {
     /// Mean pause before the first retry, exponentially distributed; it doubles with each further retry. [s]
     #[serde(default)]
     pub retry_delay_s: f64,
-    /// What happens to an attempt that exceeds the limit.
+    /// Effect on an attempt that exceeds the limit.
     #[serde(default)]
     pub on_timeout: OnTimeout,
 }
@@ -75,7 +75,7 @@ pub struct Failure {
     pub failover: Option<String>,
 }
 
-/// How a balancer chooses a station. Stations that are down are left out as long as others are up.
+/// Rule by which a balancer chooses a station. Stations that are down are left out as long as others are up.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Policy {
@@ -96,7 +96,7 @@ pub enum Policy {
 pub struct Balancer {
     /// Unique among balancers.
     pub name: String,
-    /// How a station is chosen.
+    /// Rule by which a station is chosen.
     #[serde(default)]
     pub policy: Policy,
     /// At least two stations, each in no other balancer; a class is served at all of them or at none.

@@ -53,7 +53,7 @@ pub struct Job {
     /// Station of the remaining visits.
     pub place: u32,
     pub visits_left: u32,
-    /// Where the job is: a station, or the pool for which it waits.
+    /// Location of the job: a station, or the pool for which it waits.
     pub station: u32,
     pub rank: u32,
     pub parent: u32,

@@ -114,7 +114,7 @@ pub struct CachePlan {
     pub kind: CacheKind,
 }
 
-/// What determines hits.
+/// Source of the hit ratio.
 pub enum CacheKind {
     Ratio(f64),
     Recent { items: usize, keys: Arc<Zipf> },

@@ -11,7 +11,7 @@ use crate::plan::{
     Request, Scheme, Source, Template,
 };
 
-/// Where an operation is used.
+/// Context in which an operation is used.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
     /// `once` and `exit` of a group.
