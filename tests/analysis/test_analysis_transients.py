@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from simulated_windows import window_of
+from simulated_windows import verdict_on, window_of
 
 from towtank.analysis.windows import steady
 from towtank.analysis.windows import window as windows
@@ -46,9 +46,39 @@ def test_the_relaxation_time_is_that_of_the_queue():
     """rho = 0.8, S = 50 ms: N = 4, R = 0.25 s, S / (1 - sqrt(rho))^2 = 4.487 s."""
     assert relaxation_s(4.0, 0.25) == pytest.approx(0.05 / (1 - 0.8**0.5) ** 2)
     rate = 16.0
-    assert is_short(4.0 * 35, rate * 35, 35.0)
-    assert not is_short(4.0 * 36, rate * 36, 36.0)
-    assert not is_short(0.0, 0.0, 60.0)
+    assert is_short(np.full(35, 4.0), np.full(35, rate), np.ones(35))
+    assert not is_short(np.full(36, 4.0), np.full(36, rate), np.ones(36))
+    assert not is_short(np.zeros(60), np.zeros(60), np.ones(60))
+
+
+def test_a_queue_that_grows_does_not_make_its_window_short():
+    """N grows from 4 to 50 at 16 per second: 71 s by the first third, 26 minutes by the whole window."""
+    rate, grown = np.full(90, 16.0), np.repeat([4.0, 20.0, 50.0], 30)
+    assert not is_short(grown, rate, np.ones(90))
+    assert not is_short(grown[::-1], rate, np.ones(90))
+    assert is_short(np.full(90, grown.mean()), rate, np.ones(90))
+
+
+def test_an_overload_within_a_window_is_doubted():
+    """M/M/1 with 20 ms of service; its utilization rises from 0.8 to 1.2 over the window."""
+    service = lambda at: 0.02 * (1 + 0.5 * max(0.0, (at - 60) / 60))  # noqa: E731
+    stream, free, ends = np.random.default_rng(11), 0.0, []
+    arrivals = np.cumsum(stream.exponential(0.02 / 0.8, 6440))
+    arrivals = arrivals[arrivals < 120]
+    for arrival in arrivals:
+        free = max(free, arrival) + stream.exponential(service(arrival))
+        ends.append(free)
+    assert verdict_on(window_of(arrivals, np.array(ends), 60, 60, is_open=True)) != "valid"
+
+
+@pytest.mark.parametrize("seed", [7, 12, 19])
+def test_a_start_of_five_times_the_response_time_is_left_out_of_correlated_noise(seed):
+    """8 s of 60, with 10 % of noise and a lag-1 correlation of 0.6."""
+    stream, series = np.random.default_rng(seed), np.zeros(60)
+    for second in range(1, 60):
+        series[second] = 0.6 * series[second - 1] + 0.08 * stream.normal()
+    series[:8] += np.log(5)
+    assert transient_of({"response_time": series}).observations >= 8
 
 
 def test_correlation_beneath_noise_counts_in_the_cautious_test():

@@ -18,8 +18,8 @@ SECTION = Section(
     "The steady state near saturation",
     "system | utilization | service time | window | change | invalid | doubted",
     f"{RUNS} windows each of M/M/1, of a lock (a closed load, one server), and of an open pool of four. At rest "
-    "at most 5 % are doubted and 1 % invalid; service times that double over the window are doubted in 60 % at least. "
-    "Four standard deviations of so many windows are allowed.",
+    "at most 5 % are doubted and 1 % invalid; service times that double over the window are doubted in 60 % at least, "
+    "overloads in 90 %. Four standard deviations of so many windows are allowed.",
 )
 
 
@@ -90,3 +90,12 @@ def test_service_times_that_double_are_doubted(system, utilization, tabled):
     invalid, doubted = shares(system, (utilization, 0.01), 60, growth=1.0)
     cells = (system, percent(utilization), "10 ms", "60 s", "service + 100 %", percent(invalid), percent(doubted))
     tabled(SECTION, *cells, holds=doubted >= 0.6 - 4 * (0.24 / RUNS) ** 0.5)
+
+
+@pytest.mark.certify
+@pytest.mark.waits
+def test_an_overload_within_a_window_is_doubted(tabled):
+    """The utilization rises from 0.8 to 1.2; a memory taken from the whole window hid a quarter of these."""
+    invalid, doubted = shares("M/M/1", (0.8, 0.02), 60, growth=0.5)
+    cells = ("M/M/1", percent(0.8), "20 ms", "60 s", "service + 50 %", percent(invalid), percent(doubted))
+    tabled(SECTION, *cells, holds=doubted >= 0.9)

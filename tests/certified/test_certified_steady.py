@@ -162,6 +162,18 @@ def test_an_overloaded_queue_is_hardly_ever_valid(rate, seconds, at_most):
     assert verdicts(window)["valid"] <= at_most * SERIES
 
 
+@pytest.mark.waits
+def test_a_start_of_five_times_the_response_time_is_left_out():
+    """8 s of 60, under noise of 10 % (lag-1 correlation 0.6): it is left out of nine tenths of the windows."""
+    stream, start = np.random.default_rng(5), np.where(np.arange(60) < 8, np.log(5), 0.0)
+    ends, kept = np.arange(0.025, 60, 0.05), 0
+    for _ in range(SERIES):
+        noise = 0.08 * (autoregressive(stream, 60, 0.6) - 10)
+        responses = 0.1 * np.exp(start + noise)[ends.astype(int)]
+        kept += window_of(ends - responses, ends, 0, 60, is_open=True).start_s < 8
+    assert kept <= 0.1 * SERIES
+
+
 def test_what_is_at_rest_behind_half_a_window_is_kept():
     # Twice the response time over exactly the first half: MSER's minimum is at the end of the range that it searches.
     window = halves(first=0.2, second=0.1, slope=0.0)

@@ -223,7 +223,6 @@ def drawn_harm(number: int) -> tuple[str, signal.Signals, str, float]:
     return part, how, system, drawn.uniform(0.3, LOAD_S - (SHORT_HELD_S if how == signal.SIGSTOP else 0.0) - 0.2)
 
 
-@pytest.mark.slow
 @pytest.mark.waits
 @pytest.mark.timeout(180)
 @pytest.mark.parametrize("number", range(MOMENTS))

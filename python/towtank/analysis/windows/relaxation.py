@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
+from towtank.analysis.measurement import Floats
+
 RELAXATIONS = 8.0
-"""Window length in relaxation times below which a change cannot be distinguished from a queue that returns to its mean.
-[1]
-"""
+"""Relaxation times below which a window cannot distinguish a change from a queue that returns to its mean. [1]"""
+_PARTS = 3
+"""Parts of a window, of which the least loaded shows its memory. [1]"""
 
 
 def relaxation_s(in_system: float, response_s: float) -> float:
@@ -40,18 +44,30 @@ def relaxation_s(in_system: float, response_s: float) -> float:
     return response_s / (1 + in_system) / (1 - math.sqrt(in_system / (1 + in_system))) ** 2
 
 
-def is_short(response_sum_s: float, ended: float, length_s: float) -> bool:
-    """Return True if a window is shorter than `RELAXATIONS` relaxation times.
+def is_short(response_sums_s: Floats, ended: Floats, lengths_s: Floats) -> bool:
+    """Return True if a window is shorter than `RELAXATIONS` relaxation times, whatever third of it shows them.
 
     Parameters
     ----------
-    response_sum_s : float
-        Sum of the response times of the window, which by Little's law is N times its length. [s]
-    ended : float
-        Number of these response times. [1]
-    length_s : float
-        Length of the window. [s]
+    response_sums_s : ndarray of shape (n_bins,)
+        Sum of the response times in each bin of the window, by Little's law N times its length. [s]
+    ended : ndarray of shape (n_bins,)
+        Transactions that have them. [1]
+    lengths_s : ndarray of shape (n_bins,)
+        Length of each bin. [s]
+
+    Notes
+    -----
+    The smallest N and the smallest R of any third of the window count. Those of the whole window contain the growth
+    that is under test: an overload would make the window look short, and so weaken the test that should find it.
     """
-    if ended <= 0 or length_s <= 0:
+    thirds = [np.array_split(np.asarray(values, dtype=float), _PARTS) for values in (response_sums_s, ended, lengths_s)]
+    parts = [
+        (float(sums.sum()), float(count.sum()), float(length.sum()))
+        for sums, count, length in zip(*thirds, strict=True)
+    ]
+    loads = [(sums / length, sums / count) for sums, count, length in parts if count > 0 and length > 0]
+    if not loads:
         return False
-    return length_s < RELAXATIONS * relaxation_s(response_sum_s / length_s, response_sum_s / ended)
+    in_system, response_s = (min(values) for values in zip(*loads, strict=True))
+    return float(np.sum(lengths_s)) < RELAXATIONS * relaxation_s(in_system, response_s)

@@ -16,6 +16,9 @@ from towtank.analysis.windows.rest import is_at_rest
 
 # A start that differs by less stays in the window, because it hardly changes a mean and data are scarce.
 _WORTH_A_CUT = 0.01
+# Of the cautious test beside the plain one. Its error is raised and its freedom low, so that at the level of the plain
+# one a start of five times the response time stays in the window.
+_CAUTIOUS_SIGNIFICANCE = 0.02
 
 
 @dataclass(frozen=True)
@@ -61,10 +64,10 @@ def transient_of(series: Mapping[str, Floats], *, strict: bool = False) -> Trans
 
     Notes
     -----
-    A cut counts if the removed part differs significantly and by more than 1 %, from its first observations on, see
-    `steady.begins_apart`. The test allows for the correlation of a queue, so that ordinary fluctuations of a system
-    stay in the window. A cut at half of the window that removes a relevant change may be too short;
-    `Transient.unsettled` decides this from the kept part, as in a settle stage.
+    A cut counts if what it removes differs by more than 1 % and beyond chance, from its first observations on, see
+    `steady.begins_apart`. Chance is judged with the correlation that a queue has, too, at p < 0.02, so that what a
+    system does by itself stays in the window. A cut at half of the window that removes
+    a change that matters may be too short; `Transient.unsettled` decides by what is left, as in a settle stage.
     """
     cuts, latest, at_limit = dict[str, steady.Truncation](), 0, list[Change]()
     for name, values in series.items():
@@ -82,6 +85,8 @@ def transient_of(series: Mapping[str, Floats], *, strict: bool = False) -> Trans
 
 
 def _is_transient(values: Floats, cut: steady.Truncation) -> bool:
-    # After a cut at half of the window the series may still change, which the cautious error would take for noise.
-    is_beyond_chance = steady.is_significant(values, cut, cautious=not cut.at_limit)
+    # Behind a cut at half the series may still change, which the cautious error would take for noise.
+    is_beyond_chance = steady.is_significant(values, cut) and (
+        cut.at_limit or steady.differs(values, cut.observations, cautious=True)[0] < _CAUTIOUS_SIGNIFICANCE
+    )
     return is_beyond_chance and steady.begins_apart(values, cut.observations)

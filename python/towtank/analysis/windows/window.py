@@ -180,9 +180,8 @@ def tested(
         window.note = "too short to be tested"
         window.rest = {name: unknown(name, observation_s) for name in TESTED}
         return window
-    column = measurement.transactions
-    sums, counts = (float(values[chosen].sum()) for values in (column.response_sum_s, column.response.counts))
-    strict = is_short(sums, counts, measurement.length_of(chosen))
+    column, lengths_s = measurement.transactions, measurement.lengths[chosen]
+    strict = is_short(column.response_sum_s[chosen], column.response.counts[chosen], lengths_s)
     transient = transient_of(series, strict=strict)
     window.cuts_s = {name: float(edges[cut.observations] - edges[0]) for name, cut in transient.cuts.items()}
     latest = _leave_out(measurement, window, edges, 0 if settled else transient.observations)
