@@ -9,7 +9,9 @@ from towtank.estimates import few_digits
 
 _FACTORS = {"µs": 1e-6, "ms": 1e-3, "s": 1.0, "": 1.0}
 _NUMBER = r"(?<![\w.,-])[-+−]?\d+(?:,\d{3})*(?:\.\d+)?(?:e[-+]?\d+)?(?!-?\d|\w)(?: (?:µs|ms|s)\b)?"
-_RANGE = re.compile(rf"{_NUMBER}(?: to {_NUMBER})?")
+# `from 12 s to 15.2 s` is a pair: a change, or the times of something. Anything else with `to` is a range.
+_RANGE = re.compile(rf"from {_NUMBER} to {_NUMBER}|{_NUMBER}(?: to {_NUMBER})?")
+_PAIR = "from "
 _PART = re.compile(_NUMBER)
 Range = tuple[float, float]
 
@@ -86,7 +88,8 @@ def merged(messages: Sequence[str]) -> str:
 
     Notes
     -----
-    A range within the messages becomes that of all of them.
+    A range within the messages becomes that of all of them. A pair (`from 12 s to 15 s`) is the one of the run in which
+    it spans most: the hull of two pairs would be a gap or a growth that no run had.
 
     Examples
     --------
@@ -94,6 +97,8 @@ def merged(messages: Sequence[str]) -> str:
     'other programs used 38 to 87 %, limit 10 %'
     >>> merged(["it took 900 ms to 1.2 s", "it took 800 ms to 1 s"])
     'it took 800 ms to 1.2 s'
+    >>> merged(["no sample from 12.0 s to 15.2 s", "no sample from 41.0 s to 44.1 s"])
+    'no sample from 12.0 s to 15.2 s'
     """
     columns = iter(zip(*(_RANGE.findall(message) for message in messages), strict=True))
     return _RANGE.sub(lambda _: _hull(next(columns)), messages[0])
@@ -103,8 +108,16 @@ def _hull(texts: Sequence[str]) -> str:
     """Return the range over the texts of one position, each a number or a range."""
     if len(set(texts)) == 1:
         return texts[0]
+    if texts[0].startswith(_PAIR):
+        return max(texts, key=_span)
     numbers = sorted((number for text in texts for number in _with_units(text)), key=_value)
     return _joined(numbers[0], numbers[-1])
+
+
+def _span(pair: str) -> float:
+    """Return how far the ends of a pair are apart, in the base unit of its numbers."""
+    start, end = map(_value, _with_units(pair))
+    return abs(end - start)
 
 
 def _with_units(text: str) -> list[str]:
