@@ -14,7 +14,7 @@ from towtank.workload.importers.accounting import Fate, Key
 from towtank.workload.importers.bodies import body_keys, parts_of
 from towtank.workload.importers.curl.data import has_line_ends, is_file, of_form
 from towtank.workload.importers.curl.table import OPTIONS, SHORT, SWITCHES, VALUED
-from towtank.workload.importers.curl.urls import URLS_AT_MOST, resolved, urls_of
+from towtank.workload.importers.curl.urls import URLS_AT_MOST, resolved, separator, urls_of
 from towtank.workload.importers.curl.variables import Variables
 from towtank.workload.importers.curl.words import Splitter, Word
 from towtank.workload.importers.draft import (
@@ -336,9 +336,9 @@ class _Reader:
         carried = carry([*call.headers, *self._range(call)], self.draft.notes, recorded=False)
         body = {} if call.as_query else self._body(call, carried.headers)
         if call.as_query and call.data:
-            text += ("&" if "?" in text else "?") + self._joined(call)
+            text += separator(text) + self._joined(call)
         for word in call.more:
-            text += ("&" if "?" in text else "?") + self._data("data-urlencode", word)
+            text += separator(text) + self._data("data-urlencode", word)
         if call.upload is not None and urlsplit(text).path.endswith("/"):
             text += quote(Path(call.upload.text).name)  # as curl does
         path, query = path_and_query(text)

@@ -71,3 +71,10 @@ def resolved(url: str) -> str:
     if segments[-1] in {".", ".."}:
         kept.append("")
     return f"{found[1]}/{'/'.join(kept)}{found[3]}"
+
+
+def separator(url: str) -> str:
+    """Return the character that curl puts between a URL and more of its query: none after `?` or `&`."""
+    if "?" not in url:
+        return "?"
+    return "" if url.endswith(("?", "&")) else "&"
