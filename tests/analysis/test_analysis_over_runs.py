@@ -30,7 +30,9 @@ def repeated(**different: list[float]) -> list[Json]:
         users, place = (10, 20)[number // 3], number % 3
         cpus = different.get("cpus", [0.9, 0.9, 0.9])[place] if users == 20 else 0.5
         run = made(f"r{number + 1}", users, 10.0 if users == 10 else 10.5, cpus=cpus)
-        run["errors"] = {"share": different.get("errors", [0.0] * 3)[place] if users == 20 else 0.0}
+        share = different.get("errors", [0.0] * 3)[place] if users == 20 else 0.0
+        run["errors"] = {"share": share}
+        run["transactions"]["read"].update(count=round(1000 * (1 - share)), errors=round(1000 * share))
         for name, each in run["tiers"].items():
             part = different.get("part", [0.2] * 3)[place]
             each["parts"] = {"database": {"cpus_used": {**each["cpus_used"], "value": part * cpus},

@@ -140,6 +140,7 @@ def test_levels_at_which_transactions_fail_are_the_limit():
     reasons = [{"kind": "errors_above_limit", "level": "invalid", "message": "9 % failed", "seen": 0.09, "limit": 0.01}]
     failing = made("r3", 130, 130.0, verdict="invalid")
     failing["verdict"]["reasons"], failing["errors"] = reasons, {"share": 0.09}
+    failing["transactions"]["read"].update(count=91, errors=9)
     limit = conclude(made("r1", 50, 50.0), made("r2", 80, 80.0), failing)
     assert (limit["kind"], limit["reached"], limit["resource"]) == ("errors", True, None)
     assert (
@@ -351,6 +352,7 @@ def test_an_objective_rests_on_valid_runs_only():
     reasons = [{"kind": "errors_above_limit", "level": "invalid", "message": "all failed", "seen": 1.0, "limit": 0.01}]
     failed = made("r2", 20, 20.0, verdict="invalid")
     failed["verdict"]["reasons"], failed["errors"] = reasons, {"share": 1.0}
+    failed["transactions"]["read"].update(count=0, errors=100)
     manifest = {
         "study": {
             "name": "s",

@@ -237,8 +237,14 @@ class Point:
 
     @property
     def failed_share(self) -> float:
-        """Share of the transactions that failed, in [0, 1]; 0 if unknown."""
-        return plain_over_runs([run["errors"]["share"] for run in self.usable]).value or 0.0
+        """Share of the transactions of all runs together that failed, in [0, 1]; 0 if unknown."""
+        return self._errors_share() or 0.0
+
+    def _errors_share(self) -> float | None:
+        """Return the share of all transactions that failed; if none ended, the mean of the shares of the runs."""
+        together = _error_share(self.usable)
+        said = [run["errors"]["share"] for run in self.usable]
+        return plain_over_runs(said).value if together is None else together
 
     def thinks(self) -> tuple[float, float] | None:
         """Return the mean think time per transaction, and the number of transactions it averages. [s], [1]"""
@@ -317,7 +323,7 @@ class Point:
             "transactions": {name: self._transaction(name) for name in self._names()},
             "disk_read_bytes_per_s": self._disks("read_bytes_per_s"),
             "disk_write_bytes_per_s": self._disks("write_bytes_per_s"),
-            "errors_share": plain_over_runs([run["errors"]["share"] for run in self.usable]).value,
+            "errors_share": self._errors_share(),
             "status_codes": self.status_codes(),
             "of_runs": self.of_runs(),
             "users_mean": plain_over_runs([run["users"]["mean"] for run in self.usable]).value,
@@ -415,9 +421,10 @@ def _extremes(times: Sequence[dict[str, Any]]) -> dict[str, float | None]:
     return {"min": min(shortest, default=None), "max": max(longest, default=None)}
 
 
-def _error_share(runs: Sequence[Run], name: str) -> float | None:
-    """Return the share of a transaction that failed, over all runs together, in [0, 1]."""
-    found = [run["transactions"][name] for run in runs if name in run["transactions"]]
+def _error_share(runs: Sequence[Run], name: str | None = None) -> float | None:
+    """Return the share of a transaction, or of all, that failed, over all runs together, in [0, 1]."""
+    by_run = [run["transactions"] for run in runs]
+    found = [entry for each in by_run for key, entry in each.items() if name in (None, key)]
     failed = sum(transaction["errors"] for transaction in found)
     ended = failed + sum(transaction["count"] for transaction in found)
     return failed / ended if ended else None

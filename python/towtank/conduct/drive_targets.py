@@ -106,7 +106,10 @@ def _place(address: str, allowed: list[str]) -> list[str]:
 
 def _numeric(address: str, allowed: list[str]) -> list[str]:
     """Resolve the host name of an address once to all of its IP addresses, which stay the same for the whole run."""
-    host, port = host_and_port(address)
+    try:
+        host, port = host_and_port(address)
+    except ValueError as error:
+        raise StudyError.at(COMMAND_LINE, str(error), where="--address") from None
     return [numeric(number, port) for number in check_targets([address], allowed)[host]]
 
 
