@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from test_analysis_study_by_hand import made
 
+from towtank.analysis.aggregation import aggregate
 from towtank.analysis.objective_answers import answered
 from towtank.analysis.study import describe_study
 from towtank.study.objectives import read_objective
@@ -49,6 +50,14 @@ def test_the_headline_says_up_to_which_load_an_objective_is_met() -> None:
         ({60: 0.4, 180: 0.5}, "p95 < 300 ms", "misses p95 < 300 ms at 60 users already"),
         ({60: 0.1, 180: 0.4, 450: 0.2}, "p95 < 300 ms", "meets p95 < 300 ms up to 60 users, misses it at 180"),
         ({60: 0.1, 180: 0.301}, "p95 < 300 ms", "up to 60 users, misses it at 180, not for certain"),
+        (
+            {60: 0.299, 180: 0.301, 450: 1.2},
+            "p95 < 300 ms",
+            "up to 60 users, not for certain, misses it at 180, not for certain",
+        ),
+        ({60: 0.299, 180: 0.9}, "p95 < 300 ms", "up to 60 users, not for certain, misses it at 180"),
+        ({60: 0.301, 180: 0.9}, "p95 < 300 ms", "misses p95 < 300 ms at 60 users already, not for certain"),
+        ({60: 0.1, 180: 0.299}, "p95 < 300 ms", "meets p95 < 300 ms up to 180 users, not for certain"),
         ({60: 0.1, 180: 0.2}, "p95 < 300 ms at 180 users", "meets p95 < 300 ms at 180 users"),
         ({60: 0.1, 180: 0.4}, "p95 < 300 ms at 180 users", "misses p95 < 300 ms at 180 users"),
         ({60: 0.1, 180: 0.4}, "p95 < 300 ms at 90 users", "does not decide p95 < 300 ms at 90 users"),
@@ -56,6 +65,21 @@ def test_the_headline_says_up_to_which_load_an_objective_is_met() -> None:
 )
 def test_each_outcome_has_its_words(p95: dict[int, float], text: str, answer: str) -> None:
     assert f"{answer}; throughput reaches" in study(p95, text)["headline"]
+
+
+def test_errors_of_all_and_of_the_only_transaction_are_one_share() -> None:
+    # The mean of both shares is 1.5 %; of all 10,100 transactions 0.03 % failed.
+    runs = [made("r1", 10, 9.0), made("r2", 10, 9.0)]
+    runs[0]["transactions"]["read"].update(count=10_000, errors=0)
+    runs[1]["transactions"]["read"].update(count=97, errors=3)
+    runs[1]["errors"]["share"] = 0.03
+    factors = [{"name": "users", "levels": ["10"], "numeric": [10]}]
+    objectives = [read_objective(text).document() for text in ("errors < 1 %", "errors of read < 1 %")]
+    summary = describe_study({"study": {"name": "s", "factors": factors, "objectives": objectives}}, runs)
+    assert [objective["seen"] for objective in summary["objectives"]] == [3 / 10_100, 3 / 10_100]
+    (point,) = summary["configurations"][0]["points"]
+    assert (point["errors_share"], point["of_runs"]["errors_share"]) == (3 / 10_100, [0.0, 0.03])
+    assert aggregate("users", 10, runs).failed_share == 3 / 10_100
 
 
 def test_several_objectives_are_answered_with_the_missed_one_first() -> None:

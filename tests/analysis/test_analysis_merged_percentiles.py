@@ -161,6 +161,53 @@ def test_a_run_that_misses_by_less_does_not_decide() -> None:
     assert (found["met"], found["far_misses"]) == (True, [])
 
 
+@pytest.mark.parametrize(("slow", "of"), [(30, 150), (40, 100)])
+def test_a_short_run_with_many_slow_requests_misses_by_far(slow: int, of: int) -> None:
+    runs = [run_of("r1", [0.010] * 2000), run_of("r2", [0.010] * (of - slow) + [0.450] * slow)]
+    found = judged("p95 < 200 ms", *runs)
+    assert (found["met"], [miss["run"] for miss in found["far_misses"]]) == (False, ["r2"])
+
+
+@pytest.mark.parametrize("count", [40, 60, 100])
+def test_an_unlucky_short_run_is_no_miss_by_far(count: int) -> None:
+    # 3 % of the requests take 5 s, so that p95 of the system is 100 ms; p95 of a run of 40 is 5 s in one of eight.
+    stream = np.random.default_rng(count)
+    alone = missed = 0
+    for _ in range(100):
+        drawn = [np.where(stream.random(count) < 0.03, 5.0, 0.1) for _ in range(5)]
+        alone += any(np.quantile(times, 0.95, method="inverted_cdf") > 1 for times in drawn)
+        missed += bool(
+            judged("p95 < 1 s", *(run_of(f"r{n}", list(times)) for n, times in enumerate(drawn)))["far_misses"]
+        )
+    assert alone >= 20, "the bare values miss it often"
+    assert missed <= 5
+
+
+def test_a_lower_limit_counts_the_requests_below_it() -> None:
+    # p95 of both short runs is 10 ms; 19 of 20 requests below half the limit may be chance, 200 of 200 are not.
+    slow = run_of("r2", [0.900] * 400)
+    assert judged("p95 > 200 ms", run_of("r1", [0.010] * 19 + [0.900]), slow)["far_misses"] == []
+    found = judged("p95 > 200 ms", run_of("r1", [0.010] * 200), slow)
+    assert [miss["run"] for miss in found["far_misses"]] == ["r1"]
+
+
+def test_a_run_whose_own_interval_excludes_the_limit_is_a_certain_miss() -> None:
+    # The interval over ten runs about p95 of all requests holds the limit, that of the short run does not.
+    runs = [run_of(f"r{number}", [0.010] * 900) for number in range(9)] + [run_of("r9", [0.010] * 60 + [0.450] * 40)]
+    for run in runs:
+        entry = run["response_time_s"]["p95"]
+        entry.update(low=0.95 * entry["value"], high=1.05 * entry["value"], method="order statistics")
+    found = judged("p95 < 200 ms", *runs)
+    assert (found["met"], found["certain"], found["missed_certain"]) == (False, True, True)
+    (sentence,) = narrative._objectives({"objectives": [found]})
+    assert sentence["text"].endswith("The interval of r9 alone excludes the limit.")
+    runs[9]["response_time_s"]["p95"]["low"] = 0.150
+    found = judged("p95 < 200 ms", *runs)
+    assert found["certain"] is False
+    (sentence,) = narrative._objectives({"objectives": [found]})
+    assert sentence["text"].endswith("The interval of r9 holds the limit, so that another run may decide otherwise.")
+
+
 @pytest.mark.parametrize(("failed", "met"), [(1, True), (40, False)])
 def test_one_failure_more_is_no_miss_by_far(failed: int, met: bool) -> None:
     # One of 400 is 0.25 %, more than twice 0.1 %, and its exact interval contains 0.1 %.

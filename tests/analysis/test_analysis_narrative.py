@@ -16,7 +16,7 @@ def estimate(value: float | None) -> dict[str, Any]:
     return {"value": value, "low": None, "high": None, "method": "runs", "n": 1}
 
 
-def point(load: float, mean: float | None, p95: float, verdict: str = "valid") -> dict[str, Any]:
+def point(load: float, mean: float | None, p95: float | None, verdict: str = "valid") -> dict[str, Any]:
     return {
         "users": load,
         "load": load,
@@ -44,6 +44,11 @@ def test_the_response_time_goes_from_the_lowest_to_the_highest_valid_level() -> 
 def test_one_level_or_none_with_a_time_says_nothing() -> None:
     assert sentences(point(10, 0.1, 0.2)) == []
     assert sentences(point(10, None, 0.2), point(20, 0.2, 0.4)) == []
+
+
+def test_an_unknown_p95_is_left_out() -> None:
+    (sentence,) = sentences(point(10, 0.1, 0.2), point(20, 0.2, None))
+    assert sentence["text"].endswith("to 200 ms at 20 users, 2 times as long.")
 
 
 def test_the_load_at_which_most_transactions_fail_is_named_with_its_effect_on_response_times() -> None:

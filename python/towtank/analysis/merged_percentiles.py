@@ -66,6 +66,17 @@ def percentile(encoded: Sequence[Any], share: float) -> float | None:
     return merged.quantile(share) if merged is not None and merged.total else None
 
 
+def count_above(encoded: Any, value_s: float) -> tuple[int, int] | None:
+    """Return how many requests of a histogram took longer than a time, and all; None if it cannot be read. [1]"""
+    if not isinstance(encoded, str):
+        return None
+    try:
+        found = _decoded(encoded)
+    except BadHistogramError:
+        return None
+    return (found.count_above(value_s), found.total) if found.total else None
+
+
 def _at(run: Mapping[str, Any], path: Sequence[str]) -> Mapping[str, Any]:
     """Return the object at a path of keys; an empty object if the path does not exist."""
     found: Any = run

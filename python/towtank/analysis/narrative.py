@@ -199,11 +199,12 @@ def _response(configuration: dict[str, Any]) -> Iterator[Sentence]:
     first, last = (mean["value"] for mean in means)
     if not first or not last:
         return
+    tail = points[-1]["response_time_s"]["p95"]
+    there = "" if tail["value"] is None else f"; p95 is {_time(tail)} there"
     grown = ratio_interval(from_document(means[1]), from_document(means[0])).document()
     text = (
         f"{_prefix(configuration)}the mean response time goes from {_time(means[0])} at {_load(points[0])} to "
-        f"{_time(means[1])} at {_load(points[-1])}, {interval(grown)} times as long; p95 is "
-        f"{_time(points[-1]['response_time_s']['p95'])} there."
+        f"{_time(means[1])} at {_load(points[-1])}, {interval(grown)} times as long{there}."
     )
     yield _of_points(
         "response_time", _capital(text), (points[0], points[-1]), first_s=first, last_s=last, ratio=last / first
@@ -382,8 +383,7 @@ def _objectives(summary: Summary) -> Iterator[Sentence]:
             text = f"The objective “{objective['text']}” is missed{where}: {_seen(objective)}{_alone(objective)}"
             text += "." if _names_load(objective) else f"; it holds {holds}."
         text += _suspects(objective.get("suspect_runs") or ())
-        if objective.get("certain") is False:
-            text += " The interval holds the limit, so that another run may decide otherwise."
+        text += _doubt(objective)
         windows = objective.get("windows")
         if windows and windows["worst"]:
             worst = windows["worst"]
@@ -405,6 +405,19 @@ def _alone(objective: dict[str, Any]) -> str:
     far = objective.get("far_misses") or ()
     named = " and ".join(f"{_seen({**objective, 'seen': miss['value']})} in {miss['run']}" for miss in far[:_NAMED])
     return f" of all requests, and {named} alone" if named else ""
+
+
+def _doubt(objective: dict[str, Any]) -> str:
+    """State whether intervals hold the limit: of runs that miss an objective by far their own, else of all requests."""
+    far = objective.get("far_misses") or ()
+    sure = [miss["run"] for miss in far if miss.get("certain")]
+    if sure:
+        interval_of, excludes = ("interval of", "excludes") if len(sure) == 1 else ("intervals of", "exclude")
+        return f" The {interval_of} {' and '.join(sure[:_NAMED])} alone {excludes} the limit."
+    if objective.get("certain") is not False:
+        return ""
+    whose = f" of {' and '.join(miss['run'] for miss in far[:_NAMED])}" if far else ""
+    return f" The interval{whose} holds the limit, so that another run may decide otherwise."
 
 
 def _seen(objective: dict[str, Any]) -> str:

@@ -42,7 +42,10 @@ def answered(configuration: Json, objectives: Sequence[Json]) -> str:
 
 def _answer(objective: Json, configuration: Json) -> str:
     met, text = objective["met"], str(objective["text"])
-    doubt = ", not for certain" if objective.get("certain") is False else ""
+    doubt, unsure_holds, unsure_miss = (
+        ", not for certain" if objective.get(key) is False else ""
+        for key in ("certain", "holds_certain", "missed_certain")
+    )
     if objective.get("users") is not None or objective.get("rate") is not None:
         verb = {True: "meets", False: "misses"}.get(met, "does not decide")
         return f"{verb} {text}{doubt}"
@@ -50,11 +53,11 @@ def _answer(objective: Json, configuration: Json) -> str:
     if holds is None:
         if missed is None:
             return f"does not decide {text}"
-        return f"misses {text} at {_load(configuration, missed)}{_already(configuration, missed)}{doubt}"
-    met_words = f"meets {text} up to {_load(configuration, holds)}"
+        return f"misses {text} at {_load(configuration, missed)}{_already(configuration, missed)}{unsure_miss}"
+    met_words = f"meets {text} up to {_load(configuration, holds)}{unsure_holds}"
     if missed is not None:
-        return f"{met_words}, misses it at {missed:,.10g}{doubt}"
-    return f"{met_words}{', not judged beyond' if met is None else doubt}"
+        return f"{met_words}, misses it at {missed:,.10g}{unsure_miss}"
+    return f"{met_words}{', not judged beyond' if met is None else ''}"
 
 
 def _load(configuration: Json, level: float) -> str:

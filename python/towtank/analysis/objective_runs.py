@@ -8,9 +8,10 @@ import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from towtank.analysis.merged_percentiles import HISTOGRAM, count_above, share_of
 from towtank.analysis.objective_scopes import Compare, is_scoped
 from towtank.analysis.objective_stored import is_about_stored
-from towtank.analysis.statistics.estimates import CONFIDENCE, estimate_of
+from towtank.analysis.statistics.estimates import CONFIDENCE, NOTHING, Estimate, estimate_of
 from towtank.distributions import binomial_interval
 
 FAR = 2.0
@@ -40,20 +41,37 @@ def far_misses(
     Returns
     -------
     list of dict
-        `load`, `run` and `value`. A share of failures counts only if its exact binomial interval excludes the limit,
-        because a single failure may double the share of a short run.
+        `load`, `run`, `value` and `certain`: whether the run's own interval excludes the limit, or else
+        its counts do; None without both.
+
+    Notes
+    -----
+    One slow request or one failure more may double the value of a short run. So a percentile p counts only if the exact
+    binomial interval [1]_ of the share of requests beyond `FAR` times the limit lies above 1 - p, and a share of
+    failures only if its interval excludes the limit. Of n runs each has the confidence 1 - (1 - c) / n (Bonferroni), so
+    that any of them errs with a probability of at most 1 - c = 0.05 together. Both take requests as independent. A
+    percentile whose histogram cannot be read, a mean and a throughput count by their value.
+
+    References
+    ----------
+    .. [1] C. J. Clopper and E. S. Pearson, "The use of confidence or fiducial limits illustrated in the case of the
+           binomial", Biometrika 26(4), 404-413, 1934, doi:10.1093/biomet/26.4.404.
     """
     if is_about_stored(dict(objective)) or objective.get("every_s") is not None or limit <= 0:
         return []
     upward = compare in (operator.gt, operator.ge)
     found = []
+    confidence = 1 - (1 - CONFIDENCE) / max(1, len(runs))
     for run in runs:
         value = value_in(objective, run)
         if value is None or (value * FAR > limit if upward else value < FAR * limit):
             continue
-        if is_share(objective) and not is_scoped(dict(objective)) and not _excludes(objective, run, limit):
+        excludes = _excludes(objective, run, limit, confidence, upward=upward)
+        if excludes is False:
             continue
-        found.append({"load": load, "run": str(run["run"]), "value": value})
+        own = _certain(_estimate_in(objective, run), compare, limit)
+        certain = excludes if own is None else own
+        found.append({"load": load, "run": str(run["run"]), "value": value, "certain": certain})
     return found
 
 
@@ -63,14 +81,28 @@ def value_in(objective: Json, run: Json) -> float | None:
         judged = (each for each in run.get("objectives") or () if each.get("text") == objective.get("text"))
         value = next((each.get("value") for each in judged), None)
         return None if value is None else float(value)
-    metric, transaction = metric_name(objective), objective.get("transaction")
     if is_share(objective):
         failed, ended = _counts(objective, run)
         return failed / ended if ended else None
+    return _estimate_in(objective, run).value
+
+
+def _estimate_in(objective: Json, run: Json) -> Estimate:
+    """Return the estimate that an objective is about in one run; nothing for shares, extremes and scopes."""
+    metric, transaction = metric_name(objective), objective.get("transaction")
+    if is_scoped(dict(objective)):
+        return NOTHING
     about = ("transactions", str(transaction)) if transaction else ()
     if metric.startswith("throughput"):
-        return estimate_of(dict(run), *about, "throughput_per_s").value
-    return estimate_of(dict(run), *about, "response_time_s", metric).value if metric in _TIMES else None
+        return estimate_of(dict(run), *about, "throughput_per_s")
+    return estimate_of(dict(run), *about, "response_time_s", metric) if metric in _TIMES else NOTHING
+
+
+def _certain(estimate: Estimate, compare: Compare, limit: float) -> bool | None:
+    """Return True if both ends of an interval miss a limit; None without an interval."""
+    if estimate.low is None or estimate.high is None:
+        return None
+    return not compare(estimate.low, limit) and not compare(estimate.high, limit)
 
 
 def metric_name(objective: Json) -> str:
@@ -91,7 +123,27 @@ def _counts(objective: Json, run: Json) -> tuple[int, int]:
     return failed, failed + sum(int(each.get("count", 0)) for each in counted)
 
 
-def _excludes(objective: Json, run: Json, limit: float) -> bool:
-    failed, ended = _counts(objective, run)
-    low, high = binomial_interval(failed, ended, CONFIDENCE)
-    return not low <= limit <= high
+def _excludes(objective: Json, run: Json, limit: float, confidence: float, *, upward: bool) -> bool | None:
+    """Return True if the counts of a run show its miss by far beyond chance; None if they are not known."""
+    if is_share(objective):
+        if is_scoped(dict(objective)):
+            return None
+        low, high = binomial_interval(*_counts(objective, run), confidence)
+        return not low <= limit <= high
+    share = share_of(metric_name(objective))
+    counted = None if share is None else count_above(_histogram(objective, run), limit / FAR if upward else limit * FAR)
+    if share is None or counted is None:
+        return None
+    above, ended = counted
+    beyond, allowed = (ended - above, share) if upward else (above, 1 - share)
+    return binomial_interval(beyond, ended, confidence)[0] > allowed
+
+
+def _histogram(objective: Json, run: Json) -> Any:
+    """Return the encoded histogram of the requests that an objective about a percentile counts in one run."""
+    if is_scoped(dict(objective)):
+        judged = (each for each in run.get("objectives") or () if each.get("text") == objective.get("text"))
+        return next((each.get(HISTOGRAM) for each in judged), None)
+    transaction = objective.get("transaction")
+    about = (run.get("transactions") or {}).get(transaction) or {} if transaction else run
+    return (about.get("response_time_s") or {}).get(HISTOGRAM)

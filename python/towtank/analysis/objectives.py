@@ -20,7 +20,7 @@ from towtank.analysis.statistics.estimates import NOTHING, Estimate, estimate_of
 _ESTIMATES = ("mean", "p50", "p90", "p95", "p99", "p99.9")
 _EXTREMES = ("min", "max")
 Json = dict[str, Any]
-_NO_MISS: Json = {"missed_at": None, "far_misses": []}
+_NO_MISS: Json = {"missed_at": None, "holds_certain": None, "missed_certain": None, "far_misses": []}
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,8 @@ def check(
         meet the objective; `missed_at`, the lowest load that misses it; `far_misses`, the runs that miss it by far
         although all requests together meet it; `not_judged`, the loads without a valid run; `suspect_runs`, the suspect
         runs among those used; `certain`, whether the intervals confirm `met` (None if a deciding level has no
-        interval); and `windows` if the objective applies to every window.
+        interval); `holds_certain` and `missed_certain`, the same for the levels up to `holds_up_to` and for
+        `missed_at`; and `windows` if the objective applies to every window.
 
     Notes
     -----
@@ -115,10 +116,12 @@ def _check(objective: Json, configuration: Json, runs: dict[str, Json], missing:
         holds = found["value"]
         head["up_to"] = text_of(found)
     met = None if met and head["not_judged"] else met
-    certain = None if met is None else _certain(objective, judged, runs, compare, limit, met=met)
-    decided = {"met": met, "certain": certain, "seen": worst[1], "at": {**at, **configuration["key"]}}
     missed_at = min((load for load, is_met in holding if not is_met), default=None)
-    return {**head, **decided, "holds_up_to": holds, "missed_at": missed_at, "far_misses": far}
+    certainty = _Certainty(objective, judged, runs, compare, limit, far)
+    decided = {"met": met, "certain": None if met is None else certainty.of(judged, met=met), "seen": worst[1]}
+    sides = {"holds_certain": certainty.up_to(holds), "missed_certain": certainty.at(missed_at)}
+    where = {"at": {**at, **configuration["key"]}, "holds_up_to": holds, "missed_at": missed_at}
+    return {**head, **decided, **where, **sides, "far_misses": far}
 
 
 def _head(objective: Json, configuration: Json) -> Json:
@@ -144,25 +147,46 @@ def _far(objective: Json, point: Json, runs: dict[str, Json], compare: Compare, 
     return far_misses(objective, _load_of(point), found, compare, limit) if len(found) > 1 else []
 
 
-def _certain(
-    objective: Json, points: list[Json], runs: dict[str, Json], compare: Compare, limit: float, *, met: bool
-) -> bool | None:
-    """Return True if the intervals confirm the verdict on an objective: at one level for a miss, at all levels
-    otherwise.
-    """
-    if is_about_stored(objective):
-        return is_certain(objective, [run for point in points for run in _summaries(point, runs)], compare, met=met)
-    sides: list[bool | None] = []
-    for point in points:
-        found = estimate_at(point, objective)
-        if found.low is None or found.high is None or is_scoped(objective):
-            sides.append(None)
-        else:
-            ends = {compare(found.low, limit), compare(found.high, limit)}
-            sides.append(ends == {met})
-    if met:
-        return False if False in sides else None if None in sides else True
-    return True if True in sides else None if None in sides else False
+@dataclass(frozen=True)
+class _Certainty:
+    """Whether the intervals of an objective leave no doubt about its verdict at levels."""
+
+    objective: Json
+    judged: list[Json]
+    runs: dict[str, Json]
+    compare: Compare
+    limit: float
+    far: list[Json]
+
+    def up_to(self, load: float | None) -> bool | None:
+        """Return True if it is certainly met at each level up to a load; None without one."""
+        points = [point for point in self.judged if load is not None and _load_of(point) <= load]
+        return self.of(points, met=True) if points else None
+
+    def at(self, load: float | None) -> bool | None:
+        """Return True if it is certainly missed at the level of a load; None without one."""
+        points = [point for point in self.judged if _load_of(point) == load]
+        return self.of(points, met=False) if points else None
+
+    def of(self, points: list[Json], *, met: bool) -> bool | None:
+        """Return True if the verdict is certain: for a miss at one level, otherwise at all."""
+        if is_about_stored(self.objective):
+            found = [run for point in points for run in _summaries(point, self.runs)]
+            return is_certain(self.objective, found, self.compare, met=met)
+        sides = [self._side(point, met=met) for point in points]
+        if met:
+            return False if False in sides else None if None in sides else True
+        return True if True in sides else None if None in sides else False
+
+    def _side(self, point: Json, *, met: bool) -> bool | None:
+        """Return True if the interval at a level, or of a run that misses it there by far, is on the verdict's side."""
+        of_far = [miss["certain"] for miss in self.far if miss["load"] == _load_of(point)]
+        if of_far and not met:
+            return True if True in of_far else None if None in of_far else False
+        found = estimate_at(point, self.objective)
+        if found.low is None or found.high is None or is_scoped(self.objective):
+            return None
+        return {self.compare(found.low, self.limit), self.compare(found.high, self.limit)} == {met}
 
 
 def _left_open(objective: Json, point: Json, runs: dict[str, Json], compare: Compare) -> Json | None:

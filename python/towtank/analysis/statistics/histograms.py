@@ -157,6 +157,11 @@ class Histogram:
         mean = float(np.average(middles, weights=self.counts))
         return float(np.average((middles - mean) ** 2, weights=self.counts))
 
+    def count_above(self, value_s: float) -> int:
+        """Return the number of values above one, each taken at the upper edge of its bucket as quantiles are. [1]"""
+        above = self.layout.upper_edges(self.indices) > 1e9 * value_s
+        return int(self.counts[above].sum())
+
     def index_at_rank(self, rank: int) -> int:
         """Return the index of the bucket that contains the value of a rank, counted from 1."""
         if not 1 <= rank <= self.total:
