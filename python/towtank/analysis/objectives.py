@@ -149,7 +149,7 @@ def _far(objective: Json, point: Json, runs: dict[str, Json], compare: Compare, 
 
 @dataclass(frozen=True)
 class _Certainty:
-    """Whether the intervals of an objective leave no doubt about its verdict at levels."""
+    """Certainty of the verdict on an objective at levels, from its intervals."""
 
     objective: Json
     judged: list[Json]
