@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from towtank import errors
+    from towtank.api.diagnosed import Diagnosis
     from towtank.api.driving import Drive, drive
     from towtank.api.fits import Fit, Prediction, fit
     from towtank.api.frames import Frame
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "diagnosed": ("Diagnosis",),
     "driving": ("Drive", "drive"),
     "fits": ("Fit", "Prediction", "fit"),
     "frames": ("Frame",),
@@ -59,6 +61,7 @@ __all__ = [
     "Claim",
     "ClassFigures",
     "Comparison",
+    "Diagnosis",
     "Doubt",
     "Drive",
     "Due",

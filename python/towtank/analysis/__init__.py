@@ -1,14 +1,26 @@
 """Analyses recorded runs: steady state, statistics, operational laws, verdicts.
 
 `summarize_run` analyses one run folder, `summarize_study` all runs of a study together, `drive_document` makes the
-output of `towtank drive`, `gather` collects the data of an export. All of these functions accept incomplete data and
-report what is missing. `docs/background/architecture.md` describes the packages in here.
+output of `towtank drive`, `diagnoses_of` finds what limits the system, `gather` collects the data of an export. All of
+these functions accept incomplete data and report what is missing. `docs/background/architecture.md` describes the
+packages in here.
 """
 
 from towtank.analysis.compaction import compact
+from towtank.analysis.diagnoses import Diagnoses, diagnoses_of
+from towtank.analysis.diagnosis import Diagnosis
 from towtank.analysis.drive import drive_document
 from towtank.analysis.exporting import gather
 from towtank.analysis.run import summarize_run
 from towtank.analysis.study import summarize_study
 
-__all__ = ["compact", "drive_document", "gather", "summarize_run", "summarize_study"]
+__all__ = [
+    "Diagnoses",
+    "Diagnosis",
+    "compact",
+    "diagnoses_of",
+    "drive_document",
+    "gather",
+    "summarize_run",
+    "summarize_study",
+]

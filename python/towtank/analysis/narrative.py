@@ -9,6 +9,7 @@ from towtank import over_runs
 from towtank.analysis.checks.generator import CONNECTION_WAIT_SHARE
 from towtank.analysis.checks.machine import PACE_SPREAD
 from towtank.analysis.comparison import compared_points, is_certain, strength, suspect_runs
+from towtank.analysis.diagnosis import Diagnosis
 from towtank.analysis.doubts import percent, seconds
 from towtank.analysis.ideal import share_of
 from towtank.analysis.limits.of_levels import LimitKind
@@ -156,7 +157,9 @@ def _limits(configuration: dict[str, Any]) -> Iterator[Sentence]:
             f"the highest throughput seen is {interval(limit['peak_throughput_per_s'])} /s."
         )
     else:
-        text = f"{_prefix(configuration)}{_evidence(limit)}."
+        cause = _cause(configuration)
+        shown = "" if cause is None else f"; what the runs show at that load is {cause}"
+        text = f"{_prefix(configuration)}{_evidence(limit)}{shown}."
     numbers = {key: limit[key] for key in ("reached", "resource")}
     points = _valid(configuration)
     yield _of_points("limit", _capital(text), points, limit_kind=limit["kind"], **numbers)
@@ -171,6 +174,12 @@ def _limits(configuration: dict[str, Any]) -> Iterator[Sentence]:
             knee_users=knee["value"],
             leaves_ideal_at=limit["leaves_ideal_at"],
         )
+
+
+def _cause(configuration: dict[str, Any]) -> str | None:
+    """Render what limits a configuration; None if it is not known."""
+    found = configuration.get("diagnosis")
+    return None if found is None else Diagnosis.read(found).clause
 
 
 def _evidence(limit: dict[str, Any]) -> str:
@@ -556,7 +565,9 @@ def _capacity(configuration: dict[str, Any]) -> str:
     peak, limit = _peak(configuration), configuration["limit"]
     carried = interval(peak["throughput_per_s"])
     head = f"throughput reaches {carried} transactions/s at {_load(peak)}{_with_mean(peak)}"
-    return f"{head}{_AT_THE_END[limit['kind']].format(resource=limit['resource'])}"
+    cause = _cause(configuration) if limit["kind"] != LimitKind.ERRORS else None
+    end = _AT_THE_END[limit["kind"]].format(resource=limit["resource"]) if cause is None else f", limited by {cause}"
+    return f"{head}{end}"
 
 
 def _with_mean(point: dict[str, Any]) -> str:

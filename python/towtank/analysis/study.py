@@ -10,6 +10,7 @@ from typing import Any
 from towtank import __version__
 from towtank.analysis import claims, comparison, demand, factorial, narrative, objectives
 from towtank.analysis.aggregation import Point, aggregate, several_loads
+from towtank.analysis.diagnosis import Cause, Diagnosis, diagnose_levels
 from towtank.analysis.doubts import Doubt, Kind, Level
 from towtank.analysis.ideal import ideal_line
 from towtank.analysis.limits import of_levels, of_runs
@@ -195,6 +196,10 @@ def _describe_configuration(configuration: dict[str, Any], runs: list[dict[str, 
     ideal = attempt_or(f"ideal line of {label}", None, ideal_line, points)
     configuration["ideal"] = ideal
     configuration["limit"] = attempt_or(f"limit of {label}", unknown, of_levels.limit, points, ideal)
+    diagnosis = attempt_or(
+        f"diagnosis of {label}", Diagnosis(Cause.UNKNOWN), diagnose_levels, points, configuration["limit"]
+    )
+    configuration["diagnosis"] = diagnosis.document()
     configuration["found_limit"] = attempt_or(f"limit found of {label}", None, of_runs.found_limit, counting)
     configuration["demand"] = attempt_or(f"demand of {label}", {}, demand.demands, own)
 

@@ -16,6 +16,7 @@ from towtank.api.measured import Doubt, Times, Transaction, Verdict, times_of_ms
 from towtank.api.quantity import PER_SECOND, RATIO, Quantity, interval_of, number
 
 if TYPE_CHECKING:
+    from towtank.api.diagnosed import Diagnosis
     from towtank.api.progress import Callback
 
 Json = Mapping[str, Any]
@@ -60,6 +61,13 @@ class Drive:
     def doubts(self) -> tuple[Doubt, ...]:
         """Doubts about the measurement, the heaviest first."""
         return tuple(map(Doubt.of, self._document["doubts"]))
+
+    @property
+    def diagnosis(self) -> Diagnosis:
+        """The limit that this load shows, with the evidence."""
+        from towtank.api.diagnosed import Diagnosis  # noqa: PLC0415 - imports the analysis
+
+        return Diagnosis.read(self._document["diagnosis"])
 
     @property
     def window_s(self) -> float:

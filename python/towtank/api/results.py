@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, overload
 
 from towtank.api import notebook
@@ -16,6 +17,7 @@ from towtank.api.points import Point, Run, point_of, row_of, run_of
 from towtank.api.quantity import Quantity
 
 if TYPE_CHECKING:
+    from towtank.api.diagnosed import Diagnosis
     from towtank.api.fits import Fit, Prediction
     from towtank.api.sizings import Sizing
     from towtank.report.source import Results as Source
@@ -98,6 +100,18 @@ class Results:
     def observations(self) -> tuple[str, ...]:
         """Observations, one sentence each, the most important first."""
         return tuple(str(each.get("text", "")) for each in self._source.summary.get("observations") or ())
+
+    @property
+    def diagnoses(self) -> Mapping[str, Diagnosis]:
+        """Limit of each configuration with its evidence, by label; the highest throughput comes first."""
+        from towtank.analysis import Diagnoses  # noqa: PLC0415 - imports the analysis
+
+        return MappingProxyType(dict(Diagnoses.of(self._source.configurations).by_label))
+
+    @property
+    def diagnosis(self) -> Diagnosis | None:
+        """Limit of the configuration with the highest throughput, with its evidence; None without results."""
+        return next(iter(self.diagnoses.values()), None)
 
     @property
     def claims(self) -> tuple[Claim, ...]:

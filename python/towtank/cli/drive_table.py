@@ -7,6 +7,7 @@ from typing import Any
 from rich.console import RenderableType
 from rich.table import Table
 
+from towtank.analysis import Diagnosis
 from towtank.analysis.doubts import Level, not_checked
 from towtank.analysis.statistics.estimates import Estimate, estimate_of
 from towtank.estimates import few_digits, interval_texts, number_estimate
@@ -26,6 +27,7 @@ def drive_table(document: dict[str, Any]) -> list[RenderableType]:
         *_errors(document),
         *_connections(document),
         _generator(document),
+        *Diagnosis.read(document["diagnosis"]).lines,
         *_verdict(document),
     ]
 

@@ -19,7 +19,7 @@ from towtank.conduct.live_sending import LiveSending
 from towtank.conduct.refusals import refuse_options
 from towtank.conduct.run import ENGINE_LOG, RunOutcome, disk_is_full, drive_engine, planned_s
 from towtank.conduct.stopping import StopRequest
-from towtank.conduct.targets_here import addresses_here, watch_targets
+from towtank.conduct.targets_here import UNNAMED, addresses_here, watching_targets
 from towtank.dialing import UnreachedError, connect_first, fact, next_step
 from towtank.errors import EngineError, StudyError, TargetError
 from towtank.marking import marked
@@ -257,7 +257,7 @@ def url_plan(
         **frame_part(run, load),
         "targets": [
             {
-                "name": "target",
+                "name": UNNAMED,
                 "scheme": parts.scheme,
                 "addresses": addresses,
                 "balance": "round_robin",
@@ -345,8 +345,8 @@ def _watched(run: RunFolder, plan: dict[str, Any]) -> Iterator[Callable[[int], N
 
     with Observation(run, {}, interval_s=_SAMPLES_EVERY_S) as observation:
         run.event("observation_started")
-        watch_targets(run, plan, (), observation.add_group)
-        yield partial(observation.add_group, GENERATOR_GROUP)
+        with watching_targets(run, plan, {}, observation.add_group):
+            yield partial(observation.add_group, GENERATOR_GROUP)
     run.event("observation_stopped", failures=observation.failures())
 
 

@@ -24,7 +24,7 @@ from towtank.conduct.log_growth import LogGrowth
 from towtank.conduct.pinning import Pinning, on_generator
 from towtank.conduct.reading_back import ReadBack, read_back
 from towtank.conduct.stopping import StopRequest
-from towtank.conduct.targets_here import watch_targets
+from towtank.conduct.targets_here import watching_targets
 from towtank.engine import EngineProcess
 from towtank.errors import EngineError, Stopped, StudyError, TargetError, TowtankError
 from towtank.results.folder import RunFolder
@@ -193,9 +193,12 @@ def _with_system(task: RunTask, outcome: RunOutcome, stop: StopRequest, display:
         run.update(tiers=endpoints.tiers, settings=endpoints.settings, hosts=endpoints.hosts)
         plan = task.plan(endpoints)
         run.write_plan(plan)
-        with task.observe(run, endpoints) as observation, task.live_sending.open(run, display, outcome.notes):
+        with (
+            task.observe(run, endpoints) as observation,
+            task.live_sending.open(run, display, outcome.notes),
+            watching_targets(run, plan, endpoints.groups, observation.add_group),
+        ):
             run.event("observation_started")
-            watch_targets(run, plan, endpoints.groups.values(), observation.add_group)
             # The generator is observed as well, so that a CPU limit which slows it down is detected.
             watched = GENERATOR_GROUP not in endpoints.groups
             drive_engine(

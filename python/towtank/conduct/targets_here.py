@@ -1,60 +1,156 @@
-"""Targets on this machine that Towtank did not start: finds their processes, so that they are observed, too."""
+"""Watches servers on this machine that Towtank did not start: their processes become tiers."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from towtank.results.folder import RunFolder
-from towtank.results.observe import TARGET_GROUP
+from towtank.results.observe import GENERATOR_GROUP, WATCHED
+from towtank.system.limits import parse_limits, parse_ports, ports_here, read_here
 from towtank.system.listeners import is_below, is_here, listening_root, servers_behind
+from towtank.system.program_names import program_name
 from towtank.workload.targets import host_and_port
 
+UNNAMED = "target"
+"""Name of the only target of a plan that was made from a URL."""
+_LOOKS_AFTER_S = (0.5, 1.5, 3.0, 6.0, 12.0)
+"""Intervals between the looks for servers that a target connects to: many connect at the first request. [s]"""
 
-def watch_targets(
-    run: RunFolder, plan: dict[str, Any], own: Iterable[int], add_group: Callable[[str, int], None]
-) -> None:
-    """Find the servers of a plan on this machine, have the probe watch them, and record the result in `run.json`.
+
+@contextmanager
+def watching_targets(
+    run: RunFolder, plan: Mapping[str, Any], own: Mapping[str, int], add_group: Callable[[str, int], None]
+) -> Iterator[None]:
+    """Find the servers of a plan on this machine, and have the probe watch them as tiers, inside the `with` block.
 
     Parameters
     ----------
     run : RunFolder
-        Folder of the record; its manifest gets `targets_here`: the process of each target on this machine by its
-        address, null if it was not found. Servers that a target has connections to (a database) are watched, too.
+        Folder of the record. Its manifest gets `targets_here`, the process of each target on this machine by its
+        address, null if it was not found; and a tier of kind `process` for each server. Servers that a target has
+        connections to (a database) become tiers, too, also if the connections are opened after the load began.
     plan : dict
         The plan, with addresses as IP address and port.
-    own : iterable of int
-        Roots of the processes that are watched already.
+    own : dict
+        Roots of the processes that are watched already, by tier.
     add_group : callable
         Has the probe watch a tree of processes under a name.
     """
-    started, here = list(own), os.getpid()
-    found: dict[str, int | None] = {}
-    for address in addresses_here(plan):
-        pid = listening_root(*host_and_port(address))
-        if pid is not None and is_below(here, [pid]):
-            pid = None  # the target's process started this one, so its tree contains the generator
-        # The processes of a system that Towtank started are observed already, even if this user cannot see their
-        # sockets.
-        if not (started if pid is None else is_below(pid, [*started, here])):
-            found[address] = pid
-    servers = {pid for pid in found.values() if pid is not None}
-    behind = {pid for server in servers for pid in servers_behind(server) if not is_below(here, [pid])}
-    # Trees must not overlap, or a process would be counted twice.
-    trees = {pid for pid in servers | behind if not is_below(pid, (servers | behind | set(started)) - {pid})}
-    for number, pid in enumerate(sorted(trees), start=1):
-        add_group(f"{TARGET_GROUP}-{number}", pid)
-    if found:
-        run.update(targets_here=found)
+    watch = _Watch(plan, own, add_group)
+    watch.find_targets()
+    if watch.places:
+        run.update(targets_here=watch.places)
+    watch.record(run)
+    watch.start()
+    try:
+        yield
+    finally:
+        watch.stop()
+        watch.record(run)
 
 
-def addresses_here(plan: dict[str, Any]) -> list[str]:
+def addresses_here(plan: Mapping[str, Any]) -> list[str]:
     """Return the distinct addresses of a plan's targets that belong to this machine."""
-    found = []
-    for address in dict.fromkeys(str(each) for target in plan.get("targets") or () for each in target["addresses"]):
-        with suppress(ValueError):
-            if is_here(host_and_port(address)[0]):
-                found.append(address)
+    return list(_names_here(plan))
+
+
+def _names_here(plan: Mapping[str, Any]) -> dict[str, str]:
+    """Return the names of the targets on this machine by address."""
+    found = {}
+    for target in plan.get("targets") or ():
+        for address in map(str, target["addresses"]):
+            with suppress(ValueError):
+                if address not in found and is_here(host_and_port(address)[0]):
+                    found[address] = str(target.get("name", UNNAMED))
     return found
+
+
+class _Watch:
+    """Search for the processes of targets, and of the servers behind them."""
+
+    def __init__(self, plan: Mapping[str, Any], own: Mapping[str, int], add_group: Callable[[str, int], None]) -> None:
+        self.places: dict[str, int | None] = {}
+        self._names = _names_here(plan)
+        self._own, self._here, self._add_group = dict(own), os.getpid(), add_group
+        self._tiers: dict[str, Mapping[str, Any]] = {}
+        self._roots: dict[str, int] = {}
+        self._ended = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def find_targets(self) -> None:
+        """Find the processes of the targets, and the servers that they are connected to now."""
+        started = [*self._own.values(), self._here]
+        for address, name in self._names.items():
+            pid = listening_root(*host_and_port(address))
+            if pid is not None and is_below(self._here, [pid]):
+                pid = None  # the target's process started this one, so its tree contains the generator
+            # The processes of a system that Towtank started are observed already, even if this user cannot see their
+            # sockets.
+            if is_below(pid, started) if pid is not None else bool(self._own):
+                continue
+            self.places[address] = pid
+            if pid is not None:
+                self._take(pid, "" if name == UNNAMED else name, address)
+        self.find_behind()
+
+    def find_behind(self) -> None:
+        """Find servers that the targets are connected to."""
+        for root in list(self._roots.values()):
+            for pid in sorted(servers_behind(root)):
+                if not is_below(self._here, [pid]):
+                    self._take(pid, "", None)
+
+    def _take(self, pid: int, name: str, address: str | None) -> None:
+        """Watch a tree of processes, unless it is watched already or overlaps another tree."""
+        watched = [*self._own.values(), *self._roots.values(), self._here]
+        if is_below(pid, watched) or any(is_below(root, [pid]) for root in self._roots.values()):
+            return
+        unique = self._unique(name or program_name(pid))
+        self._tiers[unique] = {"kind": WATCHED, "host": None, "cpus": [], "address": address, **_facts(pid)}
+        self._roots[unique] = pid
+        self._add_group(unique, pid)
+
+    def _unique(self, name: str) -> str:
+        taken = {*self._own, *self._roots, GENERATOR_GROUP}
+        numbered = (f"{name}-{number}" for number in range(2, len(taken) + 3))
+        return name if name not in taken else next(each for each in numbered if each not in taken)
+
+    def record(self, run: RunFolder) -> None:
+        """Add the tiers to the manifest of the run."""
+        if self._tiers:
+            run.update(tiers={**(run.manifest.get("tiers") or {}), **self._tiers})
+
+    def start(self) -> None:
+        """Look again during the run, in a thread."""
+        if self._roots:
+            self._thread = threading.Thread(target=self._look_again, name="targets-here", daemon=True)
+            self._thread.start()
+
+    def stop(self) -> None:
+        """End the looks, and wait for the one that is being made."""
+        self._ended.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _look_again(self) -> None:
+        for pause_s in _LOOKS_AFTER_S:
+            if self._ended.wait(pause_s):
+                return
+            # A process may end while its files are read; the next look sees the others.
+            with suppress(OSError, RuntimeError):
+                self.find_behind()
+
+
+def _facts(pid: int) -> Mapping[str, Any]:
+    """Return process id, program, CPUs that the process may use if these are not all, and its kernel limits."""
+    ports = parse_ports(ports_here(pid) or "")
+    limits = {**parse_limits(read_here(f"/proc/{pid}/limits") or ""), **({} if ports is None else {"ports": ports})}
+    cpus: list[int] = []
+    with suppress(OSError):
+        cpus = sorted(os.sched_getaffinity(pid))
+    own = {"affinity": cpus} if len(cpus) < (os.cpu_count() or 0) else {}
+    return {"pid": pid, "program": program_name(pid), "limits": limits, **own}

@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from towtank.analysis import Diagnosis
 from towtank.containment import Failed, attempt, attempt_or, failures_so_far
 from towtank.engine import binary
 from towtank.errors import Fault, StudyError
@@ -44,6 +45,12 @@ def load_of(point: Json) -> float:
     """Return the load of a point, or of a comparison of points: users [1] or arrival rate [1/s]; 0 if unknown."""
     found = Load.read(point)
     return 0.0 if found is None else found.level
+
+
+def diagnosis_of(configuration: Json) -> Diagnosis | None:
+    """Return what limits a configuration; None for summaries of older versions."""
+    found = configuration.get("diagnosis")
+    return Diagnosis.read(found) if isinstance(found, Mapping) else None
 
 
 @dataclass(frozen=True)

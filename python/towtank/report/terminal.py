@@ -16,11 +16,12 @@ from towtank.analysis.objective_runs import FAR
 from towtank.report import format as people
 from towtank.report.figures.series import point_state
 from towtank.report.objectives import line
-from towtank.report.source import dig
+from towtank.report.source import diagnosis_of, dig, label_of
 from towtank.terminal import fit_table, is_bounded, stacked, table_width
 
 _STYLES = {"valid": "green", "suspect": "yellow", "invalid": "red"}
 _OBSERVATIONS_AT_MOST = 3
+_CONFIGURATIONS_AT_MOST = 3
 _WIDE = 100  # columns from which the table has room for wide gaps
 # Width of a label below which it is not folded. [columns]
 _LABEL = 24
@@ -43,6 +44,7 @@ def print_outcome(console: Console, study_summary: Mapping[str, Any], report_pat
         _print_table(console, study_summary)
     if study_summary.get("headline"):
         console.print(Text(str(study_summary["headline"]), style="bold"), soft_wrap=True)
+    _print_diagnoses(console, study_summary)
     _print_claims(console, study_summary)
     sentences = study_summary.get("observations") or ()
     observations = [sentence for sentence in sentences if sentence.get("kind") != "objective"]
@@ -52,6 +54,15 @@ def print_outcome(console: Console, study_summary: Mapping[str, Any], report_pat
         console.print(Text(line(objective)), soft_wrap=True)
     if report_path is not None:
         console.print(Text(f"\nreport: {report_path}"), soft_wrap=True)
+
+
+def _print_diagnoses(console: Console, study_summary: Mapping[str, Any]) -> None:
+    """Print what limits the system, for few configurations; the report has all of them."""
+    found = [(label_of(each), diagnosis_of(each)) for each in study_summary.get("configurations") or ()]
+    for label, diagnosis in found if len(found) <= _CONFIGURATIONS_AT_MOST else ():
+        if diagnosis is not None:
+            heading = f"{label}: " if len(found) > 1 else ""
+            console.print(Text(f"{heading}{diagnosis}"), soft_wrap=True)
 
 
 def _print_claims(console: Console, study_summary: Mapping[str, Any]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from towtank.analysis.checks.evidence import Evidence
 from towtank.analysis.doubts import Doubt, Kind, Level, percent, seconds
 from towtank.analysis.system.rates import CLOCK_JUMP_S
-from towtank.results.observe import GENERATOR_GROUP, THIS_MACHINE
+from towtank.results.observe import GENERATOR_GROUP, THIS_MACHINE, WATCHED
 
 STEAL_SHARE = 0.02
 STEAL_INVALID = 0.10
@@ -89,6 +89,8 @@ def attributed(evidence: Evidence) -> Iterator[Doubt]:
     """Check that tiers, generator and observers account for the CPU use of the machines with tiers."""
     limit = evidence.limit("not_attributed", NOT_ATTRIBUTED_SHARE)
     for name, usage in evidence.summary["not_attributed"].items():
+        if name == THIS_MACHINE and evidence.summary["other_programs"] is not None:
+            continue  # `_beside_targets` judges the same use
         used, cpus = usage["cpus_used"]["value"], usage["cpus"]
         if used is None or not cpus:
             continue
@@ -153,10 +155,11 @@ def speed(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def pinned(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that generator and system were pinned to different CPUs."""
+    """Check that generator and a system that Towtank started were pinned to different CPUs."""
     pinning = evidence.manifest.get("pinning") or {}
     system, generator = set(pinning.get("system") or []), set(pinning.get("generator") or [])
-    if evidence.observed.tiers and (not system or not generator or system & generator):
+    started = [each for each in evidence.observed.tiers.values() if each.get("kind") != WATCHED]
+    if started and (not system or not generator or system & generator):
         yield Doubt(Kind.NOT_PINNED, Level.NOTE, "generator and system were not kept on different CPUs")
 
 

@@ -9,7 +9,7 @@ from towtank.analysis.limits.of_runs import text_of
 from towtank.report import format as people
 from towtank.report import objectives as outcomes
 from towtank.report.document import Column, Table
-from towtank.report.source import Json, Results
+from towtank.report.source import Json, Results, diagnosis_of
 from towtank.report.suspects import MARK, NOTE
 
 # With more configurations, only those with the highest and the lowest throughput are shown.
@@ -89,7 +89,10 @@ def _limited(configuration: Json) -> str:
     """Return the limit of a configuration, that of its search if it has one."""
     limit, found = configuration.get("limit") or {}, configuration.get("found_limit")
     if not found or limit.get("reached"):
-        return _LIMITS.get(str(limit.get("kind")), "unknown").format(resource=limit.get("resource"))
+        diagnosis = diagnosis_of(configuration)
+        cause = None if diagnosis is None else diagnosis.clause
+        known = _LIMITS.get(str(limit.get("kind")), "unknown").format(resource=limit.get("resource"))
+        return known if cause is None else cause
     if found["value"] is None:
         return "no load that was tried passed"
     if found["is_lower_bound"]:

@@ -9,7 +9,7 @@ from towtank.report import format as people
 from towtank.report.document import Block, Bullets, Column, Section, Table, paragraph, text
 from towtank.report.figures import series
 from towtank.report.figures.panel import load_title
-from towtank.report.source import Json, Results, dig, label_of, load_of
+from towtank.report.source import Json, Results, diagnosis_of, dig, label_of, load_of
 from towtank.report.suspects import MARK, NOTE
 
 
@@ -21,7 +21,7 @@ def build(results: Results) -> Section:
         blocks.append(Bullets(tuple(text(sentence) for sentence in found)))
     else:
         blocks.append(paragraph("The runs that count allow no observation."))
-    blocks += [*_limits(results), *_comparisons(results), *_demands(results)]
+    blocks += [*_limits(results), *_diagnoses(results), *_comparisons(results), *_demands(results)]
     return Section("observations", "Observations", tuple(blocks))
 
 
@@ -65,6 +65,24 @@ def _limits(results: Results) -> list[Block]:
     )
     notes = _notes(rows)
     made = Table("Limit of the system in the range measured", columns, tuple(rows), notes, is_detail=True)
+    return [made] if rows else []
+
+
+def _diagnoses(results: Results) -> list[Block]:
+    """Build the table of what limits each configuration, with the evidence."""
+    found = [(label_of(each), diagnosis_of(each)) for each in results.configurations]
+    rows = tuple(
+        (
+            label,
+            each.headline,
+            *("; ".join(texts) or people.ABSENT for texts in (each.evidence, each.against, each.unknown)),
+            each.settle or people.ABSENT,
+        )
+        for label, each in found
+        if each is not None
+    )
+    titles = ("Configuration", "Answer", "Evidence", "Against", "Not observed", "Next step")
+    made = Table("What limits the system", tuple(map(Column, titles)), rows, is_detail=True)
     return [made] if rows else []
 
 

@@ -1,0 +1,82 @@
+"""Diagnoses of the results folder of a study or of a drive."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from towtank.analysis.diagnosis import Diagnosis, diagnose_run
+from towtank.analysis.run import kept_summary
+from towtank.analysis.study import summarize_study
+from towtank.analysis.system.rates import lookup
+from towtank.errors import StudyError
+from towtank.results.folder import RUN_MANIFEST, ResultsFolder, RunFolder
+
+SCHEMA = "towtank/diagnosis/1"
+_DRIVEN = "target"
+"""Label of the only configuration of a drive."""
+
+
+@dataclass(frozen=True)
+class Diagnoses:
+    """Diagnoses of all configurations of a results folder.
+
+    Attributes
+    ----------
+    by_label : mapping of str to Diagnosis
+        The configuration with the highest throughput is the first.
+    """
+
+    by_label: Mapping[str, Diagnosis]
+
+    @classmethod
+    def of(cls, configurations: Sequence[Mapping[str, Any]]) -> Diagnoses:
+        """Read the diagnoses of the configurations of a study summary."""
+        best_first = sorted(configurations, key=_peak_per_s, reverse=True)
+        return cls({str(each["label"]): Diagnosis.read(each["diagnosis"]) for each in best_first})
+
+    def only(self, label: str) -> Diagnoses:
+        """Return the diagnosis of one configuration.
+
+        Raises
+        ------
+        StudyError
+            If there is no configuration of that label.
+        """
+        if label not in self.by_label:
+            labels = ", ".join(map(repr, self.by_label))
+            message = f"must be the label of a configuration, one of {labels}, got {label!r} instead"
+            raise StudyError.at("command line", message, where="--configuration")
+        return Diagnoses({label: self.by_label[label]})
+
+    def document(self) -> dict[str, Any]:
+        """Return the diagnosis of the first configuration for JSON, and those of all in `configurations`."""
+        found = [{"configuration": label, **each.document()} for label, each in self.by_label.items()]
+        return {"schema": SCHEMA, **found[0], "configurations": found}
+
+
+def _peak_per_s(configuration: Mapping[str, Any]) -> float:
+    return float(lookup(dict(configuration), ("limit", "peak_throughput_per_s", "value")) or 0.0)
+
+
+def diagnoses_of(folder: Path) -> Diagnoses:
+    """Return the diagnoses of a results folder.
+
+    Parameters
+    ----------
+    folder : Path
+        Results folder of a study, or run folder of a drive.
+
+    Raises
+    ------
+    StudyError
+        If the folder is neither, or has no run.
+    """
+    if (folder / RUN_MANIFEST).is_file():
+        return Diagnoses({_DRIVEN: diagnose_run(kept_summary(RunFolder(folder)))})
+    found = Diagnoses.of(summarize_study(ResultsFolder.open(folder))["configurations"])
+    if not found.by_label:
+        raise StudyError.at(folder, "must hold at least one run, got none")
+    return found

@@ -1,0 +1,7 @@
+"""Diagnosis: the resource that limits a system, with the evidence for and against it."""
+
+from towtank.analysis.diagnosis.answer import Cause, Diagnosis, Place
+from towtank.analysis.diagnosis.of_levels import diagnose_levels
+from towtank.analysis.diagnosis.of_run import diagnose_run
+
+__all__ = ["Cause", "Diagnosis", "Place", "diagnose_levels", "diagnose_run"]

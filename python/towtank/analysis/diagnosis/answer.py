@@ -1,0 +1,150 @@
+"""Types of a diagnosis."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any
+
+
+class Cause(StrEnum):
+    """Kind of resource or condition that limits throughput; a closed list."""
+
+    CPU = "cpu"
+    """CPU time: of a machine, of the CPUs that a tier may use, or of one process or thread that uses one CPU fully."""
+    QUOTA = "quota"
+    """The CPU limit of a control group."""
+    POOL = "pool"
+    """A pool of connections, workers or permits that is fully in use."""
+    LOCK = "lock"
+    """A section that only one request can be in at a time."""
+    ERRORS = "errors"
+    """Requests fail, so that more load adds failures only."""
+    GENERATOR = "generator"
+    """The load generator is at its own limit."""
+    MACHINE = "machine"
+    """Programs that belong neither to the system nor to the generator use its CPUs."""
+    NONE = "none"
+    """The load is below every limit: throughput is what the users or the arrivals ask for."""
+    UNKNOWN = "unknown"
+    """The evidence does not decide."""
+
+
+_CLAUSES = {
+    Cause.CPU: "the CPU{place}",
+    Cause.QUOTA: "the CPU limit{place}",
+    Cause.POOL: "a pool{place}",
+    Cause.LOCK: "a lock{place}",
+    Cause.ERRORS: "failing requests{place}",
+    Cause.GENERATOR: "the load generator",
+    Cause.MACHINE: "other programs on the same machine",
+}
+
+
+@dataclass(frozen=True)
+class Place:
+    """Place of a limit; unknown parts are None.
+
+    Attributes
+    ----------
+    tier : str or None
+        Name of the tier.
+    host : str or None
+        Name of its host; None for this machine.
+    transaction : str or None
+        Transaction that the limit slows down most.
+    part : str or None
+        Part of the tier, as text: a process, a thread, a control group, a metric.
+    """
+
+    tier: str | None = None
+    host: str | None = None
+    transaction: str | None = None
+    part: str | None = None
+
+    @property
+    def text(self) -> str:
+        """Place as text: tier, part, host and transaction, as far as they are known; empty if none is."""
+        host = f"host {self.host}" if self.host else None
+        transaction = f"transaction {self.transaction}" if self.transaction else None
+        return ", ".join(each for each in (self.tier, self.part, host, transaction) if each)
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """Answer to the question of what limits the system.
+
+    Attributes
+    ----------
+    cause : Cause
+    place : Place
+    sure : float
+        Degree of belief by fixed rules, in [0, 1]: 0.95 if a resource was measured at its limit over several load
+        levels, 0.9 at a single level; less if some evidence is against it; 0 for `unknown`.
+    evidence, against, unknown : tuple of str
+        Evidence for the cause, evidence against it, and what was not observed; one sentence each.
+    settle : str
+        Measurement that would confirm or refute the cause.
+    """
+
+    cause: Cause
+    place: Place = Place()
+    sure: float = 0.0
+    evidence: tuple[str, ...] = ()
+    against: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+    settle: str = ""
+
+    @property
+    def where(self) -> str:
+        """Place of the limit as text; empty if unknown."""
+        return self.place.text
+
+    @property
+    def clause(self) -> str | None:
+        """Cause and place as text, `the CPU of app, process app (4711)`; None if no cause is known."""
+        text = _CLAUSES.get(self.cause)
+        return None if text is None else text.format(place=f" of {self.where}" if self.where else "")
+
+    @property
+    def headline(self) -> str:
+        """Answer in one line."""
+        if self.clause is not None:
+            return f"limited by {self.clause} ({100 * self.sure:.0f} % sure)"
+        return "no limit reached: the load determines throughput" if self.cause is Cause.NONE else "limit not known"
+
+    @property
+    def lines(self) -> list[str]:
+        """Answer, evidence for and against it, what was not observed, and the next step, as lines of text."""
+        parts = (
+            ("because", self.evidence),
+            ("but", self.against),
+            ("not observed:", self.unknown),
+            ("to settle:", (self.settle,) if self.settle else ()),
+        )
+        return [self.headline, *(f"  {title} {'; '.join(texts)}" for title, texts in parts if texts)]
+
+    def __str__(self) -> str:
+        """Return all lines."""
+        return "\n".join(self.lines)
+
+    @classmethod
+    def read(cls, document: Mapping[str, Any]) -> Diagnosis:
+        """Read the document of a diagnosis."""
+        texts = {name: tuple(map(str, document[name])) for name in ("evidence", "against", "unknown")}
+        place = Place(**document["place"])
+        return cls(Cause(document["cause"]), place, float(document["sure"]), settle=str(document["settle"]), **texts)
+
+    def document(self) -> dict[str, Any]:
+        """Return the diagnosis for JSON; `where` is text, and `place` has its parts."""
+        return {
+            "cause": str(self.cause),
+            "where": self.where,
+            "place": asdict(self.place),
+            "sure": round(self.sure, 2),
+            "evidence": list(self.evidence),
+            "against": list(self.against),
+            "unknown": list(self.unknown),
+            "settle": self.settle,
+        }

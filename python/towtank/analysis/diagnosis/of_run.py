@@ -1,0 +1,117 @@
+"""Diagnoses a single run: one load on one system."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from towtank.analysis.diagnosis.answer import Cause, Diagnosis, Place
+from towtank.analysis.diagnosis.seen import Seen
+from towtank.analysis.diagnosis.signs import Sign, signs
+from towtank.analysis.doubts import Kind
+
+_THINKING = 0.90
+"""Share of think time in a user's cycle from which the users determine throughput, in (0, 1)."""
+_SERVED = 0.98
+"""Share of the arrivals that must be served for an open load to be below the limit, in (0, 1]."""
+
+
+def diagnose_run(summary: dict[str, Any]) -> Diagnosis:
+    """Return the limit that a single run shows.
+
+    Parameters
+    ----------
+    summary : dict
+        Run summary, as `describe` returns it.
+
+    Notes
+    -----
+    One load level cannot show that throughput no longer grows. A limit is therefore named only if a resource was
+    measured at its limit, and `none` only if the load itself determines throughput: the users think most of the time,
+    every arrival is served, or there is a single user.
+    """
+    return of_seen(Seen.of(summary))
+
+
+def of_seen(seen: Seen) -> Diagnosis:
+    """Return the limit that the facts of a run show."""
+    if seen.throughput is None and not seen.errors:
+        return Diagnosis(Cause.UNKNOWN, unknown=("the run has no window with a completed transaction",))
+    found = signs(seen)
+    if found:
+        return _of_sign(found[0], found[1:], seen)
+    below = _below(seen)
+    if below is not None:
+        busiest = _busiest(seen)
+        return Diagnosis(
+            Cause.NONE,
+            sure=0.9,
+            evidence=(below, *([busiest] if busiest else [])),
+            unknown=missing(seen),
+            settle="raise the load until throughput stops to grow, or let `towtank run` search for the limit",
+        )
+    return _not_known(seen)
+
+
+def _of_sign(sign: Sign, others: list[Sign], seen: Seen) -> Diagnosis:
+    also = tuple(text for other in others if other.cause is not sign.cause for text in other.evidence)
+    place = sign.place
+    if len(seen.transactions) == 1 and seen.transactions[0] != "request":
+        place = replace(place, transaction=seen.transactions[0])
+    return Diagnosis(sign.cause, place, sign.sure, sign.evidence, (*sign.against, *also), missing(seen), sign.settle)
+
+
+def _below(seen: Seen) -> str | None:
+    """Return the reason why the load is below the limit; None if that is not shown."""
+    if seen.has(Kind.NO_STEADY_STATE, "invalid", "suspect") or seen.grows:
+        return None
+    if seen.rate is not None:
+        if (
+            not seen.throughput
+            or seen.throughput < _SERVED * seen.rate
+            or seen.has(Kind.OVERFLOW, "invalid", "suspect")
+        ):
+            return None
+        return f"every arrival is served: {seen.throughput:,.4g} of {seen.rate:,.4g} per second"
+    if seen.users == 1:
+        return "a single user never waits for another: throughput is the inverse of its response time"
+    if seen.response_s is not None and seen.think_s:
+        share = seen.think_s / (seen.think_s + seen.response_s)
+        if share >= _THINKING:
+            return f"users think for {100 * share:.0f} % of the time, so they determine throughput"
+    return None
+
+
+def _busiest(seen: Seen) -> str | None:
+    """Return the use of the busiest tier, or of the machine, as text; None if neither was observed."""
+    known = [
+        (tier.cpus_used / tier.cpus_allotted, tier) for tier in seen.tiers if tier.cpus_used and tier.cpus_allotted
+    ]
+    if known:
+        share, tier = max(known, key=lambda entry: entry[0])
+        return f"the busiest tier is {tier.name}: {100 * share:.0f} % of its CPUs"
+    if seen.machine_used is None or not seen.machine_cpus:
+        return None
+    return f"this machine uses {seen.machine_used:.2f} of {seen.machine_cpus:g} CPUs"
+
+
+def missing(seen: Seen) -> tuple[str, ...]:
+    """Return what was not observed, one sentence each."""
+    if seen.not_found:
+        return (f"the process that answers at {', '.join(seen.not_found)} (of another user, or in a container)",)
+    if not seen.tiers:
+        return ("CPU, memory and connections of the target, which is not on this machine",)
+    return ()
+
+
+def _not_known(seen: Seen) -> Diagnosis:
+    busiest = _busiest(seen)
+    evidence = [f"no observed resource is at its limit: {busiest}"] if busiest else []
+    if seen.users:
+        text = f"repeat with {2 * seen.users:g} users"
+        settle = f"{text}: if throughput stays, something holds requests back (a lock, a pool, a service behind); "
+        settle += "if it doubles, the load is below the limit"
+    else:
+        settle = "repeat at half the rate, and compare response times"
+    waits = ("locks, pools and waits inside the target: a page of metrics shows them",) if seen.tiers else ()
+    return Diagnosis(Cause.UNKNOWN, Place(), 0.0, tuple(evidence), unknown=(*missing(seen), *waits), settle=settle)

@@ -1,0 +1,179 @@
+"""Facts of a run summary that a diagnosis needs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from towtank.analysis.doubts import Kind
+from towtank.analysis.system.rates import lookup
+
+_AS_ANSWERS = ("status_4xx", "status_5xx", "status_other", "check", "extract", "refused")
+"""Kinds of failures for which the server gave an answer in time."""
+
+
+@dataclass(frozen=True)
+class Busiest:
+    """Busiest process or thread of a tier.
+
+    Attributes
+    ----------
+    name : str
+        Name of the program or thread.
+    pid : int or None
+        Its process id.
+    cpus, waits : float
+        Mean CPU use, and mean share of time in which it was ready to run and waited for a CPU. [1]
+    most : float or None
+        Largest CPU use of any sample. [1]
+    full_share : float
+        Share of the samples with a CPU use of 0.95 or more, in [0, 1].
+    """
+
+    name: str
+    pid: int | None
+    cpus: float
+    waits: float
+    most: float | None
+    full_share: float
+
+
+@dataclass(frozen=True)
+class Tier:
+    """CPU use of a tier.
+
+    Attributes
+    ----------
+    cpus_used, cpus_allotted : float or None
+        CPUs used, and CPUs that it may use. [1]
+    group : str or None
+        Path of the control group that limits its CPUs.
+    throttled : float or None
+        Share of time in which that limit delayed it. [1]
+    process, thread : Busiest or None
+    """
+
+    name: str
+    host: str | None
+    cpus_used: float | None
+    cpus_allotted: float | None
+    group: str | None
+    throttled: float | None
+    process: Busiest | None
+    thread: Busiest | None
+
+
+@dataclass(frozen=True)
+class Seen:
+    """Facts of one run.
+
+    Attributes
+    ----------
+    tiers : tuple of Tier
+    machine_cpus, machine_used : float or None
+        CPUs of this machine, and their use by all programs. [1]
+    generator_used, others_used : float or None
+        CPUs used by the load threads, and by programs outside system and generator. [1]
+    not_found : tuple of str
+        Addresses of targets on this machine whose process was not found.
+    errors, errors_answered : float
+        Share of ended requests that failed, and that failed with an answer in time, in [0, 1].
+    kinds : dict
+        Failed requests by kind.
+    doubts : dict
+        Message and level of each doubt by kind.
+    users, rate, throughput : float or None
+        Load, and throughput of successful transactions. [1], [1/s], [1/s]
+    response_s, think_s : float or None
+        Mean response time, and mean think time by Little's law. [s]
+    grows : bool
+        Whether the number of transactions in the system grew significantly.
+    transactions : tuple of str
+    """
+
+    tiers: tuple[Tier, ...]
+    machine_cpus: float | None
+    machine_used: float | None
+    generator_used: float | None
+    others_used: float | None
+    not_found: tuple[str, ...]
+    errors: float
+    errors_answered: float
+    kinds: Mapping[str, int]
+    doubts: Mapping[str, tuple[str, str]]
+    users: float | None
+    rate: float | None
+    throughput: float | None
+    response_s: float | None
+    think_s: float | None
+    grows: bool
+    transactions: tuple[str, ...]
+
+    @classmethod
+    def of(cls, summary: dict[str, Any]) -> Seen:
+        """Read a run summary."""
+
+        def number(*path: str) -> float | None:
+            return lookup(summary, path)
+
+        kinds = lookup_object(summary, "request_errors", "by_kind")
+        failed, share = sum(kinds.values()), number("request_errors", "share") or 0.0
+        answered = sum(count for kind, count in kinds.items() if kind in _AS_ANSWERS)
+        reasons = summary["verdict"]["reasons"]
+        return cls(
+            tiers=tuple(_tier(name, summary) for name in lookup_object(summary, "tiers")),
+            machine_cpus=number("host", "cpus"),
+            machine_used=number("host", "cpus_used", "value"),
+            generator_used=number("generator", "cpus_used"),
+            others_used=number("other_programs", "cpus_used", "value"),
+            not_found=tuple(lookup_object(summary, "other_programs").get("not_found", ())),
+            errors=share,
+            errors_answered=share * answered / failed if failed else 0.0,
+            kinds=kinds,
+            doubts={each["kind"]: (each["level"], each["message"]) for each in reasons},
+            users=number("users", "asked"),
+            rate=number("rate"),
+            throughput=number("throughput_per_s", "value"),
+            response_s=number("response_time_s", "mean", "value"),
+            think_s=number("laws", "little", "z_s"),
+            grows=bool(lookup_object(summary, "window", "growth").get("is_significant")),
+            transactions=tuple(lookup_object(summary, "transactions")),
+        )
+
+    def has(self, kind: Kind, *levels: str) -> str | None:
+        """Return the message of a doubt of one of these levels; None without such a doubt."""
+        level, message = self.doubts.get(str(kind), ("", ""))
+        return message if level in levels else None
+
+
+def lookup_object(document: Mapping[str, Any], *path: str) -> Mapping[str, Any]:
+    """Return the object at a path; an empty one if the path has none."""
+    found: Any = document
+    for key in path:
+        found = found.get(key) if isinstance(found, Mapping) else None
+    return found if isinstance(found, Mapping) else {}
+
+
+def _tier(name: str, summary: dict[str, Any]) -> Tier:
+    def number(*path: str) -> float | None:
+        return lookup(summary, ("tiers", name, *path))
+
+    figures = lookup_object(summary, "tiers", name)
+    return Tier(
+        name,
+        figures.get("host"),
+        number("cpus_used", "value"),
+        number("cpus_allotted"),
+        figures.get("cpu_control_group"),
+        lookup(summary, ("host", "throttled", name)),
+        _busiest(lookup_object(figures, "busiest", "process")),
+        _busiest(lookup_object(figures, "busiest", "thread")),
+    )
+
+
+def _busiest(found: Mapping[str, Any]) -> Busiest | None:
+    known = {**{"name": "", "pid": None, "waits": 0.0, "most": None, "share_of_time_full": 0.0}, **found}
+    if known.get("cpus") is None:
+        return None
+    return Busiest(*(known[key] for key in ("name", "pid", "cpus", "waits", "most", "share_of_time_full")))

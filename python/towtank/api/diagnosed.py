@@ -1,0 +1,5 @@
+"""Diagnosis: what limits a system."""
+
+from towtank.analysis import Diagnosis
+
+__all__ = ["Diagnosis"]

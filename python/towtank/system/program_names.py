@@ -1,0 +1,56 @@
+"""Names of running programs, by the files of the kernel."""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from pathlib import Path, PurePath
+
+_INTERPRETERS = re.compile(r"(python|pypy|node|ruby|perl|php|java|bash|dash|sh)[\d.]*")
+_WITH_VALUE = frozenset({"-X", "-W", "-I", "-cp", "-classpath", "--class-path", "-r", "--require", "--import"})
+"""Options of interpreters that take the next argument as their value."""
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
+
+
+def program_name(pid: int, proc: Path = Path("/proc")) -> str:
+    """Return a short name of the program that a process runs, of letters, digits, `_` and `-`.
+
+    Parameters
+    ----------
+    pid : int
+        Process id.
+    proc : Path, default "/proc"
+        Folder of the kernel's process files; tests pass recorded ones.
+
+    Returns
+    -------
+    str
+        For an interpreter the name of its script, module, archive or main class; otherwise the name of the process.
+        `process` if neither can be read.
+    """
+    name, arguments = "", list[str]()
+    with suppress(OSError):
+        name = (proc / str(pid) / "comm").read_text("utf-8", "replace").strip()
+    with suppress(OSError):
+        arguments = (proc / str(pid) / "cmdline").read_text("utf-8", "replace").rstrip("\0").split("\0")
+    if arguments and _INTERPRETERS.fullmatch(PurePath(arguments[0]).name):
+        name = _script(arguments[1:]) or name
+    return _NOT_IN_NAMES.sub("-", name).strip("-") or "process"
+
+
+def _script(arguments: list[str]) -> str:
+    """Return the name of the program that an interpreter was given; empty if it has none, as with `-c CODE`."""
+    rest = iter(arguments)
+    for argument in rest:
+        if argument == "-c":
+            return ""
+        if argument in ("-m", "--module", "-jar"):
+            return PurePath(next(rest, "")).name.removesuffix(".jar")
+        if argument in _WITH_VALUE:
+            next(rest, None)
+        elif not argument.startswith("-"):
+            path = PurePath(argument)
+            # A main class of Java has dots in place of slashes.
+            is_class = "/" not in argument and not re.search(r"\.(py|js|mjs|cjs|ts|rb|pl|php|sh|java)$", argument)
+            return argument.rpartition(".")[2] if is_class else path.stem
+    return ""

@@ -1,0 +1,149 @@
+"""Diagnosis of single runs: causes by observations of known truth, and `unknown` where nothing decides."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from harmed_runs import script
+from synthetic_runs import write_run
+
+from towtank.analysis import Diagnosis, summarize_run
+from towtank.analysis.diagnosis import Cause, diagnose_run
+from towtank.analysis.diagnosis.of_run import of_seen
+from towtank.analysis.diagnosis.seen import Busiest, Seen, Tier
+from towtank.analysis.doubts import Kind
+
+IDLE = Seen(
+    tiers=(),
+    machine_cpus=4.0,
+    machine_used=0.8,
+    generator_used=0.1,
+    others_used=0.05,
+    not_found=(),
+    errors=0.0,
+    errors_answered=0.0,
+    kinds={},
+    doubts={},
+    users=16.0,
+    rate=None,
+    throughput=100.0,
+    response_s=0.16,
+    think_s=0.0,
+    grows=False,
+    transactions=("request",),
+)
+SHOP = Tier("shop", None, 0.5, 4.0, None, None, None, None)
+
+
+def seen(*tiers: Tier, **changes) -> Seen:
+    """Return observations of a nearly idle machine of four CPUs, with changes."""
+    return replace(IDLE, tiers=tiers, **changes)
+
+
+def busy(cpus: float, waits: float = 0.0, most: float | None = None, full: float = 1.0) -> Busiest:
+    return Busiest("worker", 4711, cpus, waits, cpus + 0.01 if most is None else most, full)
+
+
+ONE_PROCESS = replace(SHOP, cpus_used=1.05, process=busy(0.99))
+ONE_THREAD = replace(SHOP, cpus_used=1.10, process=busy(1.1, most=1.2), thread=busy(0.97))
+CROWDED_THREAD = replace(SHOP, cpus_used=0.80, thread=busy(0.75, waits=0.24))
+LIMITED = replace(SHOP, cpus_used=0.49, cpus_allotted=0.5, group="/shop", throttled=0.4)
+FULL = replace(SHOP, cpus_used=3.8)
+
+
+@pytest.mark.parametrize(
+    ("observed", "cause", "place"),
+    [
+        (seen(FULL, machine_used=3.95), Cause.CPU, "shop"),
+        (seen(replace(SHOP, cpus_used=3.2), machine_used=3.9, generator_used=0.6), Cause.CPU, "shop"),
+        (seen(ONE_PROCESS), Cause.CPU, "shop, process worker (4711)"),
+        (seen(ONE_THREAD), Cause.CPU, "shop, thread worker (4711)"),
+        (seen(CROWDED_THREAD, machine_used=4.0, others_used=0.3), Cause.CPU, "shop, thread worker (4711)"),
+        (seen(LIMITED), Cause.QUOTA, "shop, control group /shop"),
+        (seen(SHOP, errors=0.2, errors_answered=0.2, kinds={"status_5xx": 20}), Cause.ERRORS, ""),
+        (seen(SHOP, machine_used=3.9, others_used=2.5), Cause.MACHINE, "CPUs of this machine"),
+        (seen(SHOP, doubts={"generator_saturated": ("invalid", "it is full")}), Cause.GENERATOR, ""),
+        (seen(SHOP, users=None, rate=100.0, throughput=99.9), Cause.NONE, ""),
+        (seen(SHOP, response_s=0.02, think_s=1.0), Cause.NONE, ""),
+        (seen(SHOP, users=1.0), Cause.NONE, ""),
+        (seen(SHOP), Cause.UNKNOWN, ""),
+        (seen(), Cause.UNKNOWN, ""),
+    ],
+)
+def test_each_limit_is_named_with_its_place(observed, cause, place):
+    found = of_seen(observed)
+    assert (found.cause, found.where) == (cause, place)
+    assert found.evidence or not observed.tiers
+    assert (found.sure > 0) == (cause is not Cause.UNKNOWN)
+    assert found.settle
+
+
+@pytest.mark.parametrize(
+    "observed",
+    [
+        # Two processes share the work: neither limits the tier alone.
+        seen(replace(SHOP, cpus_used=1.9, process=busy(0.98))),
+        # Several threads use about one CPU together by chance: samples lie above it.
+        seen(replace(SHOP, cpus_used=0.98, process=busy(0.98, most=1.3))),
+        seen(replace(SHOP, cpus_used=0.98, process=busy(0.98, full=0.5))),
+        # Nearly the whole limit of the group is used, but it never delayed anything.
+        seen(replace(LIMITED, throttled=0.0, cpus_used=0.44)),
+        # The rate is above what is served, or the number in the system grows.
+        seen(SHOP, users=None, rate=100.0, throughput=90.0),
+        seen(SHOP, users=None, rate=100.0, throughput=99.9, grows=True),
+        seen(SHOP, users=None, rate=100.0, throughput=99.9, doubts={Kind.NO_STEADY_STATE: ("suspect", "it grows")}),
+        # A few failures are no limit.
+        seen(SHOP, errors=0.005, errors_answered=0.005, kinds={"status_5xx": 5}),
+        # A busy machine whose other programs cannot be told from the target.
+        seen(machine_used=4.0, others_used=3.8, not_found=("127.0.0.1:80",)),
+    ],
+)
+def test_no_cause_without_evidence(observed):
+    found = of_seen(observed)
+    assert found.cause is Cause.UNKNOWN
+    assert found.sure == 0
+    assert found.settle
+
+
+def test_time_outs_of_a_saturated_server_are_its_consequence():
+    failing = {"errors": 0.3, "kinds": {"timeout": 30}}
+    assert of_seen(seen(FULL, machine_used=3.95, **failing)).cause is Cause.CPU
+    assert of_seen(seen(SHOP, **failing)).cause is Cause.ERRORS
+
+
+def test_a_flood_of_refusals_that_uses_up_the_machine_is_a_limit_by_errors():
+    found = of_seen(seen(FULL, machine_used=3.95, errors=0.9, errors_answered=0.9, kinds={"status_5xx": 900}))
+    assert found.cause is Cause.ERRORS
+    assert found.against
+
+
+def test_a_control_group_hides_the_machine():
+    assert of_seen(seen(LIMITED, machine_used=3.9)).cause is Cause.QUOTA
+
+
+def test_what_was_not_observed_is_said():
+    assert of_seen(seen()).unknown == ("CPU, memory and connections of the target, which is not on this machine",)
+    hidden = of_seen(seen(not_found=("127.0.0.1:80",)))
+    assert "127.0.0.1:80" in hidden.unknown[0]
+
+
+def test_the_generator_that_takes_much_of_the_machine_is_evidence_against():
+    found = of_seen(seen(replace(SHOP, cpus_used=2.0), machine_used=4.0, generator_used=1.8, others_used=0.1))
+    assert found.cause is Cause.CPU
+    assert found.sure < 0.7
+    assert "the generator itself uses 1.80 CPUs" in found.against[0]
+
+
+def test_the_document_is_read_back():
+    found = of_seen(seen(ONE_PROCESS))
+    assert Diagnosis.read(found.document()) == found
+    assert str(found).startswith("limited by the CPU of shop, process worker (4711) (90 % sure)\n  because ")
+
+
+def test_a_recorded_run_is_diagnosed(tmp_path):
+    summary = summarize_run(write_run(tmp_path / "r001", script()), tables=False)
+    found = diagnose_run(summary)
+    assert found.cause in (Cause.UNKNOWN, Cause.NONE)
+    summary["tiers"]["content"]["cpus_used"]["value"] = 0.97 * summary["tiers"]["content"]["cpus_allotted"]
+    assert (diagnose_run(summary).cause, diagnose_run(summary).where) == (Cause.CPU, "content, transaction read")

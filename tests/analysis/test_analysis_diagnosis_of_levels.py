@@ -1,0 +1,91 @@
+"""Diagnosis over load levels: the levels show that throughput stays, the runs show which resource is at its limit."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+from harmed_runs import script
+from synthetic_runs import write_run
+
+from towtank.analysis import summarize_run
+from towtank.analysis.aggregation import aggregate
+from towtank.analysis.diagnosis import Cause, diagnose_levels
+from towtank.analysis.ideal import ideal_line
+from towtank.analysis.limits.of_levels import limit
+from towtank.analysis.statistics.estimates import Estimate
+
+CPUS = 2
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    """Summary of a valid run."""
+    return summarize_run(write_run(tmp_path_factory.mktemp("runs") / "r001", script()), tables=False)
+
+
+def run_at(recorded, users, throughput, cpus_used, *, process=None):
+    """Return the summary of a run at a load, with a throughput and a CPU use of its only tier."""
+    run = copy.deepcopy(recorded)
+    near = Estimate(throughput, 0.99 * throughput, 1.01 * throughput, "batches", 20).document()
+    run |= {"throughput_per_s": near, "run": f"r{users:03d}", "rate": None}
+    run["users"] |= {"asked": users, "mean": float(users)}
+    content = run["tiers"]["content"]
+    content |= {"cpus_allotted": CPUS, "utilization": cpus_used / CPUS}
+    content["cpus_used"] = Estimate(cpus_used, 0.98 * cpus_used, 1.02 * cpus_used, "batches", 20).document()
+    if process is not None:
+        content["busiest"] = {
+            "process": {"name": "content", "pid": 7, "cpus": process, "most": process, "share_of_time_full": 1.0}
+        }
+    law = {"n": float(users), "x_per_s": throughput, "r_s": users / throughput, "z_s": 0.0}
+    run["laws"]["little"] |= law
+    run["response_time_s"]["mean"] = Estimate(users / throughput).document()
+    return run
+
+
+def diagnosed(runs):
+    points = [aggregate("users", run["users"]["asked"], [run]) for run in runs]
+    return diagnose_levels(points, limit(points, ideal_line(points)))
+
+
+def test_a_cpu_at_its_limit_over_levels(recorded):
+    runs = [run_at(recorded, n, x, x * 0.02) for n, x in ((1, 10.0), (4, 40.0), (16, 97.0), (32, 98.0))]
+    found = diagnosed(runs)
+    assert (found.cause, found.place.tier, found.sure) == (Cause.CPU, "content", 0.95)
+    assert any("throughput stays at about 98 /s from 16 to 32 users" in text for text in found.evidence)
+
+
+def test_one_process_at_its_limit_while_the_machine_is_idle(recorded):
+    loads = ((1, 10.0), (4, 40.0), (16, 97.0), (32, 98.0))
+    runs = [run_at(recorded, n, x, x * 0.0101, process=x * 0.0101) for n, x in loads]
+    found = diagnosed(runs)
+    assert (found.cause, found.place.part) == (Cause.CPU, "process content (7)")
+
+
+def test_a_limit_that_no_resource_explains_is_not_known(recorded):
+    runs = [run_at(recorded, n, x, x * 0.001) for n, x in ((1, 10.0), (4, 39.0), (16, 40.0), (32, 40.2))]
+    found = diagnosed(runs)
+    assert (found.cause, found.sure) == (Cause.UNKNOWN, 0.0)
+    assert "a limit that no observed resource explains" in found.evidence[0]
+    assert "from 4 to 32 users" in found.evidence[0]
+    assert "metrics" in found.settle
+
+
+def test_a_load_below_every_limit(recorded):
+    runs = [run_at(recorded, n, 10.0 * n, 0.01 * n) for n in (1, 4, 16, 32)]
+    found = diagnosed(runs)
+    assert (found.cause, found.sure) == (Cause.NONE, 0.9)
+
+
+def test_runs_that_disagree_leave_the_cause_unknown(recorded):
+    full, idle = run_at(recorded, 32, 98.0, 1.96), run_at(recorded, 32, 98.0, 0.3)
+    low = run_at(recorded, 1, 10.0, 0.2)
+    points = [aggregate("users", 1, [low]), aggregate("users", 32, [full, idle])]
+    found = diagnose_levels(points, limit(points, ideal_line(points)))
+    assert found.cause is Cause.UNKNOWN
+
+
+def test_no_run_at_all():
+    found = diagnose_levels([], limit([], None))
+    assert found.cause is Cause.UNKNOWN
+    assert found.unknown
