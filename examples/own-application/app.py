@@ -505,15 +505,15 @@ def chosen() -> argparse.Namespace:
     parser.add_argument("--database", help="PostgreSQL of the pool: HOST:PORT, or the folder of its socket")
     parser.add_argument("--pool-size", type=int, default=4, help="connections of all workers together (4)")
     numbers = {
-        "wait-ms": (20, "time that a report waits, with none and errors"),
-        "small-cpu-ms": (1, "CPU time of a report, with none and errors"),
-        "cpu-ms": (10, "CPU time of a report, with cpu-one and cpu-all"),
-        "query-ms": (30, "time of a query, with pool"),
-        "lock-ms": (25, "time that a report holds the lock, with lock"),
-        "error-rate": (100, "reports per second above which errors begin, with errors"),
+        "--wait-ms": (20, "time that a report waits, with none and errors"),
+        "--small-cpu-ms": (1, "CPU time of a report, with none and errors"),
+        "--cpu-ms": (10, "CPU time of a report, with cpu-one and cpu-all"),
+        "--query-ms": (30, "time of a query, with pool"),
+        "--lock-ms": (25, "time that a report holds the lock, with lock"),
+        "--error-rate": (100, "reports per second above which errors begin, with errors"),
     }
     for name, (value, text) in numbers.items():
-        parser.add_argument(f"--{name}", type=float, default=value, help=f"{text} ({value})")
+        parser.add_argument(name, type=float, default=value, help=f"{text} ({value})")
     options = parser.parse_args()
     if options.limit == "pool" and not options.database:
         parser.error("--limit pool needs --database")

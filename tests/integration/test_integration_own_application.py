@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from held_port import held_port
 from integration_bench import Bench
 from own_application import EXAMPLE, OwnApplication, has_database, own_application
 from waiting import until
@@ -246,6 +247,17 @@ def test_a_query_that_fails_is_an_error_of_the_report_and_the_next_one_connects_
         seen = until(lambda: [answer for answer in answers(shop, get) if "200" not in answer])
         assert seen == ["HTTP/1.1 500 Server Error"]
         until(lambda: [answers(shop, get) for _ in range(8)] == [["HTTP/1.1 200 OK"]] * 8)
+
+
+@needs_database
+@pytest.mark.postgresql
+def test_the_database_also_listens_on_a_port_of_loopback() -> None:
+    with held_port() as port, own_application("pool", database_port=port) as shop:
+        assert answers(shop, b"GET /report HTTP/1.1\r\nConnection: close\r\n\r\n") == ["HTTP/1.1 200 OK"]
+        assert shop.metrics()["shop_pool_size"] == 4
+        local = Path("/proc/net/tcp").read_text().splitlines()
+        established = [line for line in local if line.split()[2].endswith(f":{port:04X}") and line.split()[3] == "01"]
+        assert len(established) == 4
 
 
 def test_the_files_of_the_study_are_valid() -> None:
