@@ -52,6 +52,8 @@ TUTORIAL = (
     "- The demands at the lowest load put the knee",
     "report: results/first-study-",
 )
+SHORT_LEVELS = ("load.stages={ramp_up: 500 ms, settle: 500 ms, steady: 3 s, ramp_down: 500 ms}",)
+_DATABASE = "tests/integration/test_integration_own_application.py starts and stops databases with it"
 _SMALL_STUDY = ("load.stages={ramp_up: 500 ms, settle: 1 s, steady: 4 s, ramp_down: 500 ms}",)
 _SMALL_PILOT = ("load.pilot={ramp_up: 500 ms, settle: 500 ms, steady: 2 s}", *_SMALL_STUDY)
 
@@ -105,6 +107,18 @@ EXAMPLES: dict[str, tuple[Judgement, ...]] = {
     ),
     "examples/find-limit/README.md": (Run("towtank run", (SEARCH,)),),
     "examples/order-entry/README.md": (study("examples/order-entry"),),
+    "examples/own-application/README.md": (
+        Run(
+            "sh examples/own-application/database.sh start",
+            (
+                Line("sh", shown=_DATABASE),
+                # Without the database, another limit.
+                Line("python", more="--limit lock", serves=True),
+                Line("towtank run", more="--no-report", sets=SHORT_LEVELS, measures=True),
+            ),
+        ),
+        Run("sh examples/own-application/database.sh stop", (Line("sh", shown=_DATABASE),)),
+    ),
     "examples/repository/README.md": (Shown("┌─► content", DRAWING), study("examples/repository")),
     "examples/trace/README.md": (
         Run(

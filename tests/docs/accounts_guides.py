@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from accounts_examples import SEARCH, study
+from accounts_examples import SEARCH, SHORT_LEVELS, study
 from judgements import Judgement, Line, Output, Run, Same, Shown, Snippet, Synopsis, Texts
 
 # A busy machine stops for seconds at times; the drive is long enough, and the objectives of the shop wide enough.
@@ -124,6 +124,25 @@ GUIDES: dict[str, tuple[Judgement, ...]] = {
             fills={"# ...": "multipart: {content: {generated: {size: 1 KiB}}}"},
         ),
         Snippet("read_back:", kind="study", onto=FAILURES),
+    ),
+    "docs/guides/my-application-already-runs.md": (
+        Run("python examples/own-application/app.py", (Line("python", serves=True),)),
+        Run("$ curl", (Line("curl", needs="curl"),)),
+        Run("$ towtank drive", (DRIVE,)),
+        Output("http://127.0.0.1:8080/report", of="towtank drive", line=DRIVE),
+        Run("$ towtank drive", (DRIVE,)),
+        Output("http://127.0.0.1:8080/report", of="towtank drive", line=DRIVE),
+        Same("# examples/own-application/system.yaml", file="examples/own-application/system.yaml"),
+        Same("# examples/own-application/workload.yaml", file="examples/own-application/workload.yaml"),
+        Same("# examples/own-application/study.yaml", file="examples/own-application/study.yaml"),
+        Run(
+            "$ towtank validate",
+            (Line("towtank run", more="--no-report", sets=SHORT_LEVELS, measures=True),),
+        ),
+        Run("$ python -c"),
+        Snippet("# reports.yaml", kind="model", saved="reports.yaml"),
+        Run("$ towtank model solve"),
+        Run("$ towtank size"),
     ),
     "docs/guides/put-servers-together.md": (
         Snippet("schema: towtank/system/1", kind="system", saved="system.yaml"),

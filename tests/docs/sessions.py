@@ -167,7 +167,7 @@ class Session:
         """Replace the ports of the page by free ports of this session."""
         for address, own in self.ports.items():
             text = text.replace(address, own).replace(f">{address.partition(':')[2]}<", f">{own.partition(':')[2]}<")
-        return re.sub(r"(server\.py) 8080\b", rf"\1 {self.ports[ADDRESS].partition(':')[2]}", text)
+        return re.sub(r"(server\.py|app\.py --port) 8080\b", rf"\1 {self.ports[ADDRESS].partition(':')[2]}", text)
 
     def prepare(self, text: str) -> str:
         """Create what a command needs and no command of its page creates; return the command as this session runs

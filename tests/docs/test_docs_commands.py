@@ -90,7 +90,7 @@ def server_of(name: str) -> str:
     )
     if "--http2" in text:
         return NULL_SERVER
-    starts = "server.py" in text or "--listen" in text
+    starts = "server.py" in text or "app.py" in text or "--listen" in text
     return SHOP if not starts and (ADDRESS in text or "examples/shop/study.yaml" in text) else ""
 
 

@@ -28,6 +28,7 @@ def options() -> frozenset[str]:
     """Return the options of all our programs."""
     sources = [path.read_text("utf-8") for path in (ROOT / "benches").glob("*.py")]
     sources += [path.read_text("utf-8") for path in (ROOT / "scripts").iterdir() if path.is_file()]
+    sources += [path.read_text("utf-8") for path in (ROOT / "examples").glob("*/*.py")]
     sources += [path.read_text("utf-8") for path in (ROOT / "reference" / "content_server" / "src").rglob("*.py")]
     sources += [path.read_text("utf-8") for path in (ROOT / "crates").glob("*/src/**/*.rs")]
     found = {option for text in sources for option in re.findall(r'"(--[a-z][\w-]*)"', text)}

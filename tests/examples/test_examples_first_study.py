@@ -8,8 +8,6 @@ import pytest
 
 from towtank.study import load_study
 
-pytestmark = pytest.mark.waits
-
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "first-study"
 
