@@ -12,6 +12,7 @@ from towtank.analysis import Diagnosis, summarize_run
 from towtank.analysis.diagnosis import Cause, diagnose_run
 from towtank.analysis.diagnosis.of_run import of_seen
 from towtank.analysis.diagnosis.seen import Busiest, Seen, Tier
+from towtank.analysis.diagnosis.waits import Series
 from towtank.analysis.doubts import Kind
 
 IDLE = Seen(
@@ -33,7 +34,7 @@ IDLE = Seen(
     grows=False,
     transactions=("request",),
 )
-SHOP = Tier("shop", None, 0.5, 4.0, None, None, None, None)
+SHOP = Tier("shop", None, 0.5, 4.0, None, None, 0.0, None, None)
 
 
 def seen(*tiers: Tier, **changes) -> Seen:
@@ -62,7 +63,7 @@ FULL = replace(SHOP, cpus_used=3.8)
         (seen(CROWDED_THREAD, machine_used=4.0, others_used=0.3), Cause.CPU, "shop, thread worker (4711)"),
         (seen(LIMITED), Cause.QUOTA, "shop, control group /shop"),
         (seen(SHOP, errors=0.2, errors_answered=0.2, kinds={"status_5xx": 20}), Cause.ERRORS, ""),
-        (seen(SHOP, machine_used=3.9, others_used=2.5), Cause.MACHINE, "CPUs of this machine"),
+        (seen(replace(SHOP, waits=0.6), machine_used=3.9, others_used=2.5), Cause.MACHINE, "CPUs of this machine"),
         (seen(SHOP, doubts={"generator_saturated": ("invalid", "it is full")}), Cause.GENERATOR, ""),
         (seen(SHOP, users=None, rate=100.0, throughput=99.9), Cause.NONE, ""),
         (seen(SHOP, response_s=0.02, think_s=1.0), Cause.NONE, ""),
@@ -79,6 +80,64 @@ def test_each_limit_is_named_with_its_place(observed, cause, place):
     assert found.settle
 
 
+def gauge(name: str, mean: float) -> Series:
+    return Series("shop", name, False, mean)
+
+
+def counter(name: str, per_s: float) -> Series:
+    return Series("shop", name, True, per_s)
+
+
+HELD = counter("shop_report_lock_held_seconds_total", 0.97)
+IN_USE = gauge("shop_pool_connections_in_use", 3.95)
+POOLS = [
+    (IN_USE, gauge("shop_pool_size", 4.0)),
+    (gauge('hikaricp_connections_active{pool="a"}', 10.0), gauge('hikaricp_connections_max{pool="a"}', 10.0)),
+    (gauge("tomcat_threads_busy_threads", 199.0), gauge("tomcat_threads_config_max_threads", 200.0)),
+    (gauge("go_sql_in_use_connections", 5.0), gauge("go_sql_max_open_connections", 5.0)),
+]
+
+
+def test_a_lock_that_is_always_held_limits():
+    found = of_seen(seen(SHOP, series=(HELD, gauge("shop_report_lock_waiting", 14.2))))
+    assert (found.cause, found.place.part) == (Cause.LOCK, "metric shop_report_lock_held_seconds_total")
+    assert found.sure == 0.9
+    assert "14.2 requests wait" in found.evidence[1]
+    assert of_seen(seen(SHOP, series=(HELD,))).sure < 0.9
+
+
+@pytest.mark.parametrize("series", POOLS)
+def test_a_pool_that_is_fully_in_use_limits(series):
+    found = of_seen(seen(SHOP, series=(*series, gauge("process_open_fds", 10.0))))
+    assert (found.cause, found.place.part) == (Cause.POOL, f"metric {series[0].key}")
+
+
+@pytest.mark.parametrize(
+    "series",
+    [
+        (counter("shop_report_lock_held_seconds_total", 0.6),),
+        # The seconds of all waiting requests together are no time that a lock is held.
+        (counter("shop_report_lock_wait_seconds_total", 1.0),),
+        (counter("process_cpu_seconds_total", 0.99),),
+        (gauge("shop_pool_connections_in_use", 2.0), gauge("shop_pool_size", 4.0)),
+        # A pool without connections, the size of another pool, memory.
+        (gauge("shop_pool_connections_in_use", 0.0), gauge("shop_pool_size", 0.0)),
+        (gauge("shop_pool_connections_in_use", 4.0), gauge("other_pool_size", 4.0)),
+        (gauge('pool_a_in_use{of="x"}', 4.0), gauge('pool_a_size{of="y"}', 4.0)),
+        (gauge("jvm_memory_used_bytes", 4e9), gauge("jvm_memory_max_bytes", 4e9)),
+    ],
+)
+def test_metrics_that_are_no_limit(series):
+    assert of_seen(seen(SHOP, series=series)).cause is Cause.UNKNOWN
+
+
+def test_a_full_pool_before_a_saturated_cpu_is_its_consequence():
+    full = seen(FULL, machine_used=3.95, series=POOLS[0])
+    found = of_seen(full)
+    assert found.cause is Cause.CPU
+    assert "`shop_pool_connections_in_use` is 3.95 of `shop_pool_size` 4" in found.against
+
+
 @pytest.mark.parametrize(
     "observed",
     [
@@ -93,6 +152,8 @@ def test_each_limit_is_named_with_its_place(observed, cause, place):
         seen(SHOP, users=None, rate=100.0, throughput=90.0),
         seen(SHOP, users=None, rate=100.0, throughput=99.9, grows=True),
         seen(SHOP, users=None, rate=100.0, throughput=99.9, doubts={Kind.NO_STEADY_STATE: ("suspect", "it grows")}),
+        # Other programs fill the machine, and the system never waits for them.
+        seen(SHOP, machine_used=4.0, others_used=3.4),
         # A few failures are no limit.
         seen(SHOP, errors=0.005, errors_answered=0.005, kinds={"status_5xx": 5}),
         # A busy machine whose other programs cannot be told from the target.
@@ -116,6 +177,14 @@ def test_a_flood_of_refusals_that_uses_up_the_machine_is_a_limit_by_errors():
     found = of_seen(seen(FULL, machine_used=3.95, errors=0.9, errors_answered=0.9, kinds={"status_5xx": 900}))
     assert found.cause is Cause.ERRORS
     assert found.against
+
+
+def test_other_programs_cannot_explain_what_uses_all_it_may_use():
+    crowded = {"machine_used": 4.0, "others_used": 2.0}
+    waiting = replace(LIMITED, waits=3.0)
+    assert of_seen(seen(waiting, **crowded)).cause is Cause.QUOTA
+    assert of_seen(seen(replace(ONE_PROCESS, waits=3.0), **crowded)).cause is Cause.CPU
+    assert of_seen(seen(replace(CROWDED_THREAD, waits=3.0), **crowded)).cause is Cause.MACHINE
 
 
 def test_a_control_group_hides_the_machine():

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use crate::busy::{Busiest, Names};
 use crate::cgroup::CgroupCpu;
 use crate::json::Json;
 use crate::kin::{Kin, Trace};
@@ -80,6 +81,7 @@ pub struct Group {
     pace: Pace,
     /// Roots of all groups when the kinship was last determined.
     settled_with: Vec<u32>,
+    names: Names,
 }
 
 /// Sums over the living members.
@@ -91,6 +93,8 @@ pub struct Standing {
     resident_pages: Option<u64>,
     open_files: Option<u64>,
     fullest: Option<Fullest>,
+    busiest_process: Option<Busiest>,
+    busiest_thread: Option<Busiest>,
     switches: Switches,
     threads: u64,
     alive: u64,
@@ -135,6 +139,7 @@ impl Group {
             cpu: CpuTotal::default(),
             pace: Pace::default(),
             settled_with: Vec::new(),
+            names: Names::default(),
         }
     }
 
@@ -324,6 +329,7 @@ impl Group {
             match usage.filter(|usage| usage.stat.start_ticks == member.start_ticks) {
                 Some(now) => {
                     standing.take(&now, member.last.as_ref());
+                    standing.compare(*pid, &now);
                     self.kin
                         .learn(*pid, now.stat.trace(), with.images_are_drawn);
                     member.last = Some(now);
@@ -372,6 +378,12 @@ impl Group {
             json.count("open_files_of_fullest", fullest.open);
             json.count("open_files_limit", fullest.limit);
         }
+        self.names.write(
+            &self.proc,
+            standing.busiest_process,
+            standing.busiest_thread,
+            json,
+        );
         self.write_user(with, json);
         json.count("root_pid", u64::from(self.root));
         json.count("root_start_ticks", self.root_start_ticks);
@@ -451,6 +463,20 @@ impl Group {
 }
 
 impl Standing {
+    /// Keeps the busiest process and the busiest thread.
+    fn compare(&mut self, pid: u32, now: &Usage) {
+        let process = now.growth.map(|growth| Busiest {
+            pid,
+            tid: pid,
+            growth,
+        });
+        let thread = now
+            .busiest_thread
+            .map(|(tid, growth)| Busiest { pid, tid, growth });
+        self.busiest_process = Busiest::busier(self.busiest_process, process);
+        self.busiest_thread = Busiest::busier(self.busiest_thread, thread);
+    }
+
     fn take(&mut self, now: &Usage, last: Option<&Usage>) {
         add(&mut self.balance.standing, &now.stat.own);
         add(&mut self.balance.standing, &now.stat.children);

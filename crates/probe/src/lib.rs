@@ -24,7 +24,8 @@
 // Units are written in brackets, such as `[ns]`, which rustdoc takes for links.
 #![allow(rustdoc::broken_intra_doc_links)]
 
-pub mod cgroup;
+mod busy;
+mod cgroup;
 pub mod control;
 pub mod group;
 pub mod host;

@@ -4,6 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::busy::Growth;
 use crate::kin::Trace;
 use crate::procfile::{Buffer, ProcFile, Reading};
 use crate::text;
@@ -147,6 +148,10 @@ pub struct Usage {
     pub processes_limit: Option<u64>,
     /// Context switches and time waiting for a CPU.
     pub switches: Switches,
+    /// Growth of its CPU time since the previous reading.
+    pub growth: Option<Growth>,
+    /// Thread whose CPU time grew most since the previous reading.
+    pub busiest_thread: Option<(u32, Growth)>,
 }
 
 /// Method to count the open files of a process.
@@ -246,6 +251,8 @@ impl ProcessReader {
             open_files_limit,
             processes_limit: self.processes_limit,
             switches,
+            growth: self.threads.growth(),
+            busiest_thread: self.threads.busiest(),
         })
     }
 

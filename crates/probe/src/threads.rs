@@ -7,7 +7,9 @@
 use std::fs;
 use std::path::PathBuf;
 
+use crate::busy::Growth;
 use crate::procfile::{Buffer, ProcFile, Reading};
+use crate::sys;
 use crate::text;
 
 /// Sums over threads; values that the kernel does not report are `None`.
@@ -66,6 +68,9 @@ struct Thread {
     /// CPU time and number of time slices from `schedstat`, which change only if the thread runs.
     ran: Option<(u64, u64)>,
     sum: Switches,
+    /// CPU time, wait for a CPU, and time of the last reading. [ns]
+    seen: Option<(u64, u64, u64)>,
+    growth: Option<Growth>,
 }
 
 /// All threads of one process.
@@ -74,6 +79,9 @@ pub struct Threads {
     folder: PathBuf,
     live: Vec<Thread>,
     ended: Switches,
+    /// CPU time and wait of all living threads, and time of the last reading. [ns]
+    seen: Option<(u64, u64, u64)>,
+    growth: Option<Growth>,
 }
 
 impl Threads {
@@ -84,11 +92,31 @@ impl Threads {
             folder,
             live: Vec::new(),
             ended: Switches::default(),
+            seen: None,
+            growth: None,
         }
+    }
+
+    /// Growth of the CPU time of all threads together between the last two readings. Unknown if the kernel does not
+    /// report it, and if a thread ended in between: its last growth is lost.
+    #[must_use]
+    pub fn growth(&self) -> Option<Growth> {
+        self.growth
+    }
+
+    /// Thread whose CPU time grew most between the last two readings.
+    #[must_use]
+    pub fn busiest(&self) -> Option<(u32, Growth)> {
+        self.live
+            .iter()
+            .filter_map(|thread| Some((thread.number, thread.growth?)))
+            .max_by_key(|(_, growth)| growth.cpu_ns)
     }
 
     /// Reads all threads, `expected` in number, and adds those that have ended.
     pub fn read(&mut self, buffer: &mut Buffer, expected: u64) -> Switches {
+        let at_ns = sys::monotonic_ns();
+        let known = self.live.len();
         let ended = &mut self.ended;
         self.live.retain_mut(|thread| {
             let lives = thread.read(buffer);
@@ -97,9 +125,11 @@ impl Threads {
             }
             lives
         });
+        let is_whole = self.live.len() == known;
         if self.live.len() as u64 != expected {
             self.find_new(buffer);
         }
+        self.grow(at_ns, is_whole);
         if self.live.is_empty() && expected > 0 {
             return Switches::UNKNOWN;
         }
@@ -108,6 +138,21 @@ impl Threads {
             total.add(&thread.sum);
         }
         total
+    }
+
+    fn grow(&mut self, at_ns: u64, is_whole: bool) {
+        let sum = |left: (u64, u64), right: (u64, u64, u64)| (left.0 + right.0, left.1 + right.1);
+        let now = self
+            .live
+            .iter()
+            .try_fold((0, 0), |total, thread| Some(sum(total, thread.seen?)))
+            .map(|(cpu_ns, wait_ns)| (cpu_ns, wait_ns, at_ns));
+        self.growth = self
+            .seen
+            .zip(now)
+            .filter(|_| is_whole)
+            .and_then(|(before, now)| Growth::between(before, now));
+        self.seen = now;
     }
 
     fn find_new(&mut self, buffer: &mut Buffer) {
@@ -141,6 +186,8 @@ impl Thread {
             status: ProcFile::new(folder.join("status")),
             ran: None,
             sum: Switches::UNKNOWN,
+            seen: None,
+            growth: None,
         }
     }
 
@@ -151,6 +198,11 @@ impl Thread {
             Reading::Unknown => None,
             Reading::Whole => parse_schedstat(buffer.text()),
         };
+        let now = ran.map(|(cpu_ns, wait_ns, _)| (cpu_ns, wait_ns, sys::monotonic_ns()));
+        let before = std::mem::replace(&mut self.seen, now);
+        self.growth = before
+            .zip(now)
+            .and_then(|(before, now)| Growth::between(before, now));
         if ran.is_some() && ran.map(|(cpu, _, slices)| (cpu, slices)) == self.ran {
             self.sum.wait_ns = ran.map(|(_, wait, _)| wait);
             return true;

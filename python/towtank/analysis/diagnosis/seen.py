@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from towtank.analysis.diagnosis.waits import Series, series_of
 from towtank.analysis.doubts import Kind
 from towtank.analysis.system.rates import lookup
 
@@ -51,6 +52,8 @@ class Tier:
         Path of the control group that limits its CPUs.
     throttled : float or None
         Share of time in which that limit delayed it. [1]
+    waits : float or None
+        Mean number of its threads that were ready to run and waited for a CPU. [1]
     process, thread : Busiest or None
     """
 
@@ -60,6 +63,7 @@ class Tier:
     cpus_allotted: float | None
     group: str | None
     throttled: float | None
+    waits: float | None
     process: Busiest | None
     thread: Busiest | None
 
@@ -90,6 +94,8 @@ class Seen:
     grows : bool
         Whether the number of transactions in the system grew significantly.
     transactions : tuple of str
+    series : tuple of Series
+        Metrics that the services report.
     """
 
     tiers: tuple[Tier, ...]
@@ -109,6 +115,7 @@ class Seen:
     think_s: float | None
     grows: bool
     transactions: tuple[str, ...]
+    series: tuple[Series, ...] = ()
 
     @classmethod
     def of(cls, summary: dict[str, Any]) -> Seen:
@@ -139,6 +146,7 @@ class Seen:
             think_s=number("laws", "little", "z_s"),
             grows=bool(lookup_object(summary, "window", "growth").get("is_significant")),
             transactions=tuple(lookup_object(summary, "transactions")),
+            series=tuple(series_of(lookup_object(summary, "services"))),
         )
 
     def has(self, kind: Kind, *levels: str) -> str | None:
@@ -167,6 +175,7 @@ def _tier(name: str, summary: dict[str, Any]) -> Tier:
         number("cpus_allotted"),
         figures.get("cpu_control_group"),
         lookup(summary, ("host", "throttled", name)),
+        number("run_queue_wait_s_per_s"),
         _busiest(lookup_object(figures, "busiest", "process")),
         _busiest(lookup_object(figures, "busiest", "thread")),
     )

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from towtank.analysis.checks.course import ERRORS_SHARE
+from towtank.analysis.diagnosis import waits
 from towtank.analysis.diagnosis.answer import Cause, Place
 from towtank.analysis.diagnosis.seen import Busiest, Seen, Tier
 from towtank.analysis.doubts import Kind
@@ -25,6 +26,12 @@ _REST_OF_TIER = 0.30
 _FOREIGN = 0.25
 """Share of the machine's CPUs used by other programs from which they may be the cause, in (0, 1)."""
 _MOSTLY_ERRORS = 0.5
+_MOSTLY_OWN = 0.5
+"""Share of the CPU use besides the generator from which a full machine is full by the system, in (0, 1)."""
+_LEAST_WAITS = 0.1
+_WAITS_OF_USE = 0.25
+"""Threads of the tiers that wait for a CPU, at least, and as a share of their CPU use, from which CPU time is missing.
+[1]"""
 
 
 @dataclass(frozen=True)
@@ -54,9 +61,9 @@ def signs(seen: Seen) -> list[Sign]:
 
     Notes
     -----
-    The order is that in which one limit hides another: a generator at its limit makes the load smaller than asked, and
-    other programs take what the system would use. A control group's limit is below that of the machine. Requests that
-    fail at once may use up the CPUs by themselves.
+    The order is that in which one limit hides another: a generator at its limit makes the load smaller than asked. A
+    control group or a process that uses all it may use gets its CPU time, whatever other programs do; otherwise these
+    take what the system would use. Requests that fail at once may use up the CPUs by themselves.
     """
     return [found for rule in _RULES for found in rule(seen)]
 
@@ -69,12 +76,21 @@ def _generator(seen: Seen) -> Iterator[Sign]:
 
 
 def _other_programs(seen: Seen) -> Iterator[Sign]:
-    used, cpus = seen.others_used, seen.machine_cpus
-    if used is None or not cpus or seen.not_found or not _is_full(seen) or used < _FOREIGN * cpus:
+    if not _foreign(seen):
         return
-    text = f"programs outside system and generator use {used:.2f} of {cpus:g} CPUs, and none is idle"
+    own = sum(tier.cpus_used or 0.0 for tier in seen.tiers)
+    if seen.tiers and sum(tier.waits or 0.0 for tier in seen.tiers) < max(_LEAST_WAITS, _WAITS_OF_USE * own):
+        return  # the system gets the CPU time that it wants
+    used = f"{seen.others_used:.2f} of {seen.machine_cpus:g} CPUs"
+    text = f"programs outside system and generator use {used}, and none is idle"
     settle = "stop the other programs and repeat"
     yield Sign(Cause.MACHINE, Place(part="CPUs of this machine"), 0.9, (text,), settle)
+
+
+def _foreign(seen: Seen) -> bool:
+    """Return True if the machine is full, and other programs use much of it."""
+    used, cpus = seen.others_used, seen.machine_cpus
+    return used is not None and bool(cpus) and not seen.not_found and _is_full(seen) and used >= _FOREIGN * (cpus or 0)
 
 
 def _quota(seen: Seen) -> Iterator[Sign]:
@@ -110,7 +126,7 @@ def _errors(seen: Seen) -> Iterator[Sign]:
 
 def _one_process(seen: Seen) -> Iterator[Sign]:
     for tier in seen.tiers:
-        found = _full_process(tier) or _full_thread(tier)
+        found = _full_process(tier) or _full_thread(tier, by_others=_foreign(seen))
         if found is not None and (tier.cpus_allotted or 2.0) > 1.0:
             part, text, sure = found
             if not _is_full(seen):
@@ -128,10 +144,12 @@ def _full_process(tier: Tier) -> tuple[str, str, float] | None:
     return _part("process", process), f"process {process.name} uses {process.cpus:.2f} CPUs at every moment", 0.9
 
 
-def _full_thread(tier: Tier) -> tuple[str, str, float] | None:
+def _full_thread(tier: Tier, *, by_others: bool) -> tuple[str, str, float] | None:
     thread = tier.thread
     if thread is None or thread.cpus + thread.waits < ONE_CPU or thread.cpus < 0.6:
         return None
+    if by_others and thread.cpus < ONE_CPU:
+        return None  # it waits for other programs
     if (tier.cpus_used or 0.0) - thread.cpus > _REST_OF_TIER:
         return None
     waits = f" and waits for one {100 * thread.waits:.0f} % of the time" if thread.waits >= 0.05 else ""
@@ -154,6 +172,8 @@ def _cpus(seen: Seen) -> Iterator[Sign]:
         return
     most = max(local, key=lambda tier: tier.cpus_used or 0.0)
     generator = seen.generator_used or 0.0
+    if sum(tier.cpus_used or 0.0 for tier in local) < _MOSTLY_OWN * ((seen.machine_used or 0.0) - generator):
+        return
     text = f"this machine uses {seen.machine_used:.2f} of {seen.machine_cpus:g} CPUs, {most.name} {most.cpus_used:.2f}"
     against: tuple[str, ...] = ()
     if generator >= 0.1 * (seen.machine_cpus or 1.0):
@@ -161,6 +181,24 @@ def _cpus(seen: Seen) -> Iterator[Sign]:
     sure = 0.9 if generator < (most.cpus_used or 0.0) / 2 else 0.6
     settle = "run the load from another machine, or give the system more CPUs: throughput rises if this is the cause"
     yield Sign(Cause.CPU, Place(most.name), sure, (text,), settle, against)
+
+
+def _locks(seen: Seen) -> Iterator[Sign]:
+    for wait in waits.locks(list(seen.series)):
+        settle = "split the lock, hold it for less time, or measure with half of the load: its time falls in proportion"
+        yield _wait_sign(Cause.LOCK, wait, settle)
+
+
+def _pools(seen: Seen) -> Iterator[Sign]:
+    for wait in waits.pools(list(seen.series)):
+        yield _wait_sign(Cause.POOL, wait, "enlarge the pool and repeat: throughput rises if this is the cause")
+
+
+def _wait_sign(cause: Cause, wait: waits.Wait, settle: str) -> Sign:
+    place = Place(wait.series.service, part=f"metric {wait.series.key}")
+    if waits.is_waited_for(wait):
+        return Sign(cause, place, 0.9, (wait.text, f"{wait.waiting:.3g} requests wait for it on average"), settle)
+    return Sign(cause, place, 0.7, (wait.text,), settle)
 
 
 def _is_full(seen: Seen) -> bool:
@@ -175,9 +213,11 @@ def _is_saturated(tier: Tier) -> bool:
 
 _RULES: tuple[Callable[[Seen], Iterator[Sign]], ...] = (
     _generator,
-    _other_programs,
     _quota,
-    _errors,
     _one_process,
+    _other_programs,
+    _errors,
     _cpus,
+    _locks,
+    _pools,
 )

@@ -12,6 +12,7 @@ from towtank.analysis.load import numbers
 from towtank.analysis.measurement import RAMPS, Floats, Mask, Measurement
 from towtank.analysis.statistics import estimates, mean_along_trend, ratio_of_sums
 from towtank.analysis.statistics.estimates import Estimate
+from towtank.analysis.system.busiest import busiest
 from towtank.analysis.system.disks import counted_once, is_stacked
 from towtank.analysis.system.memory import memory
 from towtank.analysis.system.pace import pace
@@ -208,6 +209,7 @@ def tier(observed: Observed, name: str, measurement: Measurement, chosen: Mask) 
         "disk_write_bytes_per_s": rate("write_bytes_total"),
         "major_faults_per_s": rate("major_page_faults_total"),
         "run_queue_wait_s_per_s": rate("run_queue_wait_s_total"),
+        "busiest": busiest(samples, name, start, end),
         "parts": parts,
     }
 

@@ -1,0 +1,164 @@
+//! CPU use since the previous reading, of the process or thread of a group that used the CPUs most.
+//!
+//! A server whose work runs in one thread, or in one process with an interpreter lock, is limited by a single CPU while
+//! the others are idle. The sum over a group does not show that.
+
+use std::fs;
+use std::path::Path;
+
+use crate::json::Json;
+
+/// CPU time and run-queue wait that grew between two readings of the same process or thread.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Growth {
+    /// Growth of the CPU time. [ns]
+    pub cpu_ns: u64,
+    /// Growth of the time that it was ready to run and waited for a CPU. [ns]
+    pub wait_ns: u64,
+    /// Time between the two readings; never 0. [ns]
+    pub in_ns: u64,
+}
+
+impl Growth {
+    /// Returns the growth between two readings, each of CPU time, wait and time of the reading; `None` if no time has
+    /// passed.
+    #[must_use]
+    pub fn between(before: (u64, u64, u64), now: (u64, u64, u64)) -> Option<Self> {
+        let in_ns = now.2.checked_sub(before.2).filter(|ns| *ns > 0)?;
+        Some(Self {
+            cpu_ns: now.0.saturating_sub(before.0),
+            wait_ns: now.1.saturating_sub(before.1),
+            in_ns,
+        })
+    }
+
+    fn is_more_than(self, other: Self) -> bool {
+        u128::from(self.cpu_ns) * u128::from(other.in_ns)
+            > u128::from(other.cpu_ns) * u128::from(self.in_ns)
+    }
+
+    fn share(self, part_ns: u64) -> f64 {
+        part_ns as f64 / self.in_ns as f64
+    }
+}
+
+/// Process or thread with the largest growth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Busiest {
+    /// Process.
+    pub pid: u32,
+    /// Thread; that of the process itself for a whole process.
+    pub tid: u32,
+    /// Its growth.
+    pub growth: Growth,
+}
+
+impl Busiest {
+    /// Returns the busier of two candidates.
+    #[must_use]
+    pub fn busier(best: Option<Self>, other: Option<Self>) -> Option<Self> {
+        match (best, other) {
+            (Some(best), Some(other)) if other.growth.is_more_than(best.growth) => Some(other),
+            (best, other) => best.or(other),
+        }
+    }
+}
+
+/// Names of the busiest process and thread, which are read again only if another one is the busiest.
+#[derive(Debug, Default)]
+pub struct Names {
+    process: Option<(u32, String)>,
+    thread: Option<(u32, String)>,
+}
+
+impl Names {
+    /// Writes the objects `busiest_process` and `busiest_thread`, as far as they are known.
+    pub fn write(
+        &mut self,
+        proc: &Path,
+        process: Option<Busiest>,
+        thread: Option<Busiest>,
+        json: &mut Json,
+    ) {
+        if let Some(found) = process {
+            json.object("busiest_process");
+            json.count("pid", u64::from(found.pid));
+            json.text("name", name(&mut self.process, proc, found.pid, found.pid));
+            json.number("cpus", found.growth.share(found.growth.cpu_ns));
+            json.end_object();
+        }
+        if let Some(found) = thread {
+            json.object("busiest_thread");
+            json.count("pid", u64::from(found.pid));
+            json.count("tid", u64::from(found.tid));
+            json.text("name", name(&mut self.thread, proc, found.pid, found.tid));
+            json.number("cpus", found.growth.share(found.growth.cpu_ns));
+            json.number("waits", found.growth.share(found.growth.wait_ns));
+            json.end_object();
+        }
+    }
+}
+
+/// Returns the name of a thread; `None` if it has just ended.
+fn name<'a>(
+    known: &'a mut Option<(u32, String)>,
+    proc: &Path,
+    pid: u32,
+    tid: u32,
+) -> Option<&'a str> {
+    if known.as_ref().is_none_or(|(of, _)| *of != tid) {
+        let file = proc.join(format!("{pid}/task/{tid}/comm"));
+        *known = fs::read(file)
+            .ok()
+            .map(|text| (tid, String::from_utf8_lossy(&text).trim_end().to_owned()));
+    }
+    known.as_ref().map(|(_, name)| name.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn busiest(pid: u32, cpu_ns: u64, in_ns: u64) -> Option<Busiest> {
+        let growth = Growth::between((7, 1, 100), (7 + cpu_ns, 3, 100 + in_ns))?;
+        Some(Busiest {
+            pid,
+            tid: pid,
+            growth,
+        })
+    }
+
+    #[test]
+    fn the_busiest_has_the_largest_share_of_its_own_interval() {
+        let candidates = [
+            busiest(1, 300, 1000),
+            busiest(2, 400, 2000),
+            busiest(3, 0, 10),
+            None,
+        ];
+        let found = candidates.into_iter().fold(None, Busiest::busier);
+        assert_eq!(found.map(|found| found.pid), Some(1));
+    }
+
+    #[test]
+    fn no_time_is_no_growth() {
+        assert_eq!(Growth::between((1, 0, 5), (2, 0, 5)), None);
+        assert_eq!(Growth::between((1, 0, 5), (2, 0, 4)), None);
+    }
+
+    #[test]
+    fn a_counter_that_falls_is_no_growth() {
+        let growth = Growth::between((9, 9, 5), (2, 3, 6)).expect("time has passed");
+        assert_eq!((growth.cpu_ns, growth.wait_ns), (0, 0));
+    }
+
+    #[test]
+    fn a_name_is_kept_until_another_thread_is_busier() {
+        let mut known = Some((77, "worker".to_owned()));
+        let nowhere = Path::new("/no/such/proc");
+        assert_eq!(name(&mut known, nowhere, 70, 77), Some("worker"));
+        assert_eq!(name(&mut known, nowhere, 70, 78), None);
+        let own = std::process::id();
+        assert!(name(&mut known, Path::new("/proc"), own, own).is_some());
+    }
+}

@@ -1,0 +1,148 @@
+"""Signs of locks and pools on pages of metrics, by the names and values of their series."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+_LOCKS = frozenset({"lock", "locks", "mutex", "held", "semaphore", "critical", "exclusive"})
+_WAITS = frozenset({"wait", "waits", "waiting", "waited", "waiters", "pending", "queued", "blocked", "acquire"})
+_USED = frozenset({"use", "active", "busy", "used", "borrowed", "leased"})
+_LIMITS = frozenset({"size", "max", "limit", "capacity", "maximum"})
+_OTHER_UNITS = frozenset({"bytes", "ratio", "percent", "fds", "seconds", "ms"})
+HELD = (0.90, 1.03)
+"""Seconds per second in which a lock is held if it limits the system: near 1, above it only by errors of reading."""
+FULL = 0.90
+"""Share of its size that a pool has in use, on average, if it limits the system."""
+_SIGNIFICANT_WAIT = 0.5
+_SHARED_WORDS = 2
+
+
+@dataclass(frozen=True)
+class Series:
+    """Metric of a service in the window.
+
+    Attributes
+    ----------
+    service, key : str
+        Name of the service, and of the series with its labels.
+    is_counter : bool
+        Whether it is a counter.
+    value : float
+        Rate of a counter [1/s], or mean of a gauge.
+    """
+
+    service: str
+    key: str
+    is_counter: bool
+    value: float
+
+    @property
+    def name(self) -> str:
+        """Name without labels."""
+        return self.key.split("{", 1)[0]
+
+    @property
+    def labels(self) -> str:
+        """Labels with their braces; empty without labels."""
+        return self.key[len(self.name) :]
+
+    @property
+    def words(self) -> list[str]:
+        """Words of the name in lower case."""
+        return [word for word in re.split(r"[_:.]+|(?<=[a-z])(?=[A-Z])", self.name) if word]
+
+    def has(self, words: frozenset[str]) -> bool:
+        """Return True if one of the words is in the name."""
+        return any(word.lower() in words for word in self.words)
+
+
+@dataclass(frozen=True)
+class Wait:
+    """Lock or pool at its limit.
+
+    Attributes
+    ----------
+    series : Series
+        Metric that shows it.
+    text : str
+        Values as text.
+    waiting : float or None
+        Requests that wait for it, on average; None if no metric shows them. [1]
+    """
+
+    series: Series
+    text: str
+    waiting: float | None
+
+
+def series_of(services: Mapping[str, Mapping[str, Mapping[str, object]]]) -> list[Series]:
+    """Read the metrics of all services of a run summary."""
+    return [
+        Series(service, key, found.get("kind") == "counter", float(value))
+        for service, table in services.items()
+        for key, found in table.items()
+        if isinstance(value := found.get("per_s", found.get("mean")), int | float)
+    ]
+
+
+def locks(found: list[Series]) -> Iterator[Wait]:
+    """Yield the locks that are held nearly all the time, by counters of seconds; the most used is the first."""
+    held = [
+        each
+        for each in found
+        if each.is_counter and "seconds" in each.words and each.has(_LOCKS) and not each.has(_WAITS)
+    ]
+    for each in sorted(held, key=lambda each: -each.value):
+        if HELD[0] <= each.value <= HELD[1]:
+            yield Wait(each, f"`{each.key}` grows by {each.value:.2f} s per second", _waiting(each, found))
+
+
+def pools(found: list[Series]) -> Iterator[Wait]:
+    """Yield the pools that are fully in use, by a gauge of use and a gauge of size with the same beginning."""
+    gauges = [each for each in found if not each.is_counter and not each.has(_OTHER_UNITS)]
+    for each in (gauge for gauge in gauges if gauge.has(_USED) and not gauge.has(_LIMITS)):
+        size = _size_of(each, gauges)
+        if size is not None and size.value >= 1 and FULL * size.value <= each.value <= 1.02 * size.value:
+            text = f"`{each.key}` is {each.value:.3g} of `{size.name}` {size.value:.3g}"
+            yield Wait(each, text, _waiting(each, found))
+
+
+def _size_of(used: Series, gauges: list[Series]) -> Series | None:
+    """Return the gauge of the size of a pool: that with the longest common beginning of its name."""
+    candidates = [
+        (_shared(used, each), each)
+        for each in gauges
+        if each.service == used.service and each.labels == used.labels and each.has(_LIMITS)
+    ]
+    best = max(candidates, key=lambda entry: entry[0], default=None)
+    return None if best is None or best[0] < _SHARED_WORDS else best[1]
+
+
+def _waiting(of: Series, found: list[Series]) -> float | None:
+    """Return the number of requests that wait: of a gauge, or the growth of a counter of waited seconds. [1]"""
+    values = [
+        each.value
+        for each in found
+        if each.service == of.service
+        and each.has(_WAITS)
+        and _shared(of, each) >= _SHARED_WORDS
+        and (not each.is_counter or "seconds" in each.words)
+    ]
+    return max(values, default=None)
+
+
+def _shared(one: Series, other: Series) -> int:
+    """Return the number of words that two names have in common at their beginning."""
+    shared = 0
+    for left, right in zip(one.words, other.words, strict=False):
+        if left.lower() != right.lower():
+            break
+        shared += 1
+    return shared
+
+
+def is_waited_for(wait: Wait) -> bool:
+    """Return True if requests are known to wait for a lock or a pool."""
+    return wait.waiting is not None and wait.waiting >= _SIGNIFICANT_WAIT

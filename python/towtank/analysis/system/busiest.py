@@ -1,0 +1,66 @@
+"""Busiest process and thread of a tier: a single one that uses one CPU fully limits the tier, whatever else is idle."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from towtank.analysis.system.rates import Samples
+
+FULL = 0.95
+"""CPU use of a sample from which a process or thread uses one CPU fully. [1]"""
+_FEWEST = 3
+
+
+def busiest(samples: Samples, group: str, start_s: float, end_s: float) -> dict[str, Mapping[str, Any] | None]:
+    """Return the CPU use of the busiest process and the busiest thread of a process group in a window.
+
+    Parameters
+    ----------
+    samples : Samples
+        Samples of the probe on the group's machine.
+    group : str
+        Name of the group.
+    start_s, end_s : float
+        The window. [s]
+
+    Returns
+    -------
+    dict
+        `process` and `thread`, None below three samples: `name` and `pid` of the one that was the busiest most often,
+        and over all samples `cpus`, the mean CPU use of the busiest of each sample [1]; `most`, the largest [1];
+        `share_of_time_full`, the share of samples with `FULL` or more; of a thread also `waits`, the mean share of time
+        in which it was ready to run and waited for a CPU.
+    """
+    return {kind: _over_window(samples, group, f"busiest_{kind}", start_s, end_s) for kind in ("process", "thread")}
+
+
+def _over_window(samples: Samples, group: str, key: str, start_s: float, end_s: float) -> Mapping[str, Any] | None:
+    inside = [
+        found
+        for at, sample in zip(samples.times_s, samples.samples, strict=True)
+        # A sample describes the time since the one before it.
+        if start_s < at <= end_s and isinstance(found := _group(sample, group).get(key), Mapping)
+    ]
+    if len(inside) < _FEWEST:
+        return None
+    cpus = np.array([float(found.get("cpus") or 0.0) for found in inside])
+    who = Counter((found.get("name"), found.get("pid")) for found in inside)
+    (name, pid), _ = who.most_common(1)[0]
+    waits = [float(found["waits"]) for found in inside if isinstance(found.get("waits"), int | float)]
+    return {
+        "name": name,
+        "pid": pid,
+        "cpus": float(cpus.mean()),
+        "most": float(cpus.max()),
+        "share_of_time_full": float((cpus >= FULL).mean()),
+        **({"waits": float(np.mean(waits))} if waits else {}),
+    }
+
+
+def _group(sample: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    found = sample.get("groups", {}).get(name)
+    return found if isinstance(found, Mapping) else {}

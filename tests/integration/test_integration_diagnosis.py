@@ -1,0 +1,133 @@
+"""The limit of a running application of known truth is named, by a drive and by a study with its page of metrics."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from own_application import own_application
+
+pytestmark = [pytest.mark.waits, pytest.mark.xdist_group("own-application")]
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "own-application"
+# A group of this name is made below the group of the tests, if the machine allows it.
+QUOTA = "0.5"
+
+
+def towtank(*arguments: str, folder: Path) -> dict:
+    """Run a command with `--json`, and return its document."""
+    done = subprocess.run(
+        [sys.executable, "-m", "towtank", *arguments, "--json"],
+        check=False,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=180,
+    )
+    assert done.stdout, done.stderr
+    return json.loads(done.stdout)
+
+
+def driven(url: str, folder: Path, *options: str) -> dict:
+    """Return the diagnosis of a drive that has nothing but the address."""
+    load = options or ("--users", "16")
+    return towtank("drive", url, "--duration", "6s", "--ramp", "1s", *load, folder=folder)["diagnosis"]
+
+
+def test_one_worker_at_its_cpu(tmp_path):
+    with own_application("cpu-one") as app:
+        found = driven(app.report, tmp_path)
+    assert (found["cause"], found["place"]["tier"]) == ("cpu", "app")
+    assert found["place"]["part"].startswith(("process", "thread"))
+    assert str(app.workers[0]) in found["where"]
+
+
+def test_all_workers_at_their_cpus(tmp_path):
+    with own_application("cpu-all") as app:
+        found = driven(app.report, tmp_path)
+    assert (found["cause"], found["where"]) == ("cpu", "app")
+
+
+def test_refusals_above_a_rate(tmp_path):
+    with own_application("errors") as app:
+        found = driven(app.report, tmp_path, "--users", "16", "--think", "50ms")
+    assert found["cause"] == "errors"
+    assert "status_5xx" in found["evidence"][0]
+
+
+def test_a_load_below_the_knee(tmp_path):
+    with own_application("none") as app:
+        found = driven(app.report, tmp_path, "--users", "8", "--think", "300ms")
+    assert found["cause"] == "none"
+
+
+def test_a_lock_that_shows_nowhere_is_not_guessed(tmp_path):
+    with own_application("lock") as app:
+        found = driven(app.report, tmp_path)
+    assert (found["cause"], found["sure"]) == ("unknown", 0.0)
+    assert found["settle"]
+
+
+@pytest.fixture
+def half_a_cpu():
+    """Control group with a limit of half a CPU; skipped where groups cannot be made."""
+    root = Path("/sys/fs/cgroup")
+    group = root / f"towtank-test-{os.getpid()}"
+    version_1 = (root / "cpu").is_dir()
+    if version_1:
+        group = root / "cpu" / group.name
+    try:
+        group.mkdir()
+        if version_1:
+            (group / "cpu.cfs_quota_us").write_text("50000")
+            (group / "cpu.cfs_period_us").write_text("100000")
+        else:
+            (group / "cpu.max").write_text("50000 100000")
+    except OSError as error:
+        shutil.rmtree(group, ignore_errors=True)
+        pytest.skip(f"no control group with a CPU limit can be made here: {error}")
+    yield group
+    group.rmdir()
+
+
+def test_the_quota_of_a_control_group(tmp_path, half_a_cpu):
+    enter = ("sh", "-c", f'echo $$ > {half_a_cpu}/cgroup.procs; exec "$@"', "sh")
+    with own_application("cpu-all", wrapper=enter) as app:
+        found = driven(app.report, tmp_path)
+    assert (found["cause"], found["place"]["tier"]) == ("quota", "app")
+    assert half_a_cpu.name in found["where"]
+
+
+STUDY = """\
+schema: towtank/study/1
+name: limits
+system: system.yaml
+workload: workload.yaml
+seed: 1
+factors: {users: [1, 4, 16, 32]}
+load:
+  kind: closed
+  stages: {ramp_up: 1 s, steady: 8 s, ramp_down: 500 ms}
+"""
+
+
+@pytest.mark.parametrize(
+    ("limit", "cause", "part"),
+    [("lock", "lock", "shop_report_lock_held_seconds_total"), ("pool", "pool", "shop_pool_connections_in_use")],
+)
+def test_a_study_with_a_page_of_metrics_names_lock_and_pool(limit, cause, part, tmp_path):
+    with own_application(limit) as app:
+        (tmp_path / "study.yaml").write_text(STUDY)
+        (tmp_path / "workload.yaml").write_text((EXAMPLE / "workload.yaml").read_text())
+        system = (EXAMPLE / "system.yaml").read_text().replace(":8080", f":{app.port}")
+        (tmp_path / "system.yaml").write_text(system)
+        towtank("run", "study.yaml", "--out", "results", folder=tmp_path)
+    found = towtank("diagnose", "results", folder=tmp_path)
+    assert (found["cause"], found["place"]["tier"], found["place"]["transaction"]) == (cause, "shop", "report")
+    assert part in found["where"]
+    assert found["sure"] >= 0.9
