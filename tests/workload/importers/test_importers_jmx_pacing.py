@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 from jmeter_plans import element, request
 
+from towtank.errors import StudyError
+
 Importer = Callable[..., Any]
 CONSTANT, PRECISE = "ConstantThroughputTimer", "PreciseThroughputTimer"
 
@@ -132,3 +134,41 @@ def test_a_precise_throughput_is_that_of_each_group(import_text: Importer) -> No
 def test_samplers_count_as_often_as_a_round_has_them(below: str, expected: str, import_text: Importer) -> None:
     given = plan(threads("a", 10, timer(0, 60) + request("/a") + below))
     assert pacings(import_text("jmx", given)) == {"a": expected}
+
+
+def test_a_pacing_of_parts_of_a_millisecond_is_kept(import_text: Importer) -> None:
+    """24,000 samples per minute are one each 60 s / 24,000 = 2.5 ms."""
+    found = import_text("jmx", plan(threads("a", 3, timer(0, 24_000) + request("/a"))))
+    assert pacings(found) == {"a": "2.5 ms"}
+
+
+@pytest.mark.parametrize("users", [0, -2])
+def test_a_group_without_threads_is_left_out_of_the_others(users: int, import_text: Importer) -> None:
+    """Of 10 threads that run, 4 are of one group and 6 of the other; one without threads shares no throughput."""
+    given = [threads("idle", users, request("/i")), threads("a", 4, timer(1) + request("/a"))]
+    found = import_text("jmx", plan(*given, threads("b", 6, request("/b"))))
+    assert {name: group["share"] for name, group in found.workload["groups"].items()} == {"a": "40 %", "b": "60 %"}
+    assert pacings(found)["a"] == "1 s"
+    assert (1, "ThreadGroup 'idle'", f"left out: it has {users} threads, so that it does nothing") in found.notes()
+
+
+def test_a_plan_whose_groups_all_do_nothing_is_refused_with_the_reasons(import_text: Importer) -> None:
+    off = threads("off", 3, request("/o")).replace("<ThreadGroup", '<ThreadGroup enabled="false"', 1)
+    with pytest.raises(StudyError, match=r"got none(.|\n)*'idle'.*0 threads(.|\n)*'off'.*disabled"):
+        import_text("jmx", plan(threads("idle", 0, request("/i")), off))
+
+
+@pytest.mark.parametrize(
+    ("number", "why"),
+    [
+        ("${__P(users,)}", "is not known before the run (${__P(users,)}): 1 is taken"),
+        ("${users}", "is not known before the run (${users}): 1 is taken"),
+        ("1e12", "is no number below 1e+12 (1e12): 1 is taken"),
+        ("NaN", "is no number below 1e+12 (NaN): 1 is taken"),
+    ],
+)
+def test_a_number_of_threads_that_is_not_known_is_noted(number: str, why: str, import_text: Importer) -> None:
+    given = threads("a", 7, request("/a")).replace(">7<", f">{number}<")
+    found = import_text("jmx", plan(given, threads("b", 3, request("/b"))))
+    assert [reason for _, what, reason in found.notes() if what == "users of 'a'"] == [why]
+    assert found.workload["groups"]["a"]["share"] == "25 %"

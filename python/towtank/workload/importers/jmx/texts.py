@@ -16,6 +16,8 @@ _DEFAULT_OF_PROPERTY = {"P": 1, "property": 2}
 # Limit of characters for expanded variables, and the number counted for each expansion.
 EXPANDED_AT_MOST = 20_000_000
 _EXPANSION = 100
+# Numbers of a plan are users, times and rates; larger ones have no meaning. [1]
+_NUMBER_AT_MOST = 1e12
 Place = tuple[int, int]
 
 
@@ -114,13 +116,18 @@ class Texts:
 
     def number(self, text: str, place: Place, what: str, default: float = 0.0) -> float:
         """Return a number that must be known before the run; otherwise note and return the default."""
-        known = self.static(text).strip()
+        if not text.strip():
+            return default
         try:
-            value = float(known) if known else default
+            value = float(self.static(text).strip())
         except ValueError:
             self.draft.notes.add(place, what, f"is not known before the run ({text[:60]}): {default:g} is taken")
             return default
-        return value if abs(value) < 1e12 else default
+        if abs(value) < _NUMBER_AT_MOST:
+            return value
+        why = f"is no number below {_NUMBER_AT_MOST:g} ({text[:60]}): {default:g} is taken"
+        self.draft.notes.add(place, what, why)
+        return default
 
     def _reference(self, name: str, place: Place) -> str | None:
         """Return the template place for a JMeter reference; None, with a note, if there is no counterpart."""
