@@ -21,6 +21,7 @@ from towtank.workload.importers.k6.values import (
     Checked,
     Environment,
     File,
+    FilePart,
     Function,
     Json,
     Namespace,
@@ -254,7 +255,7 @@ class Calls:
             return base64_of(first, values[1] if len(values) > 1 else "std") or Unknown(
                 f"{shown(node)} is not understood"
             )
-        return self._files(name, node, first)
+        return self._files(name, node, values)
 
     def _encoded(self, value: Any, node: Node) -> Any:
         """Percent-encode a text; the engine encodes values that are known only at run time."""
@@ -263,7 +264,10 @@ class Calls:
         self.note(node, shown(node), "is encoded in a query or a form, not in a path")
         return value
 
-    def _files(self, name: str, node: Node, first: Any) -> Any:
+    def _files(self, name: str, node: Node, values: list[Any]) -> Any:
+        first = values[0] if values else None
+        if name == "http.file" and values:
+            return FilePart(*values[:3])
         if name == "open" and isinstance(first, str):
             return self._open(first)
         if name == "JSON.parse" and isinstance(first, File):
@@ -273,8 +277,6 @@ class Calls:
         if name == "papaparse.parse" and isinstance(first, File):
             rows = first if first.text is None else list(csv.DictReader(io.StringIO(first.text)))
             return {"data": rows}
-        if name == "http.file" and isinstance(first, File):
-            return first
         return Unknown(f"{shown(node)} has no counterpart in a workload")
 
     def _open(self, name: str) -> File:

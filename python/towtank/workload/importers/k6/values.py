@@ -142,6 +142,15 @@ class File:
 
 
 @dataclass(frozen=True)
+class FilePart:
+    """A file of a multipart body, as from `http.file`: its content, file name, and media type."""
+
+    content: Any
+    name: Any = None
+    media: Any = None
+
+
+@dataclass(frozen=True)
 class Namespace:
     """A built-in object or function of k6 or JavaScript by name, such as `http`, `Math` or `http.get`."""
 
