@@ -308,7 +308,7 @@ def _numbers(value: Any) -> bool:
     """Return True if a JSON value may contain a number that is known only at run time."""
     if isinstance(value, dict | list):
         return any(_numbers(each) for each in (value.values() if isinstance(value, dict) else value))
-    return isinstance(value, Random | Part) or value == Text("${now.ms}")
+    return isinstance(value, Random | Part) or (isinstance(value, Text) and value.number)
 
 
 def json_text(value: Any) -> str:
