@@ -172,3 +172,48 @@ def test_a_number_of_threads_that_is_not_known_is_noted(number: str, why: str, i
     found = import_text("jmx", plan(given, threads("b", 3, request("/b"))))
     assert [reason for _, what, reason in found.notes() if what == "users of 'a'"] == [why]
     assert found.workload["groups"]["a"]["share"] == "25 %"
+
+
+def test_groups_of_plugins_have_the_users_of_their_rows(import_text: Importer) -> None:
+    """UltimateThreadGroup adds the first column; ConcurrencyThreadGroup has a target level; arrivals have no number."""
+    rows = "".join(
+        f'<collectionProp name="{users}"><stringProp name="1">{users}</stringProp><stringProp name="2">0</stringProp>'
+        "</collectionProp>"
+        for users in (50, 20)
+    )
+    rows = f'<collectionProp name="ultimatethreadgroupdata">{rows}</collectionProp>'
+    kinds = {
+        "kg.apc.jmeter.threads.UltimateThreadGroup": rows,
+        "com.blazemeter.jmeter.threads.concurrency.ConcurrencyThreadGroup": (
+            '<stringProp name="TargetLevel">${__P(c,29)}</stringProp>'
+        ),
+        "OpenModelThreadGroup": "",
+    }
+    groups = [
+        f'<{kind} testname="g{index}">{inner}</{kind}><hashTree>{request("/a")}</hashTree>'
+        for index, (kind, inner) in enumerate(kinds.items())
+    ]
+    found = import_text("jmx", plan(*groups))
+    assert {name: group["share"] for name, group in found.workload["groups"].items()} == {
+        "g0": "70 %",
+        "g1": "29 %",
+        "g2": "1 %",
+    }
+    assert [(what, why) for _, what, why in found.notes() if what.startswith("users of")] == [
+        ("users of 'g0'", "are the sum of its 2 rows, which need not overlap"),
+        ("users of 'g2'", "are no number of the plan: 1 is taken"),
+    ]
+    assert not found.noted("TargetLevel")
+
+
+def test_values_that_jmeter_computes_once_are_noted(import_text: Importer) -> None:
+    variables = (
+        '<Arguments testname="v"><collectionProp name="Arguments.arguments"><elementProp name="id" '
+        'elementType="Argument"><stringProp name="Argument.name">id</stringProp><stringProp name="Argument.value">'
+        "${__UUID}</stringProp></elementProp></collectionProp></Arguments><hashTree/>"
+    )
+    found = import_text("jmx", plan(variables, threads("a", 1, request("/${id}/${__Random(1,9,n)}"))))
+    assert [(what, why) for _, what, why in found.notes() if what.startswith("variable ")] == [
+        ("variable id", "JMeter evaluates its functions once, before the test; here each place evaluates them"),
+        ("variable n", "__Random stores its value in it; here other places do not have this value"),
+    ]

@@ -198,9 +198,17 @@ class _Plan:
             self.controllers.note(item, why)
 
     def _users(self, item: Item) -> float:
-        """Return the number of threads of a group."""
-        number = item.text("ThreadGroup.num_threads") or item.text("TargetLevel")
-        return self.texts.number(number, item.place, f"users of {item.name!r}", _USERS_UNKNOWN)
+        """Return the number of threads of a group, also of groups of plugins."""
+        what = f"users of {item.name!r}"
+        numbers = [item.text("ThreadGroup.num_threads") or item.text("TargetLevel")]
+        # Each row of an UltimateThreadGroup (jpgc-casutg 2.10) begins with its number of threads.
+        rows = item.collection("ultimatethreadgroupdata")
+        if rows:
+            numbers = [row.children[0].text if row.children else "0" for row in rows]
+            self.draft.notes.add(item.place, what, f"are the sum of its {len(rows)} rows, which need not overlap")
+        elif not numbers[0].strip() and item.tag != "ThreadGroup":
+            self.draft.notes.add(item.place, what, f"are no number of the plan: {_USERS_UNKNOWN:g} is taken")
+        return sum(self.texts.number(number, item.place, what, _USERS_UNKNOWN) for number in numbers)
 
     def _loops(self, controller: Element | None) -> str:
         """Return the loop count of a thread group; -1, the default, means forever (LoopController of JMeter 5.5)."""
