@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
-from judges import driven, logging_server
 
 Importer = Callable[..., Any]
 
@@ -168,18 +166,3 @@ def test_a_branch_sends_a_number_for_which_its_condition_holds(script: Callable[
 def test_a_number_that_is_asked_again_is_noted(body: str, expected: list[str], script: Callable[..., Any]) -> None:
     found = script(f"const p = Math.random(), q = Math.random(), n = randomIntBetween(1, 2);\n{body}\nvisit('/end');")
     assert reasons(found) == expected
-
-
-@pytest.mark.waits
-def test_requests_of_a_round_send_the_value_that_is_drawn_once(tmp_path: Path) -> None:
-    with logging_server() as log:
-        file = tmp_path / "script.js"
-        body = "const x = randomIntBetween(1, 1000000);\nhttp.get(ROOT + x);\nhttp.post(ROOT, { x: x, me: me });"
-        text = f"{HEAD}const ROOT = 'http://{log.address}/';\nconst me = uuidv4();\n"
-        file.write_text(f"{text}export default function () {{ {body} }}")
-        asked = driven("k6", file, log, "1s")
-    rounds = list(zip(asked[::2], asked[1::2], strict=False))
-    values = [first["path"].removeprefix("/") for first, _ in rounds]
-    assert [dict(second["body"])["x"] for _, second in rounds] == values
-    assert len(set(values)) > len(values) / 2 > 1
-    assert len({dict(second["body"])["me"] for _, second in rounds}) == 1

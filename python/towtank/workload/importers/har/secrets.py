@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 from urllib.parse import unquote
 
@@ -74,12 +75,12 @@ class Secrets:
             if key in step:
                 step[key] = self._without_tokens(step[key], "", place)
         _change_parts(step, lambda value, name: self._without_tokens(value, name, place))
-        if isinstance(step.get("body"), str):
-            form = encoding_of_body(step) == "url"
-            step["body"] = _IN_TEXT.sub(lambda found: self._in_text(found, place, "url" if form else ""), step["body"])
-        for key in METHODS:
+        in_body = "url" if encoding_of_body(step) == "url" else ""
+        for key in ("body", *METHODS):
             if isinstance(step.get(key), str):
-                step[key] = _IN_TEXT.sub(lambda found: self._in_text(found, place, "url", in_query=True), step[key])
+                pairs, in_query = ("url", True) if key in METHODS else (in_body, False)
+                change = partial(self._in_text, place=place, pairs=pairs, in_query=in_query)
+                step[key] = _IN_TEXT.sub(change, step[key])
 
     def _without_tokens(self, value: Any, name: str, place: tuple[int, int]) -> Any:
         if isinstance(value, dict):

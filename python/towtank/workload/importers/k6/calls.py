@@ -12,10 +12,11 @@ from tree_sitter import Node
 
 from towtank.workload.importers.draft import Draft, Step, page, seconds, think, unique
 from towtank.workload.importers.k6.checks import Checks, NotSayable, merge
-from towtank.workload.importers.k6.draws import Draws, is_draw
+from towtank.workload.importers.k6.draws import Draws
 from towtank.workload.importers.k6.expressions import ITEMS_AT_MOST, TEXT_AT_MOST, Expressions
 from towtank.workload.importers.k6.functions import OF_NUMBERS, base64_of, of_number
 from towtank.workload.importers.k6.requests import Requests
+from towtank.workload.importers.k6.settling import is_draw
 from towtank.workload.importers.k6.syntax import Source, json_of, named, shown, text_of
 from towtank.workload.importers.k6.values import (
     Answer,

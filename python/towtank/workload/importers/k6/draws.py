@@ -7,23 +7,18 @@ of their pool again where no other row of the pool is read.
 
 from __future__ import annotations
 
-import json
-import re
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from itertools import chain, count
 from typing import Any
 
-from towtank.workload.importers.draft import Draft, Step, identifier, method_of, unique
+from towtank.workload.importers.draft import Draft, Step, identifier
 from towtank.workload.importers.k6.intervals import ALL, Intervals, meet
+from towtank.workload.importers.k6.settling import PREFIX, drawn, every, names_in, settled
 from towtank.workload.importers.k6.values import Random, Row, Table, Text
 
 Place = tuple[int, int]
-# Names of draws until all statements are converted; identifiers have no two underscores in a row.
-_PREFIX = "draw__"
-_VALUE = re.compile(r"\$\{(draw__\d+)(\|\w+)?\}")
-_ROW = re.compile(r"\$\{(\w+__row\d+)\.")
+# Bounds of conditions are computed in ratios, and rounded there. [1]
+_WHOLE = 1e-6
 # Longest random text of a template. [character]
 _TEXT_AT_MOST = 2**20
 _AGAIN = "is drawn once in k6; here it is drawn again at each of the places that use it in different ways"
@@ -31,10 +26,12 @@ _AGAIN = "is drawn once in k6; here it is drawn again at each of the places that
 
 @dataclass
 class _Number:
-    """A random number: where it is drawn, its step, and how it has been used.
+    """A random number: where it is drawn, and how it has been used.
 
     Attributes
     ----------
+    values : dict of str to str
+        Variables with the number, and their templates.
     written : list of (Intervals, str)
         Part of the draw that the enclosing conditions leave at each use, and the kind of the use.
     """
@@ -42,7 +39,7 @@ class _Number:
     place: Place
     shown: str
     base: str
-    step: Step = field(default_factory=lambda: {"set": {}})
+    values: dict[str, str] = field(default_factory=dict)
     written: list[tuple[Intervals, str]] = field(default_factory=list)
 
 
@@ -71,7 +68,7 @@ class Draws:
 
     def _named(self, base: str) -> str:
         self._count += 1
-        name = f"{_PREFIX}{self._count}"
+        name = f"{PREFIX}{self._count}"
         self._bases[name] = identifier(base, "value")
         return name
 
@@ -112,7 +109,7 @@ class Draws:
 
     def _number(self, drawn: Random, number: _Number) -> Random:
         self._numbers[drawn.draw] = number
-        self.add(number.step)
+        self.add({"set": number.values})
         return drawn
 
     def row(self, table: Table) -> Row:
@@ -133,9 +130,9 @@ class Draws:
         if part is None or self._differs(value.draw, left, template):
             self.draft.notes.add(found.place, found.shown, _AGAIN)
         found.written.append((left, template))
-        known = next((name for name, text in found.step["set"].items() if text == template), None)
+        known = next((name for name, text in found.values.items() if text == template), None)
         name = known or self._named(found.base)
-        found.step["set"][name] = template
+        found.values[name] = template
         return f"${{{name}}}"
 
     def paused(self, value: Random) -> None:
@@ -180,35 +177,16 @@ class Draws:
         (list of dict, list of dict)
             Steps of each round and of the first round, with the draws that they read.
         """
-        early = _names(json.dumps(first))
-        own = {name for step in _all(steps) for name in _drawn(step)}
+        early = names_in([first])
+        own = {name for step in every(steps) for name in drawn(step)}
         # The first round is a transaction of its own, before the others: it draws its values itself.
-        lent = [step for step in _all(steps) if early & set(_drawn(step))]
-        for name in sorted(early & {name for step in lent for name in _drawn(step)}):
+        lent = [step for step in every(steps) if early & set(drawn(step))]
+        for name in sorted(early & {name for step in lent for name in drawn(step)}):
             why = "is drawn anew for the first round, which is a transaction of its own"
             self.draft.notes.add((1, 0), self._bases.get(name, name.partition("__")[0]), why)
-        outside = (early | _names(json.dumps(steps))) - own
-        head = [step for step in before if outside & set(_drawn(step))]
-        whole = {"once": [*head, *lent, *first], "steps": steps}
-        text = json.dumps(whole)
-        times = Counter(found[1] for found in _VALUE.finditer(text))
-        inlined = {name: each for part in whole.values() for name, each in _inlined(part, times).items()}
-        inlined |= _before_their_draw(list(_all([*whole["once"], *whole["steps"]])))
-        names = self._final(whole, text)
-        text = json.dumps({key: _without(part, inlined, names) for key, part in whole.items()})
-        text = _VALUE.sub(lambda found: _value(found, inlined, names), text)
-        text = _ROW.sub(lambda found: f"${{{names.get(found[1], found[1])}.", text)
-        done = json.loads(text)
-        return done["steps"], done["once"]
-
-    def _final(self, whole: dict[str, list[Step]], text: str) -> dict[str, str]:
-        """Return the names of variables and rows in the workload."""
-        extracted = [name for part in whole.values() for step in _all(part) for name in step.get("extract", {})]
-        taken = [*self.draft.data, *extracted]
-        names: dict[str, str] = {}
-        for name in sorted(_names(text) & set(self._bases), key=lambda each: int(each.removeprefix(_PREFIX))):
-            names[name] = unique(self._bases[name], [*taken, *names.values()])
-        return {**names, **_rows(whole, [*taken, *names.values()])}
+        outside = (early | names_in([steps])) - own
+        outer = [step for step in before if outside & set(drawn(step))]
+        return settled([*outer, *lent, *first], steps, self._bases, self.draft.data)
 
 
 def _part(value: Random, left: Intervals) -> Random | None:
@@ -221,121 +199,3 @@ def _part(value: Random, left: Intervals) -> Random | None:
     if len(left) != 1 or not whole or round(high) <= round(low):
         return None
     return Random(value.low + round(low), value.low + round(high), value.whole, value.draw)
-
-
-# Bounds of conditions are computed in ratios, and rounded there. [1]
-_WHOLE = 1e-6
-
-
-def _drawn(step: Step) -> list[str]:
-    """Return the values or the row that a step draws, by their names until all statements are converted."""
-    if "__row" in str(step.get("as", "")):
-        return [step["as"]]
-    return [name for name in step.get("set", {}) if name.startswith(_PREFIX)]
-
-
-def is_draw(step: Step) -> bool:
-    """Return True for the step of a draw, which has no effect of its own."""
-    return "set" in step or "draw" in step
-
-
-def _all(steps: list[Step]) -> Iterator[Step]:
-    """Yield steps and the steps inside them, in their order."""
-    for step in steps:
-        yield step
-        for key in ("steps", "then", "else"):
-            yield from _all(step.get(key, []))
-
-
-def _names(text: str) -> set[str]:
-    """Return the draws that a text reads."""
-    return {found[1] for pattern in (_VALUE, _ROW) for found in pattern.finditer(text)}
-
-
-def _inlined(steps: list[Step], times: Counter[str]) -> dict[str, str]:
-    """Return the values that are read once, in a step that follows the draw and is not repeated without it."""
-    inlined: dict[str, str] = {}
-    for index, step in enumerate(steps):
-        for key in ("steps", "then", "else"):
-            inlined |= _inlined(step.get(key, []), times)
-        for name in _drawn(step):
-            template = step.get("set", {}).get(name, "")
-            if template and times[name] == 1 and _follows(name, template, steps[index + 1 :]):
-                inlined[name] = template
-    return inlined
-
-
-def _before_their_draw(order: list[Step]) -> dict[str, str]:
-    """Return the values that a step before their draw reads, such as the check of a request."""
-    read: set[str] = set()
-    drawn: set[str] = set()
-    found: dict[str, str] = {}
-    for step in order:
-        own = _drawn(step) if "set" in step else []
-        found |= {name: step["set"][name] for name in own if name in read - drawn}
-        drawn.update(own)
-        read |= _names(_shallow(step))
-    return found
-
-
-def _follows(name: str, template: str, steps: list[Step]) -> bool:
-    """Return True if a value can be written where it is read: not in a loop, and a time not after other steps."""
-    for step in steps:
-        if name in _names(json.dumps(step)):
-            timely = method_of(step) is not None or not template.startswith("${now.")
-            loops = [each for each in _all([step]) if "loop" in each]
-            return timely and not any(name in _names(json.dumps(each)) for each in loops)
-        if template.startswith("${now.") and not is_draw(step):
-            return False
-    return False
-
-
-def _without(steps: list[Step], inlined: dict[str, str], names: dict[str, str]) -> list[Step]:
-    """Return steps with the names of the workload, without draws that are not needed."""
-    kept: list[Step] = []
-    for step in steps:
-        if "set" in step:
-            values = {names[name]: text for name, text in step["set"].items() if name in names and name not in inlined}
-            if values and kept and "set" in kept[-1]:
-                kept[-1] = {"set": {**kept[-1]["set"], **values}}
-            elif values:
-                kept.append({"set": values})
-        elif "__row" in str(step.get("as", "")):
-            name = names.get(step["as"], step["draw"])
-            kept.append({"draw": step["draw"], **({} if name == step["draw"] else {"as": name})})
-        else:
-            inner: Step = {key: _without(step[key], inlined, names) for key in ("steps", "then", "else") if key in step}
-            kept.append({**step, **inner})
-    return kept
-
-
-def _value(found: re.Match[str], inlined: dict[str, str], names: dict[str, str]) -> str:
-    """Return what stands in the place of a draw."""
-    filters = found[2] or ""
-    return f"{inlined[found[1]][:-1]}{filters}}}" if found[1] in inlined else f"${{{names[found[1]]}{filters}}}"
-
-
-def _rows(whole: dict[str, list[Step]], taken: list[str]) -> dict[str, str]:
-    """Return the names of rows: that of the pool, unless another row of the pool with this name is still read."""
-    order = list(_all([*whole["once"], *whole["steps"]]))
-    once = len(list(_all(whole["once"])))
-    loops = [(at, at + len(list(_all(step["steps"])))) for at, step in enumerate(order) if "loop" in step]
-    reads = {name: at for at, step in enumerate(order) for name in _names(_shallow(step))}
-    names: dict[str, str] = {}
-    free_from: dict[str, int] = {}
-    for at, step in enumerate(order):
-        for row in _drawn(step) if "draw" in step else []:
-            read = reads.get(row, at)
-            # A loop that begins after the draw reads the row in each of its rounds; a row of the first round stays.
-            last = max([read, *(end for begin, end in loops if at < begin <= read <= end)])
-            last = len(order) if at < once <= read else last
-            others = (f"{step['draw']}_{number}" for number in count(2))
-            usable = chain([step["draw"]], (each for each in others if each not in taken))
-            names.setdefault(row, next(each for each in usable if free_from.get(each, -1) < at))
-            free_from[names[row]] = max(free_from.get(names[row], -1), last)
-    return names
-
-
-def _shallow(step: Step) -> str:
-    """Return the text of a step without the steps inside it."""
-    return json.dumps({key: value for key, value in step.items() if key not in {"steps", "then", "else"}})

@@ -229,7 +229,7 @@ class Requests:
         """Return the part for a file; content that is not known as text is generated."""
         file = part.content if isinstance(part.content, File) else None
         text = self.writer.text(_content(part.content))
-        content: dict[str, Any] = {"value": text} if text is not None else {"generated": {"size": "10 KiB"}}
+        content: Step = {"value": text} if text is not None else {"generated": {"size": "10 KiB"}}
         if text is None:
             what = f"file {file.path}" if file is not None else f"file of the field {field}"
             why = "its content is made up: 10 KiB; name the file in the workload to send it"

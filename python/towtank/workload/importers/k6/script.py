@@ -11,7 +11,7 @@ from towtank.workload.importers.draft import ROUNDS_AT_MOST, Draft, Step
 from towtank.workload.importers.k6.calls import Calls
 from towtank.workload.importers.k6.chances import statements_of
 from towtank.workload.importers.k6.conditions import Conditions, Returned
-from towtank.workload.importers.k6.draws import is_draw
+from towtank.workload.importers.k6.settling import is_draw
 from towtank.workload.importers.k6.syntax import Source, named, shown, text_of
 from towtank.workload.importers.k6.values import Environment, Function, Namespace, Part, Unknown
 

@@ -140,8 +140,8 @@ def _unset(draft: Draft, place: Place, parameters: list[str]) -> str:
 def _of_rows(found: re.Match[str], draft: Draft, place: Place) -> Located:
     """Split URLs that begin with a column: their paths become a new column, if all rows have the same address."""
     pool, row, column, rest = found[1], found[2], found[3], found.string[found.end() :]
-    data = draft.data[pool]
-    values = [str(row[data["columns"].index(column)]) for row in data["rows"]]
+    columns, rows = draft.data[pool]["columns"], draft.data[pool]["rows"]
+    values = [str(each[columns.index(column)]) for each in rows]
     if not any("://" in value for value in values):
         why = "its values must be paths that begin with /, without an address"
         draft.notes.add(place, f"URL that begins with a value of the data {pool!r}", why)
@@ -149,7 +149,7 @@ def _of_rows(found: re.Match[str], draft: Draft, place: Place) -> Located:
     addresses = {_address(value) for value in values}
     if len(addresses) > 1 or None in addresses:
         raise ValueError(f"its address is a value of the data {pool!r}, which has more than one")
-    return Located(addresses.pop(), None, f"${{{pool}{row}.{_paths(data, column, values)}}}{rest}")
+    return Located(addresses.pop(), None, f"${{{pool}{row}.{_paths(columns, rows, column, values)}}}{rest}")
 
 
 def _address(url: str) -> str | None:
@@ -160,17 +160,17 @@ def _address(url: str) -> str | None:
         return None
 
 
-def _paths(data: dict[str, Any], column: str, values: list[str]) -> str:
+def _paths(columns: list[str], rows: list[list[Any]], column: str, values: list[str]) -> str:
     """Add a column with the paths in a column of URLs, unless it exists; return its name."""
     paths = []
     for value in values:
         split = urlsplit(value)
         paths.append((split.path or "/") + (f"?{split.query}" if split.query else ""))
-    for index, name in enumerate(data["columns"]):
-        if name.startswith(f"{column}_path") and [row[index] for row in data["rows"]] == paths:
+    for index, name in enumerate(columns):
+        if name.startswith(f"{column}_path") and [row[index] for row in rows] == paths:
             return str(name)
-    added = unique(f"{column}_path", data["columns"])
-    data["columns"].append(added)
-    for row, path in zip(data["rows"], paths, strict=True):
+    added = unique(f"{column}_path", columns)
+    columns.append(added)
+    for row, path in zip(rows, paths, strict=True):
         row.append(path)
     return added
