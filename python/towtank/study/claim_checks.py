@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from towtank.spelling import misnamed
 from towtank.study.claim_holds import AtLevels, read_holds
 from towtank.study.claim_metrics import LOAD, Names, read_metric, unit_of, wrong_names
 from towtank.study.claims import COURSES, MEASURES, QUANTITIES, RATIO, AnyMeasure, Claim, CourseMeasure, PairMeasure
-from towtank.yamlfile import Path_, did_you_mean
+from towtank.yamlfile import Path_
 
 ALL = "all"
 ENDS = ("first", "last", "lowest", "highest")
@@ -95,7 +96,7 @@ class ClaimsCheck:
         try:
             return wrong_names(read_metric(text), self.names)
         except ValueError as error:
-            return [str(error)]
+            return [error.args[0]]
 
     def _place(self, place: Mapping[str, str | list[str]], at: Path_, *, several: bool) -> Iterator[Wrong]:
         for factor, written in place.items():
@@ -139,7 +140,7 @@ class ClaimsCheck:
         try:
             holds = read_holds(kind, claim.holds, unit)
         except ValueError as error:
-            yield at, str(error), False
+            yield at, error.args[0], False
             return
         if kind in COURSES and isinstance(holds, AtLevels) and isinstance(given, CourseMeasure):
             for level in holds.levels:
@@ -155,11 +156,9 @@ class ClaimsCheck:
 
     def _no_factor(self, name: str) -> str:
         known = list(self.levels)
-        return f"must be a factor of the study ({', '.join(known) or 'it has none'}), got {name!r} instead" + (
-            did_you_mean(name, known)
-        )
+        return misnamed(f"a factor of the study ({', '.join(known) or 'it has none'})", name, known)
 
     def _no_level(self, factor: str, level: str) -> str:
         known = list(self.levels[factor])
         allowed = f"a level of {factor} ({', '.join(known)}), all, {', '.join(ENDS)}"
-        return f"must be {allowed}, got {level!r} instead{did_you_mean(level, [*known, *ENDS])}"
+        return misnamed(allowed, level, [*known, *ENDS])

@@ -17,7 +17,6 @@ from pydantic import (
 )
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from towtank import yamlfile
 from towtank.fields import (
     DataRate,
     Duration,
@@ -28,6 +27,8 @@ from towtank.fields import (
     Share,
     Size,
 )
+from towtank.spelling import misnamed
+from towtank.treecheck import misspelt_key
 
 # Bounds of the kernel: a quota has a period of 1 ms to 1 s and at least 1 ms of time in it (sched-bwc.rst), a slice
 # is 0.1 to 100 ms long (sched_setattr(2)).
@@ -229,12 +230,19 @@ def _known_provider(value: Any) -> Any:
     provider = value.get("provider")
     if isinstance(provider, str) and provider in PROVIDERS:
         return value
-    got = repr(provider) if "provider" in value else "none"
-    near = yamlfile.did_you_mean(provider, list(PROVIDERS)) if isinstance(provider, str) else ""
-    message = f"must be a provider among {', '.join(PROVIDERS)}, got {got} instead{near}"
-    problem = PydanticCustomError("host_provider", message.replace("{", "{{").replace("}", "}}"))
-    loc = ("provider",) if "provider" in value else ()
-    raise ValidationError.from_exception_data("host", [InitErrorDetails(type=problem, loc=loc, input=provider)])
+    raise ValidationError.from_exception_data("host", [_unknown_provider(value)])
+
+
+def _unknown_provider(value: dict[str, Any]) -> InitErrorDetails:
+    """Return the error of a host without a known provider."""
+    allowed = f"a provider among {', '.join(PROVIDERS)}"
+    if "provider" in value:
+        message = misnamed(allowed, value["provider"], PROVIDERS, is_form=True)
+        problem = PydanticCustomError("value_error", "{error}", {"error": message})
+        return InitErrorDetails(type=problem, loc=("provider",), input=value["provider"])
+    misspelt = misspelt_key(value, "must have the key 'provider'", ["provider"])
+    problem = PydanticCustomError("value_error", "{error}", {"error": f"must be {allowed}, got none instead"})
+    return misspelt or InitErrorDetails(type=problem, loc=(), input=value)
 
 
 def _tag(value: Any) -> str:
