@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -59,7 +59,8 @@ def validate_tree(root: Node, model: type[ModelT]) -> Checked[ModelT]:
         except ValidationError as error:
             problems = [(problem, problem["loc"]) for problem in error.errors(include_url=False)]
         if attempt == 0:
-            faults = sorted({_as_fault(rest, problem, path) for problem, path in problems})
+            missing = {path for problem, path in problems if problem["type"] == "missing"}
+            faults = sorted({_as_fault(rest, problem, path, missing) for problem, path in problems})
         wrong = [_wrong_node(rest, problem, path) for problem, path in problems]
         if not all(_take_out(rest, node) for node in wrong):
             break
@@ -107,11 +108,11 @@ _BOUNDS = {
 }
 
 
-def _as_fault(root: Node, problem: Any, path: Path_) -> Fault:
-    """Describe a problem of pydantic in Towtank's own words."""
+def _as_fault(root: Node, problem: Any, path: Path_, missing: Set[Path_]) -> Fault:
+    """Describe a problem of pydantic in Towtank's own words; `missing` has the paths of all missing keys."""
     kind, context = problem["type"], problem.get("ctx", {})
     if kind in {"extra_forbidden", "unknown_key"}:
-        return _unknown_key(root, problem, path)
+        return _unknown_key(root, problem, path, missing)
     if kind == MISSPELT_KEY:
         return fault_at(root, path, context["message"], key=True)
     if kind == "missing":
@@ -144,12 +145,13 @@ def message_of(problem: Any) -> str:
     return message if message.startswith("must") else f"must be right: {message}{got}"
 
 
-def _unknown_key(root: Node, problem: Any, path: Path_) -> Fault:
-    """Report an unknown key with the most similar known key and all known keys."""
+def _unknown_key(root: Node, problem: Any, path: Path_, missing: Set[Path_]) -> Fault:
+    """Report an unknown key with the most similar known key, preferably a missing one, and all known keys."""
     key, known = str(path[-1]), problem.get("ctx", {}).get("known", [])
     present = find(root, path[:-1])[0].value
     absent = [name for name in known if not isinstance(present, dict) or name not in present]
-    near = meant(key, absent, is_form=True)
+    needed = [name for name in absent if (*path[:-1], name) in missing]
+    near = meant(key, needed, is_form=True) or meant(key, absent, is_form=True)
     hint = f", did you mean {near.meant!r}?" if near is not None else did_you_mean(key, known)
     allowed = f"one of the keys {', '.join(known)}" if known else "a key that is known here"
     message = f"must be {allowed}, got the unknown key {key!r} instead{hint}"

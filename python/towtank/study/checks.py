@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from towtank import units
 from towtank.errors import Fault
-from towtank.spelling import misnamed
+from towtank.spelling import Misspelt, meant, misnamed
 from towtank.study import search_checks
 from towtank.study.claim_checks import ClaimsCheck
 from towtank.study.claim_metrics import Names
@@ -88,7 +88,10 @@ class StudyCheck:
                 message = (
                     "must be a mapping of levels to their overrides (only users and rate are lists), got a list instead"
                 )
-                yield self._at(("factors", name), message)
+                near = meant(name, LOAD_FACTORS, is_form=True)
+                if near is not None:
+                    message = Misspelt.of(f"{message}, did you mean {near.meant!r}?", near)
+                yield self._at(("factors", name), message, key=near is not None)
 
     def _load_factor(self, name: str, levels: object) -> Iterator[Fault]:
         path: Path_ = ("factors", name)

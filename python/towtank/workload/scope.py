@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from towtank.spelling import misnamed
+from towtank.spelling import Misspelt, meant, misnamed
 from towtank.workload import references
 from towtank.workload.model import Transaction, WorkloadFile
 from towtank.workload.noted import STORED, STORED_KEY
@@ -157,8 +157,15 @@ class Scope:
         if name in self.lists:
             return f"must be a variable, got the list {name!r} (take a value out with pop or pick)"
         if name in self.variables:
-            return f"must be set before it is used, in this transaction or in one done once, got {name!r}"
+            return self._not_yet_set(name, have)
         return self._unknown(name)
+
+    def _not_yet_set(self, name: str, have: set[str]) -> str:
+        near = meant(name, sorted(have))
+        hint = f" instead, did you mean {near.meant!r}?" if near is not None else ""
+        return Misspelt.of(
+            f"must be set before it is used, in this transaction or in one done once, got {name!r}{hint}", near
+        )
 
     def _why_not_column(self, name: str, row: str, column: str, have: set[str]) -> str | None:
         """Return the reason why a column of a drawn row cannot be read here; None if it can."""
