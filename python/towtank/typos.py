@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from towtank.errors import Fault
-from towtank.spelling import Typo
+from towtank.spelling import Misspelt, Typo
 from towtank.yamlfile import Document, Node, where
 
 ResultT = TypeVar("ResultT")
@@ -49,9 +49,7 @@ class Corrected:
         """
         typos = [fault for fault in faults if fault.typo is not None and fault.line]
         form = [fault for fault in typos if fault.typo is not None and fault.typo.is_form]
-        if form:
-            return self._apply(form)
-        return _of_definitions(self._apply(typos), list(self._trees.values()))
+        return self._apply(form or _with_definitions(typos, list(self._trees.values())))
 
     def _apply(self, typos: list[Fault]) -> list[Fault]:
         wanted: dict[Place, list[Fault]] = defaultdict(list)
@@ -135,7 +133,7 @@ class _Spot:
     path: str
 
 
-def _of_definitions(faults: list[Fault], trees: list[Node]) -> list[Fault]:
+def _with_definitions(faults: list[Fault], trees: list[Node]) -> list[Fault]:
     """Replace faults of names that are used several times, but never as defined, by one fault of the definition."""
     by_typo: dict[tuple[str, str], set[Fault]] = defaultdict(set)
     for fault in faults:
@@ -166,7 +164,7 @@ def _of_definition(spot: _Spot, got: str, meant: str, uses: Iterable[Fault]) -> 
     lines = [f"line {fault.line}" + (f" of {fault.file}" if fault.file != here else "") for fault in sorted(uses)]
     used = ", ".join(dict.fromkeys(lines))
     message = f"must be the name as it is used ({used}), got {meant!r} instead, did you mean {got!r}?"
-    return Fault(*spot.place, spot.path, message)
+    return Fault(*spot.place, spot.path, Misspelt.of(message, Typo(meant, got)))
 
 
 def _spots(root: Node, word: str) -> Iterator[_Spot]:
