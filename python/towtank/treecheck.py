@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from towtank.errors import Fault
-from towtank.spelling import Misspelt, meant
+from towtank.spelling import Misspelt, meant, misnamed
 from towtank.units import shown
 from towtank.yamlfile import Node, Path_, did_you_mean, fault_at, find
 
@@ -59,17 +59,26 @@ def validate_tree(root: Node, model: type[ModelT]) -> Checked[ModelT]:
         except ValidationError as error:
             problems = [(problem, problem["loc"]) for problem in error.errors(include_url=False)]
         if attempt == 0:
-            missing = {path for problem, path in problems if problem["type"] == "missing"}
-            faults = sorted({_as_fault(rest, problem, path, missing) for problem, path in problems})
+            faults = _faults(rest, problems)
         wrong = [_wrong_node(rest, problem, path) for problem, path in problems]
         if not all(_take_out(rest, node) for node in wrong):
             break
     return Checked(None, rest, faults)
 
 
+def _faults(root: Node, problems: list[tuple[Any, Path_]]) -> list[Fault]:
+    """Describe problems of pydantic in Towtank's own words."""
+    missing = {path for problem, path in problems if _is_missing(problem)}
+    return sorted({_as_fault(root, problem, path, missing) for problem, path in problems})
+
+
 def _wrong_node(root: Node, problem: Any, path: Path_) -> Node:
     """Return the node that a problem concerns; for a missing key, the mapping without it."""
-    return find(root, path[:-1] if problem["type"] == "missing" else path)[0]
+    return find(root, path[:-1] if _is_missing(problem) else path)[0]
+
+
+def _is_missing(problem: Any) -> bool:
+    return bool(problem["type"] == "missing")
 
 
 def _take_out(root: Node, wrong: Node) -> bool:
@@ -113,11 +122,11 @@ def _as_fault(root: Node, problem: Any, path: Path_, missing: Set[Path_]) -> Fau
     kind, context = problem["type"], problem.get("ctx", {})
     if kind in {"extra_forbidden", "unknown_key"}:
         return _unknown_key(root, problem, path, missing)
-    if kind == MISSPELT_KEY:
-        return fault_at(root, path, context["message"], key=True)
     if kind == "missing":
         return fault_at(root, path[:-1], f"must have the key {str(path[-1])!r}, got none")
-    return fault_at(root, path, _text_of(context["error"]) if kind == "value_error" else message_of(problem))
+    if kind in {"value_error", MISSPELT_KEY}:
+        return fault_at(root, path, _text_of(context["error"]), key=kind == MISSPELT_KEY)
+    return fault_at(root, path, message_of(problem))
 
 
 def _text_of(error: Exception | str) -> str:
@@ -158,7 +167,7 @@ def _unknown_key(root: Node, problem: Any, path: Path_, missing: Set[Path_]) -> 
     return fault_at(root, path, Misspelt.of(message, near), key=True)
 
 
-def misspelt_key(value: Mapping[str, Any], must: str, known: Sequence[str]) -> InitErrorDetails | None:
+def misspelt_key(value: Mapping[str, object], must: str, known: Sequence[str]) -> InitErrorDetails | None:
     """Return the error of the key of a mapping that is a misspelt form of a known key; None without such a key.
 
     For mappings whose model is chosen by a key: without the key, no model could report it.
@@ -172,6 +181,25 @@ def misspelt_key(value: Mapping[str, Any], must: str, known: Sequence[str]) -> I
         near = meant(key, known, is_form=True)
         if near is not None:
             message = f"{must}, got the unknown key {key!r} instead, did you mean {near.meant!r}?"
-            error = PydanticCustomError(MISSPELT_KEY, "misspelt key", {"message": Misspelt.of(message, near)})
+            error = PydanticCustomError(MISSPELT_KEY, "misspelt key", {"error": Misspelt.of(message, near)})
             return InitErrorDetails(type=error, loc=(key,), input=value[key])
     return None
+
+
+def unknown_choice(value: Mapping[str, object], key: str, allowed: str, known: Iterable[str]) -> InitErrorDetails:
+    """Return the error of a mapping whose model is chosen by the value of a key, if the value is missing or unknown.
+
+    Parameters
+    ----------
+    allowed : str
+        What the value must be, for the message.
+    """
+    if key in value:
+        message = misnamed(allowed, value[key], known, is_form=True)
+    else:
+        misspelt = misspelt_key(value, f"must have the key {key!r}", [key])
+        if misspelt is not None:
+            return misspelt
+        message = f"must be {allowed}, got none instead"
+    error = PydanticCustomError("value_error", "{error}", {"error": message})
+    return InitErrorDetails(type=error, loc=(key,) if key in value else (), input=value.get(key))

@@ -6,26 +6,19 @@ that of the word.
 
 from __future__ import annotations
 
-import random
 import re
-import shutil
-from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from shipped_files import reports
 from small_study import Files
 
-from towtank import yamlfile
-from towtank.errors import Fault, StudyError
+from towtank.errors import StudyError
 from towtank.filecheck import check_file
 from towtank.study import load_study
 from towtank.system.model import load_system
 from towtank.workload import load_workload
-from towtank.yamlfile import Node
-
-ROOT = Path(__file__).parents[2]
 
 
 class Case(NamedTuple):
@@ -109,27 +102,6 @@ CASES = [
     Case(FAILURES + "system.yaml", "service: ⟦gateway⟧", "gatway"),
     Case("studies/content-nodes/system.yaml", "\n  ⟦node-1⟧:\n", "ndoe-1"),
 ]  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def shipped(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the shipped files."""
-    folder = tmp_path_factory.mktemp("shipped")
-    for name in ("examples", "studies"):
-        shutil.copytree(ROOT / name, folder / name)
-    return folder
-
-
-def reports(path: Path, text: str) -> Iterator[list[Fault]]:
-    """Yield the faults of a file with another text: checked by itself, and with the study in its folder."""
-    written = path.read_text("utf-8")
-    path.write_text(text, "utf-8")
-    try:
-        yield check_file(path).faults
-        if path.name != "study.yaml" and (path.parent / "study.yaml").exists():
-            yield check_file(path.parent / "study.yaml").faults
-    finally:
-        path.write_text(written, "utf-8")
 
 
 def with_typo(text: str, case: Case) -> tuple[str, tuple[int, int]]:
@@ -241,59 +213,3 @@ def test_a_name_that_is_misspelt_in_some_of_its_uses_is_a_fault_of_each(files: F
 def test_a_key_is_not_renamed_to_one_that_is_there_already(files: Files) -> None:
     (found,) = faults_of(files, ("study", "seed: 7", "seed: 7\nsede: 8"))
     assert found.startswith("study:8: ")
-
-
-# Mappings whose keys the user chooses: a slip makes another valid name.
-FREE = frozenset(
-    ("headers", "query", "form", "multipart", "json", "values", "groups", "targets", "services", "factors", "presets",
-     "set", "extract")
-)  # fmt: skip
-DRAWS = 200
-LEAST_SHARE = 0.9
-
-
-def is_free(path: tuple[str | int, ...]) -> bool:
-    """Return True if the last part of a path is a name that the user chooses, and that nothing else may refer to."""
-    parts = [part for key in path for part in str(key).split(".")]
-    return parts[-2] in FREE or (len(path) > 2 and path[-3] == "factors") or "disks" in parts
-
-
-def keys_of(root: Node) -> list[tuple[str, tuple[int, int], tuple[str | int, ...]]]:
-    """Return the keys of two letters or more with their places and paths."""
-    mappings = [node for node in root.walk() if isinstance(node.value, dict)]
-    return [(key, node.keys[key], (*node.path, key)) for node in mappings for key in node.value if len(key) > 1]
-
-
-def slipped(word: str, draw: random.Random) -> str:
-    """Return a word with one letter omitted, doubled or swapped with the next one."""
-    at = draw.randrange(len(word) - 1)
-    swapped = word[:at] + word[at + 1] + word[at] + word[at + 2 :]
-    return draw.choice([word[:at] + word[at + 1 :], word[: at + 1] + word[at:], swapped])
-
-
-def draws(shipped: Path) -> Iterator[tuple[Path, str, tuple[str | int, ...]]]:
-    """Yield shipped files, each with a text with one slip in a key, and the path of the key."""
-    draw = random.Random(20261128)
-    paths = sorted(path for path in shipped.rglob("*.yaml") if re.match("study|workload|system", path.name))
-    documents = [yamlfile.load(path) for path in paths]
-    while True:
-        document = draw.choice(documents)
-        key, (line, column), path = draw.choice(keys_of(document.root))
-        lines = document.text.split("\n")
-        wrong, rest = slipped(key, draw), lines[line - 1][column - 1 :]
-        if wrong != key and rest.startswith(key):
-            lines[line - 1] = lines[line - 1][: column - 1] + wrong + rest.removeprefix(key)
-            yield document.path, "\n".join(lines), path
-
-
-@pytest.mark.waits
-def test_slips_in_drawn_keys_are_one_fault_each(shipped: Path) -> None:
-    counts: Counter[int] = Counter()
-    source = draws(shipped)
-    while counts.total() < DRAWS:
-        file, text, path = next(source)
-        found = next(reports(file, text))
-        assert found or is_free(path), f"{file}: {path}"
-        if found:
-            counts[len(found)] += 1
-    assert counts[1] >= LEAST_SHARE * DRAWS, counts

@@ -18,13 +18,11 @@ from towtank.study.overrides import FIRST_PARTS, apply_to_system, overrides_of
 from towtank.study.shipping import STUDY_FILE, find_shipped, shipped
 from towtank.study.study import Study
 from towtank.study.traces import Curve, read_trace
-from towtank.system.model import SystemFile, check_tree
-from towtank.system.model import check_as_written as check_system
+from towtank.system.model import SystemFile, check_tree, check_tree_as_written
 from towtank.treecheck import validate_tree
 from towtank.typos import Corrected, as_meant
 from towtank.workload import templates
-from towtank.workload.loading import Workload
-from towtank.workload.loading import check_as_written as check_workload
+from towtank.workload.loading import Workload, check_workload_as_written
 from towtank.workload.target_choice import target_faults
 from towtank.yamlfile import Document, Node, did_you_mean, fault_at
 
@@ -252,9 +250,9 @@ def _named(document: Document, tree: Node, key: str, name: str, corrected: Corre
         message = error.faults[0].message
         return _Named(None, (Fault(node.file, node.line, node.column, key, f"{message} ({path})"),))
     if key == "system":
-        system, faults = check_system(named.root)
+        system, faults = check_tree_as_written(named.root)
         return _Named(named, tuple(faults), system=system)
-    workload, faults = check_workload(named, {})
+    workload, faults = check_workload_as_written(named, {})
     return _Named(named, tuple(faults), workload=workload)
 
 

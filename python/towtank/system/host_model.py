@@ -15,7 +15,6 @@ from pydantic import (
     WithJsonSchema,
     model_validator,
 )
-from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from towtank.fields import (
     DataRate,
@@ -27,8 +26,7 @@ from towtank.fields import (
     Share,
     Size,
 )
-from towtank.spelling import misnamed
-from towtank.treecheck import misspelt_key
+from towtank.treecheck import unknown_choice
 
 # Bounds of the kernel: a quota has a period of 1 ms to 1 s and at least 1 ms of time in it (sched-bwc.rst), a slice
 # is 0.1 to 100 ms long (sched_setattr(2)).
@@ -230,19 +228,8 @@ def _known_provider(value: Any) -> Any:
     provider = value.get("provider")
     if isinstance(provider, str) and provider in PROVIDERS:
         return value
-    raise ValidationError.from_exception_data("host", [_unknown_provider(value)])
-
-
-def _unknown_provider(value: dict[str, Any]) -> InitErrorDetails:
-    """Return the error of a host without a known provider."""
     allowed = f"a provider among {', '.join(PROVIDERS)}"
-    if "provider" in value:
-        message = misnamed(allowed, value["provider"], PROVIDERS, is_form=True)
-        problem = PydanticCustomError("value_error", "{error}", {"error": message})
-        return InitErrorDetails(type=problem, loc=("provider",), input=value["provider"])
-    misspelt = misspelt_key(value, "must have the key 'provider'", ["provider"])
-    problem = PydanticCustomError("value_error", "{error}", {"error": f"must be {allowed}, got none instead"})
-    return misspelt or InitErrorDetails(type=problem, loc=(), input=value)
+    raise ValidationError.from_exception_data("host", [unknown_choice(value, "provider", allowed, PROVIDERS)])
 
 
 def _tag(value: Any) -> str:

@@ -21,12 +21,11 @@ from pydantic import (
     ValidationError,
     model_validator,
 )
-from pydantic_core import InitErrorDetails, PydanticCustomError
+from pydantic_core import PydanticCustomError
 
 from towtank import files, yamlfile
 from towtank.errors import Fault, StudyError
 from towtank.fields import Duration, FileModel, Name, PositiveDuration, Size, one_or_more
-from towtank.spelling import misnamed
 from towtank.system import mariadb_model, plain_models, repository_model, server_models  # noqa: F401 - register kinds
 from towtank.system.copies import copies_of, copy_faults, with_copies
 from towtank.system.directory_faults import directory_faults
@@ -38,7 +37,7 @@ from towtank.system.postgresql_model import PostgresqlSettings
 from towtank.system.service_model import SERVICE_KINDS, Port, Service, gateway_faults, service_kind
 from towtank.system.sql_models import SqlPopulation
 from towtank.system.storage_models import storage_faults
-from towtank.treecheck import misspelt_key, validate_tree
+from towtank.treecheck import unknown_choice, validate_tree
 from towtank.typos import as_meant
 from towtank.units import shown
 from towtank.workload.targets import login_of
@@ -255,18 +254,6 @@ class Postgresql(Service):
     population: SqlPopulation | None = Field(None, description="Population before a run.")
 
 
-def _unknown_kind(value: dict[str, Any]) -> InitErrorDetails:
-    """Return the error of a service without a known kind."""
-    allowed = f"of a kind among {', '.join(sorted(SERVICE_KINDS))}"
-    if "kind" in value:
-        message, loc = misnamed(allowed, value["kind"], SERVICE_KINDS, is_form=True), ("kind",)
-        problem = PydanticCustomError("value_error", "{error}", {"error": message})
-        return InitErrorDetails(type=problem, loc=loc, input=value["kind"])
-    misspelt = misspelt_key(value, "must have the key 'kind'", ["kind"])
-    problem = PydanticCustomError("value_error", "{error}", {"error": f"must be {allowed}, got none instead"})
-    return misspelt or InitErrorDetails(type=problem, loc=(), input=value)
-
-
 def _service(value: Any) -> Service:
     """Check a service by the class of its kind."""
     if isinstance(value, Service):
@@ -276,7 +263,8 @@ def _service(value: Any) -> Service:
     kind = value.get("kind")
     known = SERVICE_KINDS.get(kind) if isinstance(kind, str) else None
     if known is None:
-        raise ValidationError.from_exception_data("service", [_unknown_kind(value)])
+        allowed = f"of a kind among {', '.join(sorted(SERVICE_KINDS))}"
+        raise ValidationError.from_exception_data("service", [unknown_choice(value, "kind", allowed, SERVICE_KINDS)])
     return known.model_validate(value)
 
 
@@ -465,10 +453,10 @@ def check_tree(root: yamlfile.Node) -> tuple[SystemFile | None, list[Fault]]:
 
     A misspelt word is one fault, together with the faults that remain if it is corrected.
     """
-    return as_meant(lambda corrected: check_as_written(corrected.tree(root)))
+    return as_meant(lambda corrected: check_tree_as_written(corrected.tree(root)))
 
 
-def check_as_written(root: yamlfile.Node) -> tuple[SystemFile | None, list[Fault]]:
+def check_tree_as_written(root: yamlfile.Node) -> tuple[SystemFile | None, list[Fault]]:
     """Check the tree of a system file as `check_tree` does, with all faults that misspelt words cause elsewhere."""
     checked = validate_tree(root, SystemFile)
     system, faults, tree = checked.model, checked.faults, checked.tree

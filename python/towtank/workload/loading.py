@@ -90,10 +90,10 @@ def check_workload(document: Document, parameters: dict[str, Any]) -> tuple[Work
 
     A misspelt word is one fault, together with the faults that remain if it is corrected.
     """
-    return as_meant(lambda corrected: check_as_written(corrected.document(document), parameters))
+    return as_meant(lambda corrected: check_workload_as_written(corrected.document(document), parameters))
 
 
-def check_as_written(document: Document, parameters: dict[str, Any]) -> tuple[Workload | None, list[Fault]]:
+def check_workload_as_written(document: Document, parameters: dict[str, Any]) -> tuple[Workload | None, list[Fault]]:
     """Check a workload file as `check_workload` does, with all faults that misspelt words cause elsewhere."""
     substituted = substitute(document.root, parameters)
     written = substituted.tree

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic_core import InitErrorDetails
@@ -34,7 +35,7 @@ _ELSEWHERE = {
 _GUIDE = "see docs/guides/write-a-workload.md"
 
 
-def misspelt_step(value: dict[str, Any], keys: list[str]) -> InitErrorDetails | None:
+def misspelt_step(value: Mapping[str, object], keys: list[str]) -> InitErrorDetails | None:
     """Return the error of the misspelt key of a step; None if no key of the mapping is nearly that of a step.
 
     Keys that other tools use are no misspelt ones, even if they are similar.
@@ -61,7 +62,7 @@ def _allowed(keys: list[str]) -> str:
     return f"must be a step with one of the keys {', '.join(keys)}"
 
 
-def _unknown_keys(value: dict[str, Any], keys: list[str]) -> str:
+def _unknown_keys(value: Mapping[str, object], keys: list[str]) -> str:
     names = [str(name) for name in value]
     if not names:
         return "an empty mapping instead"
