@@ -15,9 +15,7 @@ from pydantic import (
     WithJsonSchema,
     model_validator,
 )
-from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from towtank import yamlfile
 from towtank.fields import (
     DataRate,
     Duration,
@@ -28,6 +26,7 @@ from towtank.fields import (
     Share,
     Size,
 )
+from towtank.treecheck import unknown_choice
 
 # Bounds of the kernel: a quota has a period of 1 ms to 1 s and at least 1 ms of time in it (sched-bwc.rst), a slice
 # is 0.1 to 100 ms long (sched_setattr(2)).
@@ -229,12 +228,8 @@ def _known_provider(value: Any) -> Any:
     provider = value.get("provider")
     if isinstance(provider, str) and provider in PROVIDERS:
         return value
-    got = repr(provider) if "provider" in value else "none"
-    near = yamlfile.did_you_mean(provider, list(PROVIDERS)) if isinstance(provider, str) else ""
-    message = f"must be a provider among {', '.join(PROVIDERS)}, got {got} instead{near}"
-    problem = PydanticCustomError("host_provider", message.replace("{", "{{").replace("}", "}}"))
-    loc = ("provider",) if "provider" in value else ()
-    raise ValidationError.from_exception_data("host", [InitErrorDetails(type=problem, loc=loc, input=provider)])
+    allowed = f"a provider among {', '.join(PROVIDERS)}"
+    raise ValidationError.from_exception_data("host", [unknown_choice(value, "provider", allowed, PROVIDERS)])
 
 
 def _tag(value: Any) -> str:

@@ -21,7 +21,7 @@ from pydantic import (
     ValidationError,
     model_validator,
 )
-from pydantic_core import InitErrorDetails, PydanticCustomError
+from pydantic_core import PydanticCustomError
 
 from towtank import files, yamlfile
 from towtank.errors import Fault, StudyError
@@ -37,7 +37,8 @@ from towtank.system.postgresql_model import PostgresqlSettings
 from towtank.system.service_model import SERVICE_KINDS, Port, Service, gateway_faults, service_kind
 from towtank.system.sql_models import SqlPopulation
 from towtank.system.storage_models import storage_faults
-from towtank.treecheck import validate_tree
+from towtank.treecheck import unknown_choice, validate_tree
+from towtank.typos import as_meant
 from towtank.units import shown
 from towtank.workload.targets import login_of
 from towtank.yamlfile import Document
@@ -262,13 +263,8 @@ def _service(value: Any) -> Service:
     kind = value.get("kind")
     known = SERVICE_KINDS.get(kind) if isinstance(kind, str) else None
     if known is None:
-        allowed = ", ".join(sorted(SERVICE_KINDS))
-        got = repr(kind) if "kind" in value else "none"
-        near = yamlfile.did_you_mean(kind, list(SERVICE_KINDS))
-        problem = PydanticCustomError("service_kind", f"must be of a kind among {allowed}, got {got} instead{near}")
-        loc = ("kind",) if "kind" in value else ()
-        detail = InitErrorDetails(type=problem, loc=loc, input=kind)
-        raise ValidationError.from_exception_data("service", [detail])
+        allowed = f"of a kind among {', '.join(sorted(SERVICE_KINDS))}"
+        raise ValidationError.from_exception_data("service", [unknown_choice(value, "kind", allowed, SERVICE_KINDS)])
     return known.model_validate(value)
 
 
@@ -453,7 +449,15 @@ def check_system(document: Document) -> tuple[SystemFile | None, list[Fault]]:
 
 
 def check_tree(root: yamlfile.Node) -> tuple[SystemFile | None, list[Fault]]:
-    """Check the tree of a system file, as written or with overrides applied."""
+    """Check the tree of a system file, as written or with overrides applied.
+
+    A misspelt word is one fault, together with the faults that remain if it is corrected.
+    """
+    return as_meant(lambda corrected: check_tree_as_written(corrected.tree(root)))
+
+
+def check_tree_as_written(root: yamlfile.Node) -> tuple[SystemFile | None, list[Fault]]:
+    """Check the tree of a system file as `check_tree` does, with all faults that misspelt words cause elsewhere."""
     checked = validate_tree(root, SystemFile)
     system, faults, tree = checked.model, checked.faults, checked.tree
     if system is None:

@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from towtank import yamlfile
 from towtank.errors import Fault
 from towtank.fields import FileModel, Name, one_or_more
+from towtank.spelling import misnamed
 
 ServiceT = TypeVar("ServiceT", bound="Service")
 
@@ -151,8 +152,7 @@ def gateway_faults(tree: yamlfile.Node, services: Mapping[str, Service], known: 
 
 def _wrong_member(services: Mapping[str, Service], known: list[str], gateway: str, member: str) -> str | None:
     if member not in known:
-        near = yamlfile.did_you_mean(member, known)
-        return f"must be a service of this file ({', '.join(known)}), got {member!r} instead{near}"
+        return misnamed(f"a service of this file ({', '.join(known)})", member, known)
     found = services.get(member)
     if found is None:  # the member has other faults, which are reported
         return None

@@ -15,6 +15,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from towtank import yamlfile
 from towtank.errors import Fault
 from towtank.fields import Duration, FileModel, Name, PositiveDuration, Size, one_or_more
+from towtank.spelling import misnamed
 from towtank.system.host_model import NamespacesHost
 from towtank.system.service_model import Port, Service, node_names, service_kind
 
@@ -200,8 +201,7 @@ def _wrong_server(
 ) -> str | None:
     wanted = SERVER_KINDS[mount.kind]
     if server not in known:
-        near = yamlfile.did_you_mean(server, known)
-        return f"must be a service of this file ({', '.join(known)}), got {server!r} instead{near}"
+        return misnamed(f"a service of this file ({', '.join(known)})", server, known)
     if server in before:
         return f"must name each server once, got {server!r} again"
     found = services.get(server)
@@ -227,10 +227,10 @@ def _wrong_storage(
     else:
         allowed = f"a mount on all hosts of its nodes, {', '.join(places)}"
         allowed += f" ({', '.join(there)})" if there else ", of which none exists"
-    near = yamlfile.did_you_mean(storage, there)
     if len(places) > 1 and isinstance(found, Mount):
-        near = f", which is not on {', '.join(place for place in places if place not in found.hosts_used)}"
-    return f"must be {allowed}, got {storage!r} instead{near}"
+        away = ", ".join(place for place in places if place not in found.hosts_used)
+        return f"must be {allowed}, got {storage!r} instead, which is not on {away}"
+    return misnamed(allowed, storage, there)
 
 
 def _seen_by_all(services: Mapping[str, Service], hosts: Mapping[str, Any], places: list[str]) -> list[str]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import ipaddress
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, model_validator
+from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, ValidationError, model_validator
 
 from towtank.fields import PARAMETER, FileModel, Name, Share, Text, mapping_or_plain
+from towtank.spelling import misnamed
+from towtank.treecheck import misspelt_key
 from towtank.units import shown
 from towtank.workload.cookies import Cookies
 from towtank.workload.durations import PositiveTimedDuration
@@ -100,7 +102,7 @@ def _connections(value: object) -> object:
     pool = isinstance(value, int) and not isinstance(value, bool) and 0 < value <= CONNECTIONS_AT_MOST
     if not pool and not isinstance(value, dict | ConnectionPool) and value not in ("per_user", "new_each_time"):
         known = "per_user, new_each_time, the size of a pool above 0, or {pool: 4, streams: 100}"
-        raise ValueError(f"must be {known}, got {value!r} instead")
+        raise ValueError(misnamed(known, value, ["per_user", "new_each_time"], is_form=True))
     return value
 
 
@@ -159,9 +161,19 @@ def _page_or_step(value: Any) -> str:
     return "<page>" if isinstance(value, Page) or (isinstance(value, dict) and "page" in value) else "<step>"
 
 
+def _page(value: Any) -> Any:
+    """Refuse a page whose key is misspelt, since it would be checked as a step."""
+    if isinstance(value, dict) and "page" not in value and "loop" not in value and "steps" in value:
+        misspelt = misspelt_key(value, "must be one of the keys page, steps", ["page"])
+        if misspelt is not None:
+            raise ValidationError.from_exception_data("page", [misspelt])
+    return value
+
+
 Item = Annotated[
     Annotated[Page, Tag("<page>")] | Annotated[Step, Tag("<step>")],
     Discriminator(_page_or_step),
+    BeforeValidator(_page),
 ]
 Transaction = Annotated[list[Item], Field(min_length=1)]
 

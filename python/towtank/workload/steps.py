@@ -36,7 +36,7 @@ from towtank.workload.noted import Reads, Removes, Replaces, Stores, given
 from towtank.workload.parts import Part, Parts
 from towtank.workload.pauses import Pause
 from towtank.workload.texts import Template
-from towtank.workload.unknown_steps import no_step
+from towtank.workload.unknown_steps import misspelt_step, no_step
 
 METHODS = ("get", "post", "put", "delete", "head", "patch")
 
@@ -405,7 +405,11 @@ _KINDS = {
 def _known(value: Any) -> Any:
     """Refuse a mapping that is not a step, with a message about its keys."""
     if isinstance(value, dict) and _kind(value) is None:
-        raise ValueError(no_step(value, [*_KINDS, "pick"]))
+        keys = [*_KINDS, "pick"]
+        misspelt = misspelt_step(value, keys)
+        if misspelt is not None:
+            raise ValidationError.from_exception_data("step", [misspelt])
+        raise ValueError(no_step(value, keys))
     return value
 
 
