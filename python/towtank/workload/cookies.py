@@ -32,12 +32,14 @@ def _path(text: str) -> str:
 class GivenCookie(FileModel):
     """A cookie that a user has from its start."""
 
-    name: HeaderName = Field(description="Its name.")
-    value: Annotated[HeaderValue, AfterValidator(_value)] = Field(description="Its value.")
+    name: HeaderName = Field(description="Name of the cookie.")
+    value: Annotated[HeaderValue, AfterValidator(_value)] = Field(description="Value of the cookie.")
     path: Annotated[Template, AfterValidator(_path)] = Field(
-        "/", description="Path that it is sent to, with all below it."
+        "/", description="The cookie is sent with requests for this path and for all paths below it."
     )
-    target: Name | None = Field(None, description="Target that it is for; left out, `defaults.target` or the only one.")
+    target: Name | None = Field(
+        None, description="Target that receives the cookie; default: `defaults.target`, or the only target."
+    )
 
 
 class Cookies(FileModel):
@@ -45,14 +47,19 @@ class Cookies(FileModel):
 
     kept: Literal["per_user", "per_round", "never"] = Field(
         "per_user",
-        description="Time that cookies of servers are kept: until the user leaves, until its next round begins, or not "
-        "at all. Transactions of `once` belong to the first round, those of `end` to the last.",
+        description=(
+            "When a user's cookies from servers are deleted: `per_user` when it leaves, `per_round` when "
+            "its next round begins, `never` keeps none. Transactions of `once` belong to the first round, "
+            "those of `end` to the last."
+        ),
     )
     given: list[GivenCookie] = Field(
         default_factory=list,
         max_length=COOKIES_AT_MOST,
-        description="Cookies of each user from its start, set again in each round with `per_round`; a server may "
-        "replace or delete it.",
+        description=(
+            "Cookies that each user has from its start; a server may replace or delete them. With "
+            "`per_round` they are set again in each round."
+        ),
     )
 
     def plan(self, target_of: Callable[[GivenCookie], int]) -> dict[str, Any]:
