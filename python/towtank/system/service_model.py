@@ -36,7 +36,8 @@ class Observe(FileModel):
     """Further metrics of a service, in addition to its own."""
 
     prometheus: Annotated[list[Page], BeforeValidator(one_or_more, json_schema_input_type=str | list[str])] = Field(
-        min_length=1, description="Pages of metrics in the Prometheus text format, `http://host:port/metrics`."
+        min_length=1,
+        description="URLs of metrics in the Prometheus text format, for example `http://host:port/metrics`.",
     )
 
 
@@ -54,9 +55,9 @@ class Service(FileModel):
     # True if it can only be on a host with its own files.
     needs_namespaces: ClassVar[bool] = False
 
-    kind: str = Field(description="Kind of the service.")
-    host: Name | None = Field(None, description="Name of the host that it runs on.")
-    observe: Observe | None = Field(None, description="Further pages of metrics, such as those of exporters.")
+    kind: str = Field(description="Kind of the service: the server program.")
+    host: Name | None = Field(None, description="Name of the host that runs the service.")
+    observe: Observe | None = Field(None, description="Further metrics of the service, for example those of exporters.")
 
     @property
     def outside(self) -> list[str]:

@@ -14,10 +14,10 @@ class SqlPopulation(FileModel):
     """Population of a database before a run: a script that makes it."""
 
     script: str = Field(
-        min_length=1, description="File of SQL, relative to the system file; `${NAME}` in it are the values below."
+        min_length=1, description="SQL file, relative to the system file; `${NAME}` in it is replaced from `values`."
     )
     values: dict[Name, str | int | float] = Field(
-        default_factory=dict, description="Values of the script by name; a study may vary them."
+        default_factory=dict, description="Values for `${NAME}` in the script; a study may vary them."
     )
 
 
@@ -25,11 +25,16 @@ class SqliteSettings(FileModel):
     """Settings of a database in a file."""
 
     journal: Literal["wal", "delete", "truncate", "memory", "off"] = Field(
-        "wal", description="`journal_mode`: method by which a transaction can be undone."
+        "wal", description="How SQLite can undo a transaction (`journal_mode`)."
     )
-    synchronous: Literal["off", "normal", "full"] = Field("full", description="Point that a commit waits for.")
-    page: Size = Field(4096, ge=512, le=65536, description="`page_size` of the file.")
-    cache: Size | None = Field(None, description="Memory for pages of each session; SQLite's default if left out.")
+    synchronous: Literal["off", "normal", "full"] = Field(
+        "full",
+        description=(
+            "How often SQLite waits for the disk: `full` at each commit, `normal` at critical moments, `off` never."
+        ),
+    )
+    page: Size = Field(4096, ge=512, le=65536, description="Size of a page of the database (`page_size`).")
+    cache: Size | None = Field(None, description="Memory of each session for cached pages; default: that of SQLite.")
 
 
 @service_kind("sqlite")
@@ -42,7 +47,9 @@ class Sqlite(Service):
     is_process: ClassVar[bool] = False
 
     kind: Literal["sqlite"]
-    host: Name = Field(description="Name of the host that the file is on; one of this machine.")
-    disk: Name | None = Field(None, description="Disk of its host that the file lies on.")
-    settings: SqliteSettings = Field(default_factory=SqliteSettings, description="Settings.")
-    population: SqlPopulation = Field(description="Population before a run.")
+    host: Name = Field(description="Name of the host that has the database file; a host on this machine.")
+    disk: Name | None = Field(
+        None, description="Name of the disk of the host that stores the database; default: the host's own files."
+    )
+    settings: SqliteSettings = Field(default_factory=SqliteSettings, description="Settings of SQLite.")
+    population: SqlPopulation = Field(description="SQL script that fills the database before a run.")
