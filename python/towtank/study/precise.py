@@ -14,12 +14,14 @@ class SteadyUntil(FileModel):
     """A steady stage that ends once throughput is precise and the system is at rest."""
 
     until: Literal["precise"] = Field(
-        description="Until the 95 % interval of throughput is narrow enough, half of that of the mean response time "
-        "is at most a quarter of it, and no trend is seen."
+        description=(
+            "The stage ends when its results are precise: throughput to `to`, the mean response time to a "
+            "quarter, both as half the 95 % interval, and no trend remains."
+        )
     )
-    to: Share = Field(gt=0, description="Half of the interval over the value that is narrow enough.")
-    at_most: PositiveDuration = Field(description="The stage ends after this time in any case.")
-    at_least: PositiveDuration = Field(10.0, description="It does not end before.")
+    to: Share = Field(gt=0, description="Precision of throughput: half of its 95 % interval, divided by its value.")
+    at_most: PositiveDuration = Field(description="Longest duration of the stage.")
+    at_least: PositiveDuration = Field(10.0, description="Shortest duration of the stage.")
 
     @model_validator(mode="after")
     def _in_order(self) -> SteadyUntil:

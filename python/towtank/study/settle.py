@@ -13,9 +13,13 @@ from towtank.study.until import form_of, require_order, text_reader
 class SettleUntil(FileModel):
     """A settle stage that ends on evidence."""
 
-    until: Literal["steady"] = Field(description="Until throughput, response time and backlog show no trend.")
-    at_most: PositiveDuration = Field(description="The stage ends after this time in any case, and the run says so.")
-    at_least: Duration = Field(0.0, description="It does not end before.")
+    until: Literal["steady"] = Field(
+        description="The stage ends when throughput, response time and backlog show no trend."
+    )
+    at_most: PositiveDuration = Field(
+        description="Longest duration of the stage; if it ends for this reason, the result says so."
+    )
+    at_least: Duration = Field(0.0, description="Shortest duration of the stage.")
 
     @model_validator(mode="after")
     def _in_order(self) -> SettleUntil:
