@@ -31,7 +31,7 @@ LevelsAt = Annotated[
     Discriminator(_list_or_plain),
 ]
 Place = dict[Name, LevelsAt]
-_AT = "Level of each factor: its name, `first`, `last`, `lowest` or `highest`; a list or `all` takes the mean over levels."
+_AT = "Level of each factor: its name, `first`, `last`, `lowest` or `highest`; a list or `all` means their average."
 _OF = "Quantity to compare, as in objectives (for example `p95 of search`), or a path in the summary of a run."
 _PER = "Quantity to divide by in each run, or `load` for the planned users or rate."
 
