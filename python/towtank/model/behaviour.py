@@ -1,4 +1,4 @@
-"""Keys of a model file beyond queueing, most for simulation only, and their form for the engine."""
+"""Keys of a model file beyond queueing, most of them for simulation only, and their form for the engine."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class ClassBehaviour(FileModel):
-    """Timeout of a class, and its retries."""
+    """Timeout and retries of the jobs of a class."""
 
     timeout: Duration | None = Field(None, description="Timeout of each attempt of a job; only simulation uses it.")
     retries: int | None = Field(
@@ -43,7 +43,7 @@ class ClassBehaviour(FileModel):
 
 
 class CacheFile(FileModel):
-    """A cache in front of a station."""
+    """Cache in front of a station."""
 
     hit_ratio: float | None = Field(None, ge=0, le=1, description="Share of visits that the cache serves.")
     items: int | None = Field(
@@ -98,7 +98,7 @@ class StationBehaviour(FileModel):
 
 
 class BalancerFile(FileModel):
-    """Group of equal stations: a visit to any of them goes to the one that the policy chooses."""
+    """Load balancer over equal stations: the policy chooses the station of each visit."""
 
     policy: Literal["random", "round-robin", "shortest-queue", "power-of-two"] = Field(
         "random", description="How a station is chosen among those that are up."

@@ -29,7 +29,7 @@ Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class TransactionFile(FileModel):
-    """A transaction of a closed class, picked by share whenever a user begins another one."""
+    """Transaction of a closed class; users choose their next transaction at random by `share`."""
 
     share: Part = Field(
         description=("Share of the transaction in all transactions of the class; the shares of a class add to 100 %.")
@@ -40,7 +40,7 @@ class TransactionFile(FileModel):
 
 
 class ClassFile(ClassBehaviour):
-    """A class of jobs: closed with `users`, open with `rate`."""
+    """Class of jobs: closed with `users`, open with `rate`."""
 
     users: Count | None = Field(None, description="Number of users of a closed class; each has one job at a time.")
     think: Duration | None = Field(
@@ -81,7 +81,7 @@ class ClassFile(ClassBehaviour):
 
 
 class StationFile(StationBehaviour):
-    """A place of service with one queue. Values by class are a mapping, or one value for all classes."""
+    """Station with one queue. Values are for all classes, or a mapping by class."""
 
     discipline: Discipline = Field("fcfs", description="Order of service (queueing discipline).")
     servers: int = Field(1, ge=1, le=SERVERS_AT_MOST, description="Number of identical servers of the station.")
@@ -132,7 +132,7 @@ class StationFile(StationBehaviour):
 
 
 class PoolFile(FileModel):
-    """Threads, connections, a lock: what a transaction holds while it is served elsewhere."""
+    """Pool of units (threads, connections, a lock) that a transaction holds while it visits stations."""
 
     size: Count = Field(description="Number of units in the pool, for example threads or connections; a lock has 1.")
     holds: Annotated[list[Name], BeforeValidator(one_or_more)] = Field(
@@ -145,7 +145,7 @@ Branch = Annotated[list[Name], BeforeValidator(one_or_more)]
 
 
 class ForkFile(FileModel):
-    """Parts of a transaction that are done at the same time; it goes on when all are done."""
+    """Branches of a transaction that run at the same time; the transaction continues when all are complete."""
 
     branches: list[Branch] = Field(
         description="Branches that run at the same time; each is a station or a list of stations."
@@ -154,7 +154,7 @@ class ForkFile(FileModel):
 
 
 class FittedFile(FileModel):
-    """Measurements behind a fitted model. Solving takes its intervals from them, sizing also its range."""
+    """Measurements behind a fitted model. Solving uses their intervals; sizing also uses their range."""
 
     source: str = Field("", description="Results that the model was fitted to.")
     users: Annotated[list[float], Field(min_length=2, max_length=2)] = Field(
@@ -208,7 +208,7 @@ class FittedFile(FileModel):
 
 
 class ModelFile(FileModel):
-    """A queueing network."""
+    """Queueing network: classes of jobs, and the stations that they visit."""
 
     schema_: Literal["towtank/model/1"] = Field(
         SCHEMA, alias="schema", description="Name and version of the file format."

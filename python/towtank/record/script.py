@@ -36,7 +36,7 @@ Selector = Annotated[str, Field(min_length=1, max_length=1000)]
 
 
 class ScriptStep(FileModel):
-    """One step: exactly one of its keys is given."""
+    """Step of a browser session, with exactly one key."""
 
     open: Annotated[str, AfterValidator(_url)] | None = Field(
         None, description="URL (http or https) that the browser opens."
@@ -65,7 +65,7 @@ class ScriptStep(FileModel):
 
 
 class ScriptFile(FileModel):
-    """The steps of a browser session that is recorded."""
+    """Steps of a browser session to record."""
 
     schema_: Literal["towtank/browser-script/1"] = Field(
         alias="schema", description="Name and version of the file format."

@@ -25,7 +25,7 @@ PositiveSize = Annotated[Size, AfterValidator(_above_zero)]
 
 
 class Bracketed(FileModel):
-    """A value with an interval around it."""
+    """Value with an interval around it."""
 
     value: Positive = Field(description="Best estimate of the value.")
     low: Positive | None = Field(None, description="Lower end of the interval of `value`.")
@@ -44,7 +44,7 @@ class Bracketed(FileModel):
 
 
 class RatingFile(Bracketed):
-    """A rating of the whole machine on one scale."""
+    """Rating of the whole machine on one scale."""
 
     source: str | None = Field(
         None, min_length=1, description="Publication that states the rating; default: `source` of the machine."
@@ -52,14 +52,14 @@ class RatingFile(Bracketed):
 
 
 class KernelFile(FileModel):
-    """Rates of a kernel: on one CPU alone, and on all CPUs at once."""
+    """Rates of a kernel (small benchmark program): on one CPU alone, and on all CPUs at once."""
 
     single: Bracketed = Field(description="Rate of one thread on one CPU. [1/s], [byte/s]")
     all: Bracketed = Field(description="Total rate of one thread on each CPU. [1/s], [byte/s]")
 
 
 class MeasuredFile(FileModel):
-    """Rating of the machine by `towtank rate`."""
+    """Measurements of the machine by `towtank rate`."""
 
     at: str = Field(min_length=1, description="Time of the measurement, for example `2026-01-31T12:00:00Z`.")
     towtank: str = Field(min_length=1, description="Version of Towtank that measured the rating.")
@@ -73,7 +73,7 @@ class MeasuredFile(FileModel):
 
 
 class DiskFile(FileModel):
-    """Equal disks of one kind."""
+    """Identical disks of a machine."""
 
     kind: Literal["hdd", "ssd", "nvme", "network"] = Field(
         description="Type of the disks; `network` is remote storage."
@@ -107,7 +107,7 @@ Rating = Annotated[RatingFile, BeforeValidator(_rating, json_schema_input_type=f
 
 
 class MachineEntry(FileModel):
-    """Machine, real or planned."""
+    """Machine, existing or planned."""
 
     title: str | None = Field(None, description="Description of the machine in one line.")
     cpus: Count | None = Field(
@@ -143,7 +143,7 @@ class MachineEntry(FileModel):
 
 
 class MachineFile(FileModel):
-    """Machines by name."""
+    """Machines to choose from or to compare with."""
 
     schema_: Literal["towtank/machine/1"] = Field(alias="schema", description="Name and version of the file format.")
     title: str | None = Field(None, description="Description of the machines in one line.")

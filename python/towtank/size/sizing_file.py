@@ -50,7 +50,7 @@ def _headroom(value: object) -> float:
 
 
 class HistoryFile(FileModel):
-    """History of the load."""
+    """Past loads from a CSV file."""
 
     csv: str = Field(
         min_length=1,
@@ -69,7 +69,7 @@ class HistoryFile(FileModel):
 
 
 class LoadFile(FileModel):
-    """Load, now and later. Values that are not given are those of the model."""
+    """Load to carry, today and at the horizon. Omitted values are those of the model."""
 
     users: Named[Count] | None = Field(
         None,
@@ -112,7 +112,7 @@ class LoadFile(FileModel):
 
 
 class TierFile(FileModel):
-    """Station of the model, the machines that it may run on, and their possible numbers."""
+    """Tier: a station of the model, and the hardware to choose from."""
 
     stations: Annotated[list[Name], Field(min_length=1)] | None = Field(
         None,
@@ -133,7 +133,7 @@ class TierFile(FileModel):
 
 
 class MemoryFile(FileModel):
-    """Consumer of memory on every node of a tier."""
+    """Memory consumer on every node of a tier."""
 
     what: str = Field(min_length=1, description="Name of what uses the memory, for example `sessions`.")
     size: Size | None = Field(None, description="Memory for each `per`: node, CPU, user, transaction or connection.")
@@ -155,7 +155,7 @@ class MemoryFile(FileModel):
 
 
 class DataFile(FileModel):
-    """Data that must have room on disks."""
+    """Data to store on disks."""
 
     now: Size = Field(description="Amount of data today.")
     growth: Growth | None = Field(
@@ -166,7 +166,7 @@ class DataFile(FileModel):
 
 
 class WantedPoolFile(FileModel):
-    """Pool whose size is to be found."""
+    """Pool whose size the sizing computes."""
 
     holds: Annotated[list[Name], BeforeValidator(one_or_more), Field(min_length=1)] = Field(
         description=(
@@ -180,13 +180,13 @@ class WantedPoolFile(FileModel):
 
 
 class DiskKindFile(FileModel):
-    """Kind of disk, for what-if questions."""
+    """Type of disk for what-if questions."""
 
     service_time: Duration = Field(gt=0, description="Mean service time of one disk operation.")
 
 
 class HitRatioFile(FileModel):
-    """Hit ratio of a cache in memory in front of a station."""
+    """Hit ratio of a cache in front of a station, by its memory size."""
 
     station: Name = Field(description="Name of the station behind the cache.")
     memory: Annotated[list[Size], Field(min_length=2)] = Field(
@@ -197,7 +197,7 @@ class HitRatioFile(FileModel):
 
 
 class SizingFile(FileModel):
-    """Question for a sizing."""
+    """Input of a sizing: load, objectives, and hardware to choose from."""
 
     schema_: Literal["towtank/sizing/1"] = Field(
         SCHEMA, alias="schema", description="Name and version of the file format."

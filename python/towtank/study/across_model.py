@@ -8,7 +8,7 @@ from towtank.fields import FileModel, Name, Text
 
 
 class Predict(FileModel):
-    """A configuration that is predicted from the runs of another one, which then come first."""
+    """Configuration that Towtank predicts from the runs of another configuration, before it runs itself."""
 
     from_: dict[Name, Text] = Field(
         alias="from", min_length=1, description="Configuration that is measured first, as a level for each factor."

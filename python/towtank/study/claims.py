@@ -37,7 +37,7 @@ _PER = "Quantity to divide by in each run, or `load` for the planned users or ra
 
 
 class ValueMeasure(FileModel):
-    """A quantity at one place."""
+    """Quantity at one place of the design."""
 
     of: str = Field(min_length=1, description=_OF)
     per: str | None = Field(None, min_length=1, description=_PER)
@@ -45,7 +45,7 @@ class ValueMeasure(FileModel):
 
 
 class PairMeasure(FileModel):
-    """A quantity at one place against the same at another."""
+    """Quantity at two places of the design, to compare."""
 
     of: str = Field(min_length=1, description=_OF)
     per: str | None = Field(None, min_length=1, description=_PER)
@@ -54,7 +54,7 @@ class PairMeasure(FileModel):
 
 
 class CourseMeasure(FileModel):
-    """A quantity over the levels of a factor; with `to` its ratio to another place at each of them."""
+    """Quantity over the levels of a factor; with `to`, its ratio to another place at each level."""
 
     of: str = Field(min_length=1, description=_OF)
     per: str | None = Field(None, min_length=1, description=_PER)
@@ -74,7 +74,7 @@ AnyMeasure = ValueMeasure | PairMeasure | CourseMeasure
 
 
 class Measure(FileModel):
-    """Measure that is computed from the runs: exactly one of its kinds."""
+    """Measure to compute from the runs; exactly one key is set."""
 
     value: ValueMeasure | None = Field(None, description="A quantity at one place of the design.")
     ratio: PairMeasure | None = Field(None, description="Ratio of the quantity at `at` to the quantity at `to`.")
@@ -105,7 +105,7 @@ class Measure(FileModel):
 
 
 class Claim(FileModel):
-    """One claim of a reference."""
+    """Claim of a reference, and the condition that confirms it."""
 
     says: str = Field(min_length=1, description="The claim, as one sentence.")
     source: str = Field("", description="Reference that makes the claim: document, table or figure.")

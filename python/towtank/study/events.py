@@ -74,7 +74,7 @@ WhenAsked = Annotated[
 
 
 class Event(FileModel):
-    """One event during the load."""
+    """Event during the load, for example the failure of a service."""
 
     at: WhenAsked = Field(
         description=(

@@ -1,4 +1,4 @@
-"""Study files: a question, the system and the workload it is asked of, and the design of the runs that answer it."""
+"""Schema of study files: a question, the system and workload under study, and the design of the runs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ RateAsked = Annotated[
 
 
 class EachRamp(FileModel):
-    """A ramp that takes the same time for every user."""
+    """Ramp with a fixed time from one user to the next."""
 
     each: Duration = Field(description="Time between the starts of two users.")
 
@@ -48,7 +48,7 @@ Ramp = Annotated[
 
 
 class Stages(FileModel):
-    """Stages of a run at each level of load; only `steady` counts, everything is recorded."""
+    """Stages of a run at each level of load; results count only `steady`, although all stages are recorded."""
 
     ramp_up: Ramp = Field(
         0.0, description="Time over which the users start one by one, or `{each: 20 ms}` from one user to the next."
@@ -79,7 +79,7 @@ Level = Annotated[int | str, BeforeValidator(_level)]
 
 
 class ScheduleStage(FileModel):
-    """One stage of a load whose stages are listed one by one."""
+    """Stage of a load whose stages are listed individually."""
 
     name: str | None = Field(None, min_length=1, description="Name of the stage; default: its phase.")
     phase: Literal["ramp_up", "settle", "steady", "ramp_down"] = Field(
@@ -106,7 +106,7 @@ class ScheduleStage(FileModel):
 
 
 class Trace(FileModel):
-    """Arrivals whose rate follows a CSV file."""
+    """Open load whose arrival rate follows a CSV file."""
 
     csv: str = Field(
         min_length=1,
@@ -131,7 +131,7 @@ class Trace(FileModel):
 
 
 class Load(FileModel):
-    """Amount and form of the load."""
+    """Kind and amount of the load."""
 
     # A load of kind `find-limit` is read as `FindLimit`; the kind is listed here for messages and reference tables.
     kind: Literal["closed", "open", "find-limit"] = Field(
@@ -182,7 +182,7 @@ class Load(FileModel):
 
 
 class FindLimit(SearchLoad):
-    """Load that is raised in steps until the system fails, then lowered to its limit."""
+    """Search for the limit: the load rises in steps until the system fails, then falls to its limit."""
 
     arrivals: Literal["constant", "poisson"] = Field("poisson", description="Arrival process, if `of` is `rate`.")
     users_at_most: int = Field(
@@ -211,7 +211,7 @@ AnyLoad = Annotated[
 
 
 class PinnedCpus(FileModel):
-    """CPUs by role."""
+    """Numbers of the CPUs for the system and for the load generator."""
 
     system: list[Annotated[int, Field(ge=0)]] = Field(
         min_length=1, description="Numbers of the CPUs for the system under test."
@@ -228,7 +228,7 @@ Pinning = Annotated[
 
 
 class Limits(FileModel):
-    """Limits of a run; beyond them its result does not count."""
+    """Limits for valid results; a run that exceeds a limit does not count."""
 
     errors: Share = Field(0.01, description="Largest share of transactions that may fail.")
     start_lag_p99: Duration = Field(
@@ -275,7 +275,7 @@ def _objective(value: object) -> object:
 
 
 class ReadBack(FileModel):
-    """Read-back after a run: users, longest time and sample."""
+    """Read-back after a run: number of users, time limit and sample size."""
 
     users: int = Field(4, ge=1, le=1000, description="Number of concurrent users that read back.")
     at_most: PositiveDuration = Field(
@@ -287,7 +287,7 @@ class ReadBack(FileModel):
 
 
 class StudyFile(FileModel):
-    """A study."""
+    """Study: a question, and the runs of a system and a workload that answer it."""
 
     schema_: Literal["towtank/study/1"] = Field(alias="schema", description="Name and version of the file format.")
     name: Name = Field(description="Name of the study; also the name of its results folders.")

@@ -11,7 +11,7 @@ from towtank.study.until import form_of, require_order, text_reader
 
 
 class SteadyUntil(FileModel):
-    """A steady stage that ends once throughput is precise and the system is at rest."""
+    """Steady stage that ends when throughput is precise and the system is in steady state."""
 
     until: Literal["precise"] = Field(
         description=(

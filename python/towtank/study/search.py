@@ -71,7 +71,7 @@ Amount = Annotated[int | str, BeforeValidator(_amount)]
 
 
 class StepUp(FileModel):
-    """Step of the load: `by` an amount or `times` a factor, up to a level."""
+    """Step of the load: adds `by` or multiplies by `times`, up to `up_to`."""
 
     by: Amount | None = Field(None, description="Users or rate to add at each step.")
     times: float | None = Field(
@@ -83,7 +83,7 @@ class StepUp(FileModel):
 
 
 class Refine(FileModel):
-    """Precision of the limit, which is searched for once a level has failed."""
+    """Precision of the limit; Towtank narrows the bracket down after a level has failed."""
 
     to: Annotated[Share, AfterValidator(_refine_to)] = Field(
         0.05, description="Largest width of the bracket around the limit, relative to its lower end."

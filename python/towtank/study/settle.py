@@ -11,7 +11,7 @@ from towtank.study.until import form_of, require_order, text_reader
 
 
 class SettleUntil(FileModel):
-    """A settle stage that ends on evidence."""
+    """Settle stage that ends when the system is in steady state."""
 
     until: Literal["steady"] = Field(
         description="The stage ends when throughput, response time and backlog show no trend."

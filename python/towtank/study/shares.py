@@ -18,7 +18,7 @@ UNKNOWN_LIMIT = 100
 
 
 class Pilot(FileModel):
-    """The pilot run of a study whose levels are shares of the limit: users are doubled until throughput falls short."""
+    """Pilot run for levels that are shares of the limit: the load rises until throughput falls behind."""
 
     start: int = Field(40, ge=1, le=1_000_000, description="Number of users of the first plateau.")
     times: float = Field(

@@ -50,7 +50,7 @@ _COPIES = "Number of identical hosts to create, each with all services of the ho
 
 
 class Disk(FileModel):
-    """A disk of a host: a file on this machine, as a block device with its own file system."""
+    """Disk of a host: a file on this machine that serves as a block device with its own file system."""
 
     size: Size = Field(ge=LEAST_DISK_BYTES, description="Size of the disk; its file on this machine is sparse.")
     images: int = Field(
@@ -98,7 +98,7 @@ class Disk(FileModel):
 
 
 class Link(FileModel):
-    """A link to the virtual network, in both directions."""
+    """Properties of a link to the virtual network, in both directions."""
 
     rate: DataRate | None = Field(
         None, description="Highest data rate of the link in each direction; default: no limit."
@@ -123,14 +123,14 @@ class Link(FileModel):
 
 
 class LocalHost(FileModel):
-    """This machine without limits."""
+    """This machine, without limits."""
 
     provider: Literal["local"] = Field(description="The services are processes of this machine.")
     copies: Copies = Field(None, description=_COPIES)
 
 
 class NamespacesHost(FileModel):
-    """A part of this machine: namespaces for network, files and name, a control group for CPU, memory and disks."""
+    """Part of this machine: namespaces for network, files and name, and a control group for CPU, memory and disks."""
 
     provider: Literal["namespaces"] = Field(
         description="The host is a part of this machine, with its own network address."
@@ -192,7 +192,7 @@ def _variable(value: str) -> str:
 
 
 class SshHost(FileModel):
-    """A machine that is reached by SSH: files are copied to it, processes are started on it."""
+    """Machine that Towtank uses over SSH: it copies files to the machine and starts processes there."""
 
     provider: Literal["ssh"] = Field(description="The host is another machine that Towtank reaches over SSH.")
     address: str = Field(
@@ -224,7 +224,7 @@ class SshHost(FileModel):
 
 
 class ExistingHost(FileModel):
-    """A machine that others run: its services are loaded and observed, never started."""
+    """Machine whose services already run: Towtank loads and observes them, but does not start them."""
 
     provider: Literal["existing"] = Field(
         description="The host is a machine that Towtank loads and observes, but does not set up."
@@ -239,7 +239,7 @@ class ExistingHost(FileModel):
 
 
 class Network(FileModel):
-    """The virtual network between load generator and hosts of provider `namespaces`."""
+    """Virtual network between the load generator and hosts of provider `namespaces`."""
 
     link: Literal["bridge", "veth", "macvlan", "tun"] = Field(
         "bridge",
@@ -269,7 +269,7 @@ class Network(FileModel):
 
 
 class Generator(FileModel):
-    """The place of the load generator."""
+    """Place of the load generator in the network."""
 
     host: Name | None = Field(
         None, description="Host whose network the load generator uses, on this machine; default: outside all hosts."

@@ -91,7 +91,7 @@ Identifier = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[A-Za-
 
 
 class MariadbSettings(FileModel):
-    """Settings of MariaDB; settings that are left out keep MariaDB's defaults."""
+    """Settings of MariaDB; omitted settings keep MariaDB's defaults."""
 
     innodb_buffer_pool_size: Size = Field(
         128 * 2**20, ge=5 * 2**20, description="Size of the buffer pool for pages of tables and indexes."

@@ -1,4 +1,4 @@
-"""System files: services, hosts and targets of a system under test; the services themselves bring it up.
+"""Schema of system files: services, hosts and targets of a system under test.
 
 A kind of service is one class here or in `server_models`, marked `@service_kind`: its settings are checked when a file
 is read, described in the JSON Schema and listed by `towtank list`.
@@ -131,7 +131,7 @@ class Population(FileModel):
 
 @service_kind("content_server")
 class ContentServer(NodesService):
-    """The reference content server: CMIS 1.1 Browser Binding over SQLite or PostgreSQL."""
+    """Reference content server: CMIS 1.1 Browser Binding over SQLite or PostgreSQL."""
 
     summary: ClassVar[str] = (
         "content server with CMIS 1.1 Browser Binding, over SQLite or PostgreSQL; comes with Towtank"
@@ -163,7 +163,7 @@ class ContentServer(NodesService):
 
 @service_kind("existing")
 class Existing(Service):
-    """A server that runs already: it is loaded, never started, stopped or populated."""
+    """Server that already runs: Towtank loads it, but does not start, stop or fill it."""
 
     summary: ClassVar[str] = "server that runs already: only loaded, and observed if it shows metrics"
 
@@ -254,7 +254,7 @@ class NullServerSettings(FileModel):
 
 @service_kind("null_server")
 class NullServer(Service):
-    """A server that answers at once with a fixed body: it measures the generator itself."""
+    """Server that responds at once with a fixed body, to measure the load generator itself."""
 
     summary: ClassVar[str] = (
         "answers at once with a fixed body, to see what the generator itself can do; comes with Towtank"
@@ -268,7 +268,7 @@ class NullServer(Service):
 
 @service_kind("postgresql")
 class Postgresql(Service):
-    """A private PostgreSQL, created for each run."""
+    """Private PostgreSQL, created for each run."""
 
     summary: ClassVar[str] = (
         "private PostgreSQL, made anew for every run; needs the server programs (apt-get install postgresql)"
@@ -325,7 +325,7 @@ def _server_name(value: str) -> str:
 
 
 class Tls(FileModel):
-    """Settings of TLS with a target."""
+    """TLS settings of the connections to a target."""
 
     verify: bool = Field(True, description="Whether the engine verifies the server's certificate and its name.")
     ca: str | None = Field(
@@ -376,7 +376,7 @@ Http = Annotated[Literal["1.1", "2"], BeforeValidator(_http, json_schema_input_t
 
 
 class Target(FileModel):
-    """A destination of requests: the addresses of a service."""
+    """Destination of requests: the addresses of one service, or of several."""
 
     service: Name | None = Field(None, description="Name of the service that receives the requests.")
     services: list[Name] = Field(
@@ -420,7 +420,7 @@ class Target(FileModel):
 
 
 class SystemFile(FileModel):
-    """A system under test: services on hosts."""
+    """System under test: services on hosts."""
 
     schema_: Literal["towtank/system/1"] = Field(alias="schema", description="Name and version of the file format.")
     name: Name = Field(description="Name of the system.")

@@ -1,4 +1,4 @@
-"""Models of services that are hardly servers: a folder, and the peer of a connection."""
+"""Models of services without a server program: a folder, and the peer of a TCP connection."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from towtank.system.service_model import Port, Service, service_kind
 
 
 class FolderSettings(FileModel):
-    """Settings of a folder."""
+    """Settings of file access in a folder."""
 
     direct: bool = Field(False, description="Whether reads and writes bypass the page cache (`O_DIRECT`).")
 
 
 @service_kind("folder")
 class Folder(Service):
-    """A folder on a disk of a host, empty at the start of every run; the engine itself works in it."""
+    """Folder on a disk of a host, empty at the start of every run; the engine itself works in it."""
 
     summary: ClassVar[str] = "folder on a disk of a host, for steps on files; worked on in the generator's own process"
     serves_http: ClassVar[bool] = False
@@ -34,7 +34,7 @@ class Folder(Service):
 
 
 class TcpPeerSettings(FileModel):
-    """Settings of a peer: the size of an exchange, and the place to listen."""
+    """Settings of a peer: bytes per exchange, and the address to listen on."""
 
     take: Size = Field(1, ge=1, description="Number of bytes that the peer reads in each exchange.")
     give: Size = Field(0, description="Number of bytes that the peer sends in each exchange.")
@@ -47,7 +47,7 @@ class TcpPeerSettings(FileModel):
 
 @service_kind("tcp_peer")
 class TcpPeer(Service):
-    """The peer of steps `tcp`: receives bytes and sends bytes."""
+    """Peer of `tcp` steps, which receives and sends bytes."""
 
     summary: ClassVar[str] = "takes and gives bytes over TCP or a Unix socket, for steps of TCP; comes with Towtank"
     serves_http: ClassVar[bool] = False

@@ -143,7 +143,7 @@ def _more(values: dict[str, Any]) -> dict[str, Any]:
 
 
 class PostgresqlSettings(FileModel):
-    """Settings of PostgreSQL; settings that are left out keep PostgreSQL's defaults."""
+    """Settings of PostgreSQL; omitted settings keep PostgreSQL's defaults."""
 
     shared_buffers: Annotated[PgSize, _at_least("128kB")] = Field(
         "128MB", description="Size of the buffer cache for pages of tables and indexes."

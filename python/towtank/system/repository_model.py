@@ -132,7 +132,7 @@ class CmisRepositorySettings(FileModel):
 
 
 class RepositoryPopulation(FileModel):
-    """Contents of the repository before each run: documents of the content server's population."""
+    """Documents in the repository before each run; they are those of the content server's population."""
 
     scale: float = Field(
         0.0001, gt=0, le=1, description="Size of the population, as a share of the full 5.1 million documents."

@@ -17,7 +17,7 @@ Members = Annotated[list[Name], BeforeValidator(one_or_more, json_schema_input_t
 
 
 class Gateway(Service):
-    """Base of gateways: members to forward to, or files."""
+    """Base of gateways, which forward requests to members."""
 
     host: Name = Field(description="Name of the host that runs the server.")
     port: Port = Field(0, description="Port that the server listens on; 0 chooses a free port.")
@@ -36,7 +36,7 @@ class Gateway(Service):
 
 
 class FileGateway(Gateway):
-    """A gateway that can serve files in place of forwarding."""
+    """Gateway that can also serve files, instead of forwarding."""
 
     files: str | None = Field(
         None,
@@ -52,7 +52,7 @@ class FileGateway(Gateway):
 
 
 class HttpdSettings(FileModel):
-    """Settings of Apache httpd, with its own defaults if it has them."""
+    """Settings of Apache httpd; defaults are those of httpd where it has them."""
 
     policy: Literal["round_robin", "random", "by_traffic", "least_busy"] = Field(
         "round_robin",
@@ -110,7 +110,7 @@ class HttpdSettings(FileModel):
 
 @service_kind("httpd")
 class Httpd(FileGateway):
-    """Apache httpd with the event MPM: gateway and balancer, or server of files."""
+    """Apache httpd with the event MPM: load balancer or file server."""
 
     summary: ClassVar[str] = "Apache httpd as gateway and balancer or for files; needs apt-get install apache2-bin"
 
@@ -119,7 +119,7 @@ class Httpd(FileGateway):
 
 
 class NginxSettings(FileModel):
-    """Settings of nginx, with its own defaults if it has them."""
+    """Settings of nginx; defaults are those of nginx where it has them."""
 
     policy: Literal["round_robin", "random", "least_busy", "by_client"] = Field(
         "round_robin",
@@ -155,7 +155,7 @@ class NginxSettings(FileModel):
 
 @service_kind("nginx")
 class Nginx(FileGateway):
-    """Nginx: gateway and balancer, or server of files."""
+    """Nginx as load balancer or file server."""
 
     summary: ClassVar[str] = "nginx as gateway and balancer or for files; needs apt-get install nginx-light"
 
@@ -214,7 +214,7 @@ class HaproxySettings(FileModel):
 
 @service_kind("haproxy")
 class Haproxy(Gateway):
-    """HAProxy: balancer."""
+    """HAProxy as load balancer."""
 
     summary: ClassVar[str] = "HAProxy as balancer; needs apt-get install haproxy"
 
@@ -262,7 +262,7 @@ class RedisSettings(FileModel):
 
 @service_kind("redis")
 class Redis(Service):
-    """A private Redis, empty at the start of every run."""
+    """Private Redis, empty at the start of every run."""
 
     summary: ClassVar[str] = "private Redis, empty for every run; needs apt-get install redis-server"
     serves_http: ClassVar[bool] = False
@@ -277,7 +277,7 @@ class Redis(Service):
 
 
 class OpenldapSettings(FileModel):
-    """Settings of slapd."""
+    """Settings of slapd, the server of OpenLDAP."""
 
     threads: int = Field(16, ge=2, le=1024, description="Number of threads for operations (`threads`).")
     max_size: Size = Field(2**30, ge=2**20, description="Largest size of the mdb database (`maxsize`).")
@@ -303,7 +303,7 @@ class OpenldapSettings(FileModel):
 
 
 class DirectoryPopulation(FileModel):
-    """Contents of the directory before the first run."""
+    """Users in the directory before the first run."""
 
     users: int = Field(
         1000, ge=1, le=1000000, description="Number of user entries below `ou=people,dc=example,dc=org`."
@@ -315,7 +315,7 @@ class DirectoryPopulation(FileModel):
 
 @service_kind("openldap")
 class Openldap(Service):
-    """OpenLDAP's slapd with users from a seed."""
+    """OpenLDAP's slapd with generated users."""
 
     summary: ClassVar[str] = "OpenLDAP with users from a seed; needs apt-get install slapd ldap-utils"
     serves_http: ClassVar[bool] = False

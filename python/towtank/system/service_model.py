@@ -33,7 +33,7 @@ Page = Annotated[str, AfterValidator(_page)]
 
 
 class Observe(FileModel):
-    """Further metrics of a service, in addition to its own."""
+    """Further metrics of a service, in addition to those that its kind has."""
 
     prometheus: Annotated[list[Page], BeforeValidator(one_or_more, json_schema_input_type=str | list[str])] = Field(
         min_length=1,
@@ -42,7 +42,7 @@ class Observe(FileModel):
 
 
 class Service(FileModel):
-    """A server of the system; each kind has a class of its own."""
+    """Service of the system; each kind has a class of its own."""
 
     summary: ClassVar[str] = ""
     serves_http: ClassVar[bool] = True

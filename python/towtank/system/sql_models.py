@@ -11,7 +11,7 @@ from towtank.system.service_model import Service, service_kind
 
 
 class SqlPopulation(FileModel):
-    """Population of a database before a run: a script that makes it."""
+    """SQL script that fills a database before a run."""
 
     script: str = Field(
         min_length=1, description="SQL file, relative to the system file; `${NAME}` in it is replaced from `values`."
@@ -22,7 +22,7 @@ class SqlPopulation(FileModel):
 
 
 class SqliteSettings(FileModel):
-    """Settings of a database in a file."""
+    """Settings of a SQLite database."""
 
     journal: Literal["wal", "delete", "truncate", "memory", "off"] = Field(
         "wal", description="How SQLite can undo a transaction (`journal_mode`)."
@@ -39,7 +39,7 @@ class SqliteSettings(FileModel):
 
 @service_kind("sqlite")
 class Sqlite(Service):
-    """A SQLite database, created for each run; the engine itself works on it."""
+    """SQLite database, created for each run; the engine itself executes the statements."""
 
     summary: ClassVar[str] = "SQLite database in a file, worked on in the generator's own process; comes with Towtank"
     serves_http: ClassVar[bool] = False

@@ -23,13 +23,13 @@ Servers = Annotated[list[Name], BeforeValidator(one_or_more, json_schema_input_t
 
 
 class StorageServer(Service):
-    """Base of servers of file systems."""
+    """Base of servers that store files of a file system."""
 
     serves_http: ClassVar[bool] = False
 
 
 class Mount(Service):
-    """Base of mounts: a folder on hosts, stored by other services, for the data of services of the system."""
+    """Base of file systems that are mounted on hosts; storage servers store the files."""
 
     serves_http: ClassVar[bool] = False
     needs_namespaces: ClassVar[bool] = True
@@ -65,7 +65,7 @@ class Mount(Service):
 
 
 class GlusterfsServerSettings(FileModel):
-    """Settings of a server of GlusterFS, with its own defaults if it has them."""
+    """Settings of a GlusterFS server; defaults are those of GlusterFS where it has them."""
 
     threads: int = Field(16, ge=1, le=64, description="Number of concurrent calls (`thread-count` of `io-threads`).")
     inode_limit: int = Field(
@@ -94,7 +94,7 @@ class GlusterfsServerSettings(FileModel):
 
 @service_kind("glusterfs_server")
 class GlusterfsServer(StorageServer):
-    """A server of GlusterFS, without `glusterd`."""
+    """GlusterFS server, without `glusterd`."""
 
     summary: ClassVar[str] = (
         "server of a GlusterFS file system, empty for every run; needs apt-get install glusterfs-server"
@@ -112,7 +112,7 @@ class GlusterfsServer(StorageServer):
 
 
 class GlusterfsMountSettings(FileModel):
-    """Settings of a mount of GlusterFS, with its own defaults if it has them."""
+    """Settings of a GlusterFS mount; defaults are those of GlusterFS where it has them."""
 
     cache: Size = Field(
         32 * _MIB,
@@ -195,7 +195,7 @@ def _refuse_small_cache(cache: int) -> None:
 
 @service_kind("glusterfs_mount")
 class GlusterfsMount(Mount):
-    """A GlusterFS file system, mounted on one host or several."""
+    """GlusterFS file system, mounted on one or several hosts."""
 
     summary: ClassVar[str] = (
         "GlusterFS file system mounted on hosts of provider namespaces; needs apt-get install glusterfs-client"

@@ -30,7 +30,7 @@ def _path(text: str) -> str:
 
 
 class GivenCookie(FileModel):
-    """A cookie that a user has from its start."""
+    """Cookie that each user has from its start."""
 
     name: HeaderName = Field(description="Name of the cookie.")
     value: Annotated[HeaderValue, AfterValidator(_value)] = Field(description="Value of the cookie.")
@@ -43,7 +43,7 @@ class GivenCookie(FileModel):
 
 
 class Cookies(FileModel):
-    """Cookies of users."""
+    """Initial cookies of users, and how long users keep cookies from servers."""
 
     kept: Literal["per_user", "per_round", "never"] = Field(
         "per_user",

@@ -1,4 +1,4 @@
-"""Steps of LDAP: operations on the entries of a directory."""
+"""Steps for LDAP: operations on the entries of a directory."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _filter(value: str) -> str:
 
 
 class EntriesExpect(Expected):
-    """Checks of the answer of a directory; the step fails if one of them fails."""
+    """Checks of a response of a directory; the step fails if one of them fails."""
 
     counted: ClassVar[dict[str, str]] = {"entries": "rows", **Expected.counted}
 
@@ -41,7 +41,7 @@ class EntriesExpect(Expected):
 
 
 class Changes(FileModel):
-    """Changes of an entry, made in the order of these keys."""
+    """Changes of a directory entry, made in the order of these keys."""
 
     delete: dict[AttributeName, Values] = Field(
         default_factory=dict,
@@ -86,7 +86,7 @@ _MORE = tuple(key for keys, _ in _KEYS.values() for key in keys)
 
 
 class LdapOperation(FileModel):
-    """An operation on a directory."""
+    """Operation on a directory; exactly one operation is set."""
 
     bind: Template | None = Field(
         None, description='DN of the directory entry to log in as; `""` starts an anonymous session.'
@@ -172,7 +172,7 @@ class LdapOperation(FileModel):
 
 
 class Ldap(CallStep):
-    """A call of an LDAP directory."""
+    """Call of an LDAP directory."""
 
     speaks: ClassVar[str] = "ldap"
 

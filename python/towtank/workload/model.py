@@ -23,7 +23,7 @@ CONNECTIONS_AT_MOST = 2**28
 
 
 class Pool(FileModel):
-    """Data that users draw from, row by row."""
+    """Rows of data that users draw from."""
 
     csv: str | None = Field(
         None,
@@ -88,7 +88,7 @@ def _ip_address(value: str) -> str:
 
 
 class ConnectionPool(FileModel):
-    """A pool of connections, with the number of concurrent requests on each."""
+    """Pool of connections, with the number of concurrent requests on each."""
 
     pool: int = Field(ge=1, le=CONNECTIONS_AT_MOST, description="Number of connections to each target.")
     streams: int | None = Field(
@@ -126,7 +126,7 @@ Connections = Annotated[
 
 
 class Defaults(FileModel):
-    """Settings of every request that does not override them."""
+    """Settings of all requests that do not override them."""
 
     target: Name | None = Field(
         None, description="Target of requests that do not name one; may be omitted if the system has one target."
@@ -167,7 +167,7 @@ class Defaults(FileModel):
 
 
 class Page(FileModel):
-    """A page as a user sees it: its response time is from its first request to the end of its last."""
+    """Page of an application; its response time is from its first request to the end of its last."""
 
     page: str = Field(min_length=1, description="Name of the page in the results.")
     steps: list[Step] = Field(
@@ -209,7 +209,7 @@ def _some_weight(mix: dict[str, float]) -> dict[str, float]:
 
 
 class Loop(FileModel):
-    """The endless loop of a user: pick a transaction at random, do it, think."""
+    """Endless loop of a user: choose a transaction at random, do it, think."""
 
     think: Pause | None = Field(None, description="Think time of a user after every transaction.")
     pacing: Annotated[Pause | None, BeforeValidator(read_pacing, json_schema_input_type=str | PauseModel)] = Field(
@@ -258,7 +258,7 @@ Scalar = Annotated[str | int | float, BeforeValidator(_scalar)]
 
 
 class Stored(FileModel):
-    """A kind of things that users store and that are read back after the run."""
+    """Kind of items that users store, and that Towtank reads back after the run."""
 
     read_back: Name = Field(
         description=(
@@ -271,7 +271,7 @@ class Stored(FileModel):
 
 
 class WorkloadFile(FileModel):
-    """The behaviour of virtual users."""
+    """Behaviour of virtual users."""
 
     schema_: Literal["towtank/workload/1"] = Field(alias="schema", description="Name and version of the file format.")
     name: Name = Field(description="Name of the workload.")

@@ -23,7 +23,7 @@ class Generated(FileModel):
 
 
 class Part(FileModel):
-    """A part of a multipart body."""
+    """Part of a multipart body: a text, a file or generated content."""
 
     value: Template | None = Field(None, description="Text of the part.")
     file: str | None = Field(None, min_length=1, description="File to send as the part, relative to the workload file.")
@@ -44,7 +44,7 @@ class Part(FileModel):
 
 
 class NamedPart(Part):
-    """A part of a multipart body with its name, which other parts may have too (RFC 7578, section 4.3)."""
+    """Part of a multipart body with its name; several parts may have the same name (RFC 7578, section 4.3)."""
 
     name: str = Field(description="Name of the form field.")
 

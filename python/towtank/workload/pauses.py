@@ -33,7 +33,7 @@ class Uniform(FileModel):
 
 
 class Normal(FileModel):
-    """Normal distribution cut off at both ends: values outside are drawn again."""
+    """Normal distribution that is cut off at both ends: values outside are drawn again."""
 
     mean: TimedDuration = Field(description="Mean of the normal distribution before it is cut off.")
     sd: PositiveTimedDuration = Field(description="Standard deviation of the normal distribution before it is cut off.")
@@ -61,7 +61,7 @@ class Normal(FileModel):
 
 
 class PauseModel(FileModel):
-    """A pause: one of four forms."""
+    """Pause: constant, or drawn from one of three distributions."""
 
     fixed: TimedDuration | None = Field(None, description="Duration of a constant pause.")
     exponential: TimedDuration | None = Field(None, description="Mean of an exponentially distributed pause.")

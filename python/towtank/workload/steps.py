@@ -51,7 +51,7 @@ def _wrong_texts(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tupl
 
 
 class SizeRange(FileModel):
-    """Bounds of a size."""
+    """Smallest and largest size that pass a check."""
 
     min: Size = Field(0, description="Smallest size that passes the check.")
     max: Size | None = Field(None, description="Largest size that passes the check; default: no upper limit.")
@@ -63,7 +63,7 @@ SizeOrRange = Annotated[
 
 
 class Check(FileModel):
-    """Checks of an answer; the step fails if one of them fails."""
+    """Checks of a response; the step fails if one of them fails."""
 
     status: (
         Annotated[list[int | str], BeforeValidator(one_or_more, json_schema_input_type=int | str | list[int | str])]
@@ -105,7 +105,7 @@ class Check(FileModel):
 
 
 class Extract(FileModel):
-    """An extraction of a value from an answer."""
+    """Value to extract from a response."""
 
     json_: JsonPath | None = Field(None, alias="json", description="JSON path of the value in the response body.")
     header: HeaderName | None = Field(None, description="Name of the response header whose value is extracted.")
@@ -155,7 +155,7 @@ def _extract(value: object) -> object:
 
 
 class Auth(FileModel):
-    """Basic authentication."""
+    """Credentials for Basic authentication."""
 
     user: Template = Field(description="User name for Basic authentication.")
     password: Template = Field(description="Password for Basic authentication.")
@@ -168,7 +168,7 @@ AuthOrNone = Annotated[
 
 
 class Request(FileModel):
-    """A request, with the checks of its answer and the values extracted from it."""
+    """HTTP request, with checks of its response and values to extract."""
 
     get: Template | None = Field(None, description="Path of a GET request.")
     post: Template | None = Field(None, description="Path of a POST request.")
@@ -285,7 +285,7 @@ class Request(FileModel):
 
 
 class Think(FileModel):
-    """A pause of the user inside a transaction."""
+    """Pause of the user inside a transaction."""
 
     think: Pause = Field(description="Duration of a pause of the user.")
 
@@ -306,7 +306,7 @@ class Set(FileModel):
 
 
 class Push(FileModel):
-    """Appends to a list of the user."""
+    """Appends a value to a list of the user."""
 
     push: Template = Field(description="Value to append to the list.")
     to: Name = Field(description="Name of the list to append to.")
@@ -346,7 +346,7 @@ def _condition(value: object) -> object:
 
 
 class Condition(FileModel):
-    """A condition: a variable is empty, or is not."""
+    """Condition on a variable: it is empty, or it is not."""
 
     filled: Name | None = Field(None, description="True if the variable of this name is not empty.")
     empty: Name | None = Field(None, description="True if the variable of this name is empty.")
@@ -369,7 +369,7 @@ class If(FileModel):
 
 
 class Count(FileModel):
-    """A number of times, drawn anew each time."""
+    """Number of repetitions, drawn at random each time."""
 
     min: int = Field(ge=0, le=1_000_000, description="Smallest number of repetitions.")
     max: int = Field(ge=1, le=1_000_000, description="Largest number of repetitions.")
@@ -391,7 +391,7 @@ def _count(value: object) -> object:
 
 
 class Repeat(FileModel):
-    """Repeats steps."""
+    """Repeats steps in a loop."""
 
     loop: Annotated[Count, BeforeValidator(_count, json_schema_input_type=int | Count)] = Field(
         description="Number of repetitions: a number, or `{min, max}`."

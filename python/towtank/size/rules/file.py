@@ -35,7 +35,7 @@ Names = Annotated[list[str], BeforeValidator(one_or_more, json_schema_input_type
 
 
 class RuleInput(FileModel):
-    """Quantity that a rule needs, or compares its result with."""
+    """Input of a rule: a quantity to compute with, or to compare with the result."""
 
     unit: UnitText = Field("1", description="Unit of values that are written without a unit; `yes or no` for a switch.")
     meaning: str = Field(description="Description of the quantity.")
@@ -58,14 +58,14 @@ class RuleInput(FileModel):
 
 
 class RuleStep(FileModel):
-    """Intermediate value on the way to the result."""
+    """Intermediate value of a rule."""
 
     formula: Text = Field(description="Expression that uses inputs and earlier steps.")
     unit: UnitText = Field("1", description="Unit for display.")
 
 
 class RuleRow(FileModel):
-    """One row of a table."""
+    """Row of a rule's table."""
 
     when: dict[Name, str] = Field(min_length=1, description="Choice of each input for which this row applies.")
     value: Scalar = Field(description="Value of the row, in `value_unit` or in the unit of the result.")
@@ -73,14 +73,14 @@ class RuleRow(FileModel):
 
 
 class RuleResult(FileModel):
-    """Result of a rule."""
+    """Unit and meaning of a rule's result."""
 
     unit: UnitText = Field("1", description="Unit for display; `yes or no` for a condition.")
     meaning: str = Field(description="Description of the result.")
 
 
 class RuleSource(FileModel):
-    """Place of a rule in its document."""
+    """Place in a document where a rule is stated."""
 
     document: Name = Field(description="Short name of the document, from `documents`.")
     section: Text = Field("", description="Section, table or page of the document.")
@@ -88,7 +88,7 @@ class RuleSource(FileModel):
 
 
 class RuleExample(FileModel):
-    """Case with its answer."""
+    """Example of a rule: inputs with the expected result."""
 
     inputs: dict[Name, Scalar] = Field({}, description="Values of the inputs, by name.")
     result: Scalar = Field(description="Expected result, in the unit of the result; `yes` or `no` for a condition.")
@@ -105,7 +105,7 @@ class RuleExample(FileModel):
 
 
 class RuleEntry(FileModel):
-    """One rule."""
+    """Rule of thumb with its formula, range, source and examples."""
 
     title: str = Field(description="Title of the rule, in one line.")
     topic: Name | None = Field(None, description="Topic of the rule; default: `topic` of the file.")
@@ -151,7 +151,7 @@ class RuleEntry(FileModel):
 
 
 class RuleFile(FileModel):
-    """Rules of thumb, with the documents they come from."""
+    """Rules of thumb, and the documents that they come from."""
 
     schema_: Literal["towtank/rule-file/1"] = Field(alias="schema", description="Name and version of the file format.")
     topic: Name = Field(description="Topic of the rules in the file.")
