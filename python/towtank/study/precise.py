@@ -46,7 +46,7 @@ Steady = Annotated[
 
 
 def steady_document(steady: SteadyUntil | float) -> dict[str, Any] | None:
-    """Return the manifest entry of a precision-controlled length; None for a fixed time."""
+    """Return a length that depends on precision as JSON for the manifest; None for a fixed time."""
     if not isinstance(steady, SteadyUntil):
         return None
     return {"until": steady.until, "to": steady.to, "at_most_s": steady.at_most, "at_least_s": steady.at_least}

@@ -123,7 +123,7 @@ class SearchLoad(FileModel):
         return dict(read_stop(text) for text in self.stop_when)
 
     def document(self) -> dict[str, Any]:
-        """Return the entry of the manifest of a run, in SI units."""
+        """Return the search as JSON for the manifest of a run: start, steps and limits, in SI units."""
         return {
             "of": self.of,
             "start": amount(self.start),

@@ -42,7 +42,7 @@ Settle = Annotated[
 
 
 def settle_document(settle: SettleUntil | float) -> dict[str, Any] | None:
-    """Return the manifest entry of a length that ends at steady state; None for a fixed time."""
+    """Return a length that depends on steady state as JSON for the manifest; None for a fixed time."""
     if not isinstance(settle, SettleUntil):
         return None
     return {"until": settle.until, "at_most_s": settle.at_most, "at_least_s": settle.at_least}

@@ -49,7 +49,7 @@ class PilotResult:
     plateaus: tuple[dict[str, float], ...]
 
     def document(self) -> dict[str, Any]:
-        """Return the entry of the manifest."""
+        """Return the result of the pilot run as JSON for the manifest of a study."""
         return {**asdict(self), "plateaus": list(self.plateaus)}
 
     @classmethod
