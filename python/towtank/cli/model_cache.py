@@ -55,14 +55,16 @@ def command(
     index: Annotated[
         str | None, typer.Option(help="Evaluate an index of this size on disk instead of a trace.")
     ] = None,
-    memory: Annotated[str | None, typer.Option(help="Memory of the host that has the index; with --index.")] = None,
-    heap: Annotated[
-        str | None, typer.Option(help="Memory that programs on the host use; with --index. Default: 0.")
+    memory: Annotated[
+        str | None, typer.Option(help="Memory of the host that has the index; only with --index.")
     ] = None,
-    page: Annotated[str | None, typer.Option(help="Page size of the index; with --index. Default: 4 KiB.")] = None,
+    heap: Annotated[
+        str | None, typer.Option(help="Memory that programs on the host use; only with --index. Default: 0.")
+    ] = None,
+    page: Annotated[str | None, typer.Option(help="Page size of the index; only with --index. Default: 4 KiB.")] = None,
     skew: Annotated[
         float | None,
-        typer.Option(help="Exponent of Zipf's law for accesses to pages; with --index. Default: several values."),
+        typer.Option(help="Exponent of Zipf's law for accesses to pages; only with --index. Default: several values."),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the miss ratios as JSON.")] = False,
 ) -> None:

@@ -68,7 +68,7 @@ def command(
         int | None,
         typer.Option(
             metavar="N",
-            help=("Number of nodes that any tier with several nodes may lose while the objectives are still met."),
+            help="Number of nodes that any tier with several nodes may lose while the objectives are still met.",
         ),
     ] = None,
     probability: Annotated[
@@ -98,10 +98,10 @@ def command(
         _Texts, typer.Option(help="What-if change to evaluate, for example 'cpu x1.5'; repeatable.")
     ] = None,
     configuration: Annotated[
-        str | None, typer.Option(help="Part of the label of the configuration to size; with a results folder.")
+        str | None, typer.Option(help="Part of the label of the configuration to size; only with a results folder.")
     ] = None,
     servers: Annotated[
-        int | None, typer.Option(help="Number of servers at the bottleneck; with a results folder.")
+        int | None, typer.Option(help="Number of servers at the bottleneck; only with a results folder.")
     ] = None,
     model: Annotated[
         str,

@@ -66,7 +66,7 @@ class StationBehaviour(FileModel):
 
     up: Duration | None = Field(
         None,
-        description=("Mean time between failures of the station, exponentially distributed; only simulation uses it."),
+        description="Mean time between failures of the station, exponentially distributed; only simulation uses it.",
     )
     down: Duration | None = Field(
         None, description="Mean duration of a failure, exponentially distributed; only simulation uses it."
@@ -85,7 +85,7 @@ class StationBehaviour(FileModel):
     )
     weights: dict[Name, Positive] | None = Field(
         None,
-        description=("Weights of the classes at a station of discipline `ps`; default: 1. Only simulation uses them."),
+        description="Weights of the classes at a station of discipline `ps`; default: 1. Only simulation uses them.",
     )
     cache: CacheFile | None = Field(None, description="Cache in front of the station.")
     samples: dict[Name, list[Duration]] | None = Field(
@@ -101,7 +101,7 @@ class BalancerFile(FileModel):
     """Load balancer over equal stations: the policy chooses the station of each visit."""
 
     policy: Literal["random", "round-robin", "shortest-queue", "power-of-two"] = Field(
-        "random", description="How a station is chosen among those that are up."
+        "random", description="Policy that chooses a station among those that are up."
     )
     stations: list[Name] = Field(
         min_length=2, description="Names of the stations of the group; the visits to each of them are added up."

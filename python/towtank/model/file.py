@@ -32,7 +32,7 @@ class TransactionFile(FileModel):
     """Transaction of a closed class; users choose their next transaction at random by `share`."""
 
     share: Part = Field(
-        description=("Share of the transaction in all transactions of the class; the shares of a class add to 100 %.")
+        description="Share of the transaction in all transactions of the class; the shares of a class add to 100 %."
     )
     think: Duration | None = Field(
         None, description="Mean think time after the transaction; default: `think` of the class."
@@ -111,7 +111,7 @@ class StationFile(StationBehaviour):
     rates: list[Annotated[float, Field(gt=0, allow_inf_nan=False)]] | None = Field(
         None,
         min_length=1,
-        description=("Service speed with 1, 2, ... jobs; the last value applies to more jobs too. Replaces `servers`."),
+        description="Service speed with 1, 2, ... jobs; the last value applies to more jobs too. Replaces `servers`.",
     )
     scv: PerClass[Number] | None = Field(
         None, description="Squared coefficient of variation of the service time; default: that of `distribution`."
@@ -177,15 +177,15 @@ class FittedFile(FileModel):
     limit: Literal["station", "asserted", "none", "other"] | None = Field(
         None,
         description=(
-            "What limited the measured load: a `station` of the model, a station that the user `asserted` "
-            "to be the limit, `none`, or something `other` that more servers may not improve. Default: "
+            "Limit of the measured load: a `station` of the model, a station that the user `asserted` to "
+            "be the limit, `none`, or something `other` that more servers may not improve. Default: "
             "unknown."
         ),
     )
     limit_why: str = Field("", description="Evidence for the value of `limit`.")
     kind: Literal["curve", "network"] = Field(
         "curve",
-        description="What was fitted: a `curve` to throughput, or a `network` with measurements of every station.",
+        description="Kind of the fit: a `curve` of throughput, or a `network` with measurements of every station.",
     )
     percentiles: dict[Name, Annotated[list[Number], Field(min_length=3, max_length=3)]] = Field(
         {},
@@ -223,7 +223,7 @@ class ModelFile(FileModel):
     )
     pools: dict[Name, PoolFile] = Field(
         {},
-        description=("Pools of units (threads, connections, locks) that jobs hold while they visit stations, by name."),
+        description="Pools of units (threads, connections, locks) that jobs hold while they visit stations, by name.",
     )
     forks: dict[Name, ForkFile] = Field({}, description="Parts of transactions that run at the same time, by name.")
     routing: dict[Name, dict[Name, dict[Name, Share]]] = Field(

@@ -140,7 +140,8 @@ class MemoryFile(FileModel):
     per: Literal["node", "cpu", "user", "transaction", "connection"] = Field(
         "node",
         description=(
-            "What `size` is multiplied by; users, transactions in progress and connections are divided among the nodes."
+            "Factor of `size`: memory is needed per node, CPU, user, transaction or connection. Nodes "
+            "share users, transactions in progress and connections."
         ),
     )
     share: Share | None = Field(

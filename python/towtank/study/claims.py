@@ -63,7 +63,7 @@ class CourseMeasure(FileModel):
     to: Place | None = Field(
         None,
         min_length=1,
-        description=("Levels of a second place; if set, the ratio to that place is compared at each level of `over`."),
+        description="Levels of a second place; if set, the ratio to that place is compared at each level of `over`.",
     )
     allow: Share = Field(
         0.05, description="Tolerance: a step of a trend may go the other way, or levels may differ, by this share."
@@ -109,9 +109,7 @@ class Claim(FileModel):
 
     says: str = Field(min_length=1, description="The claim, as one sentence.")
     source: str = Field("", description="Reference that makes the claim: document, table or figure.")
-    measure: Measure | None = Field(
-        None, description="Measure to compute from the runs; `holds` is the condition on it."
-    )
+    measure: Measure | None = Field(None, description="Measure to compute from the runs; `holds` is its condition.")
     holds: Text | None = Field(
         None,
         description=(

@@ -34,7 +34,7 @@ RateAsked = Annotated[
 class EachRamp(FileModel):
     """Ramp with a fixed time from one user to the next."""
 
-    each: Duration = Field(description="Time between the starts of two users.")
+    each: Duration = Field(description="Time between the starts of two successive users.")
 
 
 def _list_or_mapping(value: Any) -> str:
@@ -92,7 +92,7 @@ class ScheduleStage(FileModel):
     rate: RateAsked | None = Field(
         None,
         description=(
-            "Arrival rate of all groups together, or of each group by name; a ramp reaches it at its end, "
+            "Arrival rate of all groups together, or of each group by name; a ramp ends at this rate, "
             "other stages hold it."
         ),
     )
@@ -146,7 +146,7 @@ class Load(FileModel):
     levels: list[Level] | None = Field(
         None,
         min_length=1,
-        description=("Levels of load, in users or as rates, that each run goes through in order; replaces a factor."),
+        description="Levels of load, in users or as rates, that each run goes through in order; replaces a factor.",
     )
     arrivals: Literal["constant", "poisson"] = Field("poisson", description="Arrival process of open load.")
     users_at_most: int = Field(
@@ -303,8 +303,8 @@ class StudyFile(FileModel):
     run_to_run: Share = Field(
         0.10,
         description=(
-            "Relative standard deviation of the system's speed between runs, assumed if a combination of "
-            "levels has only one run; repeated runs show it themselves."
+            "Relative standard deviation of the system's speed between runs, assumed for combinations of "
+            "levels with a single run."
         ),
     )
     order: Literal["random", "given"] = Field(
@@ -358,14 +358,16 @@ class StudyFile(FileModel):
     size: str | None = Field(
         None,
         min_length=1,
-        description="Sizing file, relative to the study file, that the report evaluates with the results.",
+        description=(
+            "Sizing file, relative to the study file; the report adds its sizing result, computed from the results."
+        ),
     )
     claims: list[Claim] = Field(
         default_factory=list, description="Claims of a reference about comparable systems, which the study tests."
     )
     presets: dict[Name, dict[str, Any]] = Field(
         default_factory=dict,
-        description="Variants of the study by name; each contains keys of this file, which replace their values.",
+        description="Variants of the study by name; the keys in a variant replace those of the study.",
     )
 
     @property

@@ -15,11 +15,13 @@ class SteadyUntil(FileModel):
 
     until: Literal["precise"] = Field(
         description=(
-            "The stage ends when its results are precise: throughput to `to`, the mean response time to a "
-            "quarter, both as half the 95 % interval, and no trend remains."
+            "`precise` ends the stage when half the 95 % interval is at most `to` for throughput and 25 % "
+            "for the mean response time, and no trend remains."
         )
     )
-    to: Share = Field(gt=0, description="Precision of throughput: half of its 95 % interval, divided by its value.")
+    to: Share = Field(
+        gt=0, description="Largest half-width of the 95 % interval of throughput, relative to throughput."
+    )
     at_most: PositiveDuration = Field(description="Longest duration of the stage.")
     at_least: PositiveDuration = Field(10.0, description="Shortest duration of the stage.")
 

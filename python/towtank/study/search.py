@@ -113,7 +113,8 @@ class SearchLoad(FileModel):
     refine: Refine | None = Field(
         None,
         description=(
-            "How closely to determine the limit after the first failure; default: the search ends at the first failure."
+            "Precision of the limit that the search looks for after the first failure; default: the "
+            "search ends at the first failure."
         ),
     )
 

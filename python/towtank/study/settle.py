@@ -14,10 +14,10 @@ class SettleUntil(FileModel):
     """Settle stage that ends when the system is in steady state."""
 
     until: Literal["steady"] = Field(
-        description="The stage ends when throughput, response time and backlog show no trend."
+        description="`steady` ends the stage when throughput, response time and backlog show no trend."
     )
     at_most: PositiveDuration = Field(
-        description="Longest duration of the stage; if it ends for this reason, the result says so."
+        description="Longest duration of the stage; the result states if the stage ended for this reason."
     )
     at_least: Duration = Field(0.0, description="Shortest duration of the stage.")
 

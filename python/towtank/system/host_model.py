@@ -244,8 +244,8 @@ class Network(FileModel):
     link: Literal["bridge", "veth", "macvlan", "tun"] = Field(
         "bridge",
         description=(
-            "How the hosts are connected: by cables to a `bridge`, by one cable (`veth`), by devices on "
-            "one card (`macvlan`), or by a relay in user space (`tun`)."
+            "Connection of the hosts: cables to a `bridge`, one cable (`veth`), devices on one card "
+            "(`macvlan`), or a relay in user space (`tun`)."
         ),
     )
     mtu: int = Field(
@@ -272,7 +272,7 @@ class Generator(FileModel):
     """Place of the load generator in the network."""
 
     host: Name | None = Field(
-        None, description="Host whose network the load generator uses, on this machine; default: outside all hosts."
+        None, description="Host on this machine whose network the load generator uses; default: outside all hosts."
     )
 
 

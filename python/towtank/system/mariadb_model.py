@@ -101,8 +101,8 @@ class MariadbSettings(FileModel):
         ge=0,
         le=3,
         description=(
-            "When a commit returns: `0` at once, `1` after the log is on disk, `2` after the operating "
-            "system has the log, `3` like `1` in each phase of a group commit."
+            "Condition for a commit to return: `0` none, `1` the log is on disk, `2` the operating system "
+            "has the log, `3` like `1` in each phase of a group commit."
         ),
     )
     innodb_log_file_size: Size | None = Field(
@@ -158,7 +158,10 @@ class MariadbSettings(FileModel):
         description="Largest number of prepared statements of all sessions together.",
     )
     thread_handling: Literal["one-thread-per-connection", "pool-of-threads"] | None = Field(
-        None, description="How connections get threads: `one-thread-per-connection`, or a pool (`pool-of-threads`)."
+        None,
+        description=(
+            "Assignment of threads to connections: `one-thread-per-connection`, or a pool (`pool-of-threads`)."
+        ),
     )
     thread_pool_size: int | None = Field(
         None, ge=1, le=100_000, description="Number of thread groups in the thread pool."

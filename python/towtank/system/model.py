@@ -385,8 +385,8 @@ class Target(FileModel):
     balance: Literal["round_robin", "random", "user"] | None = Field(
         None,
         description=(
-            "How users are distributed over the addresses: `round_robin` and `random` choose an address "
-            "for each connection, `user` one for each user. Default: `user` with `services`, otherwise "
+            "Distribution of users over the addresses: `round_robin` and `random` choose an address for "
+            "each connection, `user` one for each user. Default: `user` with `services`, otherwise "
             "`round_robin`."
         ),
     )

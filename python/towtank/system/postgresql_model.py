@@ -167,8 +167,8 @@ class PostgresqlSettings(FileModel):
     ] = Field(
         "on",
         description=(
-            "When a commit returns: `on` waits until its log is on disk, `off` does not; see PostgreSQL's "
-            "manual for the others."
+            "Condition for a commit to return: `on` waits until its log is on disk, `off` does not wait; "
+            "see PostgreSQL's manual for the others."
         ),
     )
     fsync: Switch | None = Field(

@@ -57,7 +57,8 @@ class HttpdSettings(FileModel):
     policy: Literal["round_robin", "random", "by_traffic", "least_busy"] = Field(
         "round_robin",
         description=(
-            "How the balancer chooses a member: `byrequests`, a `RewriteMap` of type `rnd`, `bytraffic`, `bybusyness`."
+            "Policy of the balancer; the values are httpd's `byrequests`, a `RewriteMap` of type `rnd`, "
+            "`bytraffic` and `bybusyness`."
         ),
     )
     max_request_workers: int = Field(
@@ -123,7 +124,9 @@ class NginxSettings(FileModel):
 
     policy: Literal["round_robin", "random", "least_busy", "by_client"] = Field(
         "round_robin",
-        description="How the balancer chooses the member for a request: in turn, `random`, `least_conn`, `ip_hash`.",
+        description=(
+            "Policy of the balancer; the values are nginx's round robin, `random`, `least_conn` and `ip_hash`."
+        ),
     )
     workers: int = Field(1, ge=1, le=512, description="Number of worker processes (`worker_processes`).")
     worker_connections: int = Field(
@@ -169,7 +172,8 @@ class HaproxySettings(FileModel):
     policy: Literal["round_robin", "random", "least_busy", "by_client"] = Field(
         "round_robin",
         description=(
-            "How the balancer chooses a member (`balance`): `roundrobin`, `random(1)`, `leastconn`, `source`."
+            "Policy of the balancer; the values are HAProxy's `roundrobin`, `random(1)`, `leastconn` and "
+            "`source` (`balance`)."
         ),
     )
     sticky: bool = Field(
@@ -242,7 +246,7 @@ class RedisSettings(FileModel):
         "volatile-lfu",
         "volatile-random",
         "volatile-ttl",
-    ] = Field("noeviction", description="Which keys the server evicts if its memory is full (`maxmemory-policy`).")
+    ] = Field("noeviction", description="Keys that the server evicts if its memory is full (`maxmemory-policy`).")
     threads: int = Field(1, ge=1, le=128, description="Number of threads for network input and output (`io-threads`).")
     max_clients: int = Field(
         10000, ge=1, le=1000000, description="Largest number of concurrent clients (`maxclients`)."
@@ -253,7 +257,7 @@ class RedisSettings(FileModel):
     append_sync: Literal["always", "everysec", "no"] = Field(
         "everysec",
         description=(
-            "When the log is flushed to the disk: at each change, every second, or as the operating "
+            "Time of flushing the log to the disk: at each change, every second, or as the operating "
             "system decides (`appendfsync`)."
         ),
     )

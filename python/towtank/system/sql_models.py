@@ -14,7 +14,10 @@ class SqlPopulation(FileModel):
     """SQL script that fills a database before a run."""
 
     script: str = Field(
-        min_length=1, description="SQL file, relative to the system file; `${NAME}` in it is replaced from `values`."
+        min_length=1,
+        description=(
+            "SQL file, relative to the system file; `${NAME}` in the file is replaced by a value of `values`."
+        ),
     )
     values: dict[Name, str | int | float] = Field(
         default_factory=dict, description="Values for `${NAME}` in the script; a study may vary them."
@@ -25,12 +28,12 @@ class SqliteSettings(FileModel):
     """Settings of a SQLite database."""
 
     journal: Literal["wal", "delete", "truncate", "memory", "off"] = Field(
-        "wal", description="How SQLite can undo a transaction (`journal_mode`)."
+        "wal", description="Method to undo a transaction (`journal_mode`)."
     )
     synchronous: Literal["off", "normal", "full"] = Field(
         "full",
         description=(
-            "How often SQLite waits for the disk: `full` at each commit, `normal` at critical moments, `off` never."
+            "Frequency of waiting for the disk: `full` at each commit, `normal` at critical moments, `off` never."
         ),
     )
     page: Size = Field(4096, ge=512, le=65536, description="Size of a page of the database (`page_size`).")

@@ -144,7 +144,8 @@ class GlusterfsMountSettings(FileModel):
     direct: bool = Field(
         False,
         description=(
-            "Whether the page cache of the host is bypassed (`direct-io-mode`); if not, it hides the effect of `cache`."
+            "Whether the page cache of the host is bypassed (`direct-io-mode`); with `false`, the page "
+            "cache hides the effect of `cache`."
         ),
     )
     write_behind: Size = Field(
@@ -164,8 +165,8 @@ class GlusterfsMountSettings(FileModel):
     reads: Literal["rotated", "same"] = Field(
         "rotated",
         description=(
-            "Which of two copies is read: `rotated` distributes the files over the servers, `same` uses "
-            "the first server that has a copy."
+            "Server to read from if a file has two copies: `rotated` distributes the files over the "
+            "servers, `same` uses the first server that has a copy."
         ),
     )
     ping_timeout: PositiveDuration = Field(

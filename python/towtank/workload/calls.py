@@ -110,7 +110,7 @@ class CallExtract(FileModel):
     pick: Literal["first", "last", "random", "all", "append", "count"] = Field(
         "first",
         description=(
-            "Which row to extract; `all` and `append` fill a list of the user, `count` extracts the number of rows."
+            "Row to extract; `all` and `append` fill a list of the user, `count` extracts the number of rows."
         ),
     )
     required: bool = Field(True, description="If true, the step fails if there is no value to extract.")
@@ -284,8 +284,8 @@ class FileOperation(FileModel):
     put: Template | None = Field(
         None,
         description=(
-            "Path of a file to replace with `size` bytes in one step: a new file is written, synced to "
-            "disk and renamed, so readers never see part of it."
+            "Path of a file to replace atomically with `size` new bytes: a new file is written, synced to "
+            "disk and renamed."
         ),
     )
     sync: Template | None = Field(None, description="Path of a file to flush to the disk with `fsync`.")

@@ -35,7 +35,7 @@ class GivenCookie(FileModel):
     name: HeaderName = Field(description="Name of the cookie.")
     value: Annotated[HeaderValue, AfterValidator(_value)] = Field(description="Value of the cookie.")
     path: Annotated[Template, AfterValidator(_path)] = Field(
-        "/", description="The cookie is sent with requests for this path and for all paths below it."
+        "/", description="Path of requests that the cookie is sent with; includes all paths below it."
     )
     target: Name | None = Field(
         None, description="Target that receives the cookie; default: `defaults.target`, or the only target."
@@ -48,8 +48,8 @@ class Cookies(FileModel):
     kept: Literal["per_user", "per_round", "never"] = Field(
         "per_user",
         description=(
-            "When a user's cookies from servers are deleted: `per_user` when it leaves, `per_round` when "
-            "its next round begins, `never` keeps none. Transactions of `once` belong to the first round, "
+            "Time that a user keeps cookies from servers: `per_user` until it leaves, `per_round` until "
+            "its next round begins, `never` not at all. Transactions of `once` belong to the first round, "
             "those of `end` to the last."
         ),
     )
@@ -58,7 +58,7 @@ class Cookies(FileModel):
         max_length=COOKIES_AT_MOST,
         description=(
             "Cookies that each user has from its start; a server may replace or delete them. With "
-            "`per_round` they are set again in each round."
+            "`per_round`, each round starts with them again."
         ),
     )
 

@@ -146,8 +146,8 @@ class Defaults(FileModel):
     connections: Connections = Field(
         "per_user",
         description=(
-            "How users share connections: `per_user`, `new_each_time` for each request, or a pool per "
-            "target as a number of connections or as `{pool: 4, streams: 100}`."
+            "Use of connections: `per_user`, `new_each_time` for each request, or a pool per target as a "
+            "number of connections or as `{pool: 4, streams: 100}`."
         ),
     )
     sources: list[Annotated[str, AfterValidator(_ip_address)]] = Field(
@@ -172,7 +172,9 @@ class Page(FileModel):
     page: str = Field(min_length=1, description="Name of the page in the results.")
     steps: list[Step] = Field(
         min_length=1,
-        description="Steps of the page; its response time is from its first request to the end of its last.",
+        description=(
+            "Steps of the page; the response time of the page is from its first request to the end of its last."
+        ),
     )
 
 
@@ -218,8 +220,8 @@ class Loop(FileModel):
     )
     mix: Annotated[dict[Name, Weight], Field(min_length=1), AfterValidator(_some_weight)] = Field(
         description=(
-            "Transactions to choose from, each with its weight; its share is its weight divided by the "
-            "sum of all weights."
+            "Transactions to choose from with their weights; the share of a transaction is its weight "
+            "divided by the sum of all weights."
         )
     )
 

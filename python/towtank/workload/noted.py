@@ -28,18 +28,16 @@ Stores = Annotated[
     Keyed | None,
     Field(
         description=(
-            "Records, as `{KIND: KEY}`, that a successful response confirms a stored item; its size and "
-            "digest are recorded, and it is read back after the run. The key may come from the response."
+            "Item, written `{KIND: KEY}`, that a successful response confirms as stored; its size and "
+            "digest are recorded, and it is read back after the run. KEY may come from the response."
         )
     ),
 ]
 Replaces = Annotated[
     Keyed | None,
-    Field(description="Records, as `{KIND: KEY}`, that the request replaces the content of a stored item."),
+    Field(description="Item, written `{KIND: KEY}`, whose stored content the request replaces."),
 ]
-Removes = Annotated[
-    Keyed | None, Field(description="Records, as `{KIND: KEY}`, that the request removes a stored item.")
-]
+Removes = Annotated[Keyed | None, Field(description="Item, written `{KIND: KEY}`, that the request removes.")]
 Reads = Annotated[
     Name | None,
     Field(description="Kind of the stored item in the response; only allowed in the transaction named in `read_back`."),

@@ -120,8 +120,7 @@ class Extract(FileModel):
     pick: Literal["first", "last", "random", "all", "append", "count"] = Field(
         "first",
         description=(
-            "Which match to extract; `all` and `append` fill a list of the user, `count` extracts the "
-            "number of matches."
+            "Match to extract; `all` and `append` fill a list of the user, `count` extracts the number of matches."
         ),
     )
     required: bool = Field(True, description="If true, the step fails if there is no value to extract.")
@@ -317,7 +316,7 @@ class Pop(FileModel):
 
     pop: Name = Field(description="Name of the list to remove a value from.")
     into: Name = Field(description="Name of the variable that receives the removed value.")
-    pick: Literal["first", "last", "random"] = Field("last", description="Which value of the list to remove.")
+    pick: Literal["first", "last", "random"] = Field("last", description="Value of the list to remove.")
 
 
 class Pick(FileModel):
@@ -348,8 +347,8 @@ def _condition(value: object) -> object:
 class Condition(FileModel):
     """Condition on a variable: it is empty, or it is not."""
 
-    filled: Name | None = Field(None, description="True if the variable of this name is not empty.")
-    empty: Name | None = Field(None, description="True if the variable of this name is empty.")
+    filled: Name | None = Field(None, description="Name of a variable; true if the variable is not empty.")
+    empty: Name | None = Field(None, description="Name of a variable; true if the variable is empty.")
 
     @model_validator(mode="after")
     def _one(self) -> Condition:

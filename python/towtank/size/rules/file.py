@@ -46,12 +46,12 @@ class RuleInput(FileModel):
             "observation) are compared with its result."
         ),
     )
-    at_least: Scalar | None = Field(None, description="Smallest allowed value.")
-    above: Scalar | None = Field(None, description="Bound that the value must exceed.")
-    at_most: Scalar | None = Field(None, description="Largest allowed value.")
-    below: Scalar | None = Field(None, description="Bound that the value must stay below.")
-    default: Scalar | None = Field(None, description="Value to use if the user gives none.")
-    choices: list[Text] = Field([], description="Allowed words, for an input without a unit.")
+    at_least: Scalar | None = Field(None, description="Smallest allowed value of the input.")
+    above: Scalar | None = Field(None, description="Bound that the value of the input must exceed.")
+    at_most: Scalar | None = Field(None, description="Largest allowed value of the input.")
+    below: Scalar | None = Field(None, description="Bound that the value of the input must stay below.")
+    default: Scalar | None = Field(None, description="Value of the input if the user gives none.")
+    choices: list[Text] = Field([], description="Allowed words, for an input that is a choice and has no unit.")
     binds: Names = Field(
         [], description="Names of the facts of a system that can supply the value; the first known fact is used."
     )
@@ -61,7 +61,7 @@ class RuleStep(FileModel):
     """Intermediate value of a rule."""
 
     formula: Text = Field(description="Expression that uses inputs and earlier steps.")
-    unit: UnitText = Field("1", description="Unit for display.")
+    unit: UnitText = Field("1", description="Unit in which the value is displayed.")
 
 
 class RuleRow(FileModel):
@@ -75,7 +75,7 @@ class RuleRow(FileModel):
 class RuleResult(FileModel):
     """Unit and meaning of a rule's result."""
 
-    unit: UnitText = Field("1", description="Unit for display; `yes or no` for a condition.")
+    unit: UnitText = Field("1", description="Unit in which the result is displayed; `yes or no` for a condition.")
     meaning: str = Field(description="Description of the result.")
 
 
@@ -97,8 +97,9 @@ class RuleExample(FileModel):
     )
     origin: Literal["source", "derived", "inferred"] = Field(
         description=(
-            "Origin of the result: `source` prints it, it is `derived` from the formula of the source, or "
-            "an input was `inferred` from the printed result, which proves nothing."
+            "Origin of the expected result: `source` (printed there), `derived` (from the formula of the "
+            "source), or `inferred` (an input was chosen to give the printed result, which proves "
+            "nothing)."
         )
     )
     case: Text = Field("", description="Place of the example in the source, or its description.")
