@@ -90,7 +90,7 @@ class Objective:
         return self if self.of_limit is None else replace(self, users=users_at(self.of_limit))
 
     def document(self) -> dict[str, Any]:
-        """Return the entry of the manifest."""
+        """Return the objective as JSON for the manifest of a study."""
         return asdict(self)
 
 
