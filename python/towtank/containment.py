@@ -54,7 +54,7 @@ class Failed:
         return f"{self.part}: this part could not be made: {self.what}{place}"
 
     def document(self) -> dict[str, Any]:
-        """Return the entry of `failed_parts` in JSON documents."""
+        """Return the failed part as JSON for `failed_parts`: name, error and file with the fault."""
         return {"part": self.part, "what": self.what, "fault_file": self.fault_file}
 
 

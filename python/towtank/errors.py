@@ -21,6 +21,7 @@ from pathlib import Path
 
 from towtank.files import UNUSABLE
 from towtank.secrets import redacted_text
+from towtank.spelling import Misspelt, Typo
 
 # Longest word and longest message: a message may repeat a wrong value of any length. [characters]
 _RUN_AT_MOST = 400
@@ -72,6 +73,8 @@ class Fault:
         Path of keys, as `groups.editors.mix`; empty for the whole file.
     message : str
         The expected and the actual value, without secrets.
+    typo : Typo or None
+        Correction of a misspelt word at this place; taken from the message.
     """
 
     file: str
@@ -79,12 +82,15 @@ class Fault:
     column: int
     where: str = ""
     message: str = field(default="")
+    typo: Typo | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         place = ":".join(str(part) for part in (self.file, self.line, self.column) if part)
         return f"{place}: {self.where}: {self.message}" if self.where else f"{place}: {self.message}"
 
     def __post_init__(self) -> None:
+        if isinstance(self.message, Misspelt):
+            object.__setattr__(self, "typo", self.message.typo)
         object.__setattr__(self, "message", shortened(redacted_text(self.message)))
         object.__setattr__(self, "where", shortened(self.where))
 

@@ -29,7 +29,7 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,79}")
 
 
 class FileModel(BaseModel):
-    """A part of a file: unknown keys are faults, values are not converted silently, nothing changes later."""
+    """Base of all models of files: refuses unknown keys, converts no values silently, and is immutable."""
 
     # `defer_build`: a command uses few of the many models, so each model is built at its first use.
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, serialize_by_alias=True, defer_build=True)

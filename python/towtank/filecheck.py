@@ -8,6 +8,7 @@ from pathlib import Path
 
 from towtank import yamlfile
 from towtank.errors import Fault, StudyError
+from towtank.spelling import is_slip, meant
 from towtank.units import shown
 from towtank.yamlfile import Document, did_you_mean
 
@@ -16,6 +17,10 @@ SCHEMAS = (
     "towtank/machine/1", "towtank/sizing/1", "towtank/rule-file/1", "towtank/sheet/1",
 )  # fmt: skip
 """Values of the key `schema`; the models of a kind are imported only when a file of that kind is checked."""
+
+
+_AS_MEANT = ("towtank/study/1", "towtank/workload/1", "towtank/system/1")
+"""Schemas of the files that are checked with their typing errors corrected."""
 
 
 @dataclass
@@ -44,10 +49,11 @@ def check_file(path: Path | str) -> FileReport:
     try:
         document = yamlfile.load(path)
         fault = _schema_fault(document)
-        if fault is not None:
+        meant_schema = None if fault is None else _meant_schema(document)
+        if fault is not None and meant_schema is None:
             report.faults = [fault]
             return report
-        report.kind = str(document.data.get("schema", "towtank/model/1")).split("/")[1]
+        report.kind = (meant_schema or str(document.data.get("schema", "towtank/model/1"))).split("/")[1]
         report.faults = _check_study(path) if report.kind == "study" else _CHECKS[report.kind](document)
     except StudyError as error:
         report.faults = error.faults
@@ -119,6 +125,20 @@ _CHECKS: dict[str, Callable[[Document], list[Fault]]] = {
     "rule-file": _check_rules,
     "sheet": _check_sheet,
 }
+
+
+def _meant_schema(document: Document) -> str | None:
+    """Return the schema of a file whose `schema` key or its value is misspelt; None if it is not to be guessed.
+
+    The check of the kind then reports the misspelt word, together with all other faults.
+    """
+    written = document.data if isinstance(document.data, dict) else {}
+    names = ["schema"] if "schema" in written else [name for name in written if is_slip(name, "schema")]
+    value = written.get(names[0]) if len(names) == 1 else None
+    if value in _AS_MEANT:
+        return str(value)
+    typo = meant(value, _AS_MEANT)
+    return None if typo is None else typo.meant
 
 
 def _schema_fault(document: Document) -> Fault | None:

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from towtank.errors import Fault
+from towtank.spelling import Misspelt, meant, misnamed
 from towtank.units import shown
 from towtank.yamlfile import Node, Path_, did_you_mean, fault_at, find
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
+MISSPELT_KEY = "misspelt_key"
+"""Type of pydantic's error for a misspelt key, whose message is in the context."""
 # Upper bound of the rounds. Each round removes at least one level of wrong values, and no file has more levels.
 ROUNDS_AT_MOST = 20
 
@@ -54,16 +59,26 @@ def validate_tree(root: Node, model: type[ModelT]) -> Checked[ModelT]:
         except ValidationError as error:
             problems = [(problem, problem["loc"]) for problem in error.errors(include_url=False)]
         if attempt == 0:
-            faults = sorted({_as_fault(rest, problem, path) for problem, path in problems})
+            faults = _faults(rest, problems)
         wrong = [_wrong_node(rest, problem, path) for problem, path in problems]
         if not all(_take_out(rest, node) for node in wrong):
             break
     return Checked(None, rest, faults)
 
 
+def _faults(root: Node, problems: list[tuple[Any, Path_]]) -> list[Fault]:
+    """Describe problems of pydantic in Towtank's own words."""
+    missing = {path for problem, path in problems if _is_missing(problem)}
+    return sorted({_as_fault(root, problem, path, missing) for problem, path in problems})
+
+
 def _wrong_node(root: Node, problem: Any, path: Path_) -> Node:
     """Return the node that a problem concerns; for a missing key, the mapping without it."""
-    return find(root, path[:-1] if problem["type"] == "missing" else path)[0]
+    return find(root, path[:-1] if _is_missing(problem) else path)[0]
+
+
+def _is_missing(problem: Any) -> bool:
+    return bool(problem["type"] == "missing")
 
 
 def _take_out(root: Node, wrong: Node) -> bool:
@@ -102,14 +117,22 @@ _BOUNDS = {
 }
 
 
-def _as_fault(root: Node, problem: Any, path: Path_) -> Fault:
-    """Describe a problem of pydantic in Towtank's own words."""
+def _as_fault(root: Node, problem: Any, path: Path_, missing: Set[Path_]) -> Fault:
+    """Describe a problem of pydantic in Towtank's own words; `missing` has the paths of all missing keys."""
     kind, context = problem["type"], problem.get("ctx", {})
     if kind in {"extra_forbidden", "unknown_key"}:
-        return _unknown_key(root, problem, path)
+        return _unknown_key(root, problem, path, missing)
     if kind == "missing":
         return fault_at(root, path[:-1], f"must have the key {str(path[-1])!r}, got none")
-    return fault_at(root, path, str(context["error"]) if kind == "value_error" else message_of(problem))
+    if kind in {"value_error", MISSPELT_KEY}:
+        return fault_at(root, path, _text_of(context["error"]), key=kind == MISSPELT_KEY)
+    return fault_at(root, path, message_of(problem))
+
+
+def _text_of(error: Exception | str) -> str:
+    """Return the message of an error as it was raised: a marked message loses its mark as `str(error)`."""
+    text = error.args[0] if isinstance(error, Exception) and error.args else error
+    return text if isinstance(text, str) else str(text)
 
 
 def message_of(problem: Any) -> str:
@@ -118,8 +141,9 @@ def message_of(problem: Any) -> str:
     got = f", got {shown(value)} instead"
     if kind == "literal_error":
         expected = context["expected"]
-        near = did_you_mean(value, re.findall(r"'([^']*)'", expected))
-        return f"must be {expected.replace(chr(39), '')}{got}{near}"
+        words = re.findall(r"'([^']*)'", expected)
+        message = f"must be {expected.replace(chr(39), '')}{got}{did_you_mean(value, words)}"
+        return Misspelt.of(message, meant(value, words, is_form=True))
     if kind in _BOUNDS:
         key, form = _BOUNDS[kind]
         seen = context.get("actual_length")
@@ -130,9 +154,52 @@ def message_of(problem: Any) -> str:
     return message if message.startswith("must") else f"must be right: {message}{got}"
 
 
-def _unknown_key(root: Node, problem: Any, path: Path_) -> Fault:
-    """Report an unknown key with the most similar known key and all known keys."""
+def _unknown_key(root: Node, problem: Any, path: Path_, missing: Set[Path_]) -> Fault:
+    """Report an unknown key with the most similar known key, preferably a missing one, and all known keys."""
     key, known = str(path[-1]), problem.get("ctx", {}).get("known", [])
-    near = did_you_mean(key, known)
+    present = find(root, path[:-1])[0].value
+    absent = [name for name in known if not isinstance(present, dict) or name not in present]
+    needed = [name for name in absent if (*path[:-1], name) in missing]
+    near = meant(key, needed, is_form=True) or meant(key, absent, is_form=True)
+    hint = f", did you mean {near.meant!r}?" if near is not None else did_you_mean(key, known)
     allowed = f"one of the keys {', '.join(known)}" if known else "a key that is known here"
-    return fault_at(root, path, f"must be {allowed}, got the unknown key {key!r} instead{near}", key=True)
+    message = f"must be {allowed}, got the unknown key {key!r} instead{hint}"
+    return fault_at(root, path, Misspelt.of(message, near), key=True)
+
+
+def misspelt_key(value: Mapping[str, object], must: str, known: Sequence[str]) -> InitErrorDetails | None:
+    """Return the error of the key of a mapping that is a misspelt form of a known key; None without such a key.
+
+    For mappings whose model is chosen by a key: without the key, no model could report it.
+
+    Parameters
+    ----------
+    must : str
+        First part of the message: the keys that the mapping must have.
+    """
+    for key in value:
+        near = meant(key, known, is_form=True)
+        if near is not None:
+            message = f"{must}, got the unknown key {key!r} instead, did you mean {near.meant!r}?"
+            error = PydanticCustomError(MISSPELT_KEY, "misspelt key", {"error": Misspelt.of(message, near)})
+            return InitErrorDetails(type=error, loc=(key,), input=value[key])
+    return None
+
+
+def unknown_choice(value: Mapping[str, object], key: str, allowed: str, known: Iterable[str]) -> InitErrorDetails:
+    """Return the error of a mapping whose model is chosen by the value of a key, if the value is missing or unknown.
+
+    Parameters
+    ----------
+    allowed : str
+        What the value must be, for the message.
+    """
+    if key in value:
+        message = misnamed(allowed, value[key], known, is_form=True)
+    else:
+        misspelt = misspelt_key(value, f"must have the key {key!r}", [key])
+        if misspelt is not None:
+            return misspelt
+        message = f"must be {allowed}, got none instead"
+    error = PydanticCustomError("value_error", "{error}", {"error": message})
+    return InitErrorDetails(type=error, loc=(key,) if key in value else (), input=value.get(key))

@@ -6,7 +6,6 @@ read directly, so that nesting, aliases and size are checked before any object i
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -28,6 +27,7 @@ from ruamel.yaml.events import (
 )
 
 from towtank.errors import Fault, StudyError
+from towtank.spelling import nearest
 
 # A study with its workload has some hundred values; the bounds allow generated files and exclude YAML bombs.
 BYTES_AT_MOST = 10_000_000
@@ -84,6 +84,15 @@ class Node:
         elif isinstance(value, list):
             value = [child.copy() for child in value]
         return Node(value, self.path, self.line, self.column, self.file, dict(self.keys))
+
+    def rename(self, key: str, new: str) -> None:
+        """Rename a key of a mapping; order and positions stay as they are."""
+        self.value = {new if name == key else name: child for name, child in self.value.items()}
+        self.keys = {new if name == key else name: place for name, place in self.keys.items()}
+        depth = len(self.path)
+        for node in self.value[new].walk():
+            if len(node.path) > depth and node.path[depth] == key:
+                node.path = (*node.path[:depth], new, *node.path[depth + 1 :])
 
     def child(self, key: str | int) -> Node | None:
         """Return the value under a key or index, if it exists."""
@@ -408,5 +417,5 @@ def merge(base: Node, over: Node) -> Node:
 
 def did_you_mean(word: object, known: Iterator[str] | list[str]) -> str:
     """Render `, did you mean 'x'?` with the most similar known word; empty if no word is similar."""
-    near = difflib.get_close_matches(str(word), list(known), n=1, cutoff=0.6)
-    return f", did you mean {near[0]!r}?" if near else ""
+    near = nearest(word, known)
+    return f", did you mean {near!r}?" if near is not None else ""

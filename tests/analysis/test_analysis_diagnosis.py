@@ -156,7 +156,7 @@ def test_a_full_pool_before_a_saturated_cpu_is_its_consequence():
         seen(SHOP, machine_used=4.0, others_used=3.4),
         # A few failures are no limit.
         seen(SHOP, errors=0.005, errors_answered=0.005, kinds={"status_5xx": 5}),
-        # A busy machine whose other programs cannot be told from the target.
+        # A busy machine whose other programs cannot be distinguished from the target.
         seen(machine_used=4.0, others_used=3.8, not_found=("127.0.0.1:80",)),
     ],
 )

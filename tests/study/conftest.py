@@ -1,14 +1,26 @@
-"""The small study as a fixture."""
+"""The small study and the shipped files as fixtures."""
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 from small_study import Files, write_files
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
 def files(tmp_path: Path) -> Files:
     """The three files, written into a folder of the test."""
     return write_files(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def shipped(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the shipped files."""
+    folder = tmp_path_factory.mktemp("shipped")
+    for name in ("examples", "studies"):
+        shutil.copytree(ROOT / name, folder / name)
+    return folder

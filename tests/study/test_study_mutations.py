@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import json
+import random
+import re
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from shipped_files import reports
 from small_study import STUDY_WITH_CLAIMS, SYSTEM, WORKLOAD, write_files
 
+from towtank import yamlfile
 from towtank.filecheck import check_file
 from towtank.yamlfile import Node, parse_value
+
+pytestmark = pytest.mark.waits
 
 TEXTS = {"study": STUDY_WITH_CLAIMS, "system": SYSTEM, "workload": WORKLOAD}
 NODES = [
@@ -69,7 +77,6 @@ def replaced(node: Node, path: tuple[str | int, ...], value: Any, rename: str | 
     return data
 
 
-@pytest.mark.waits
 @given(
     place=st.sampled_from(NODES),
     value=st.sampled_from(JUNK),
@@ -100,3 +107,58 @@ def test_no_value_in_any_place_makes_anything_but_faults(
 @pytest.mark.parametrize("kind", TEXTS)
 def test_every_place_is_reached(kind: str) -> None:
     assert len([place for place in NODES if place[0] == kind]) >= 20
+
+
+# Mappings whose keys the user chooses: a slip makes another valid name.
+FREE = frozenset(
+    ("headers", "query", "form", "multipart", "json", "values", "groups", "targets", "services", "factors", "presets",
+     "set", "extract")
+)  # fmt: skip
+DRAWS = 200
+LEAST_SHARE = 0.9
+
+
+def is_free(path: tuple[str | int, ...]) -> bool:
+    """Return True if the last part of a path is a name that the user chooses, and that nothing else may refer to."""
+    parts = [part for key in path for part in str(key).split(".")]
+    return parts[-2] in FREE or (len(path) > 2 and path[-3] == "factors") or "disks" in parts
+
+
+def keys_of(root: Node) -> list[tuple[str, tuple[int, int], tuple[str | int, ...]]]:
+    """Return the keys of two letters or more with their places and paths."""
+    mappings = [node for node in root.walk() if isinstance(node.value, dict)]
+    return [(key, node.keys[key], (*node.path, key)) for node in mappings for key in node.value if len(key) > 1]
+
+
+def slipped(word: str, draw: random.Random) -> str:
+    """Return a word with one letter omitted, doubled or swapped with the next one."""
+    at = draw.randrange(len(word) - 1)
+    swapped = word[:at] + word[at + 1] + word[at] + word[at + 2 :]
+    return draw.choice([word[:at] + word[at + 1 :], word[: at + 1] + word[at:], swapped])
+
+
+def draws(shipped: Path) -> Iterator[tuple[Path, str, tuple[str | int, ...]]]:
+    """Yield shipped files, each with a text with one slip in a key, and the path of the key."""
+    draw = random.Random(20261128)
+    paths = sorted(path for path in shipped.rglob("*.yaml") if re.match("study|workload|system", path.name))
+    documents = [yamlfile.load(path) for path in paths]
+    while True:
+        document = draw.choice(documents)
+        key, (line, column), path = draw.choice(keys_of(document.root))
+        lines = document.text.split("\n")
+        wrong, rest = slipped(key, draw), lines[line - 1][column - 1 :]
+        if wrong != key and rest.startswith(key):
+            lines[line - 1] = lines[line - 1][: column - 1] + wrong + rest.removeprefix(key)
+            yield document.path, "\n".join(lines), path
+
+
+def test_slips_in_drawn_keys_are_one_fault_each(shipped: Path) -> None:
+    counts: Counter[int] = Counter()
+    source = draws(shipped)
+    while counts.total() < DRAWS:
+        file, text, path = next(source)
+        found = next(reports(file, text))
+        assert found or is_free(path), f"{file}: {path}"
+        if found:
+            counts[len(found)] += 1
+    assert counts[1] >= LEAST_SHARE * DRAWS, counts

@@ -9,8 +9,6 @@ import left_out
 import pytest
 from small_suite import run_suite
 
-pytestmark = pytest.mark.waits
-
 SUITE = """\
 import pytest
 

@@ -9,6 +9,7 @@ packages in here.
 from towtank.analysis.compaction import compact
 from towtank.analysis.diagnoses import Diagnoses, diagnoses_of
 from towtank.analysis.diagnosis import Diagnosis
+from towtank.analysis.doubts import Level, not_checked
 from towtank.analysis.drive import drive_document
 from towtank.analysis.exporting import gather
 from towtank.analysis.run import summarize_run
@@ -17,10 +18,12 @@ from towtank.analysis.study import summarize_study
 __all__ = [
     "Diagnoses",
     "Diagnosis",
+    "Level",
     "compact",
     "diagnoses_of",
     "drive_document",
     "gather",
+    "not_checked",
     "summarize_run",
     "summarize_study",
 ]

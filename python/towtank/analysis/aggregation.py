@@ -305,7 +305,7 @@ class Point:
         return {part: _pair(shares) for part, shares in found.items()}
 
     def document(self) -> dict[str, Any]:
-        """Return the entry of the point in a study summary."""
+        """Return the point as JSON for a study summary: load, runs, and means over its runs."""
         whole = int(self.load) if float(self.load).is_integer() else self.load
         return {
             self.kind: whole,

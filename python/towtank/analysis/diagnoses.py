@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from towtank.analysis.diagnosis import Diagnosis, diagnose_run
+from towtank.analysis.diagnosis.seen import value_at
 from towtank.analysis.run import kept_summary
 from towtank.analysis.study import summarize_study
 from towtank.analysis.system.rates import lookup
@@ -35,7 +36,8 @@ class Diagnoses:
     def of(cls, configurations: Sequence[Mapping[str, Any]]) -> Diagnoses:
         """Read the diagnoses of the configurations of a study summary."""
         best_first = sorted(configurations, key=_peak_per_s, reverse=True)
-        return cls({str(each["label"]): Diagnosis.read(each["diagnosis"]) for each in best_first})
+        pairs = ((value_at(each, "label"), value_at(each, "diagnosis")) for each in best_first)
+        return cls({str(label): Diagnosis.read(found) for label, found in pairs})
 
     def only(self, label: str) -> Diagnoses:
         """Return the diagnosis of one configuration.
@@ -51,14 +53,14 @@ class Diagnoses:
             raise StudyError.at("command line", message, where="--configuration")
         return Diagnoses({label: self.by_label[label]})
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> Mapping[str, Any]:
         """Return the diagnosis of the first configuration for JSON, and those of all in `configurations`."""
         found = [{"configuration": label, **each.document()} for label, each in self.by_label.items()]
         return {"schema": SCHEMA, **found[0], "configurations": found}
 
 
 def _peak_per_s(configuration: Mapping[str, Any]) -> float:
-    return float(lookup(dict(configuration), ("limit", "peak_throughput_per_s", "value")) or 0.0)
+    return float(lookup(configuration, ("limit", "peak_throughput_per_s", "value")) or 0.0)
 
 
 def diagnoses_of(folder: Path) -> Diagnoses:
@@ -76,7 +78,7 @@ def diagnoses_of(folder: Path) -> Diagnoses:
     """
     if (folder / RUN_MANIFEST).is_file():
         return Diagnoses({_DRIVEN: diagnose_run(kept_summary(RunFolder(folder)))})
-    found = Diagnoses.of(summarize_study(ResultsFolder.open(folder))["configurations"])
+    found = Diagnoses.of(value_at(summarize_study(ResultsFolder.open(folder)), "configurations"))
     if not found.by_label:
         raise StudyError.at(folder, "must hold at least one run, got none")
     return found

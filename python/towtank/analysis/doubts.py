@@ -348,7 +348,7 @@ class Doubt:
     unit: str = ""
 
     def document(self) -> dict[str, Any]:
-        """Return the entry of `doubts` in a summary."""
+        """Return the doubt as JSON for `doubts` of a summary: kind, level, values, message, reason and hint."""
         why, hint = EXPLANATIONS[self.kind]
         return {
             "kind": str(self.kind),

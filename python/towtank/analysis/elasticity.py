@@ -81,7 +81,7 @@ class Elasticity:
         return cls(**document) if document else PROPORTIONAL
 
     def document(self) -> dict[str, float]:
-        """Return the entry of a summary."""
+        """Return the elasticities of response time, throughput and utilization as JSON for a summary."""
         return {
             "response_time": self.response_time,
             "throughput": self.throughput,

@@ -150,8 +150,8 @@ def _scaling(configuration: dict[str, Any]) -> Iterator[Sentence]:
 
 def _limits(configuration: dict[str, Any]) -> Iterator[Sentence]:
     limit = configuration["limit"]
-    knee = limit["knee_users"]
-    if limit["kind"] == LimitKind.CPU:
+    knee, kind = limit["knee_users"], limit["kind"]
+    if kind == LimitKind.CPU:
         text = (
             f"{_prefix(configuration)}the limit is the CPU of {limit['resource']}: {limit['evidence']}; "
             f"the highest throughput seen is {interval(limit['peak_throughput_per_s'])} /s."
@@ -162,7 +162,7 @@ def _limits(configuration: dict[str, Any]) -> Iterator[Sentence]:
         text = f"{_prefix(configuration)}{_evidence(limit)}{shown}."
     numbers = {key: limit[key] for key in ("reached", "resource")}
     points = _valid(configuration)
-    yield _of_points("limit", _capital(text), points, limit_kind=limit["kind"], **numbers)
+    yield _of_points("limit", _capital(text), points, limit_kind=kind, **numbers)
     if knee["value"] is not None:
         yield _of_points(
             "knee",
@@ -563,11 +563,11 @@ def _carried(configuration: dict[str, Any]) -> str:
 
 def _capacity(configuration: dict[str, Any]) -> str:
     peak, limit = _peak(configuration), configuration["limit"]
+    kind = LimitKind(limit["kind"])
     carried = interval(peak["throughput_per_s"])
     head = f"throughput reaches {carried} transactions/s at {_load(peak)}{_with_mean(peak)}"
-    cause = _cause(configuration) if limit["kind"] != LimitKind.ERRORS else None
-    end = _AT_THE_END[limit["kind"]].format(resource=limit["resource"]) if cause is None else f", limited by {cause}"
-    return f"{head}{end}"
+    cause = None if kind is LimitKind.ERRORS else _cause(configuration)
+    return head + (_AT_THE_END[kind].format(**limit) if cause is None else f", limited by {cause}")
 
 
 def _with_mean(point: dict[str, Any]) -> str:

@@ -105,7 +105,7 @@ class Band:
     response_at_most_s: float | None = None
 
     def document(self) -> dict[str, Any]:
-        """Return the entry of the band in a summary."""
+        """Return the band as JSON for a summary: bounds of throughput, errors and response time."""
         return self.__dict__.copy()
 
 

@@ -24,7 +24,7 @@ Json = Mapping[str, Any]
 
 @dataclass(frozen=True, repr=False)
 class Drive:
-    """The measurement of a load on one target.
+    """Result of `towtank.drive`: the measurement of a load on one target.
 
     Attributes
     ----------
@@ -37,12 +37,12 @@ class Drive:
 
     @property
     def document(self) -> dict[str, Any]:
-        """A copy of the document of `towtank drive --json`."""
+        """Complete result as a dict, as `towtank drive --json` prints it; a copy."""
         return copy.deepcopy(dict(self._document))
 
     @property
     def target(self) -> str:
-        """The target as given, without secrets."""
+        """URL or file of the target, without secrets."""
         return str(self._document["target"])
 
     @property
@@ -59,7 +59,7 @@ class Drive:
 
     @property
     def doubts(self) -> tuple[Doubt, ...]:
-        """Doubts about the measurement, the heaviest first."""
+        """Doubts about the measurement, the most serious first."""
         return tuple(map(Doubt.of, self._document["doubts"]))
 
     @property
@@ -76,46 +76,46 @@ class Drive:
 
     @property
     def users(self) -> int | None:
-        """Users of a closed load; None of an open one. [1]"""
+        """Number of users of a closed load; None for an open load. [1]"""
         found = self._document["users"]
         return None if found is None else int(found)
 
     @property
     def rate(self) -> float | None:
-        """Arrival rate of an open load; None of a closed one. [1/s]"""
+        """Arrival rate of an open load; None for a closed load. [1/s]"""
         found = self._document["rate"]
         return None if found is None else float(found)
 
     @property
     def requests(self) -> int:
-        """Requests that ended in the window, including failed ones. [1]"""
+        """Number of requests that ended in the window, including failed ones. [1]"""
         return int(self._document["requests"])
 
     @property
     def errors(self) -> int:
-        """Requests that failed in the window. [1]"""
+        """Number of requests that failed in the window. [1]"""
         return int(self._document["errors"])
 
     @property
     def errors_share(self) -> Quantity | None:
-        """Failed over ended requests, in [0, 1]; None if none ended. [ratio]"""
+        """Share of failed requests in all requests that ended, in [0, 1]; None if none ended. [ratio]"""
         share = self.errors / self.requests if self.requests else None
         return number(share, RATIO, self._about("share of errors"))
 
     @property
     def errors_by_kind(self) -> Mapping[str, int]:
-        """Failed requests by kind, as `timeout`, `status_5xx`, `connect`, `check`. [1]"""
+        """Number of failed requests by kind, for example `timeout` or `status_5xx`. [1]"""
         return MappingProxyType(dict(self._document["errors_by_kind"]))
 
     @property
     def status_codes(self) -> Mapping[str, int] | None:
-        """Whole answers by status code, as `200`; None if they were not recorded. [1]"""
+        """Number of complete responses by status code, for example `200`; None if they were not recorded. [1]"""
         counts = self._document.get("status_codes")
         return None if counts is None else MappingProxyType(dict(counts))
 
     @property
     def throughput_per_s(self) -> Quantity | None:
-        """Successful requests. [1/s]"""
+        """Rate of successful requests. [1/s]"""
         value, known = self._document["throughput_per_s"], self._document["estimates"]["throughput_per_s"]
         if value is None:
             return None
@@ -123,7 +123,7 @@ class Drive:
 
     @property
     def response_time_s(self) -> Times:
-        """Response times: from the intended start of each request to the end of its answer. [s]"""
+        """Response times, from the intended start of each request to the end of its response. [s]"""
         return self._times("response")
 
     @property
@@ -133,7 +133,7 @@ class Drive:
 
     @property
     def exchange_time_s(self) -> Times:
-        """Times from the actual start of each request to the end of its answer. [s]"""
+        """Exchange times, from the actual start of each request to the end of its response. [s]"""
         return self._times("exchange")
 
     @property
@@ -173,7 +173,7 @@ class Drive:
 
     @property
     def generator(self) -> Mapping[str, Any]:
-        """Use of the generator: `cpu_s`, `cpu_us_per_request`, `start_lag_ms_p99`, `peak_rss_bytes`, `saturated`."""
+        """Load generator: `cpu_s`, `cpu_us_per_request`, `start_lag_ms_p99`, `peak_rss_bytes`, `saturated`."""
         return MappingProxyType(dict(self._document["generator"]))
 
     def frame(self) -> Frame:
@@ -250,76 +250,76 @@ def drive(
 ) -> Drive:
     """Load running targets: one URL, or the targets of one workload file.
 
-    The calling process is not changed, and an interrupt ends the load, as described for `towtank.run`.
+    Does not change the calling process. An interrupt ends the load, as described for `towtank.run`.
 
     Parameters
     ----------
     target : str
-        `http://` or `https://host:port/path`, or a workload file.
+        URL (`http://host:port/path` or `https://...`), or a workload file.
     users : int, optional
-        Users of a closed load; 1 if neither users nor rate is given. [1]
+        Number of users of a closed load; default: 1, unless `rate` or `trace` is set. [1]
     rate : float, optional
         Arrival rate of an open load. [1/s]
     duration, ramp : float or str, optional
-        Length of the measured window, 10 s by default, and of the ramp before it, as `5.0` or `"5 s"`. [s]
+        Duration of the measurement (default: 10 s) and of the ramp before it, for example `5.0` or `"5 s"`. [s]
     think, timeout : float or str
-        Pause between an answer and the next request; time for a whole response. [s]
+        Pause between a response and the next request; time limit of a whole response. [s]
     trace : Path or str, optional
-        CSV file with the columns time [s] and rate [1/s], which the arrivals follow.
+        CSV file with columns time [s] and rate [1/s]; the arrival rate follows it.
     arrivals : str, default "constant"
-        `constant` or `poisson`, with `rate`.
+        Arrival process with `rate`: `constant` or `poisson`.
     users_at_most, backlog_at_most : int, optional
-        With `rate` or `trace`: transactions under way at once, and arrivals that may wait for one. [1]
+        Largest number of transactions in progress, and of arrivals that wait, with `rate` or `trace`. [1]
     method : str, default "GET"
-        HTTP method.
+        HTTP method of the requests.
     headers : mapping of str to str, optional
-        Headers by name.
+        Headers to send, by name.
     body : str, optional
-        Text to send, or `@FILE`.
+        Text to send as the request body, or `@FILE` for the content of a file.
     insecure : bool, default False
-        Do not verify the certificate of the server.
+        If true, the server's certificate is not verified.
     cacert, cert, key : Path or str, optional
-        PEM files: authorities, and certificate and key of the client.
+        PEM files with the certificate authorities, the client certificate and its private key.
     connections : int or str, optional
-        `per-user` (the default), the size of a pool for each target, or `new` for each request.
+        Use of connections: `per-user` (the default), a number for a pool per target, or `new` for each request.
     http2 : bool, default False
-        Speak HTTP/2.
+        If true, requests use HTTP/2.
     streams : int, optional
-        With `http2`: requests at once over each connection of a pool. [1]
+        Number of concurrent requests on each connection of a pool, with `http2`. [1]
     connect_to, source : sequence of str
-        Connect to these addresses instead of the URL's host; connect from these addresses.
+        Addresses to connect to instead of the URL's host; source addresses of connections.
     threads : int, optional
-        Load threads; half of the CPUs by default. [1]
+        Number of threads that generate load; default: half the number of CPUs. [1]
     pin : sequence of int, optional
-        CPUs for the load threads, which belong to the engine and not to this process.
+        Numbers of the CPUs for the load threads of the engine; does not affect the calling process.
     seed : int, default 1
         Seed of the random generators.
     addresses : mapping of str to str, or sequence of str
-        With a workload file: `host:port` of each of its targets, by name.
+        Address (`host:port`) of each target of a workload file, by name.
     changes : mapping of str to object, optional
-        With a workload file: parameters, as `{"parameters.size": 3}`.
+        Parameters of a workload file to change, for example `{"parameters.size": 3}`.
     out : Path or str, optional
-        Folder to keep the record in.
+        Path under which the run folder is saved.
     allowed : sequence of str
-        Hosts outside of loopback and private ranges that may be loaded.
+        Hosts outside loopback and private address ranges that Towtank may load.
     progress : callable or bool, optional
-        Called with a `Progress` for each step; True shows the steps on the terminal or in the notebook.
+        Function to call with a `Progress` for each step; True shows the steps on the terminal or in the notebook.
 
     Returns
     -------
     Drive
-        Also if the measurement is invalid; check `valid`.
+        Result of the measurement, even if it is invalid; check `valid`.
 
     Raises
     ------
     StudyError
-        With every fault of the arguments.
+        If an argument is wrong; `faults` lists all faults.
     TargetError
         If a target accepts no connection.
     EngineError
         If the engine ended abnormally, or the disk is full.
     KeyboardInterrupt
-        If it was interrupted.
+        If the load was interrupted.
     """
     from towtank.api.conducting import conducted  # noqa: PLC0415 - imports the analysis
     from towtank.conduct.drive_options import DriveOptions  # noqa: PLC0415

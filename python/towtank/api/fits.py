@@ -29,12 +29,12 @@ _PARAMETERS = (
 
 @dataclass(frozen=True)
 class Prediction:
-    """The prediction of a fitted model at one load.
+    """Prediction of a fitted model at one load.
 
     Attributes
     ----------
     load : float
-        Users [1], or arrival rate [1/s].
+        Number of users [1], or arrival rate [1/s].
     range : str
         Position among the measured loads: `measured`, `between` or `beyond`.
     throughput_per_s : Quantity or None
@@ -54,7 +54,7 @@ class Prediction:
 
 @dataclass(frozen=True, repr=False)
 class Fit:
-    """A model of throughput over load.
+    """Model of throughput over load, fitted to measurements.
 
     Attributes
     ----------
@@ -67,12 +67,12 @@ class Fit:
 
     @property
     def document(self) -> dict[str, Any]:
-        """A copy of the document of `towtank model fit --json` (`docs/reference/model-fit.md`)."""
+        """Complete fit as a dict, as `towtank model fit --json` prints it (`docs/reference/model-fit.md`); a copy."""
         return copy.deepcopy(self._answer.document)
 
     @property
     def curve(self) -> str | None:
-        """`usl`, `amdahl`, `linear`, `closed` or `load-dependent`; None if none describes the points."""
+        """Name of the curve, for example `usl` or `closed`; None if no curve describes the points."""
         found = self._answer.document["curve"]
         return None if found is None else str(found)
 
@@ -83,12 +83,12 @@ class Fit:
 
     @property
     def verdict(self) -> str:
-        """`supported`, `doubtful` or `rejected`."""
+        """Verdict on the fit: `supported`, `doubtful` or `rejected`."""
         return str(self._answer.document["verdict"]["level"])
 
     @property
     def doubts(self) -> tuple[str, ...]:
-        """Reasons of the verdict."""
+        """Reasons for the verdict."""
         return tuple(str(each["text"]) for each in self._answer.document["verdict"]["reasons"])
 
     @property
@@ -106,7 +106,7 @@ class Fit:
 
     @property
     def held_out_error(self) -> Quantity | None:
-        """Largest relative error of the highest loads, predicted by a fit without them, with its interval. [ratio]"""
+        """Largest relative error in predicting the highest loads from a fit without them, with its interval. [ratio]"""
         rows = (self._answer.document.get("held_out") or {}).get("points") or ()
         if not rows:
             return None
@@ -157,7 +157,7 @@ class Fit:
         return replace(found, source=self.source, _document={**found.document, "source": str(self.source)})
 
     def write(self, path: Path | str) -> Path:
-        """Write the closed curve as a model file, for `towtank.solve`, `towtank.simulate` and `towtank.size_model`.
+        """Write the fitted curve of a closed system as a model file, which `towtank.solve` and others read.
 
         Raises
         ------
@@ -235,29 +235,30 @@ def fit(
     Parameters
     ----------
     source : Path or str
-        A results folder, or a CSV file of any tool.
+        Results folder of a study, or a CSV file of any tool.
     curve : str, default "auto"
-        `usl`, `amdahl`, `linear`, `closed`, `load-dependent`, or `auto` for the one that describes the points best.
+        Curve to fit: `usl`, `amdahl`, `linear`, `closed`, `load-dependent`, or `auto` for the best one.
     configuration : str, optional
-        Of results: part of the label of the configuration; not needed if there is only one.
+        Part of the label of the configuration to fit, if the results have several configurations.
     servers : int, optional
-        Servers of the bottleneck; from the results, else 1, by default. [1]
+        Number of servers at the bottleneck; default: the number in the results, otherwise 1. [1]
     hold_out : int, optional
-        Highest load levels to leave out of the fit; by default the highest one is tested, and fitted too. [1]
+        Number of highest loads to predict instead of fitting them; default: the highest load is predicted by a fit
+        without it, and then fitted too. [1]
     think : float or str, optional
-        Think time, as `2.0` [s] or `"2 s"`; of a CSV file also the name of its column.
+        Think time, for example `2.0` [s] or `"2 s"`; for a CSV file also the name of its column.
     x, y, response, error, busy : str, optional
-        Of a CSV file: columns of load, throughput [1/s], mean response time [s], standard error of the throughput [1/s]
-        and busy servers of the bottleneck [1].
+        Names of the columns of a CSV file: load, throughput [1/s], mean response time [s], standard error of the
+        throughput [1/s], and mean number of busy servers at the bottleneck [1].
 
     Raises
     ------
     StudyError
         If the source or an argument is wrong.
     MeasurementError
-        If no point may be modelled.
+        If no point is valid for a model.
     ModelError
-        If the points do not allow the curve.
+        If the curve cannot be fitted to the points.
     """
     from towtank import units  # noqa: PLC0415
     from towtank.errors import Fault, StudyError  # noqa: PLC0415

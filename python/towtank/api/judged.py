@@ -21,7 +21,7 @@ class Objective:
     Attributes
     ----------
     text : str
-        The objective, as `p95 of search < 1 s`.
+        Text of the objective, for example `p95 of search < 1 s`.
     configuration : str
         Label of the configuration; empty if there is only one.
     met : bool or None
@@ -61,11 +61,11 @@ class Comparison:
     Attributes
     ----------
     metric : str
-        As `throughput_per_s`, `response_time_s.mean`, `cpu_demand_s of TIER`.
+        Name of the compared metric, for example `throughput_per_s` or `cpu_demand_s of TIER`.
     factor, base, other : str
         The factor, its first level, and the level compared with it.
     load : float
-        Users [1], or arrival rate [1/s].
+        Number of users [1], or arrival rate [1/s].
     ratio : Quantity or None
         Value at `other` over value at `base`, with its interval. [1]
     differs : bool or None

@@ -111,7 +111,7 @@ class Verdict:
     level : str
         `valid`, `suspect` or `invalid`; `none` if nothing could be judged.
     doubts : tuple of Doubt
-        Its reasons, the heaviest first.
+        Reasons for the verdict, the most serious first.
     """
 
     level: str
@@ -139,7 +139,7 @@ class Transaction:
     Attributes
     ----------
     throughput_per_s : Quantity or None
-        Completed per second. [1/s]
+        Rate of completed transactions. [1/s]
     response_time_s : Times
         [s]
     errors_share : Quantity or None

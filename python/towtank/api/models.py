@@ -30,15 +30,15 @@ class ClassFigures:
     Attributes
     ----------
     throughput_per_s : Quantity or None
-        Completed per second. [1/s]
+        Rate of completed jobs. [1/s]
     response_time_s : Quantity or None
         Mean response time, without think time; None if nothing is completed. [s]
     users_in_system : Quantity or None
         Jobs in the system, without users who think. [1]
     dropped_per_s : Quantity or None
-        Arrivals that find a full station. [1/s]
+        Rate of arrivals that are dropped because a station is full. [1/s]
     percentiles_s : mapping of str to Quantity
-        Percentiles of the response time by name, as `p95`; empty unless simulated. [s]
+        Percentiles of the response time by name, for example `p95`; empty unless simulated. [s]
     """
 
     throughput_per_s: Quantity | None
@@ -105,27 +105,27 @@ class Solution:
 
     @property
     def document(self) -> dict[str, Any]:
-        """A copy of the document of `towtank model solve --json` or `simulate --json` (`docs/reference/model.md`)."""
+        """Complete solution as a dict, as `towtank model solve --json` or `simulate --json` prints it; a copy."""
         return copy.deepcopy(dict(self._document))
 
     @property
     def classes(self) -> Mapping[str, ClassFigures]:
-        """Figures by class."""
+        """Results by class."""
         return MappingProxyType({name: _class(each) for name, each in self._document["classes"].items()})
 
     @property
     def stations(self) -> Mapping[str, StationFigures]:
-        """Figures by station."""
+        """Results by station."""
         return MappingProxyType({name: _station(each) for name, each in self._document["stations"].items()})
 
     @property
     def pools(self) -> Mapping[str, PoolFigures]:
-        """Figures by pool."""
+        """Results by pool."""
         return MappingProxyType({name: _pool(each) for name, each in (self._document.get("pools") or {}).items()})
 
     @property
     def method(self) -> str:
-        """Method of the solution, as `exact MVA` or `discrete-event simulation`."""
+        """Solution method, for example `exact MVA` or `discrete-event simulation`."""
         return str(self._document["method"])
 
     @property
@@ -141,12 +141,12 @@ class Solution:
 
     @property
     def steady(self) -> bool:
-        """True if the network has a steady state; only a simulation can answer without one."""
+        """True if the network has a steady state; only a simulation can return a result without it."""
         return bool(self._document.get("steady", True))
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """The resource that limits the answer."""
+        """Warnings about the resource that limits the network."""
         return tuple(map(str, self._document.get("warnings") or ()))
 
     def frame(self) -> Frame:
@@ -185,16 +185,17 @@ def solve(model: Model, *, changes: Mapping[str, object] | None = None, method: 
     Parameters
     ----------
     model : Path, str or mapping
-        A model file, or its content (`docs/reference/model.md`).
+        Model file, or its content as a mapping (`docs/reference/model.md`).
     changes : mapping of str to object, optional
-        Other values by dotted path, as `{"stations.cpu.servers": 8}`.
+        Values to change, by dotted path, for example `{"stations.cpu.servers": 8}`.
     method : str, default "auto"
-        `auto`, `exact`, `bard-schweitzer` or `linearizer`.
+        Solution method: `auto`, `exact`, `bard-schweitzer` or `linearizer`.
 
     Raises
     ------
     StudyError
-        With every fault of the model; also if a station has no steady state, or the method does not apply.
+        If the model is wrong (`faults` lists all faults), if a station has no steady state, or if the method does not
+        apply.
 
     Examples
     --------
@@ -231,28 +232,28 @@ def simulate(
     Parameters
     ----------
     model : Path, str or mapping
-        A model file, or its content.
+        Model file, or its content as a mapping.
     seed : int, default 1
-        Seed of the random generator: the same seed gives the same answer.
+        Seed of the random generator; the same seed gives the same result.
     changes : mapping of str to object, optional
-        Other values by dotted path.
+        Values to change, by dotted path.
     precision : float or str, default 0.01
-        Half-width of throughput and response time of every class, relative to the mean, at which to stop. [ratio]
+        Relative half-width of the confidence intervals at which simulation stops, for every class. [ratio]
     confidence : float or str, default 0.95
-        Level of the intervals. [ratio]
+        Level of the confidence intervals. [ratio]
     replications : int, default 10
-        Independent runs, at least 2. [1]
+        Number of independent runs, at least 2. [1]
     events : int, default 1,000,000,000
-        Most events of all replications. [1]
+        Largest number of simulated events of all runs together. [1]
     time : float or str, optional
-        Longest time to simulate, as `30` or `"30 s"`; an answer that it ends cannot be repeated. [s]
+        Time limit of the computation, for example `30` or `"30 s"`; a simulation that reaches it is not repeatable. [s]
     threads : int, optional
-        All processors by default; the answer does not depend on it. [1]
+        Number of threads; does not change the result. Default: all processors. [1]
 
     Raises
     ------
     StudyError
-        With every fault of the model and of the arguments.
+        If the model or an argument is wrong; `faults` lists all faults.
     """
     from towtank.model.variants import checked_settings, simulate_variants  # noqa: PLC0415 - imports pydantic
 

@@ -30,13 +30,13 @@ class Point:
     factors : mapping of str to str
         Levels of all factors but the load.
     load : float
-        Users [1], or arrival rate [1/s].
+        Number of users [1], or arrival rate [1/s].
     throughput_per_s : Quantity or None
-        Completed transactions. [1/s]
+        Rate of completed transactions. [1/s]
     response_time_s : Times
         Of all transactions together. [s]
     errors_share : Quantity or None
-        Failed over ended transactions, in [0, 1]. [ratio]
+        Share of failed transactions in all that ended, in [0, 1]. [ratio]
     transactions, tiers : mapping of str to Transaction or Tier
         By name.
     runs, verdicts : tuple of str
@@ -70,18 +70,18 @@ class Run:
     factors : mapping of str to str
         Level of each factor.
     load : float or None
-        Users [1], or arrival rate [1/s].
+        Number of users [1], or arrival rate [1/s].
     status : str
         `complete`, `failed`, `stopped`, `running` (cut off), `planned` or `missing`.
     verdict : Verdict
     throughput_per_s : Quantity or None
-        Completed transactions. [1/s]
+        Rate of completed transactions. [1/s]
     response_time_s : Times
         [s]
     errors : int or None
-        Failed transactions. [1]
+        Number of failed transactions. [1]
     errors_share : Quantity or None
-        Failed over ended transactions, in [0, 1]. [ratio]
+        Share of failed transactions in all that ended, in [0, 1]. [ratio]
     tiers : mapping of str to Tier
         By name.
     """
@@ -100,7 +100,7 @@ class Run:
 
     @property
     def summary(self) -> dict[str, Any]:
-        """A copy of the summary of the run (`docs/reference/summary.md`); empty if none could be made."""
+        """Summary of the run as a dict (`docs/reference/summary.md`), empty if it could not be made; a copy."""
         return copy.deepcopy(dict(self._summary))
 
     def frame(self) -> Frame:

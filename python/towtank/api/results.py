@@ -41,7 +41,7 @@ class Results:
 
     @property
     def summary(self) -> dict[str, Any]:
-        """A copy of the summary of the study (`docs/reference/summary.md`)."""
+        """Summary of the study as a dict (`docs/reference/summary.md`); a copy."""
         return copy.deepcopy(dict(self._source.summary))
 
     @property
@@ -51,12 +51,12 @@ class Results:
 
     @property
     def question(self) -> str:
-        """The question that the study asks."""
+        """Question that the study answers."""
         return str(self._source.summary.get("question") or "")
 
     @property
     def headline(self) -> str:
-        """The answer in a sentence."""
+        """Main result of the study, in one sentence."""
         from towtank.report.content.headline import headline  # noqa: PLC0415 - imports the analysis
 
         return headline(self._source)
@@ -126,7 +126,7 @@ class Results:
         factor : str, optional
             Only this factor.
         metric : str, optional
-            Only this metric, as `throughput_per_s`.
+            Name of the metric to compare, for example `throughput_per_s`; default: all metrics.
         """
         found = map(comparison_of, self._source.summary.get("comparisons") or ())
         return tuple(each for each in found if factor in (None, each.factor) and metric in (None, each.metric))
@@ -178,7 +178,7 @@ class Results:
         Parameters
         ----------
         path : Path or str, optional
-            `report.html` in the results folder by default.
+            File to write; default: `report.html` in the results folder.
 
         Returns
         -------

@@ -44,7 +44,7 @@ class SizedObjective:
     Attributes
     ----------
     text : str
-        The objective, as `p95 of transactions < 400 ms`.
+        Text of the objective, for example `p95 of transactions < 400 ms`.
     value : Quantity or None
         [s] or [1/s]; None without a steady state.
     limit : Quantity
@@ -107,7 +107,7 @@ class WhatIf:
         Whether all objectives hold; None if the change was refused.
     objectives : tuple of SizedObjective
     load_at_limit : Quantity or None
-        Load that it carries at most; None if nothing limits it. [users, or 1/s]
+        Highest load that the hardware carries; None if no limit was found. [users, or 1/s]
     refused : str
         Reason why no answer exists; empty if one does.
     """
@@ -129,7 +129,7 @@ class Due:
     what : str
         The hardware.
     limit : Quantity or None
-        Load that it carries at most; None if nothing limits it. [users, or 1/s]
+        Highest load that the hardware carries; None if no limit was found. [users, or 1/s]
     missed_from : date or None
         First day on which the chance of a miss is above `chance`; None if no such day exists.
     chance : float

@@ -35,7 +35,7 @@ ByName = Amount | Mapping[str, Amount] | Sequence[str]
 
 @dataclass(frozen=True, repr=False)
 class Sizing:
-    """The answer to a sizing.
+    """Result of a sizing.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class Sizing:
 
     @property
     def document(self) -> dict[str, Any]:
-        """A copy of the document of `towtank size --json` (`docs/reference/size.md`)."""
+        """Complete sizing result as a dict, as `towtank size --json` prints it (`docs/reference/size.md`); a copy."""
         return copy.deepcopy(dict(self._document))
 
     @property
@@ -58,12 +58,12 @@ class Sizing:
 
     @property
     def configuration(self) -> str:
-        """The hardware in words, as `app 4 x 4 CPUs`; empty if nothing meets the objectives."""
+        """Hardware as text, for example `app 4 x 4 CPUs`; empty if no hardware meets the objectives."""
         return str(self._answer.get("configuration") or "")
 
     @property
     def tiers(self) -> Mapping[str, SizedTier]:
-        """Hardware by tier; empty if nothing meets the objectives."""
+        """Hardware by tier; empty if no hardware meets the objectives."""
         return MappingProxyType({name: tier_of(name, each) for name, each in (self._answer.get("tiers") or {}).items()})
 
     @property
@@ -73,50 +73,50 @@ class Sizing:
 
     @property
     def load_at_limit(self) -> Quantity | None:
-        """Load that the hardware carries at most; None if nothing limits it. [users, or 1/s]"""
+        """Highest load that the hardware carries; None if no limit was found. [users, or 1/s]"""
         return quantity_of(self._answer, "load_at_limit", "load_at_limit_interval", load_unit(self._answer))
 
     @property
     def headroom(self) -> Quantity | None:
-        """Load at the limit over the load to carry, less one. [ratio]"""
+        """Spare load: `load_at_limit` divided by the load to carry, minus 1. [ratio]"""
         return quantity_of(self._answer, "headroom", "headroom_interval", RATIO)
 
     @property
     def scenarios(self) -> tuple[Scenario, ...]:
-        """Behaviour of the hardware: all nodes up first, then each tier with nodes lost."""
+        """Behaviour of the hardware: first with all nodes up, then with lost nodes in each tier."""
         return tuple(map(scenario_of, self._answer.get("scenarios") or ()))
 
     @property
     def cheaper(self) -> tuple[Cheaper, ...]:
-        """Hardware with one tier one step cheaper, and the reasons against it."""
+        """Hardware that is one step cheaper in one tier, with the reasons against it."""
         return tuple(map(cheaper_of, self._document["neighbours"]))
 
     @property
     def what_if(self) -> tuple[WhatIf, ...]:
-        """The effect of each change; the hardware of the model as it is comes first."""
+        """Effect of each what-if change; the first entry is the unchanged hardware of the model."""
         return tuple(map(what_if_of, self._document["what_if"]))
 
     @property
     def dates(self) -> tuple[Due, ...]:
-        """Dates until which hardware suffices; empty without growth."""
+        """Dates until which the hardware is sufficient; empty without growth."""
         return tuple(map(due_of, self._document["dates"]))
 
     @property
     def rests_on(self) -> tuple[str, ...]:
-        """Inputs of the answer, each with its origin: measured, given or assumed."""
+        """Inputs of the sizing, each with its origin: measured, given or assumed."""
         return tuple(
             f"{each['part']}, {each['origin']}: {each['text']}" for each in self._document["trust"]["rests_on"]
         )
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """Assumptions of the answer, and whether each was tested."""
+        """Assumptions of the sizing, and whether each was tested."""
         found = self._document["trust"]["assumptions"]
         return tuple(f"{each['assumes']}; tested: {each['tested']}" for each in found)
 
     @property
     def doubts(self) -> tuple[str, ...]:
-        """Doubts about the answer."""
+        """Doubts about the sizing result."""
         return tuple(map(str, self._document["trust"]["doubts"]))
 
     @property
@@ -197,64 +197,65 @@ def size_model(
     Parameters
     ----------
     source : Path or str
-        A model file, or a results folder.
+        Model file, or results folder of a study.
     file : Path or str, optional
-        A sizing file (`docs/reference/size.md`); the other arguments override it.
+        Sizing file (`docs/reference/size.md`); the other arguments override its values.
     users, rate, think : number, str, or mapping of str to these, optional
-        Load to carry: users [1], arrivals [1/s], think time [s]; a mapping is by class.
+        Load to carry: number of users [1], arrival rate [1/s] and think time [s]; a mapping has values by class.
     mix : mapping of str to number or str, optional
-        Share of each class in the load, as `0.7` or `"70 %"`. [ratio]
+        Share of each class in the load, for example `0.7` or `"70 %"`. [ratio]
     objective : str or sequence of str, optional
-        Objective, as `"p95 < 500 ms"`.
+        Objective or objectives to meet, for example `"p95 < 500 ms"`.
     utilization : number, str, or mapping of str to these, optional
-        Highest utilization, of all stations or by station, as `0.7` or `"70 %"`. [ratio]
+        Highest allowed utilization, of all stations or by station, for example `0.7` or `"70 %"`. [ratio]
     peak : float, optional
-        Load in the busiest time over the load given. [1]
+        Load at the busiest time, divided by the load in `users` or `rate`. [1]
     growth, horizon, start : str, optional
-        As `"20 % / year"`, `"3 years"`, `"2026-01-31"`.
+        Growth rate of the load, time until which the hardware must be sufficient, and date to which the load applies,
+        for example `"20 % / year"`, `"3 years"`, `"2026-01-31"`.
     history : Path or str, optional
-        CSV file with the columns `date` and `users`, instead of growth.
+        CSV file of past loads with columns `date` and `users`, to estimate the growth from.
     headroom, probability, uncertainty : float or str, optional
-        How much more must be carried, the probability that all must hold, and the relative standard deviation of the
-        demands of a model file, as `0.2` or `"20 %"`. [ratio]
+        Extra load that the hardware must carry, smallest probability with which all objectives must be met, and
+        relative standard deviation of the demands of a model file, for example `0.2` or `"20 %"`. [ratio]
     nodes_lost : int, optional
-        Nodes that any tier of several may lose. [1]
+        Number of nodes that any tier with several nodes may lose while the objectives are still met. [1]
     cpus, nodes : mapping of str to int, str or sequence of int, optional
-        By tier: CPUs of a node, and nodes, to choose from, as `4`, `[2, 4, 8]` or `"2..8"`. [1]
+        Possible numbers of CPUs per node, and of nodes, by tier, for example `4`, `[2, 4, 8]` or `"2..8"`. [1]
     machines : sequence of str, optional
-        Machines that a node may be.
+        Names of the machines to choose from.
     machine_files : sequence of Path or str
-        Files with machines of your own.
+        Files with further machines.
     measured_on : str, optional
-        Machine that the demands come from.
+        Name of the machine on which the demands were measured.
     what_if : sequence of str, optional
-        Changes to the answer, as `"cpu x1.5"`.
+        What-if changes to evaluate, for example `"cpu x1.5"`.
     configuration : str, optional
-        Of results: part of the label of the configuration; not needed if there is only one.
+        Part of the label of the configuration to size, if the results have several configurations.
     servers : int, optional
-        Of results: servers of the bottleneck. [1]
+        Number of servers at the bottleneck, for a results folder. [1]
     model : str, default "auto"
-        Of results: `network` of resources, `curve`, or `auto` for the one that explains more.
+        Model to fit to a results folder: `network` (all resources), `curve`, or `auto` for the one that explains more.
     exhaustive : bool, default False
-        Try every candidate.
+        Whether to evaluate every candidate.
     simulation : bool, default True
-        Simulate percentiles near their limits.
+        Whether to simulate percentiles that are close to their limits.
     beyond : bool, default False
-        Answer far beyond what was measured.
+        Whether to size for loads far beyond the measured loads too.
     keep : bool, default False
-        Of results: keep the answer in the folder, where the report finds it.
+        Whether to save the sizing result in the results folder, for the report.
 
     Returns
     -------
     Sizing
-        Its `found` is False if nothing meets the objectives.
+        Result of the sizing; `found` is False if no hardware meets the objectives.
 
     Raises
     ------
     StudyError
-        With every fault of the arguments and files.
+        If an argument or a file is wrong; `faults` lists all faults.
     MeasurementError
-        If the answer would be a guess, or no run may be modelled.
+        If the data do not support a result, or if no run is valid for a model.
     """
     from towtank.results.folder import write_json  # noqa: PLC0415
     from towtank.size.asking import size_source, why_no_source  # noqa: PLC0415 - imports scipy

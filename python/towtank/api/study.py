@@ -28,52 +28,52 @@ def run(
     trusted: bool = False,
     progress: Callback | bool | None = None,
 ) -> Results:
-    """Run a study. A study starts programs: read a foreign one before you run it.
+    """Run a study. A study starts programs: read a study of someone else before you run it.
 
-    The calling process stays as it is: no signal handler, no variable of its environment and no CPU affinity of its
-    threads changes. An interrupt (Ctrl-C, or the stop button of a notebook) ends the run that goes on, keeps what was
-    recorded, and raises `KeyboardInterrupt`; a second one does not wait for answers on their way.
+    Does not change signal handlers, environment variables or CPU affinities of the calling process. An interrupt
+    (Ctrl-C, or the stop button of a notebook) ends the current run, keeps the recorded data and raises
+    `KeyboardInterrupt`; a second interrupt does not wait for outstanding responses.
 
     Parameters
     ----------
     study : Path or str
-        A file, a folder, or the name of a study that ships.
+        Study file, study folder, or name of a study that comes with Towtank.
     preset : str, optional
-        Preset of the study, as `quick`.
+        Name of a preset of the study, for example `quick`.
     changes : mapping of str to object, optional
-        Other values by dotted path, as `{"load.users": 50, "load.stages.steady": "20 s"}`.
+        Values to change, by dotted path, for example `{"load.users": 50, "load.stages.steady": "20 s"}`.
     repetitions : int, optional
-        Runs of each combination. [1]
+        Number of runs of each combination of levels. [1]
     seed : int, optional
-        Seed of the order of the runs and of the random generators.
+        Seed of the random generators, for the order of runs and within runs.
     out : Path or str, optional
-        Results folder; `results/NAME-DATE-TIME` by default.
+        Results folder to write; default: `results/NAME-DATE-TIME`.
     resume : bool, default False
-        Go on in the folder `out`, which has runs of the same study: those that are complete are kept.
+        If true, continues the interrupted study in the folder `out`; its complete runs are kept.
     report : bool, default True
-        Whether the report is written.
+        Whether to write the report.
     allowed : sequence of str
-        Hosts outside of loopback and private ranges that may be loaded.
+        Hosts outside loopback and private address ranges that Towtank may load.
     trusted : bool, default False
-        Whether files outside of the study's folder may be sent, served or run.
+        Whether the study may send, serve and run files from outside its folder.
     progress : callable or bool, optional
-        Called with a `Progress` for each step; True shows the steps on the terminal or in the notebook.
+        Function to call with a `Progress` for each step; True shows the steps on the terminal or in the notebook.
 
     Returns
     -------
     Results
-        Also if the measurement is invalid; check `valid`. Further problems are listed in `messages`.
+        Results, even if the measurement is invalid; check `valid`. `messages` lists further problems.
 
     Raises
     ------
     StudyError
-        With every fault of the study and of the arguments, before anything is started.
+        If the study or an argument is wrong; `faults` lists all faults. Nothing has been started.
     TargetError
-        If this machine lacks what the study needs, or the system came up in no run.
+        If this machine lacks software that the study needs, or if the system did not start in any run.
     EngineError
         If the disk is full.
     KeyboardInterrupt
-        If it was interrupted; its note names the folder with what was recorded.
+        If the study was interrupted; the note of the exception names the results folder.
     """
     from towtank.api.conducting import conducted  # noqa: PLC0415 - imports the analysis
     from towtank.conduct.request import StudyRequest, new_folder  # noqa: PLC0415

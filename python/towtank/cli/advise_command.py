@@ -18,15 +18,20 @@ if TYPE_CHECKING:
 def command(
     sources: Annotated[
         list[Path],
-        typer.Argument(metavar="RESULTS|SHEET...", help="A results folder, a sheet of name: value, or one and sheets."),
+        typer.Argument(
+            metavar="RESULTS|SHEET...",
+            help="Results folder of a study, or sheets (files with lines `name: value`), or both.",
+        ),
     ],
     *,
-    users: Annotated[int | None, typer.Option(help="Load level of the results; the highest if left out.")] = None,
+    users: Annotated[
+        int | None, typer.Option(help="Number of users of the load level to evaluate; default: the highest level.")
+    ] = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="Also rules of which something is not known, or that do not apply.")
+        bool, typer.Option("--all", help="Also print rules that do not apply, or whose inputs are not all known.")
     ] = False,
     rules: RuleFiles = None,
-    json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the advice as JSON.")] = False,
 ) -> int:
     """Compare a system with rules of thumb: print each rule's answer, the setting, the measurement and the verdict."""
     from towtank.cli.advise_table import advice_lines  # noqa: PLC0415

@@ -39,7 +39,7 @@ def application(arguments: list[str] | None = None) -> typer.Typer:
     everything = named not in (*COMMANDS, *GROUPS)
     app = typer.Typer(
         name="towtank",
-        help="Drives a system, watches every tier, explains why it behaves as it does, and sizes the hardware.",
+        help="Loads a system, observes every tier, explains the performance and sizes the hardware.",
         no_args_is_help=True,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
@@ -55,7 +55,7 @@ def application(arguments: list[str] | None = None) -> typer.Typer:
 
 
 def _version_option(
-    version: bool = typer.Option(False, "--version", help="Print the version and leave."),
+    version: bool = typer.Option(False, "--version", help="Print the version and exit."),
 ) -> None:
     if version:
         from towtank import __version__  # noqa: PLC0415

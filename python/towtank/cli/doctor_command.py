@@ -21,19 +21,23 @@ _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
 def command(
     needs_of: Annotated[
-        str | None, typer.Argument(metavar="[SYSTEM|STUDY]", help="Print the needs of this system or study only.")
+        str | None, typer.Argument(metavar="[SYSTEM|STUDY]", help="Only check what this system or study needs.")
     ] = None,
     *,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
-    results: Annotated[Path, typer.Option("--results", help="Folder for future results.")] = RESULTS,
+    json: Annotated[bool, typer.Option("--json", help="Print the results of the checks as JSON.")] = False,
+    results: Annotated[
+        Path, typer.Option("--results", help="Folder where results will be stored; its disk is checked.")
+    ] = RESULTS,
     calibrate: Annotated[
-        bool, typer.Option("--calibrate", help="Measure how much load this machine can generate; under a minute.")
+        bool,
+        typer.Option("--calibrate", help="Measure how much load this machine can generate; takes less than a minute."),
     ] = False,
     clean: Annotated[
-        bool, typer.Option("--clean", help="Only remove the remains of systems whose conductors were killed.")
+        bool, typer.Option("--clean", help="Only remove what systems left behind whose Towtank process was killed.")
     ] = False,
     install: Annotated[
-        bool, typer.Option("--install", help="Install the servers that SYSTEM or STUDY needs, after saying which.")
+        bool,
+        typer.Option("--install", help="Install the servers that SYSTEM or STUDY needs; prints their names first."),
     ] = False,
 ) -> int:
     """Print what this machine offers, and how to install what is missing."""

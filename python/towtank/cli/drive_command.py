@@ -12,74 +12,100 @@ from towtank.errors import ExitStatus
 
 
 def command(
-    target: Annotated[str, typer.Argument(help="URL (http:// or https://host:port/path) or a workload file.")],
+    target: Annotated[str, typer.Argument(help="URL (http://host:port/path or https://...), or a workload file.")],
     *,
-    users: Annotated[int | None, typer.Option(help="Virtual users (closed load); 1 if neither users nor rate.")] = None,
-    rate: Annotated[float | None, typer.Option(help="Arrivals per second (open load).")] = None,
+    users: Annotated[
+        int | None,
+        typer.Option(help="Number of virtual users (closed load); default: 1, unless --rate or --trace is set."),
+    ] = None,
+    rate: Annotated[float | None, typer.Option(help="Arrival rate (open load). [1/s]")] = None,
     trace: Annotated[
         str | None,
-        typer.Option(help="CSV file with columns time (s) and rate (1/s) that arrivals follow (open load)."),
+        typer.Option(help="CSV file with columns time (s) and rate (1/s); the arrival rate follows it (open load)."),
     ] = None,
     users_at_most: Annotated[
-        int | None, typer.Option(help="Transactions in hand at once, with --rate or --trace; 10000 if left out.")
+        int | None,
+        typer.Option(help="Largest number of transactions in progress, with --rate or --trace; default: 10000."),
     ] = None,
     backlog_at_most: Annotated[
         int | None,
         typer.Option(
-            help="Arrivals that may wait while all are in hand; more are not started (overflow); 1000000 if left out."
+            help=(
+                "Largest number of arrivals that wait; further arrivals are not started and count as "
+                "overflow. Default: 1000000."
+            )
         ),
     ] = None,
-    think: Annotated[str, typer.Option(help="Pause between an answer and the next request.")] = "0 s",
+    think: Annotated[str, typer.Option(help="Pause between a response and the next request.")] = "0 s",
     duration: Annotated[
         str | None,
-        typer.Option(help="Length of the measured window, after the ramp; 10 s, or that of the trace, if left out."),
+        typer.Option(help="Duration of the measurement, after the ramp; default: 10 s, or the duration of the trace."),
     ] = None,
     ramp: Annotated[
-        str | None, typer.Option(help="Time over which users start or the rate grows; 0 s if left out.")
+        str | None, typer.Option(help="Time over which the users start or the rate grows; default: 0 s.")
     ] = None,
-    threads: Annotated[int | None, typer.Option(help="Load threads; half of the CPUs if left out.")] = None,
-    timeout: Annotated[str, typer.Option(help="Time for a whole response; it passes at most 1 ms late.")] = "30 s",
-    method: Annotated[str, typer.Option(help="HTTP method.")] = "GET",
-    header: Annotated[list[str] | None, typer.Option(help="Header, 'Name: value'; repeatable.")] = None,
-    body: Annotated[str | None, typer.Option(help="Text to send, or @FILE.")] = None,
-    insecure: Annotated[bool, typer.Option(help="Do not verify the certificate of the server.")] = False,
-    cacert: Annotated[str | None, typer.Option(help="PEM file of authorities, in place of this host's.")] = None,
-    cert: Annotated[str | None, typer.Option(help="PEM file of the client's certificate, with --key.")] = None,
-    key: Annotated[str | None, typer.Option(help="PEM file of the client's key.")] = None,
+    threads: Annotated[
+        int | None, typer.Option(help="Number of threads that generate load; default: half the number of CPUs.")
+    ] = None,
+    timeout: Annotated[str, typer.Option(help="Time limit of a whole response; enforced within 1 ms.")] = "30 s",
+    method: Annotated[str, typer.Option(help="HTTP method of the requests.")] = "GET",
+    header: Annotated[list[str] | None, typer.Option(help="Header to send, 'Name: value'; repeatable.")] = None,
+    body: Annotated[
+        str | None, typer.Option(help="Text to send as the request body, or @FILE for the content of a file.")
+    ] = None,
+    insecure: Annotated[bool, typer.Option(help="Do not verify the server's certificate.")] = False,
+    cacert: Annotated[
+        str | None, typer.Option(help="PEM file of certificate authorities; default: those of this machine.")
+    ] = None,
+    cert: Annotated[str | None, typer.Option(help="PEM file of the client certificate; needs --key.")] = None,
+    key: Annotated[str | None, typer.Option(help="PEM file of the client's private key.")] = None,
     connections: Annotated[
-        str | None, typer.Option(help="per-user (the default), N for a pool of N per target, or new for each request.")
+        str | None,
+        typer.Option(
+            help=(
+                "Use of connections: per-user, a number for a pool of connections per target, or new for each "
+                "request. Default: per-user."
+            )
+        ),
     ] = None,
     http2: Annotated[
-        bool, typer.Option("--http2", help="Speak HTTP/2: by prior knowledge, or by ALPN with TLS.")
+        bool, typer.Option("--http2", help="Use HTTP/2, by ALPN with TLS or by prior knowledge without TLS.")
     ] = False,
     streams: Annotated[
-        int | None, typer.Option(help="Requests at once over each connection of a pool, with --http2; 100 if left out.")
+        int | None,
+        typer.Option(help="Number of concurrent requests on each connection of a pool, with --http2; default: 100."),
     ] = None,
     connect_to: Annotated[
         list[str] | None,
-        typer.Option(help="Connect here in place of the URL's host: host:port or unix:/path; repeatable."),
+        typer.Option(help="Connect to host:port or unix:/path instead of the host in the URL; repeatable."),
     ] = None,
-    source: Annotated[list[str] | None, typer.Option(help="Address to connect from, in turn; repeatable.")] = None,
-    arrivals: Annotated[str, typer.Option(help="constant or poisson, with --rate.")] = "constant",
+    source: Annotated[
+        list[str] | None,
+        typer.Option(help="Source IP address for connections; if repeated, addresses are used in turn."),
+    ] = None,
+    arrivals: Annotated[str, typer.Option(help="Arrival process with --rate: constant or poisson.")] = "constant",
     seed: Annotated[int, typer.Option(help="Seed of the random generator.")] = 1,
-    pin: Annotated[str | None, typer.Option(help="CPUs to keep the load threads on, as 1 or 0,1.")] = None,
+    pin: Annotated[str | None, typer.Option(help="CPUs that the load threads run on, for example 1 or 0,1.")] = None,
     address: Annotated[
         list[str] | None,
         typer.Option(
-            help="With a workload file: address of a target, NAME=host:port or NAME=https://host:port; repeatable."
+            help=("Address of a target of the workload file, NAME=host:port or NAME=https://host:port; repeatable.")
         ),
     ] = None,
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", help="With a workload file: sets a parameter, parameters.NAME=value; repeatable."),
+        typer.Option("--set", help="Set a parameter of the workload file, parameters.NAME=value; repeatable."),
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Keep the run folder here.")] = None,
-    i_may_load: Annotated[list[str] | None, typer.Option(help="Host outside of loopback and private ranges.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Save the run folder under this path.")] = None,
+    i_may_load: Annotated[
+        list[str] | None,
+        typer.Option(help="Allow load on this host outside loopback and private address ranges; repeatable."),
+    ] = None,
     send: Send = None,
     send_header: SendHeader = None,
     i_may_send: MaySend = None,
-    json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
-    quiet: Annotated[bool, typer.Option(help="No progress.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
+    quiet: Annotated[bool, typer.Option(help="Hide progress output.")] = False,
 ) -> int:
     """Load one URL, or one workload file, against something that already runs."""
     from towtank.cli.output import console  # noqa: PLC0415

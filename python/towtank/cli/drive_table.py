@@ -7,14 +7,14 @@ from typing import Any
 from rich.console import RenderableType
 from rich.table import Table
 
-from towtank.analysis import Diagnosis
-from towtank.analysis.doubts import Level, not_checked
+from towtank.analysis import Diagnosis, Level, not_checked
 from towtank.analysis.statistics.estimates import Estimate, estimate_of
 from towtank.estimates import few_digits, interval_texts, number_estimate
 
 _HEADS = {Level.INVALID: "not valid", Level.SUSPECT: "suspect", Level.NOTE: "note"}
 # Failures for which the engine records a response time: an answer arrived, or the wait for it timed out.
 _WITH_RESPONSE_TIME = ("timeout", "status_4xx", "status_5xx", "status_other", "check", "extract", "refused")
+_REASONS = (("no connection", "connect_failures"), ("no whole answer", "broken_answers"), ("not sent", "unsendable"))
 _PERCENTILES = ("mean", "p50", "p90", "p95", "p99", "p99.9", "max")
 
 
@@ -90,12 +90,10 @@ def _errors(document: dict[str, Any]) -> list[str]:
         lines.append(f"the times above are of all answers, {among:,} failed ones included")
     overflow = document.get("not_started", {}).get("overflow", 0)
     lines += [f"not started, with all users at work and the backlog full: {overflow:,} arrivals"] if overflow else []
-    reasons = document.get("connect_failures") or {}
-    lines += [f"no connection, {count:,} times: {reason}" for reason, count in reasons.items()]
-    broken = document.get("broken_answers") or {}
-    lines += [f"no whole answer, {count:,} times: {reason}" for reason, count in broken.items()]
-    unsendable = document.get("unsendable") or {}
-    return lines + [f"not sent, {count:,} times: {reason}" for reason, count in unsendable.items()]
+    for title, key in _REASONS:
+        reasons = document.get(key) or {}
+        lines += [f"{title}, {count:,} times: {reason}" for reason, count in reasons.items()]
+    return lines
 
 
 def _connections(document: dict[str, Any]) -> list[str]:

@@ -18,21 +18,24 @@ _FORMATS = "csv, github, hlog, jtl, junit, markdown, openmetrics, otlp, parquet"
 
 
 def command(
-    results: Annotated[Path, typer.Argument(help="Results folder of a study, or the folder of a run.")],
+    results: Annotated[Path, typer.Argument(help="Results folder of a study, or the folder of one run.")],
     *,
     to: Annotated[str, typer.Option(help=f"Format: {_FORMATS}.")],
     out: Annotated[
-        str | None, typer.Option(help="File or folder to write, or - for standard output; exports/ if left out.")
+        str | None, typer.Option(help="File or folder to write, or - for standard output; default: exports/.")
     ] = None,
-    run: Annotated[list[str] | None, typer.Option(help="Only the run of this name; repeatable.")] = None,
+    run: Annotated[
+        list[str] | None, typer.Option(help="Name of a run to export; repeatable. Default: all runs.")
+    ] = None,
     endpoint: Annotated[
-        str | None, typer.Option(help="With otlp: also send it to this URL, as http://127.0.0.1:4318.")
+        str | None,
+        typer.Option(help="Also send the data to this URL, for example http://127.0.0.1:4318; with format otlp."),
     ] = None,
     header: Annotated[
-        list[str] | None, typer.Option(help="With --endpoint: header, 'Name: value'; repeatable.")
+        list[str] | None, typer.Option(help="HTTP header for --endpoint, 'Name: value'; repeatable.")
     ] = None,
     i_may_send: MaySend = None,
-    json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print a summary of the export as JSON.")] = False,
 ) -> int:
     """Write results in a form that other tools read."""
     import os  # noqa: PLC0415

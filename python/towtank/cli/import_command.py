@@ -17,16 +17,20 @@ _PLACES_SHOWN = 10
 
 
 def command(
-    form: Annotated[str, typer.Argument(metavar="FORMAT", help="har, jmx, k6, openapi, curl or accesslog.")],
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The file to import.")],
+    form: Annotated[
+        str, typer.Argument(metavar="FORMAT", help="Format of the file: har, jmx, k6, openapi, curl or accesslog.")
+    ],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="File to import.")],
     *,
-    out: Annotated[Path | None, typer.Option(help="Workload file to write; on standard output if left out.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
+    out: Annotated[Path | None, typer.Option(help="Workload file to write; default: standard output.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
     host: Annotated[
         list[str] | None,
-        typer.Option(help="Keep requests to this host; repeatable. The main host only, if left out."),
+        typer.Option(help="Import requests to this host; repeatable. Default: the main host of the file."),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print targets, transactions and notes of the import as JSON.")
+    ] = False,
 ) -> int:
     """Make a workload file of another tool's file, and report what could not be carried over."""
     from towtank.cli.options import COMMAND_LINE, OptionCheck  # noqa: PLC0415

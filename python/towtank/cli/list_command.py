@@ -14,7 +14,7 @@ _FILES = ("workloads", "systems")
 
 
 def command(
-    json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the list as JSON.")] = False,
 ) -> int:
     """List studies, workloads, systems, kinds of services, observers, drivers and machines that ship."""
     from towtank.catalogue import catalogue  # noqa: PLC0415

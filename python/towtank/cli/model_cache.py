@@ -22,31 +22,51 @@ def command(
     trace: Annotated[
         str | None,
         typer.Argument(
-            metavar="[TRACE]", help="CSV with columns key[,bytes][,time], an access log, or - for a stream."
+            metavar="[TRACE]",
+            help=(
+                "Trace of cache references: CSV file with columns key[,bytes][,time], an access log, or - for "
+                "standard input."
+            ),
         ),
     ] = None,
     *,
-    entries: Annotated[str | None, typer.Option(help="Limits on the number of entries, as 4000,20000.")] = None,
-    bytes_: Annotated[str | None, typer.Option("--bytes", help="Limits on bytes, as '1 GiB,8 GiB'.")] = None,
+    entries: Annotated[
+        str | None, typer.Option(help="Cache sizes to evaluate, in entries, for example 4000,20000.")
+    ] = None,
+    bytes_: Annotated[
+        str | None, typer.Option("--bytes", help="Cache sizes to evaluate, in bytes, for example '1 GiB,8 GiB'.")
+    ] = None,
     metadata: Annotated[
-        str | None, typer.Option(help="Metadata of an entry, taken from the same memory, as '3 KiB'.")
+        str | None, typer.Option(help="Memory overhead per entry, counted against --bytes, for example '3 KiB'.")
     ] = None,
-    shards: Annotated[str | None, typer.Option(help="Sample this share of the keys, as '1 %'.")] = None,
-    samples: Annotated[int | None, typer.Option(help="Sample so many keys: constant memory, as 8192.")] = None,
-    warm_up: Annotated[int, typer.Option(help="References that only fill the caches.")] = 0,
-    disk_time: Annotated[str | None, typer.Option(help="Time of the disk for a miss, as '5 ms'.")] = None,
-    reads_per_transaction: Annotated[float | None, typer.Option(help="References of a transaction.")] = None,
+    shards: Annotated[str | None, typer.Option(help="Share of the keys to sample, for example '1 %'.")] = None,
+    samples: Annotated[
+        int | None, typer.Option(help="Number of keys to sample, for example 8192; keeps the memory use constant.")
+    ] = None,
+    warm_up: Annotated[
+        int, typer.Option(help="Number of references at the start that fill the caches and are not counted.")
+    ] = 0,
+    disk_time: Annotated[str | None, typer.Option(help="Time of a disk read after a miss, for example '5 ms'.")] = None,
+    reads_per_transaction: Annotated[float | None, typer.Option(help="Number of references per transaction.")] = None,
     zipf: Annotated[
-        str | None, typer.Option(metavar="KEYS:SKEW", help="Instead of a trace: Zipf's law, as 1000000:0.9.")
+        str | None,
+        typer.Option(metavar="KEYS:SKEW", help="Evaluate Zipf's law instead of a trace, for example 1000000:0.9."),
     ] = None,
-    index: Annotated[str | None, typer.Option(help="Instead of a trace: an index of this size on disk.")] = None,
-    memory: Annotated[str | None, typer.Option(help="With --index: memory of its host.")] = None,
-    heap: Annotated[str | None, typer.Option(help="With --index: memory that programs use; 0 if left out.")] = None,
-    page: Annotated[str | None, typer.Option(help="With --index: size of a page; 4 KiB if left out.")] = None,
+    index: Annotated[
+        str | None, typer.Option(help="Evaluate an index of this size on disk instead of a trace.")
+    ] = None,
+    memory: Annotated[
+        str | None, typer.Option(help="Memory of the host that has the index; only with --index.")
+    ] = None,
+    heap: Annotated[
+        str | None, typer.Option(help="Memory that programs on the host use; only with --index. Default: 0.")
+    ] = None,
+    page: Annotated[str | None, typer.Option(help="Page size of the index; only with --index. Default: 4 KiB.")] = None,
     skew: Annotated[
-        float | None, typer.Option(help="With --index: exponent of Zipf's law of its pages; several if left out.")
+        float | None,
+        typer.Option(help="Exponent of Zipf's law for accesses to pages; only with --index. Default: several values."),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the miss ratios as JSON.")] = False,
 ) -> None:
     """Print the miss ratio of a cache over its size, also with two limits, and the load that remains for the disk."""
     from towtank.model.caching import CacheRequest, index_document, trace_document, zipf_document  # noqa: PLC0415

@@ -14,7 +14,7 @@ from towtank.errors import ExitStatus, StudyError
 def command(
     results: Annotated[Path, typer.Argument(metavar="RESULTS", help="Results folder of a study.")],
     *,
-    json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the demands as JSON.")] = False,
 ) -> int:
     """Print the demand of a transaction, and of each class of transactions, at every resource, with intervals."""
     from towtank.cli.fit_table import demand_lines  # noqa: PLC0415

@@ -26,27 +26,47 @@ def command(
         str | None,
         typer.Argument(
             metavar="[CURVE]",
-            help="usl, amdahl, linear, closed, load-dependent; auto if left out; network for one of all resources.",
+            help=(
+                "Curve to fit: usl, amdahl, linear, closed, load-dependent, or auto; network fits a model of "
+                "all resources. Default: auto."
+            ),
         ),
     ] = None,
     source: Annotated[
-        Path | None, typer.Argument(metavar="CSV|RESULTS", help="CSV file of any tool, or a results folder.")
+        Path | None, typer.Argument(metavar="CSV|RESULTS", help="CSV file of any tool, or a results folder of a study.")
     ] = None,
     *,
-    x: Annotated[str | None, typer.Option("--x", help="Column of the load: users, processors.")] = None,
-    y: Annotated[str | None, typer.Option("--y", help="Column of the throughput, per second.")] = None,
-    response: Annotated[str | None, typer.Option(help="Column of the mean response time in seconds.")] = None,
-    error: Annotated[str | None, typer.Option(help="Column of the standard error of the throughput.")] = None,
-    busy: Annotated[str | None, typer.Option(help="Column of the busy servers of the bottleneck.")] = None,
-    think: Annotated[str | None, typer.Option(help="Think time, as 2 s, or its column in seconds.")] = None,
-    servers: Annotated[int | None, typer.Option(help="Servers of the bottleneck of a closed curve.")] = None,
-    at: Annotated[str | None, typer.Option(help="Loads to predict, as 500,750.")] = None,
-    hold_out: Annotated[int | None, typer.Option(help="Highest levels to leave out of the fit and predict.")] = None,
-    configuration: Annotated[
-        str | None, typer.Option(help="Only configurations of a study whose label holds this.")
+    x: Annotated[
+        str | None, typer.Option("--x", help="Name of the column with the load, for example users or processors.")
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Write the closed curve as a model file.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
+    y: Annotated[str | None, typer.Option("--y", help="Name of the column with the throughput, in 1/s.")] = None,
+    response: Annotated[
+        str | None, typer.Option(help="Name of the column with the mean response time, in seconds.")
+    ] = None,
+    error: Annotated[
+        str | None, typer.Option(help="Name of the column with the standard error of the throughput.")
+    ] = None,
+    busy: Annotated[
+        str | None, typer.Option(help="Name of the column with the mean number of busy servers at the bottleneck.")
+    ] = None,
+    think: Annotated[
+        str | None, typer.Option(help="Think time, for example '2 s', or the name of its column, in seconds.")
+    ] = None,
+    servers: Annotated[
+        int | None, typer.Option(help="Number of servers at the bottleneck, for a closed curve.")
+    ] = None,
+    at: Annotated[str | None, typer.Option(help="Loads to predict the throughput for, for example 500,750.")] = None,
+    hold_out: Annotated[
+        int | None, typer.Option(help="Number of highest loads to predict instead of fitting them.")
+    ] = None,
+    configuration: Annotated[
+        str | None, typer.Option(help="Only fit configurations of a study whose label contains this text.")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Write the fitted curve of a closed system, or the network, to this file, as a model."),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the fit as JSON.")] = False,
 ) -> int:
     """Fit a curve of throughput over load, with intervals, a verdict and predictions."""
     from towtank.containment import contained  # noqa: PLC0415

@@ -19,21 +19,36 @@ def command(
     change: Changes = None,
     compare: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="An alternative: its difference, from common random numbers."),
+        typer.Option(
+            metavar="FILE",
+            help="Model file of an alternative; prints the difference, simulated with common random numbers.",
+        ),
     ] = None,
     compare_set: Annotated[
         list[str] | None,
-        typer.Option(metavar="PATH=VALUE", help="The alternative is FILE with this value; repeatable."),
+        typer.Option(
+            metavar="PATH=VALUE",
+            help=("Change a value of FILE to define the alternative, for example stations.cpu.servers=8; repeatable."),
+        ),
     ] = None,
-    precision: Annotated[str, typer.Option(help="Relative half-width at which to stop.")] = "1 %",
-    confidence: Annotated[str, typer.Option(help="Level of the intervals.")] = "95 %",
-    replications: Annotated[int, typer.Option(help="Independent runs.")] = 10,
-    events: Annotated[int, typer.Option(help="Most events in all.")] = 1_000_000_000,
+    precision: Annotated[
+        str, typer.Option(help="Relative half-width of the confidence intervals at which simulation stops.")
+    ] = "1 %",
+    confidence: Annotated[str, typer.Option(help="Level of the confidence intervals.")] = "95 %",
+    replications: Annotated[int, typer.Option(help="Number of independent runs.")] = 10,
+    events: Annotated[
+        int, typer.Option(help="Largest number of simulated events of all runs together.")
+    ] = 1_000_000_000,
     time: Annotated[
-        str | None, typer.Option(help="Longest time to simulate, as 30 s; when it ends the run is not repeatable.")
+        str | None,
+        typer.Option(
+            help=("Time limit of the computation, for example '30 s'; a simulation that reaches it is not repeatable.")
+        ),
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the random generator.")] = 1,
-    threads: Annotated[int | None, typer.Option(help="All processors if left out; the answer is the same.")] = None,
+    threads: Annotated[
+        int | None, typer.Option(help="Number of threads; does not change the result. Default: all processors.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Simulate a queueing network, also one that cannot be solved, with percentiles and confidence intervals."""

@@ -19,15 +19,19 @@ def command(
     change: Changes = None,
     users: Annotated[
         list[str] | None,
-        typer.Option(metavar="[CLASS=]N,N,...", help="Solve for several numbers of users, as web=50,100; repeatable."),
+        typer.Option(
+            metavar="[CLASS=]N,N,...",
+            help="Solve the model for each of these numbers of users, for example web=50,100; repeatable.",
+        ),
     ] = None,
     sweep: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="PATH=V,V,...", help="Solve for several values of anything; repeatable, all combinations."
+            metavar="PATH=V,V,...",
+            help="Solve the model for each of these values of any key; if repeated, for all combinations.",
         ),
     ] = None,
-    method: Annotated[str, typer.Option(help="auto, exact, bard-schweitzer or linearizer.")] = "auto",
+    method: Annotated[str, typer.Option(help="Solution method: auto, exact, bard-schweitzer or linearizer.")] = "auto",
     json: Json = False,
 ) -> None:
     """Solve a queueing network: throughput, response time, utilizations, with bounds and the basis of the answer."""

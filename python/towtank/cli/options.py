@@ -16,16 +16,25 @@ __all__ += ["receivers"]
 
 Send = Annotated[
     list[str] | None,
-    typer.Option(help="Send results while the run goes on: prometheus=URL or otlp=URL; repeatable."),
+    typer.Option(help="Send results to a receiver during the run, prometheus=URL or otlp=URL; repeatable."),
 ]
-SendHeader = Annotated[list[str] | None, typer.Option(help="With --send: header, 'Name: value'; repeatable.")]
-ModelArgument = Annotated[str, typer.Argument(metavar="FILE", help="A model file.")]
+SendHeader = Annotated[list[str] | None, typer.Option(help="HTTP header for --send, 'Name: value'; repeatable.")]
+ModelArgument = Annotated[str, typer.Argument(metavar="FILE", help="Model file.")]
 Changes = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="PATH=VALUE", help="Another value, as stations.cpu.servers=8; repeatable."),
+    typer.Option(
+        "--set",
+        metavar="PATH=VALUE",
+        help="Change a value of the file, for example stations.cpu.servers=8; repeatable.",
+    ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
-MaySend = Annotated[list[str] | None, typer.Option(help="Receiver outside of loopback and private ranges.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+MaySend = Annotated[
+    list[str] | None,
+    typer.Option(
+        help=("Allow results to be sent to this host outside loopback and private address ranges; repeatable.")
+    ),
+]
 
 
 def receivers(send: list[str] | None, allowed: list[str] | None, headers: list[str] | None) -> tuple[Receiver, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from towtank.containment import Parts
 
 
-def print_json(document: dict[str, Any]) -> None:
+def print_json(document: Mapping[str, Any]) -> None:
     """Print the JSON document of a command on standard output."""
     json.dump(document, sys.stdout, indent=1, ensure_ascii=not is_unicode(sys.stdout))
     sys.stdout.write("\n")

@@ -19,16 +19,20 @@ if TYPE_CHECKING:
 
 def command(
     *,
-    quick: Annotated[bool, typer.Option("--quick", help="About 20 seconds in place of three minutes.")] = False,
-    out: Annotated[Path | None, typer.Option(help="Write a machine file, which `towtank size` takes.")] = None,
-    name: Annotated[str | None, typer.Option(help="Name of the machine in that file; the host's if left out.")] = None,
-    against: Annotated[
-        str | None, typer.Option(help="A machine to compare with: a name that `towtank list` shows, or a machine file.")
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Measure for about 20 seconds instead of three minutes.")
+    ] = False,
+    out: Annotated[Path | None, typer.Option(help="Machine file to write, for use with `towtank size`.")] = None,
+    name: Annotated[
+        str | None, typer.Option(help="Name of the machine in the file of --out; default: the host name.")
     ] = None,
-    folder: Annotated[Path, typer.Option(help="Folder on the disk that is meant; this one if left out.")] = Path(),
-    force: Annotated[bool, typer.Option("--force", help="Write over the file of --out.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
-    quiet: Annotated[bool, typer.Option(help="No progress.")] = False,
+    against: Annotated[
+        str | None, typer.Option(help="Machine to compare with: a name from `towtank list`, or a machine file.")
+    ] = None,
+    folder: Annotated[Path, typer.Option(help="Folder on the disk to measure; default: the current folder.")] = Path(),
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file of --out.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the rating as JSON.")] = False,
+    quiet: Annotated[bool, typer.Option(help="Hide progress output.")] = False,
 ) -> int:
     """Rate this machine in capacity units, by a fixed set of kernels."""
     from towtank.cli.options import OptionCheck  # noqa: PLC0415

@@ -20,47 +20,58 @@ if TYPE_CHECKING:
     from towtank.record.script import Action
 
 group = typer.Typer(
-    help="Record a session into a workload: by a proxy, or in a headless browser.", no_args_is_help=True
+    help="Record a session as a workload, through a proxy or in a headless browser.", no_args_is_help=True
 )
 
 # A browser sends the same headers with every request, so one place per note is sufficient on the terminal.
 _PLACES_SHOWN = 1
-_Out = Annotated[Path | None, typer.Option(help="Workload file to write; on standard output if left out.")]
-_Force = Annotated[bool, typer.Option("--force", help="Write over files that are there.")]
-_Har = Annotated[Path | None, typer.Option(help="Keep the recording too, as an HTTP Archive; it has secrets in it.")]
-_Only = Annotated[list[str] | None, typer.Option(help="Record this host only; repeatable.")]
+_Out = Annotated[Path | None, typer.Option(help="Workload file to write; default: standard output.")]
+_Force = Annotated[bool, typer.Option("--force", help="Overwrite existing files.")]
+_Har = Annotated[
+    Path | None, typer.Option(help="Also save the recording to this file as an HTTP Archive; it contains secrets.")
+]
+_Only = Annotated[list[str] | None, typer.Option(help="Only record requests to this host; repeatable.")]
 _Passwords = Annotated[
     bool, typer.Option("--keep-passwords", help="Copy recorded passwords into the parameters of the workload.")
 ]
-_Insecure = Annotated[bool, typer.Option("--insecure", help="Do not verify the certificates of servers.")]
-_Authorities = Annotated[str | None, typer.Option("--cacert", help="PEM file of authorities, in place of this host's.")]
-_Json = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
-_Quiet = Annotated[bool, typer.Option("--quiet", help="No progress.")]
+_Insecure = Annotated[bool, typer.Option("--insecure", help="Do not verify certificates of servers.")]
+_Authorities = Annotated[
+    str | None, typer.Option("--cacert", help="PEM file of certificate authorities; default: those of this machine.")
+]
+_Json = Annotated[bool, typer.Option("--json", help="Print targets, transactions and notes of the recording as JSON.")]
+_Quiet = Annotated[bool, typer.Option("--quiet", help="Hide progress output.")]
 
 
 @group.command("proxy")
 def proxy(
     *,
-    listen: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1:8899",
+    listen: Annotated[str, typer.Option(help="Host and port that the proxy listens on.")] = "127.0.0.1:8899",
     out: _Out = None,
     force: _Force = False,
     har: _Har = None,
     only: _Only = None,
-    for_: Annotated[str | None, typer.Option("--for", help="Stop after this time; else Ctrl-C does.")] = None,
-    no_tls: Annotated[bool, typer.Option("--no-tls", help="Pass HTTPS through without recording it.")] = False,
+    for_: Annotated[
+        str | None,
+        typer.Option("--for", help="Stop recording after this time, for example '10 min'; default: Ctrl-C stops."),
+    ] = None,
+    no_tls: Annotated[bool, typer.Option("--no-tls", help="Forward HTTPS connections without recording them.")] = False,
     listen_anywhere: Annotated[
         bool,
-        typer.Option("--listen-anywhere", help="Let other machines use the proxy: it relays for all who reach it."),
+        typer.Option(
+            "--listen-anywhere", help="Accept clients from other machines; everyone who reaches the proxy can use it."
+        ),
     ] = False,
     password: Annotated[
         bool,
         typer.Option(
-            "--password", help="Make a password, print it at the start, and refuse clients that do not give it."
+            "--password", help="Generate a password, print it at the start, and refuse clients that do not send it."
         ),
     ] = False,
     keep_authority: Annotated[
         bool,
-        typer.Option("--keep-authority", help="Keep the certificate authority for later recordings, for 30 days."),
+        typer.Option(
+            "--keep-authority", help="Keep the certificate authority for later recordings; it is valid for 30 days."
+        ),
     ] = False,
     keep_passwords: _Passwords = False,
     insecure: _Insecure = False,
@@ -108,19 +119,22 @@ def proxy(
 
 @group.command("browser")
 def browser(
-    url: Annotated[list[str] | None, typer.Argument(metavar="URL...", help="Pages to visit, in this order.")] = None,
+    url: Annotated[
+        list[str] | None, typer.Argument(metavar="URL...", help="URLs of the pages to visit, in order.")
+    ] = None,
     *,
     script: Annotated[
-        Path | None, typer.Option(help="File of steps (open, click, fill, wait) in place of URLs.")
+        Path | None,
+        typer.Option(help="Script file with the steps of the browser (open, click, fill, wait), instead of URLs."),
     ] = None,
-    think: Annotated[str, typer.Option(help="Pause between pages.")] = "5 s",
-    timeout: Annotated[str, typer.Option(help="Time for a page to become quiet.")] = "30 s",
+    think: Annotated[str, typer.Option(help="Pause between two pages.")] = "5 s",
+    timeout: Annotated[str, typer.Option(help="Time limit for a page to finish loading.")] = "30 s",
     out: _Out = None,
     force: _Force = False,
     har: _Har = None,
     only: _Only = None,
     no_sandbox: Annotated[
-        bool, typer.Option("--no-sandbox", help="Let pages run without Chromium's sandbox, as root must.")
+        bool, typer.Option("--no-sandbox", help="Run Chromium without its sandbox; root must use this option.")
     ] = False,
     keep_passwords: _Passwords = False,
     insecure: _Insecure = False,

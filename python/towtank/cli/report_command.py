@@ -10,11 +10,9 @@ import typer
 
 def command(
     results: Annotated[Path, typer.Argument(help="Results folder of a study.")],
-    out: Annotated[
-        Path | None, typer.Option(help="File to write; report.html in the results folder if left out.")
-    ] = None,
-    open_: Annotated[bool, typer.Option("--open", help="Show it in the browser.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
+    out: Annotated[Path | None, typer.Option(help="File to write; default: report.html in the results folder.")] = None,
+    open_: Annotated[bool, typer.Option("--open", help="Open the report in the browser.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print headline and verdict of the report as JSON.")] = False,
 ) -> int:
     """Write the report of a results folder again, as one file that opens offline."""
     from towtank.cli.options import OptionCheck  # noqa: PLC0415

@@ -12,20 +12,24 @@ if TYPE_CHECKING:
 
 RuleFiles = Annotated[
     list[Path] | None,
-    typer.Option("--rules", metavar="FILE", help="Further rules: a file, or a folder of files; repeatable."),
+    typer.Option("--rules", metavar="FILE", help="File or folder with further rules; repeatable."),
 ]
 
 
 def command(
-    name: Annotated[str | None, typer.Argument(metavar="NAME", help="One rule; a list of all without it.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="Name of the rule to show; default: list all rules.")
+    ] = None,
     *,
     given: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="INPUT=VALUE", help='A value, as users=400 or ram="8 GiB"; repeatable.'),
+        typer.Option(
+            "--set", metavar="INPUT=VALUE", help='Value of an input, for example users=400 or ram="8 GiB"; repeatable.'
+        ),
     ] = None,
-    topic: Annotated[str | None, typer.Option(help="Only rules of this topic.")] = None,
+    topic: Annotated[str | None, typer.Option(help="Only list rules of this topic.")] = None,
     rules: RuleFiles = None,
-    json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the rules as JSON.")] = False,
 ) -> None:
     """List rules of thumb, show one with its source and examples, or work it out step by step."""
     from towtank.cli.options import OptionCheck  # noqa: PLC0415

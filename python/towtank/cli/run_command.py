@@ -20,29 +20,36 @@ QUICK = "quick"
 
 
 def command(
-    study: Annotated[str | None, typer.Argument(help="Study: a file, a folder, or the name of one that ships.")] = None,
+    study: Annotated[
+        str | None, typer.Argument(help="Study file, study folder, or name of a study that comes with Towtank.")
+    ] = None,
     *,
-    preset: Annotated[str | None, typer.Option(help="Preset of the study.")] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="The preset quick.")] = False,
-    out: Annotated[Path | None, typer.Option(help="Results folder; results/NAME-DATE-TIME if left out.")] = None,
-    resume: Annotated[Path | None, typer.Option(help="Go on in this results folder.")] = None,
-    repetitions: Annotated[int | None, typer.Option(min=1, help="Runs of each combination.")] = None,
+    preset: Annotated[str | None, typer.Option(help="Name of the preset of the study to run.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Short for `--preset quick`.")] = False,
+    out: Annotated[Path | None, typer.Option(help="Results folder to write; default: results/NAME-DATE-TIME.")] = None,
+    resume: Annotated[Path | None, typer.Option(help="Continue the interrupted study in this results folder.")] = None,
+    repetitions: Annotated[
+        int | None, typer.Option(min=1, help="Number of runs of each combination of levels.")
+    ] = None,
     set_: Annotated[
-        list[str] | None, typer.Option("--set", help="Change a value: path.to.key=value; repeatable.")
+        list[str] | None, typer.Option("--set", help="Change a value of the study, path.to.key=value; repeatable.")
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(min=0, help="Seed of the order of runs and of the random generators.")
+        int | None, typer.Option(min=0, help="Seed of the random generators, for the order of runs and within runs.")
     ] = None,
-    i_may_load: Annotated[list[str] | None, typer.Option(help="Host outside of loopback and private ranges.")] = None,
+    i_may_load: Annotated[
+        list[str] | None,
+        typer.Option(help="Allow load on this host outside loopback and private address ranges; repeatable."),
+    ] = None,
     trust: Annotated[
-        bool, typer.Option("--trust", help="Files outside of the study's folder may be sent, served and run.")
+        bool, typer.Option("--trust", help="Allow the study to send, serve and run files from outside its folder.")
     ] = False,
     send: Send = None,
     send_header: SendHeader = None,
     i_may_send: MaySend = None,
-    json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
-    quiet: Annotated[bool, typer.Option(help="No progress.")] = False,
-    report: Annotated[bool, typer.Option("--report/--no-report", help="Write the report, or not.")] = True,
+    json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
+    quiet: Annotated[bool, typer.Option(help="Hide progress output.")] = False,
+    report: Annotated[bool, typer.Option("--report/--no-report", help="Whether to write the report.")] = True,
 ) -> int:
     """Run a study, write its report. A study starts programs: read one of somebody else before you run it."""
     from towtank.cli.output import console  # noqa: PLC0415

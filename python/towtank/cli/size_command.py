@@ -17,53 +17,113 @@ _Texts = list[str] | None
 
 
 def command(
-    source: Annotated[Path, typer.Argument(metavar="MODEL|RESULTS", help="A model file, or a results folder.")],
+    source: Annotated[Path, typer.Argument(metavar="MODEL|RESULTS", help="Model file, or results folder of a study.")],
     *,
-    file: Annotated[Path | None, typer.Option("--for", help="A sizing file with the whole question.")] = None,
-    users: Annotated[_Texts, typer.Option(metavar="[CLASS=]N", help="Users to carry; repeatable by class.")] = None,
-    rate: Annotated[_Texts, typer.Option(metavar="[CLASS=]RATE", help="Arrivals to carry, as '20 /s'.")] = None,
-    think: Annotated[_Texts, typer.Option(metavar="[CLASS=]TIME", help="Think time, as '10 s'.")] = None,
+    file: Annotated[
+        Path | None,
+        typer.Option("--for", help="Sizing file with load, objectives and hardware; options override its values."),
+    ] = None,
+    users: Annotated[
+        _Texts, typer.Option(metavar="[CLASS=]N", help="Number of users to carry; repeatable, by class.")
+    ] = None,
+    rate: Annotated[
+        _Texts,
+        typer.Option(metavar="[CLASS=]RATE", help="Arrival rate to carry, for example '20 /s'; repeatable, by class."),
+    ] = None,
+    think: Annotated[
+        _Texts,
+        typer.Option(metavar="[CLASS=]TIME", help="Think time of users, for example '10 s'; repeatable, by class."),
+    ] = None,
     mix: Annotated[
-        _Texts, typer.Option(metavar="CLASS=SHARE", help="Share of a class in the load; repeatable.")
+        _Texts,
+        typer.Option(metavar="CLASS=SHARE", help="Share of a class in the load, for example web='30 %'; repeatable."),
     ] = None,
-    objective: Annotated[_Texts, typer.Option(help="Objective, as 'p95 < 500 ms'; repeatable.")] = None,
+    objective: Annotated[
+        _Texts, typer.Option(help="Objective to meet, for example 'p95 < 500 ms'; repeatable.")
+    ] = None,
     utilization: Annotated[
-        _Texts, typer.Option(metavar="[STATION=]SHARE", help="Highest utilization, as '70 %'.")
+        _Texts,
+        typer.Option(
+            metavar="[STATION=]SHARE", help="Highest allowed utilization, for example '70 %'; repeatable, by station."
+        ),
     ] = None,
-    peak: Annotated[float | None, typer.Option(help="Load in the busiest time over the load given.")] = None,
-    growth: Annotated[str | None, typer.Option(help="Growth, as '20 % / year'.")] = None,
-    horizon: Annotated[str | None, typer.Option(help="Time for which the hardware must last, as '3 years'.")] = None,
+    peak: Annotated[
+        float | None, typer.Option(help="Load at the busiest time, divided by the load in --users or --rate.")
+    ] = None,
+    growth: Annotated[str | None, typer.Option(help="Growth rate of the load, for example '20 % / year'.")] = None,
+    horizon: Annotated[
+        str | None, typer.Option(help="Time until which the hardware must be sufficient, for example '3 years'.")
+    ] = None,
     history: Annotated[
-        Path | None, typer.Option(help="CSV with the columns date and users, in place of growth.")
+        Path | None,
+        typer.Option(help="CSV file of past loads with columns date and users, to estimate the growth from."),
     ] = None,
-    start: Annotated[str | None, typer.Option(help="Day of the load given, as 2026-01-31; today if none.")] = None,
-    headroom: Annotated[str | None, typer.Option(help="Additional load that must be carried, as '20 %'.")] = None,
-    lose: Annotated[int | None, typer.Option(metavar="N", help="Nodes that any tier of several may lose.")] = None,
-    probability: Annotated[str | None, typer.Option(help="With which all must hold, as '90 %'.")] = None,
-    cpus: Annotated[_Texts, typer.Option(metavar="TIER=N,N|N..N", help="CPUs of a node to choose from.")] = None,
+    start: Annotated[
+        str | None, typer.Option(help="Date to which the load applies, for example 2026-01-31; default: today.")
+    ] = None,
+    headroom: Annotated[
+        str | None, typer.Option(help="Extra load that the hardware must carry, for example '20 %'.")
+    ] = None,
+    lose: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Number of nodes that any tier with several nodes may lose while the objectives are still met.",
+        ),
+    ] = None,
+    probability: Annotated[
+        str | None, typer.Option(help="Smallest probability with which all objectives must be met, for example '90 %'.")
+    ] = None,
+    cpus: Annotated[
+        _Texts,
+        typer.Option(
+            metavar="TIER=N,N|N..N", help="Possible numbers of CPUs per node, for example app=4,8; repeatable."
+        ),
+    ] = None,
     nodes: Annotated[
-        _Texts, typer.Option(metavar="TIER=N,N|N..N", help="Nodes to choose from; 1 if not given.")
+        _Texts,
+        typer.Option(
+            metavar="TIER=N,N|N..N", help="Possible numbers of nodes, for example app=1..4; repeatable. Default: 1."
+        ),
     ] = None,
-    machine: Annotated[_Texts, typer.Option(help="Machine that a node may be; repeatable.")] = None,
-    machines: Annotated[list[Path] | None, typer.Option(help="File with machines of your own.")] = None,
-    measured_on: Annotated[str | None, typer.Option(help="Machine that the demands come from.")] = None,
+    machine: Annotated[_Texts, typer.Option(help="Name of a machine to choose from; repeatable.")] = None,
+    machines: Annotated[list[Path] | None, typer.Option(help="File with further machines; repeatable.")] = None,
+    measured_on: Annotated[
+        str | None, typer.Option(help="Name of the machine on which the demands were measured.")
+    ] = None,
     uncertainty: Annotated[
-        str | None, typer.Option(help="Relative standard deviation of the demands, as '10 %'.")
+        str | None, typer.Option(help="Relative standard deviation of the demands, for example '10 %'.")
     ] = None,
-    what_if: Annotated[_Texts, typer.Option(help="A change to the answer, as 'cpu x1.5'; repeatable.")] = None,
+    what_if: Annotated[
+        _Texts, typer.Option(help="What-if change to evaluate, for example 'cpu x1.5'; repeatable.")
+    ] = None,
     configuration: Annotated[
-        str | None, typer.Option(help="With results: part of the label of the configuration to size.")
+        str | None, typer.Option(help="Part of the label of the configuration to size; only with a results folder.")
     ] = None,
-    servers: Annotated[int | None, typer.Option(help="With results: servers of the bottleneck.")] = None,
+    servers: Annotated[
+        int | None, typer.Option(help="Number of servers at the bottleneck; only with a results folder.")
+    ] = None,
     model: Annotated[
-        str, typer.Option(help="With results: network of resources, or curve; auto takes the one that explains more.")
+        str,
+        typer.Option(
+            help=(
+                "Model to fit to a results folder: network (all resources) or curve; auto chooses the one "
+                "that explains more."
+            )
+        ),
     ] = "auto",
-    explain: Annotated[bool, typer.Option("--explain", help="Show every step of the arithmetic.")] = False,
-    exhaustive: Annotated[bool, typer.Option("--exhaustive", help="Try every candidate in the order of cost.")] = False,
-    simulation: Annotated[bool, typer.Option(help="Simulate percentiles near their limits.")] = True,
-    beyond: Annotated[bool, typer.Option("--beyond", help="Answer far beyond the measurements.")] = False,
-    keep: Annotated[bool, typer.Option("--keep", help="With results: keep the answer there, for the report.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Print every step of the computation.")] = False,
+    exhaustive: Annotated[
+        bool, typer.Option("--exhaustive", help="Evaluate every candidate in order of cost.")
+    ] = False,
+    simulation: Annotated[bool, typer.Option(help="Simulate percentiles that are close to their limits.")] = True,
+    beyond: Annotated[
+        bool, typer.Option("--beyond", help="Also size for loads far beyond the measured loads.")
+    ] = False,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Save the sizing result in the results folder, for the report.")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the sizing result as JSON.")] = False,
 ) -> int:
     """Find the cheapest hardware that carries a load within its objectives, with every step shown."""
     from towtank.cli.options import OptionCheck  # noqa: PLC0415

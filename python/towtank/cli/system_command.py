@@ -7,17 +7,22 @@ from typing import Annotated, Any
 
 import typer
 
-group = typer.Typer(help="Bring a system under test up or down without a study.", no_args_is_help=True)
+group = typer.Typer(help="Start or stop a system under test without a study.", no_args_is_help=True)
 
-_Json = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
-_Quiet = Annotated[bool, typer.Option(help="No progress.")]
+_Json = Annotated[bool, typer.Option("--json", help="Print the state of the system as JSON.")]
+_Quiet = Annotated[bool, typer.Option(help="Hide progress output.")]
 
 
 @group.command("up")
 def up(
-    system: Annotated[str, typer.Argument(metavar="STUDY|SYSTEM", help="Study or system file, or a study that ships.")],
+    system: Annotated[
+        str,
+        typer.Argument(
+            metavar="STUDY|SYSTEM", help="Study or system file, or name of a study that comes with Towtank."
+        ),
+    ],
     trust: Annotated[
-        bool, typer.Option("--trust", help="Files outside of the folder of the system or study may be served and run.")
+        bool, typer.Option("--trust", help="Allow the system to serve and run files from outside its folder.")
     ] = False,
     json: _Json = False,
     quiet: _Quiet = False,
@@ -64,7 +69,7 @@ def status(json: _Json = False) -> None:
 def down(
     system: Annotated[
         str | None,
-        typer.Argument(metavar="STUDY|SYSTEM", help="The system to take down; by default all that are up."),
+        typer.Argument(metavar="STUDY|SYSTEM", help="System to stop; default: all running systems."),
     ] = None,
     *,
     json: _Json = False,

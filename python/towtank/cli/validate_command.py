@@ -17,10 +17,13 @@ def command(
         list[str],
         typer.Argument(
             metavar="FILE...",
-            help="Files of a study or any other kind: models, machines, sizings, rules, sheets, browser scripts.",
+            help=(
+                "Files to check: studies, workloads, systems, models, machines, sizings, rules, sheets, "
+                "browser scripts."
+            ),
         ),
     ],
-    json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the checked files and their faults as JSON.")] = False,
 ) -> int:
     """Check study, workload, system, model, machine and sizing files; a study with the files it names."""
     import sys  # noqa: PLC0415

@@ -204,7 +204,7 @@ def load_part(load: Load) -> dict[str, Any]:
 
 
 def frame_part(run: RunFolder, load: Load) -> dict[str, Any]:
-    """Return the part of a plan that does not depend on the actions of users."""
+    """Return the keys of a plan that do not depend on the actions of users."""
     return {
         "schema": "towtank/plan/1",
         "run": run.run_id,

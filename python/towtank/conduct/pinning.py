@@ -28,7 +28,7 @@ class Pinning:
         return bool(self.system and self.generator)
 
     def document(self) -> dict[str, object]:
-        """Return the entry of the run's manifest."""
+        """Return the CPUs of system and generator as JSON for the manifest of a run."""
         plain: dict[str, object] = {"system": list(self.system), "generator": list(self.generator)}
         return {**plain, "note": self.note} if self.note else plain
 

@@ -100,7 +100,7 @@ class StudyRequest:
             raise TargetError("\n".join(dict.fromkeys(lines)), hint="`towtank doctor` shows what this machine offers")
 
     def document(self) -> dict[str, Any]:
-        """Return the entry of the manifest of the results."""
+        """Return the request as JSON for the manifest of the results: study, preset, seed, changes and folder."""
         return {
             "study": self.study,
             "preset": self.preset,

@@ -10,9 +10,8 @@ from typing import Any
 
 from towtank.results.folder import RunFolder
 from towtank.results.observe import GENERATOR_GROUP, WATCHED
-from towtank.system.limits import parse_limits, parse_ports, ports_here, read_here
 from towtank.system.listeners import is_below, is_here, listening_root, servers_behind
-from towtank.system.program_names import program_name
+from towtank.system.running import facts_of, program_name
 from towtank.workload.targets import host_and_port
 
 UNNAMED = "target"
@@ -65,7 +64,7 @@ def _names_here(plan: Mapping[str, Any]) -> dict[str, str]:
         for address in map(str, target["addresses"]):
             with suppress(ValueError):
                 if address not in found and is_here(host_and_port(address)[0]):
-                    found[address] = str(target.get("name", UNNAMED))
+                    found[address] = str(target["name"])
     return found
 
 
@@ -110,7 +109,7 @@ class _Watch:
         if is_below(pid, watched) or any(is_below(root, [pid]) for root in self._roots.values()):
             return
         unique = self._unique(name or program_name(pid))
-        self._tiers[unique] = {"kind": WATCHED, "host": None, "cpus": [], "address": address, **_facts(pid)}
+        self._tiers[unique] = {"kind": WATCHED, "host": None, "cpus": [], "address": address, **facts_of(pid)}
         self._roots[unique] = pid
         self._add_group(unique, pid)
 
@@ -122,7 +121,7 @@ class _Watch:
     def record(self, run: RunFolder) -> None:
         """Add the tiers to the manifest of the run."""
         if self._tiers:
-            run.update(tiers={**(run.manifest.get("tiers") or {}), **self._tiers})
+            run.update(tiers=run.manifest["tiers"] | self._tiers)
 
     def start(self) -> None:
         """Look again during the run, in a thread."""
@@ -143,14 +142,3 @@ class _Watch:
             # A process may end while its files are read; the next look sees the others.
             with suppress(OSError, RuntimeError):
                 self.find_behind()
-
-
-def _facts(pid: int) -> Mapping[str, Any]:
-    """Return process id, program, CPUs that the process may use if these are not all, and its kernel limits."""
-    ports = parse_ports(ports_here(pid) or "")
-    limits = {**parse_limits(read_here(f"/proc/{pid}/limits") or ""), **({} if ports is None else {"ports": ports})}
-    cpus: list[int] = []
-    with suppress(OSError):
-        cpus = sorted(os.sched_getaffinity(pid))
-    own = {"affinity": cpus} if len(cpus) < (os.cpu_count() or 0) else {}
-    return {"pid": pid, "program": program_name(pid), "limits": limits, **own}

@@ -1,4 +1,4 @@
-"""Keys of a model file beyond queueing, most for simulation only, and their form for the engine."""
+"""Keys of a model file beyond queueing, most of them for simulation only, and their form for the engine."""
 
 from __future__ import annotations
 
@@ -18,59 +18,94 @@ Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class ClassBehaviour(FileModel):
-    """Timeout of a class, and its retries."""
+    """Timeout and retries of the jobs of a class."""
 
-    timeout: Duration | None = Field(None, description="Longest time of an attempt; simulated only.")
+    timeout: Duration | None = Field(None, description="Timeout of each attempt of a job; only simulation uses it.")
     retries: int | None = Field(
-        None, ge=0, le=1000, description="Attempts after the first that failed or was dropped; simulated only."
+        None,
+        ge=0,
+        le=1000,
+        description="Largest number of retries after a failed or dropped attempt; only simulation uses it.",
     )
     retry_delay: Duration | None = Field(
-        None, description="Mean pause before the first retry, doubled before each further one, up to 1024 times."
+        None,
+        description=(
+            "Mean pause before the first retry; it doubles before each further retry, up to 1024 times the first pause."
+        ),
     )
     on_timeout: Literal["continue", "cancel"] | None = Field(
         None,
-        description="After a timeout the system works on (`continue`, if none) or stops (`cancel`).",
+        description=(
+            "After a timeout, the system continues to work on the job (`continue`) or stops (`cancel`); "
+            "default: `continue`."
+        ),
     )
 
 
 class CacheFile(FileModel):
-    """A cache in front of a station."""
+    """Cache in front of a station."""
 
-    hit_ratio: float | None = Field(None, ge=0, le=1, description="Share of visits that hit.")
-    items: int | None = Field(None, ge=1, description="Entries that fit, least recently used out first.")
-    keys: int | None = Field(None, ge=1, le=20_000_000, description="Different keys that are asked for.")
-    skew: float | None = Field(
-        None, ge=0, allow_inf_nan=False, description="Exponent of Zipf's law of the keys; 0 if none: all alike."
+    hit_ratio: float | None = Field(None, ge=0, le=1, description="Share of visits that the cache serves.")
+    items: int | None = Field(
+        None,
+        ge=1,
+        description="Number of entries that the cache can hold; it evicts the least recently used entry first.",
     )
-    hit_time: Duration | None = Field(None, description="Time of a hit, without a server; 0 if none.")
+    keys: int | None = Field(None, ge=1, le=20_000_000, description="Number of different keys that jobs request.")
+    skew: float | None = Field(
+        None,
+        ge=0,
+        allow_inf_nan=False,
+        description="Exponent of Zipf's law for the popularity of keys; default: 0, all keys equally popular.",
+    )
+    hit_time: Duration | None = Field(None, description="Time that a cache hit takes; default: 0.")
 
 
 class StationBehaviour(FileModel):
     """Behaviour of a station beyond queueing: failures, feedback, weights, a cache, measured service times."""
 
-    up: Duration | None = Field(None, description="Mean time between failures, exponential; simulated only.")
-    down: Duration | None = Field(None, description="Mean time that a failure lasts, exponential.")
-    failover: Name | None = Field(None, description="Station that takes the arrivals while this one is down.")
+    up: Duration | None = Field(
+        None,
+        description="Mean time between failures of the station, exponentially distributed; only simulation uses it.",
+    )
+    down: Duration | None = Field(
+        None, description="Mean duration of a failure, exponentially distributed; only simulation uses it."
+    )
+    failover: Name | None = Field(
+        None, description="Name of the station that takes the arrivals while this station is down."
+    )
     quantum: Duration | None = Field(
-        None, description="Service after which a job loses a rank and goes to the end; simulated only."
+        None,
+        description=(
+            "Service time after which a job moves to the end of the next lower queue; only simulation uses it."
+        ),
     )
-    levels: int | None = Field(None, ge=1, le=1000, description="Number of ranks that can be lost to, with `quantum`.")
+    levels: int | None = Field(
+        None, ge=1, le=1000, description="Number of lower queues that `quantum` can move a job to; default: 1."
+    )
     weights: dict[Name, Positive] | None = Field(
-        None, description="Shares of classes at a station `ps`, 1 if not named; simulated only."
+        None,
+        description="Weights of the classes at a station of discipline `ps`; default: 1. Only simulation uses them.",
     )
-    cache: CacheFile | None = Field(None, description="A cache in front of the station.")
+    cache: CacheFile | None = Field(None, description="Cache in front of the station.")
     samples: dict[Name, list[Duration]] | None = Field(
-        None, description="Measured service times by class: their shape, with the mean of the service; simulated only."
+        None,
+        description=(
+            "Measured service times by class; only simulation uses them, for the shape of the "
+            "distribution. The mean is that of the station's service time."
+        ),
     )
 
 
 class BalancerFile(FileModel):
-    """Group of equal stations: a visit to any of them goes to the one that the policy chooses."""
+    """Load balancer over equal stations: the policy chooses the station of each visit."""
 
     policy: Literal["random", "round-robin", "shortest-queue", "power-of-two"] = Field(
-        "random", description="Policy that chooses one of the stations that are up."
+        "random", description="Policy that chooses a station among those that are up."
     )
-    stations: list[Name] = Field(min_length=2, description="The stations; their visits are added up.")
+    stations: list[Name] = Field(
+        min_length=2, description="Names of the stations of the group; the visits to each of them are added up."
+    )
 
 
 def behaviour_document(model: ModelFile) -> dict[str, Any]:

@@ -29,144 +29,210 @@ Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class TransactionFile(FileModel):
-    """A transaction of a closed class, picked by share whenever a user begins another one."""
+    """Transaction of a closed class; users choose their next transaction at random by `share`."""
 
-    share: Part = Field(description="Share of all that the users of the class do; the shares make 100 % together.")
-    think: Duration | None = Field(None, description="Mean pause after it; that of the class if left out.")
+    share: Part = Field(
+        description="Share of the transaction in all transactions of the class; the shares of a class add to 100 %."
+    )
+    think: Duration | None = Field(
+        None, description="Mean think time after the transaction; default: `think` of the class."
+    )
 
 
 class ClassFile(ClassBehaviour):
-    """A class of jobs: closed with `users`, open with `rate`."""
+    """Class of jobs: closed with `users`, open with `rate`."""
 
-    users: Count | None = Field(None, description="Users of a closed class, each with one job at a time.")
+    users: Count | None = Field(None, description="Number of users of a closed class; each has one job at a time.")
     think: Duration | None = Field(
-        None, description="Mean pause of a user between an answer and the next job; closed only, 0 if left out."
+        None, description="Mean think time between a response and the user's next job, for closed classes; default: 0."
     )
     rate: PositiveRate | None = Field(None, description="Arrival rate of an open class.")
     priority: int | None = Field(
         None,
         ge=0,
         le=1_000_000,
-        description="Rank at stations of discipline `priority`: 1 goes before 2; last if none.",
+        description="Priority at stations of discipline `priority`; 1 is served before 2. Default: last.",
     )
-    think_distribution: Distribution | None = Field(None, description="Form of the think time; `exponential` if none.")
-    think_scv: Number | None = Field(None, description="Squared coefficient of variation of the think time.")
+    think_distribution: Distribution | None = Field(
+        None, description="Distribution of the think time; default: `exponential`."
+    )
+    think_scv: Number | None = Field(
+        None, description="Squared coefficient of variation of the think time; default: that of the distribution."
+    )
     arrival_distribution: Distribution | None = Field(
-        None, description="Form of the times between arrivals; `exponential` makes Poisson arrivals."
+        None,
+        description=(
+            "Distribution of the times between arrivals; default: `exponential`, which makes Poisson arrivals."
+        ),
     )
-    arrival_scv: Number | None = Field(None, description="Squared coefficient of variation of times between arrivals.")
+    arrival_scv: Number | None = Field(
+        None,
+        description=(
+            "Squared coefficient of variation of the times between arrivals; default: that of the distribution."
+        ),
+    )
     transactions: dict[Name, TransactionFile] = Field(
         {},
-        description="Transactions that users of a closed class make, one at a time; stations may have values for each.",
+        description=(
+            "Transactions of a closed class by name; a user makes one at a time. Stations may set values "
+            "for each of them."
+        ),
     )
 
 
 class StationFile(StationBehaviour):
-    """A place of service with one queue. Values by class are a mapping, or one value for all classes."""
+    """Station with one queue. Values are for all classes, or a mapping by class."""
 
-    discipline: Discipline = Field("fcfs", description="Order of service.")
-    servers: int = Field(1, ge=1, le=SERVERS_AT_MOST, description="Number of equal servers.")
+    discipline: Discipline = Field("fcfs", description="Order of service (queueing discipline).")
+    servers: int = Field(1, ge=1, le=SERVERS_AT_MOST, description="Number of identical servers of the station.")
     demand: PerClass[Duration] | None = Field(
-        None, description="Service demand of a transaction, over all its visits; in place of `service_time`."
+        None,
+        description=(
+            "Service demand of a transaction: its service time over all visits; replaces `service_time` and `visits`."
+        ),
     )
     visits: PerClass[Number] | None = Field(
-        None, description="Visits of a transaction, with `service_time`; 1 if none."
+        None, description="Number of visits of a transaction to the station, with `service_time`; default: 1."
     )
-    service_time: PerClass[Duration] | None = Field(None, description="Service time of one visit.")
+    service_time: PerClass[Duration] | None = Field(None, description="Mean service time of one visit.")
     at_once: Count | None = Field(
         None,
-        description="At discipline `ps`: most jobs that share the servers, the others wait in turn. Sets how the time "
-        "here is divided among the transactions of a class, and changes nothing for the class as a whole.",
+        description=(
+            "Largest number of jobs in service at a station of discipline `ps`; further jobs wait. Only "
+            "changes how the time of a class is divided among its transactions."
+        ),
     )
     capacity: Count | None = Field(
-        None, description="Most jobs here, those in service included; arrivals at a full station are dropped."
+        None,
+        description=(
+            "Largest number of jobs at the station, including those in service; arrivals at a full station are dropped."
+        ),
     )
     rates: list[Annotated[float, Field(gt=0, allow_inf_nan=False)]] | None = Field(
-        None, min_length=1, description="Speed with 1, 2, ... jobs, the last one for more; in place of `servers`."
+        None,
+        min_length=1,
+        description="Service speed with 1, 2, ... jobs; the last value applies to more jobs too. Replaces `servers`.",
     )
     scv: PerClass[Number] | None = Field(
-        None, description="Squared coefficient of variation of the service time; that of its distribution if none."
+        None, description="Squared coefficient of variation of the service time; default: that of `distribution`."
     )
     distribution: PerClass[Distribution] | None = Field(
-        None, description="Form of the service time; `exponential` if `scv` is not given either."
+        None, description="Distribution of the service time; default: `exponential`, unless `scv` is set."
     )
     priority: list[Name] | None = Field(
-        None, description="Classes in the order they go here, the first first; that of the classes' ranks if none."
+        None,
+        description=(
+            "Names of the classes in order of priority at this station, first served first; default: "
+            "order of `priority` of the classes."
+        ),
     )
-    preemptive: bool = Field(False, description="At discipline `priority`: whether better ranks interrupt.")
+    preemptive: bool = Field(
+        False, description="Whether a job of higher priority interrupts service, at stations of discipline `priority`."
+    )
 
 
 class PoolFile(FileModel):
-    """Threads, connections, a lock: what a transaction holds while it is served elsewhere."""
+    """Pool of units (threads, connections, a lock) that a transaction holds while it visits stations."""
 
-    size: Count = Field(description="Number of units; 1 is a lock.")
+    size: Count = Field(description="Number of units in the pool, for example threads or connections; a lock has 1.")
     holds: Annotated[list[Name], BeforeValidator(one_or_more)] = Field(
-        description="Stations and inner pools that are used while a unit is held."
+        description="Names of the stations and inner pools that a job visits while it holds a unit."
     )
-    classes: list[Name] = Field([], description="Classes that need a unit; all if none.")
+    classes: list[Name] = Field([], description="Names of the classes that need a unit; default: all classes.")
 
 
 Branch = Annotated[list[Name], BeforeValidator(one_or_more)]
 
 
 class ForkFile(FileModel):
-    """Parts of a transaction that are done at the same time; it goes on when all are done."""
+    """Branches of a transaction that run at the same time; the transaction continues when all are complete."""
 
-    branches: list[Branch] = Field(description="Each branch is a station or a list of stations.")
-    classes: list[Name] = Field([], description="Classes that fork; all if none.")
+    branches: list[Branch] = Field(
+        description="Branches that run at the same time; each is a station or a list of stations."
+    )
+    classes: list[Name] = Field([], description="Names of the classes that fork; default: all classes.")
 
 
 class FittedFile(FileModel):
-    """Measurements behind a fitted model. Solving takes its intervals from them, sizing also its range."""
+    """Measurements behind a fitted model. Solving uses their intervals; sizing also uses their range."""
 
-    source: str = Field("", description="Results that were fitted.")
+    source: str = Field("", description="Results that the model was fitted to.")
     users: Annotated[list[float], Field(min_length=2, max_length=2)] = Field(
-        description="Lowest and highest number of users measured."
+        description="Lowest and highest number of users in the measurements."
     )
-    throughput: PositiveRate = Field(description="Highest throughput measured.")
-    verdict: Literal["supported", "doubtful"] = Field(description="Degree to which the points support the curve.")
+    throughput: PositiveRate = Field(description="Highest measured throughput.")
+    verdict: Literal["supported", "doubtful"] = Field(
+        description="Whether the measured points support the fitted curve."
+    )
     held_out_error: float | None = Field(
-        None, description="Predicted over measured throughput, less 1, at the highest load, left out of the fit."
+        None,
+        description=(
+            "Predicted throughput divided by measured throughput, minus 1, at the highest load, which the "
+            "fit did not use."
+        ),
     )
     held_out_interval: Annotated[list[float], Field(min_length=2, max_length=2)] | None = Field(
-        None, description="95 % interval of `held_out_error`; not known if left out."
+        None, description="95 % interval of `held_out_error`; default: unknown."
     )
     limit: Literal["station", "asserted", "none", "other"] | None = Field(
         None,
-        description="Limit of the measured load: a `station` of the model, a station that the user `asserted` to be "
-        "the limit, `none`, or something `other`, which more servers may not raise; not known if left out.",
+        description=(
+            "Limit of the measured load: a `station` of the model, a station that the user `asserted` to "
+            "be the limit, `none`, or something `other` that more servers may not improve. Default: "
+            "unknown."
+        ),
     )
-    limit_why: str = Field("", description="The evidence of `limit`.")
+    limit_why: str = Field("", description="Evidence for the value of `limit`.")
     kind: Literal["curve", "network"] = Field(
-        "curve", description="`curve`: fitted to throughput; `network`: with every station measured."
+        "curve",
+        description="Kind of the fit: a `curve` of throughput, or a `network` with measurements of every station.",
     )
     percentiles: dict[Name, Annotated[list[Number], Field(min_length=3, max_length=3)]] = Field(
         {},
-        description="By class or transaction, measured over computed 95th percentile: mean, least, largest.",
+        description=(
+            "Measured divided by computed 95th percentile, by class or transaction: mean, smallest and largest ratio."
+        ),
     )
     tails: dict[Name, dict[str, Annotated[list[Number], Field(min_length=3, max_length=3)]]] = Field(
         {},
-        description="The same ratios for other measured percentiles: by class or transaction, then by `p50`, `p99`.",
+        description=(
+            "Ratios like `percentiles` for other percentiles: by class or transaction, then by `p50`, `p99` and so on."
+        ),
     )
     draws: dict[Name, list[Number]] = Field(
-        {}, description="By station, ratio of its demand in each replicate of the bootstrap to its demand in the file."
+        {},
+        description=(
+            "Uncertainty of demands by station: demand in each bootstrap replicate, divided by the demand in the file."
+        ),
     )
 
 
 class ModelFile(FileModel):
-    """A queueing network."""
+    """Queueing network: classes of jobs, and the stations that they visit."""
 
-    schema_: Literal["towtank/model/1"] = Field(SCHEMA, alias="schema", description="The format of the file.")
+    schema_: Literal["towtank/model/1"] = Field(
+        SCHEMA, alias="schema", description="Name and version of the file format."
+    )
     name: str | None = Field(None, description="Name of the model.")
-    title: str | None = Field(None, description="One line about it.")
-    classes: dict[Name, ClassFile] = Field(min_length=1, description="Classes of jobs.")
-    stations: dict[Name, StationFile] = Field(min_length=1, description="Stations, in the order in which jobs come.")
-    pools: dict[Name, PoolFile] = Field({}, description="Pools over stations.")
-    forks: dict[Name, ForkFile] = Field({}, description="Parts of transactions that go on at the same time.")
+    title: str | None = Field(None, description="Description of the model in one line.")
+    classes: dict[Name, ClassFile] = Field(
+        min_length=1, description="Classes of jobs by name; a class is closed (`users`) or open (`rate`)."
+    )
+    stations: dict[Name, StationFile] = Field(
+        min_length=1, description="Stations by name, in the order in which jobs visit them."
+    )
+    pools: dict[Name, PoolFile] = Field(
+        {},
+        description="Pools of units (threads, connections, locks) that jobs hold while they visit stations, by name.",
+    )
+    forks: dict[Name, ForkFile] = Field({}, description="Parts of transactions that run at the same time, by name.")
     routing: dict[Name, dict[Name, dict[Name, Share]]] = Field(
-        {}, description="By class: from `start` and from each station, the probabilities of the next station, or `end`."
+        {},
+        description=(
+            "Routing by class: for `start` and for each station, the probabilities of the next station or of `end`."
+        ),
     )
     balancers: dict[Name, BalancerFile] = Field(
-        {}, description="Groups of stations of which one is chosen for a visit."
+        {}, description="Groups of stations behind a load balancer; each visit goes to one station of the group."
     )
-    fitted: FittedFile | None = Field(None, description="Measurements behind the numbers of a fitted model.")
+    fitted: FittedFile | None = Field(None, description="Measurements that the numbers of a fitted model come from.")

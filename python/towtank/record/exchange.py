@@ -63,7 +63,7 @@ class Exchange:
         return lowered(self.answer_headers).get(name, "")
 
     def entry(self) -> dict[str, Any]:
-        """Return the entry of the exchange in an HTTP Archive."""
+        """Return the exchange as an entry of an HTTP Archive: request, response and timings."""
         wait = max(self.answered_s - self.began_s, 0.0)
         receive = max(self.ended_s - max(self.answered_s, self.began_s), 0.0)
         started = datetime.fromtimestamp(self.started_at, UTC).isoformat(timespec="milliseconds")

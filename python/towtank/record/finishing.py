@@ -87,7 +87,7 @@ class Recording:
         return f" ({', '.join(shown)})" if shown else ""
 
     def document(self, imported: Imported, out: Path | None) -> dict[str, Any]:
-        """Return the JSON document of the command."""
+        """Return the result of the recording as JSON: numbers of requests and hosts, and the workload."""
         recorder = self.recorder
         head = {
             "schema": SCHEMA,

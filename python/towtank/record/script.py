@@ -36,15 +36,19 @@ Selector = Annotated[str, Field(min_length=1, max_length=1000)]
 
 
 class ScriptStep(FileModel):
-    """One step: exactly one of its keys is given."""
+    """Step of a browser session, with exactly one key."""
 
-    open: Annotated[str, AfterValidator(_url)] | None = Field(None, description="Go to this http or https URL.")
-    click: Selector | None = Field(None, description="Click the first element that this CSS selector finds.")
+    open: Annotated[str, AfterValidator(_url)] | None = Field(
+        None, description="URL (http or https) that the browser opens."
+    )
+    click: Selector | None = Field(
+        None, description="CSS selector of the element to click; the first match is clicked."
+    )
     fill: dict[Selector, Annotated[Text, Field(max_length=_TEXT_AT_MOST)]] | None = Field(
-        None, min_length=1, description="CSS selectors of fields and their values; `true` ticks a box."
+        None, min_length=1, description="Form fields to fill: CSS selectors with their values; `true` ticks a box."
     )
     wait: Annotated[Duration, AfterValidator(_short)] | None = Field(
-        None, description="Pause, in place of the think time before the next page."
+        None, description="Duration of a pause, which replaces the think time before the next page."
     )
 
     @model_validator(mode="after")
@@ -61,10 +65,12 @@ class ScriptStep(FileModel):
 
 
 class ScriptFile(FileModel):
-    """The steps of a browser session that is recorded."""
+    """Steps of a browser session to record."""
 
-    schema_: Literal["towtank/browser-script/1"] = Field(alias="schema", description="The format of the file.")
-    steps: list[ScriptStep] = Field(min_length=1, max_length=1000, description="Steps, in their order.")
+    schema_: Literal["towtank/browser-script/1"] = Field(
+        alias="schema", description="Name and version of the file format."
+    )
+    steps: list[ScriptStep] = Field(min_length=1, max_length=1000, description="Steps of the script, in order.")
 
 
 @dataclass(frozen=True)

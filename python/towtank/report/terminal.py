@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from towtank import over_runs
-from towtank.analysis.doubts import not_checked
+from towtank.analysis import not_checked
 from towtank.analysis.objective_runs import FAR
 from towtank.report import format as people
 from towtank.report.figures.series import point_state
@@ -40,7 +40,7 @@ def print_outcome(console: Console, study_summary: Mapping[str, Any], report_pat
         The report written; None without one.
     """
     console.print(verdict_line(study_summary), soft_wrap=True)
-    if any(configuration.get("points") for configuration in study_summary.get("configurations") or ()):
+    if any(configuration.get("points") for configuration in _configurations(study_summary)):
         _print_table(console, study_summary)
     if study_summary.get("headline"):
         console.print(Text(str(study_summary["headline"]), style="bold"), soft_wrap=True)
@@ -58,7 +58,7 @@ def print_outcome(console: Console, study_summary: Mapping[str, Any], report_pat
 
 def _print_diagnoses(console: Console, study_summary: Mapping[str, Any]) -> None:
     """Print what limits the system, for few configurations; the report has all of them."""
-    found = [(label_of(each), diagnosis_of(each)) for each in study_summary.get("configurations") or ()]
+    found = [(label_of(each), diagnosis_of(each)) for each in _configurations(study_summary)]
     for label, diagnosis in found if len(found) <= _CONFIGURATIONS_AT_MOST else ():
         if diagnosis is not None:
             heading = f"{label}: " if len(found) > 1 else ""
@@ -147,23 +147,19 @@ def _log_line(group: Mapping[str, Any]) -> str:
     return f"log of {group.get('service')} in {group.get('run')} ({times} lines{since}): {group.get('text')}"
 
 
+def _configurations(study_summary: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return list(study_summary.get("configurations") or ())
+
+
 def tiers_of(study_summary: Mapping[str, Any]) -> list[str]:
     """Return the names of the tiers of all points."""
-    points = [
-        point
-        for configuration in study_summary.get("configurations") or ()
-        for point in configuration.get("points") or ()
-    ]
+    points = [point for configuration in _configurations(study_summary) for point in configuration.get("points") or ()]
     return list(dict.fromkeys(tier for point in points for tier in point.get("tiers") or {}))
 
 
 def unattributed_of(study_summary: Mapping[str, Any]) -> list[str]:
     """Return the names of machines with CPU time that belongs to none of their tiers."""
-    points = [
-        point
-        for configuration in study_summary.get("configurations") or ()
-        for point in configuration.get("points") or ()
-    ]
+    points = [point for configuration in _configurations(study_summary) for point in configuration.get("points") or ()]
     return list(dict.fromkeys(name for point in points for name in point.get("not_attributed") or {}))
 
 
@@ -174,7 +170,7 @@ def table(
 
     Without `has_intervals` mean and p95 are rounded by theirs, which are left out.
     """
-    configurations = list(study_summary.get("configurations") or ())
+    configurations = _configurations(study_summary)
     points = [
         (each_configuration, point)
         for each_configuration in configurations

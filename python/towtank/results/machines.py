@@ -16,7 +16,7 @@ def machines(summary: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
 
 
 def disks(summary: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """Return the entry of a run summary for each disk of all machines, by disk name and machine suffix."""
+    """Return the values of each disk of all machines from a run summary, by disk name and machine suffix."""
     return {
         f"{disk}{on}": row
         for on, machine in machines(summary).items()

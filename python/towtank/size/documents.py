@@ -36,7 +36,7 @@ class Estimate:
 
 
 def answer_document(question: Question, answer: Found, memory: Mapping[str, Estimate], limit: Estimate) -> Json:
-    """Return the document of the answer: hardware of each tier, and its solution in every scenario."""
+    """Return the sizing result as JSON: the hardware of each tier, and its solution in every scenario."""
     total, unit = question.load.total
     intervals = answer.intervals()
     used = None if intervals is None else intervals.utilization
@@ -66,7 +66,7 @@ def answer_document(question: Question, answer: Found, memory: Mapping[str, Esti
 
 
 def other_document(question: Question, found: Found) -> Json:
-    """Return the short document of a candidate."""
+    """Return a candidate in short form as JSON: configuration, cost, objectives and probability."""
     hardest, first, intervals = worst(question, found.outcomes), found.outcomes[0], found.intervals()
     return {
         "configuration": in_words(question.tiers, found.candidate),
@@ -83,7 +83,7 @@ def other_document(question: Question, found: Found) -> Json:
 
 
 def busiest_document(outcome: Outcome, intervals: Intervals | None) -> Json:
-    """Return the document of the busiest station."""
+    """Return the busiest station as JSON: its name and its utilization with the interval."""
     name = outcome.busiest
     known = None if intervals is None else intervals.utilization.get(name)
     return {"station": name, "utilization": outcome.utilization.get(name), "interval": interval_document(known)}

@@ -25,11 +25,11 @@ PositiveSize = Annotated[Size, AfterValidator(_above_zero)]
 
 
 class Bracketed(FileModel):
-    """A value with an interval around it."""
+    """Value with an interval around it."""
 
-    value: Positive = Field(description="The value.")
-    low: Positive | None = Field(None, description="Lower end of its interval.")
-    high: Positive | None = Field(None, description="Upper end of its interval.")
+    value: Positive = Field(description="Best estimate of the value.")
+    low: Positive | None = Field(None, description="Lower end of the interval of `value`.")
+    high: Positive | None = Field(None, description="Upper end of the interval of `value`.")
 
     @model_validator(mode="after")
     def _is_in_order(self) -> Self:
@@ -44,51 +44,56 @@ class Bracketed(FileModel):
 
 
 class RatingFile(Bracketed):
-    """A rating of the whole machine on one scale."""
+    """Rating of the whole machine on one scale."""
 
     source: str | None = Field(
-        None, min_length=1, description="Publication of this rating; that of the machine if none."
+        None, min_length=1, description="Publication that states the rating; default: `source` of the machine."
     )
 
 
 class KernelFile(FileModel):
-    """Rates of a kernel: on one CPU alone, and on all CPUs at once."""
+    """Rates of a kernel (small benchmark program): on one CPU alone, and on all CPUs at once."""
 
-    single: Bracketed = Field(description="One thread, on one CPU. [1/s], [byte/s]")
-    all: Bracketed = Field(description="One thread on each CPU, together. [1/s], [byte/s]")
+    single: Bracketed = Field(description="Rate of one thread on one CPU. [1/s], [byte/s]")
+    all: Bracketed = Field(description="Total rate of one thread on each CPU. [1/s], [byte/s]")
 
 
 class MeasuredFile(FileModel):
-    """Rating of the machine by `towtank rate`."""
+    """Measurements of the machine by `towtank rate`."""
 
-    at: str = Field(min_length=1, description="Time of the rating, as `2026-01-31T12:00:00Z`.")
-    towtank: str = Field(min_length=1, description="Version that rated it.")
+    at: str = Field(min_length=1, description="Time of the measurement, for example `2026-01-31T12:00:00Z`.")
+    towtank: str = Field(min_length=1, description="Version of Towtank that measured the rating.")
     fingerprint: dict[str, str | int | float | bool | None] = Field(
-        {}, description="Facts about the machine: processor, kernel, file system and so on."
+        {}, description="Properties of the machine: processor, kernel, file system and so on."
     )
-    doubts: list[str] = Field([], description="Doubts about the measurement.")
-    kernels: dict[Name, KernelFile] = Field(min_length=1, description="Rates of each kernel.")
+    doubts: list[str] = Field([], description="Doubts about the validity of the measurement.")
+    kernels: dict[Name, KernelFile] = Field(
+        min_length=1, description="Measured rates by kernel (small benchmark program)."
+    )
 
 
 class DiskFile(FileModel):
-    """Equal disks of one kind."""
+    """Identical disks of a machine."""
 
     kind: Literal["hdd", "ssd", "nvme", "network"] = Field(
-        description="Kind of the disks; `network` is remote storage."
+        description="Type of the disks; `network` is remote storage."
     )
-    count: Count = Field(1, description="Number of disks.")
+    count: Count = Field(1, description="Number of disks of this type.")
     operations: PositiveRate | None = Field(
-        None, description="Random reads or writes, of 4 KiB unless the source says other, that one disk does."
+        None,
+        description=("Random reads or writes per second of one disk, of 4 KiB unless the source states another size."),
     )
-    throughput: DataRate | None = Field(None, description="Data that one disk reads or writes in a row.")
-    size: PositiveSize | None = Field(None, description="Size of one disk.")
+    throughput: DataRate | None = Field(None, description="Rate of sequential reads or writes of one disk.")
+    size: PositiveSize | None = Field(None, description="Capacity of one disk.")
 
 
 class PriceFile(FileModel):
     """Price of the machine; Towtank ships no prices."""
 
-    amount: Annotated[float, Field(ge=0, allow_inf_nan=False)] = Field(description="The price of one machine.")
-    currency: str = Field(min_length=1, max_length=20, description="As `EUR`.")
+    amount: Annotated[float, Field(ge=0, allow_inf_nan=False)] = Field(
+        description="Price of one machine for the period `per`."
+    )
+    currency: str = Field(min_length=1, max_length=20, description="Currency of the price, for example `EUR`.")
     per: Literal["hour", "month", "once"] = Field(description="Period that the price covers; `once` is a purchase.")
 
 
@@ -102,23 +107,29 @@ Rating = Annotated[RatingFile, BeforeValidator(_rating, json_schema_input_type=f
 
 
 class MachineEntry(FileModel):
-    """Machine, real or planned."""
+    """Machine, existing or planned."""
 
-    title: str | None = Field(None, description="One line about it.")
+    title: str | None = Field(None, description="Description of the machine in one line.")
     cpus: Count | None = Field(
-        None, description="CPUs that the operating system has: hardware threads, virtual processors."
+        None, description="Number of CPUs that the operating system sees: hardware threads or virtual processors."
     )
-    cores: Count | None = Field(None, description="Cores.")
-    threads_per_core: Annotated[int, Field(ge=1, le=16)] | None = Field(None, description="Hardware threads of a core.")
-    memory: PositiveSize | None = Field(None, description="Main memory.")
-    disks: dict[Name, DiskFile] = Field({}, description="Disks, by a name of your own.")
-    network: DataRate | None = Field(None, description="Speed of its network, one way.")
+    cores: Count | None = Field(None, description="Number of physical cores.")
+    threads_per_core: Annotated[int, Field(ge=1, le=16)] | None = Field(
+        None, description="Number of hardware threads per core."
+    )
+    memory: PositiveSize | None = Field(None, description="Size of the main memory.")
+    disks: dict[Name, DiskFile] = Field({}, description="Disks of the machine, under names of your choice.")
+    network: DataRate | None = Field(None, description="Data rate of the network connection in each direction.")
     ratings: dict[Name, Rating] = Field(
-        {}, description="Rating of the whole machine by scale: `towtank`, `cpw`, `mcu` or any other; a number will do."
+        {},
+        description=(
+            "Ratings of the whole machine by scale: `towtank`, `cpw`, `mcu` or any other. Each is a "
+            "number, or a number with its interval."
+        ),
     )
-    price: PriceFile | None = Field(None, description="Price of the machine.")
-    source: str | None = Field(None, min_length=1, description="Publication or author of these numbers.")
-    measured: MeasuredFile | None = Field(None, description="Rating by `towtank rate`.")
+    price: PriceFile | None = Field(None, description="Price of the machine, for a period or for purchase.")
+    source: str | None = Field(None, min_length=1, description="Publication or author that these numbers come from.")
+    measured: MeasuredFile | None = Field(None, description="Measurements by `towtank rate`.")
 
     @model_validator(mode="after")
     def _cpus_fit_cores(self) -> Self:
@@ -132,9 +143,11 @@ class MachineEntry(FileModel):
 
 
 class MachineFile(FileModel):
-    """Machines by name."""
+    """Machines to choose from or to compare with."""
 
-    schema_: Literal["towtank/machine/1"] = Field(alias="schema", description="The format of the file.")
-    title: str | None = Field(None, description="One line about the machines.")
-    source: str | None = Field(None, min_length=1, description="Source of all entries that name none.")
-    machines: dict[Name, MachineEntry] = Field(min_length=1, description="Machines.")
+    schema_: Literal["towtank/machine/1"] = Field(alias="schema", description="Name and version of the file format.")
+    title: str | None = Field(None, description="Description of the machines in one line.")
+    source: str | None = Field(
+        None, min_length=1, description="Publication or author of the numbers of machines that have no `source`."
+    )
+    machines: dict[Name, MachineEntry] = Field(min_length=1, description="Machines by name.")

@@ -44,7 +44,7 @@ class Estimate:
         return (self.high - self.low) / 2 / self.value
 
     def document(self) -> Json:
-        """Return the document for JSON."""
+        """Return the rate as JSON: median, interval and values of all rounds."""
         return {"value": self.value, "low": self.low, "high": self.high, "rounds": list(self.rounds)}
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from towtank import __version__
-from towtank.analysis.doubts import Level
+from towtank.analysis import Level
 from towtank.errors import ModelError
 from towtank.size.kernels import KERNELS, SCALES
 from towtank.size.machine_file import SCHEMA as MACHINE_SCHEMA
@@ -93,7 +93,7 @@ def reference_values(machines: Mapping[str, Machine]) -> dict[str, float]:
 
 
 def rating_document(rated: Rated, against: Json | None = None) -> Json:
-    """Return the complete document for JSON; its numbers are not rounded."""
+    """Return the complete rating as JSON; its numbers are not rounded."""
     measurement = rated.measurement
     document = {
         "schema": SCHEMA,
@@ -199,7 +199,7 @@ def _short(estimate: Estimate) -> Json:
 
 
 def machine_text(rated: Rated, name: str, **other: str) -> str:
-    """Return the text of a machine file with this machine; `other` keys, such as its title, replace measured ones."""
+    """Render a machine file as YAML; `other` keys, for example its title, replace measured ones."""
     content = {"schema": MACHINE_SCHEMA, "machines": {name: {**machine_entry(rated), **other}}}
     yaml = YAML(typ="safe", pure=True)
     yaml.default_flow_style = None  # values of one kernel on one line

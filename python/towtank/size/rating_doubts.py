@@ -91,7 +91,7 @@ class Doubt:
     limit: float | None = None
 
     def document(self) -> dict[str, Any]:
-        """Return the document for JSON."""
+        """Return the doubt as JSON: kind, level, values, message, reason and hint."""
         why, hint = EXPLANATIONS[self.kind]
         return {
             "kind": str(self.kind),

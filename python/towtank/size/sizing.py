@@ -155,7 +155,7 @@ def _loads(question: Question, loads: Mapping[str, float]) -> Json:
 def _answered(
     settled: SizingProblem, found: Search, limits: Limits, next_ones: list[Bottleneck], *, simulation: bool
 ) -> Json:
-    """Return the part of the document about the answer; adds its steps after those of the load."""
+    """Return the keys of the sizing result that need an answer; adds its steps after those of the load."""
     question, answer = settled.question, found.answer
     assert answer is not None
     normal = answer.outcomes[0]

@@ -50,64 +50,103 @@ def _headroom(value: object) -> float:
 
 
 class HistoryFile(FileModel):
-    """History of the load."""
+    """Past loads from a CSV file."""
 
-    csv: str = Field(min_length=1, description="CSV file whose first line names the columns, relative to this one.")
-    date: str = Field("date", min_length=1, description="Column of the dates, as 2026-01-31.")
-    load: str = Field("users", min_length=1, description="Column of the users, or of the rates.")
+    csv: str = Field(
+        min_length=1,
+        description="CSV file with past loads, relative to the sizing file; its first line names the columns.",
+    )
+    date: str = Field("date", min_length=1, description="Name of the column with the dates, written like 2026-01-31.")
+    load: str = Field(
+        "users", min_length=1, description="Name of the column with the load, for example `users` or `processors`."
+    )
     season: Literal["none", "weekly", "yearly"] = Field(
-        "none", description="Season: a factor for each day of the week, or for each month."
+        "none",
+        description=(
+            "Season of the load: `weekly` has a factor for each day of the week, `yearly` one for each month."
+        ),
     )
 
 
 class LoadFile(FileModel):
-    """Load, now and later. Values that are not given are those of the model."""
+    """Load to carry, today and at the horizon. Omitted values are those of the model."""
 
-    users: Named[Count] | None = Field(None, description="Users of all closed classes together, or of each.")
-    rate: Named[PositiveRate] | None = Field(None, description="Arrivals of all open classes together, or of each.")
-    think: Named[Duration] | None = Field(None, description="Think time of closed classes.")
+    users: Named[Count] | None = Field(
+        None,
+        description=(
+            "Number of users of all closed classes together, or of each class by name; default: those of the model."
+        ),
+    )
+    rate: Named[PositiveRate] | None = Field(
+        None,
+        description=(
+            "Arrival rate of all open classes together, or of each class by name; default: that of the model."
+        ),
+    )
+    think: Named[Duration] | None = Field(
+        None, description="Think time of all closed classes, or of each class by name; default: that of the model."
+    )
     mix: dict[Name, Share] | None = Field(
-        None, min_length=1, description="Shares of the classes in the users or the rate; together 100 %."
+        None,
+        min_length=1,
+        description=(
+            "Share of each class in the users or the rate; the shares add to 100 %. Default: shares of the model."
+        ),
     )
-    peak: float = Field(1.0, ge=1, le=1000, description="Load in the busiest time over the load given.")
-    growth: Growth | None = Field(None, description="Growth of the load.")
+    peak: float = Field(
+        1.0, ge=1, le=1000, description="Load at the busiest time, divided by the load in `users` or `rate`."
+    )
+    growth: Growth | None = Field(None, description="Growth rate of the load, for example `20 % / year`.")
     growth_interval: Annotated[list[Growth], Field(min_length=2, max_length=2)] | None = Field(
-        None, description="95 % interval of the growth, which contains `growth`, as [10 % / year, 30 % / year]."
+        None, description="95 % interval around `growth`, for example [10 % / year, 30 % / year]."
     )
-    horizon: Span = Field(0.0, description="Time for which the hardware must last.")
-    history: HistoryFile | None = Field(None, description="Past loads that give the growth, in place of `growth`.")
+    horizon: Span = Field(0.0, description="Time until which the hardware must be sufficient, for example `3 years`.")
+    history: HistoryFile | None = Field(None, description="Past loads to estimate the growth from; replaces `growth`.")
     start: Day | None = Field(
         None,
-        description="Day of the given load. By default today; with a history its last day, with a weekly season "
-        "the busiest day of its last week.",
+        description=(
+            "Date to which the load applies. Default: today; with a history its last day, or with a "
+            "weekly season the busiest day of its last week."
+        ),
     )
 
 
 class TierFile(FileModel):
-    """Station of the model, the machines that it may run on, and their possible numbers."""
+    """Tier: a station of the model, and the hardware to choose from."""
 
     stations: Annotated[list[Name], Field(min_length=1)] | None = Field(
-        None, description="The station of the model, one only; by default the station with the tier's name."
+        None,
+        description=(
+            "Name of the station of the model, in a list of one; default: the station with the name of the tier."
+        ),
     )
-    kind: Literal["cpu", "disk"] = Field("cpu", description="Kind of the servers of the stations.")
-    cpus: Numbers | None = Field(None, description="CPUs (disks) of one node; not with `machines`.")
-    nodes: Numbers = Field([1], description="Nodes behind a balancer; a service that does not scale out has 1.")
+    kind: Literal["cpu", "disk"] = Field("cpu", description="Kind of servers at the station: `cpu` or `disk`.")
+    cpus: Numbers | None = Field(None, description="Possible numbers of CPUs (or disks) per node; excludes `machines`.")
+    nodes: Numbers = Field(
+        [1], description="Possible numbers of nodes behind a load balancer; 1 for a service that does not scale out."
+    )
     machines: Annotated[list[Name], BeforeValidator(one_or_more), Field(min_length=1)] | None = Field(
-        None, description="Machines that a node may be, those of the whole file if none."
+        None, description="Names of the machines to choose from; default: `machines` of the sizing file."
     )
-    price: Positive | None = Field(None, description="Price of one CPU (disk), without `machines`.")
-    disk_size: Size | None = Field(None, description="Room on one disk, with `kind: disk`.")
+    price: Positive | None = Field(None, description="Price of one CPU (or disk); excludes `machines`.")
+    disk_size: Size | None = Field(None, description="Usable capacity of one disk, with `kind: disk`.")
 
 
 class MemoryFile(FileModel):
-    """Consumer of memory on every node of a tier."""
+    """Memory consumer on every node of a tier."""
 
-    what: str = Field(min_length=1, description="Name of the consumer, as `sessions`.")
-    size: Size | None = Field(None, description="Memory for each of `per`.")
+    what: str = Field(min_length=1, description="Name of what uses the memory, for example `sessions`.")
+    size: Size | None = Field(None, description="Memory for each `per`: node, CPU, user, transaction or connection.")
     per: Literal["node", "cpu", "user", "transaction", "connection"] = Field(
-        "node", description="Unit of `size`; the nodes share users, transactions in the system and connections."
+        "node",
+        description=(
+            "Factor of `size`: memory is needed per node, CPU, user, transaction or connection. Nodes "
+            "share users, transactions in progress and connections."
+        ),
     )
-    share: Share | None = Field(None, description="In place of `size`: share of the data, as of an index or a cache.")
+    share: Share | None = Field(
+        None, description="Memory as a share of the data, for example for an index or a cache; replaces `size`."
+    )
 
     @model_validator(mode="after")
     def _one_of_two(self) -> Self:
@@ -117,77 +156,106 @@ class MemoryFile(FileModel):
 
 
 class DataFile(FileModel):
-    """Data that must have room on disks."""
+    """Data to store on disks."""
 
-    now: Size = Field(description="Size today.")
-    growth: Growth | None = Field(None, description="Growth until the horizon; that of the load if none.")
-    free: Share = Field(0.2, lt=1, description="Share of the disks that stays free.")
-    copies: int = Field(1, ge=1, le=100, description="Number of copies.")
+    now: Size = Field(description="Amount of data today.")
+    growth: Growth | None = Field(
+        None, description="Growth rate of the data until the horizon; default: growth of the load."
+    )
+    free: Share = Field(0.2, lt=1, description="Smallest share of the disks that must stay free.")
+    copies: int = Field(1, ge=1, le=100, description="Number of copies of the data to store.")
 
 
 class WantedPoolFile(FileModel):
-    """Pool whose size is to be found."""
+    """Pool whose size the sizing computes."""
 
     holds: Annotated[list[Name], BeforeValidator(one_or_more), Field(min_length=1)] = Field(
-        description="Stations that are used while a unit is held: their residence is the holding time."
+        description=(
+            "Names of the stations that a job visits while it holds a unit of the pool; its time there is "
+            "the holding time."
+        )
     )
     wait_at_most: Duration | None = Field(
-        None, gt=0, description="Mean wait for a unit; 1 % of the holding time if none."
+        None, gt=0, description="Largest mean wait for a unit; default: 1 % of the holding time."
     )
 
 
 class DiskKindFile(FileModel):
-    """Kind of disk, for what-if questions."""
+    """Type of disk for what-if questions."""
 
-    service_time: Duration = Field(gt=0, description="Mean time of one operation.")
+    service_time: Duration = Field(gt=0, description="Mean service time of one disk operation.")
 
 
 class HitRatioFile(FileModel):
-    """Hit ratio of a cache in memory in front of a station."""
+    """Hit ratio of a cache in front of a station, by its memory size."""
 
-    station: Name = Field(description="The station behind the cache.")
-    memory: Annotated[list[Size], Field(min_length=2)] = Field(description="Sizes of the memory, ascending.")
-    hit_ratio: Annotated[list[Share], Field(min_length=2)] = Field(description="Share of hits with each.")
-    now: Size = Field(description="Memory with which the demand of the station was found.")
+    station: Name = Field(description="Name of the station behind the cache.")
+    memory: Annotated[list[Size], Field(min_length=2)] = Field(
+        description="Memory sizes of the cache, in increasing order."
+    )
+    hit_ratio: Annotated[list[Share], Field(min_length=2)] = Field(description="Hit ratio for each size in `memory`.")
+    now: Size = Field(description="Memory size with which the demand of the station was measured.")
 
 
 class SizingFile(FileModel):
-    """Question for a sizing."""
+    """Input of a sizing: load, objectives, and hardware to choose from."""
 
-    schema_: Literal["towtank/sizing/1"] = Field(SCHEMA, alias="schema", description="The format of the file.")
-    title: str = Field("", description="One line about it.")
-    load: LoadFile = Field(LoadFile(), description="Load, now and later.")
-    objectives: list[Annotated[str, BeforeValidator(sizing_objective)]] = Field(
-        [], description="Objectives at that load, as `p95 < 500 ms` or `mean of web < 200 ms`."
+    schema_: Literal["towtank/sizing/1"] = Field(
+        SCHEMA, alias="schema", description="Name and version of the file format."
     )
-    probability: Share = Field(0.9, gt=0, lt=1, description="Probability with which the objectives must be met.")
+    title: str = Field("", description="Description of the sizing in one line.")
+    load: LoadFile = Field(LoadFile(), description="Load to carry, today and at the horizon.")
+    objectives: list[Annotated[str, BeforeValidator(sizing_objective)]] = Field(
+        [], description="Objectives at the load of the horizon, for example `p95 < 500 ms` or `mean of web < 200 ms`."
+    )
+    probability: Share = Field(
+        0.9, gt=0, lt=1, description="Smallest probability with which all objectives must be met."
+    )
     headroom: Annotated[float, BeforeValidator(_headroom)] = Field(
-        0.0, description="Additional load that must be carried, as `20 %`.",
+        0.0, description="Extra load that the hardware must carry, for example `20 %`.",
         json_schema_extra={"type": "string", "examples": ["20 %"]},
     )  # fmt: skip
     utilization_at_most: Named[Share] | None = Field(
-        None, description="Highest utilization of every station, or of those named, with all nodes up; 100 % if none."
+        None,
+        description=(
+            "Highest utilization of all stations, or of each station by name, while all nodes are up; default: 100 %."
+        ),
     )
     nodes_lost: int = Field(
-        0, ge=0, le=100, description="Nodes that any one tier of several may lose while the objectives still hold."
+        0,
+        ge=0,
+        le=100,
+        description=(
+            "Number of nodes that any one tier may lose while the objectives are still met; only for "
+            "tiers with several nodes."
+        ),
     )
     tiers: dict[Name, TierFile] = Field(
-        {}, description="Tiers with the hardware that may be chosen; every station alone if none."
+        {}, description="Tiers by name, with the hardware to choose from; default: each station is a tier."
     )
-    measured_on: Name | None = Field(None, description="Machine that the demands of the model come from.")
-    machines: list[Name] = Field([], description="Machines that a node may be.")
-    machine_files: list[str] = Field([], description="Files with machines of your own, relative to this one.")
-    scale: str = Field("towtank", min_length=1, description="Scale of the ratings that compares machines.")
-    memory: dict[Name, list[MemoryFile]] = Field({}, description="Consumers of memory, by tier.")
-    memory_free: Share = Field(0.2, lt=1, description="Share of the memory that stays free.")
-    data: DataFile | None = Field(None, description="Data on disks.")
-    pools: dict[Name, WantedPoolFile] = Field({}, description="Pools whose sizes are to be found.")
+    measured_on: Name | None = Field(
+        None, description="Name of the machine on which the demands of the model were measured."
+    )
+    machines: list[Name] = Field([], description="Names of the machines to choose from, for tiers without `machines`.")
+    machine_files: list[str] = Field([], description="Files with further machines, relative to the sizing file.")
+    scale: str = Field(
+        "towtank", min_length=1, description="Scale of the ratings that convert demands between machines."
+    )
+    memory: dict[Name, list[MemoryFile]] = Field(
+        {}, description="Memory that each tier needs: lists of consumers, by tier."
+    )
+    memory_free: Share = Field(0.2, lt=1, description="Smallest share of the memory that must stay free.")
+    data: DataFile | None = Field(None, description="Data to store on disks.")
+    pools: dict[Name, WantedPoolFile] = Field({}, description="Pools whose sizes the sizing computes, by name.")
     keep_alive: Duration | None = Field(
-        None, description="Time that a connection of an open class stays open after its answer; users keep theirs."
+        None,
+        description=(
+            "Time that a connection of an open class stays open after a response; users of closed classes keep theirs."
+        ),
     )
     uncertainty: Share | None = Field(
-        None, description="Relative standard deviation of every demand, if the model has none of its own."
+        None, description="Relative standard deviation of every demand, for models that do not state their uncertainty."
     )
-    disk_kinds: dict[Name, DiskKindFile] = Field({}, description="Kinds of disks for what-if questions.")
-    hit_ratios: dict[Name, HitRatioFile] = Field({}, description="Caches for what-if questions about memory.")
-    what_if: list[str] = Field([], description="Changes to the answer, as `cpu x1.5` or `nodes app=3`.")
+    disk_kinds: dict[Name, DiskKindFile] = Field({}, description="Kinds of disks for what-if questions, by name.")
+    hit_ratios: dict[Name, HitRatioFile] = Field({}, description="Caches for what-if questions about memory, by name.")
+    what_if: list[str] = Field([], description="What-if changes to evaluate, for example `cpu x1.5` or `nodes app=3`.")

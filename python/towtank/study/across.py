@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from towtank.errors import Fault
+from towtank.spelling import misnamed
 from towtank.study.design import LOAD_FACTORS
 from towtank.system.host_model import NamespacesHost
-from towtank.yamlfile import did_you_mean, fault_at
+from towtank.yamlfile import fault_at
 
 if TYPE_CHECKING:
     from towtank.study.study import Study
@@ -35,8 +36,7 @@ def across_faults(study: Study) -> Iterator[Fault]:
         )
     services = list(study.system.services)
     if given.service not in services:
-        near = did_you_mean(given.service, services)
-        message = f"must be a service of the system ({', '.join(services)}), got {given.service!r} instead{near}"
+        message = misnamed(f"a service of the system ({', '.join(services)})", given.service, services)
         yield fault_at(study.tree, ("predict", "service"), message)
     elif not wrong and not missing:
         target = {**given.from_, **given.to}
@@ -57,13 +57,9 @@ def _told(cpus: float | None) -> str:
 
 def _unknown(name: str, level: str, known: dict[str, tuple[str, ...]]) -> str | None:
     if name not in known:
-        near = did_you_mean(name, list(known))
-        return f"must be a factor of the study other than the load ({', '.join(known)}), got {name!r} instead{near}"
+        return misnamed(f"a factor of the study other than the load ({', '.join(known)})", name, known)
     if level not in known[name]:
-        return (
-            f"must be a level of {name} ({', '.join(known[name])}), got {level!r} instead"
-            f"{did_you_mean(level, list(known[name]))}"
-        )
+        return misnamed(f"a level of {name} ({', '.join(known[name])})", level, known[name])
     return None
 
 

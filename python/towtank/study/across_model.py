@@ -8,14 +8,17 @@ from towtank.fields import FileModel, Name, Text
 
 
 class Predict(FileModel):
-    """A configuration that is predicted from the runs of another one, which then come first."""
+    """Configuration that Towtank predicts from the runs of another configuration, before it runs itself."""
 
     from_: dict[Name, Text] = Field(
-        alias="from", min_length=1, description="Levels by factor of the configuration that is measured first."
+        alias="from", min_length=1, description="Configuration that is measured first, as a level for each factor."
     )
     to: dict[Name, Text] = Field(
-        min_length=1, description="Levels that differ from it: the configuration that is predicted, at all its loads."
+        min_length=1,
+        description="Configuration to predict, at all its loads: the levels that differ from those in `from`.",
     )
     service: Name = Field(
-        description="The service with more servers, or with hosts of more CPUs; both configurations share all others."
+        description=(
+            "Name of the service whose servers or CPUs differ; all other services are equal in both configurations."
+        )
     )

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from towtank import units
 from towtank.errors import Fault
+from towtank.spelling import Misspelt, meant, misnamed
 from towtank.study import search_checks
 from towtank.study.claim_checks import ClaimsCheck
 from towtank.study.claim_metrics import Names
@@ -21,7 +22,7 @@ from towtank.system.copies import names_in
 from towtank.system.model import check_tree
 from towtank.treecheck import validate_tree
 from towtank.workload.loading import check_workload
-from towtank.yamlfile import Document, Node, Path_, did_you_mean, fault_at
+from towtank.yamlfile import Document, Node, Path_, fault_at
 
 # A design with more runs than this is assumed to be a typing error: at half a minute each they take a month.
 RUNS_AT_MOST = 100_000
@@ -87,7 +88,10 @@ class StudyCheck:
                 message = (
                     "must be a mapping of levels to their overrides (only users and rate are lists), got a list instead"
                 )
-                yield self._at(("factors", name), message)
+                near = meant(name, LOAD_FACTORS, is_form=True)
+                if near is not None:
+                    message = Misspelt.of(f"{message}, did you mean {near.meant!r}?", near)
+                yield self._at(("factors", name), message, key=near is not None)
 
     def _load_factor(self, name: str, levels: object) -> Iterator[Fault]:
         path: Path_ = ("factors", name)
@@ -229,9 +233,8 @@ class StudyCheck:
                 yield self._at(("objectives", index), at_no_load)
             known = self._transactions()
             if objective.transaction is not None and known is not None and objective.transaction not in known:
-                near = did_you_mean(objective.transaction, known)
-                allowed = f"a transaction of the workload ({', '.join(known)})"
-                message = f"must be about {allowed}, got {objective.transaction!r} instead{near}"
+                allowed = f"about a transaction of the workload ({', '.join(known)})"
+                message = misnamed(allowed, objective.transaction, known)
                 yield self._at(("objectives", index), message)
 
     def _claims(self) -> Iterator[Fault]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from towtank.spelling import Misspelt, meant, misnamed
 from towtank.study.claim_holds import AtLevels, read_holds
 from towtank.study.claim_metrics import LOAD, Names, read_metric, unit_of, wrong_names
 from towtank.study.claims import COURSES, MEASURES, QUANTITIES, RATIO, AnyMeasure, Claim, CourseMeasure, PairMeasure
-from towtank.yamlfile import Path_, did_you_mean
+from towtank.yamlfile import Path_
 
 ALL = "all"
 ENDS = ("first", "last", "lowest", "highest")
@@ -95,7 +96,7 @@ class ClaimsCheck:
         try:
             return wrong_names(read_metric(text), self.names)
         except ValueError as error:
-            return [str(error)]
+            return [error.args[0]]
 
     def _place(self, place: Mapping[str, str | list[str]], at: Path_, *, several: bool) -> Iterator[Wrong]:
         for factor, written in place.items():
@@ -124,8 +125,26 @@ class ClaimsCheck:
         open_ = [
             name for name, levels in self.levels.items() if len(levels) > 1 and name not in given.at and name != over
         ]
-        if open_:
+        misspelt = [
+            (("factors", name), message, True)
+            for name in open_
+            if self.is_written(("factors", name)) and (message := self._misspelt_factor(name, given))
+        ]
+        if misspelt:
+            yield from misspelt
+        elif open_:
             yield (*at,), f"must name a level of {' and '.join(open_)} in `at`, got none", False
+
+    def _misspelt_factor(self, name: str, given: AnyMeasure) -> str | None:
+        """Return the message about a factor that only a preset has under the name in the claims; None for others."""
+        if any(name in _factors_of(claim) for claim in self.claims):
+            return None
+        elsewhere = [other for other in self.levels if not self.is_written(("factors", other))]
+        near = meant(name, [other for other in _named_by(given) if other in elsewhere], is_form=True)
+        if near is None:
+            return None
+        message = f"must be a factor that claims name, got {name!r} instead, did you mean {near.meant!r}?"
+        return Misspelt.of(message, near)
 
     def _holds(self, claim: Claim, at: Path_) -> Iterator[Wrong]:
         assert claim.measure is not None
@@ -139,7 +158,7 @@ class ClaimsCheck:
         try:
             holds = read_holds(kind, claim.holds, unit)
         except ValueError as error:
-            yield at, str(error), False
+            yield at, error.args[0], False
             return
         if kind in COURSES and isinstance(holds, AtLevels) and isinstance(given, CourseMeasure):
             for level in holds.levels:
@@ -155,11 +174,20 @@ class ClaimsCheck:
 
     def _no_factor(self, name: str) -> str:
         known = list(self.levels)
-        return f"must be a factor of the study ({', '.join(known) or 'it has none'}), got {name!r} instead" + (
-            did_you_mean(name, known)
-        )
+        return misnamed(f"a factor of the study ({', '.join(known) or 'it has none'})", name, known)
 
     def _no_level(self, factor: str, level: str) -> str:
         known = list(self.levels[factor])
         allowed = f"a level of {factor} ({', '.join(known)}), all, {', '.join(ENDS)}"
-        return f"must be {allowed}, got {level!r} instead{did_you_mean(level, [*known, *ENDS])}"
+        return misnamed(allowed, level, [*known, *ENDS])
+
+
+def _named_by(given: AnyMeasure) -> list[str]:
+    """Return the factors that a measure names."""
+    return [*given.at, *([given.over] if isinstance(given, CourseMeasure) else [])]
+
+
+def _factors_of(claim: Claim) -> list[str]:
+    """Return the factors that a claim names."""
+    measured = claim.measure is not None and len(claim.measure.kinds) == 1
+    return _named_by(claim.measure.given) if claim.measure is not None and measured else []

@@ -7,8 +7,8 @@ import re
 from dataclasses import dataclass
 
 from towtank import units
+from towtank.spelling import misnamed
 from towtank.study.claims import HIGHEST, LOWEST, QUANTITIES, TREND
-from towtank.yamlfile import did_you_mean
 
 DIRECTIONS = ("rises", "falls", "stays")
 INSIDE = "inside"
@@ -80,8 +80,7 @@ def read_holds(kind: str, text: str, unit: str = "") -> Holds:
     if kind == TREND:
         word = text.strip()
         if word not in DIRECTIONS:
-            near = did_you_mean(word, list(DIRECTIONS))
-            raise ValueError(f"must be one of {', '.join(DIRECTIONS)}, got {text!r} instead{near}")
+            raise ValueError(misnamed(f"one of {', '.join(DIRECTIONS)}", word, DIRECTIONS, is_form=True))
         return Direction(word)
     assert kind in (HIGHEST, LOWEST)
     if text.strip() == INSIDE:

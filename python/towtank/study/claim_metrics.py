@@ -13,6 +13,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from towtank.spelling import misnamed
 from towtank.study.objectives import METRICS, PHASES, STORED, TIMES
 from towtank.yamlfile import did_you_mean
 
@@ -158,7 +159,7 @@ def wrong_names(path: tuple[str, ...], names: Names) -> list[str]:
         if known is not None and part != EACH and part not in known:
             kind = place.strip("<>")
             allowed = f"{'an' if kind == 'event' else 'a'} {kind} of the study ({', '.join(known) or 'it has none'})"
-            found.append(f"must be about {allowed}, got {part!r} instead{did_you_mean(part, list(known))}")
+            found.append(misnamed(f"about {allowed}", part, known))
     return found
 
 
@@ -183,9 +184,7 @@ def _path_of_words(text: str, metric: str, transaction: str | None, phase: str |
             return (*about, "errors_share") if transaction else ("errors", "share")
         return (*about, "response_time_s", metric)
     if phase not in PHASES:
-        raise ValueError(
-            f"must be in one of {', '.join(PHASES)}, got {phase!r} instead{did_you_mean(phase, list(PHASES))}"
-        )
+        raise ValueError(misnamed(f"in one of {', '.join(PHASES)}", phase, PHASES, is_form=True))
     if transaction and metric in ("mean", "p95"):
         return (*about, "phases", phase, f"{metric}_s")
     if not transaction and metric in ("mean", "throughput"):

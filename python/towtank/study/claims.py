@@ -31,13 +31,13 @@ LevelsAt = Annotated[
     Discriminator(_list_or_plain),
 ]
 Place = dict[Name, LevelsAt]
-_AT = "Levels by factor: one, a list or `all` (then averaged over them), or `first`, `last`, `lowest`, `highest`."
-_OF = "Quantity: as in objectives (`p95 of search`), or a path in the summary of a run."
-_PER = "Divisor in each run: another quantity, or `load`, the users or the rate asked for."
+_AT = "Level of each factor: its name, `first`, `last`, `lowest` or `highest`; a list or `all` means their average."
+_OF = "Quantity to compare, as in objectives (for example `p95 of search`), or a path in the summary of a run."
+_PER = "Quantity to divide by in each run, or `load` for the planned users or rate."
 
 
 class ValueMeasure(FileModel):
-    """A quantity at one place."""
+    """Quantity at one place of the design."""
 
     of: str = Field(min_length=1, description=_OF)
     per: str | None = Field(None, min_length=1, description=_PER)
@@ -45,26 +45,28 @@ class ValueMeasure(FileModel):
 
 
 class PairMeasure(FileModel):
-    """A quantity at one place against the same at another."""
+    """Quantity at two places of the design, to compare."""
 
     of: str = Field(min_length=1, description=_OF)
     per: str | None = Field(None, min_length=1, description=_PER)
     at: Place = Field(default_factory=dict, description=_AT)
-    to: Place = Field(min_length=1, description="Place to compare with: the levels that differ from `at`.")
+    to: Place = Field(min_length=1, description="Second place of the comparison: the levels that differ from `at`.")
 
 
 class CourseMeasure(FileModel):
-    """A quantity over the levels of a factor; with `to` its ratio to another place at each of them."""
+    """Quantity over the levels of a factor; with `to`, its ratio to another place at each level."""
 
     of: str = Field(min_length=1, description=_OF)
     per: str | None = Field(None, min_length=1, description=_PER)
-    over: Name = Field(description="Factor whose levels are compared, in the order of the file.")
-    at: Place = Field(default_factory=dict, description="One level of each other factor.")
+    over: Name = Field(description="Name of the factor whose levels are compared, in the order of the file.")
+    at: Place = Field(default_factory=dict, description="Level of each other factor.")
     to: Place | None = Field(
-        None, min_length=1, description="If given, the ratio to this place is taken, level by level."
+        None,
+        min_length=1,
+        description="Levels of a second place; if set, the ratio to that place is compared at each level of `over`.",
     )
     allow: Share = Field(
-        0.05, description="Share by which one step of a trend may go the other way, or a level differ."
+        0.05, description="Tolerance: a step of a trend may go the other way, or levels may differ, by this share."
     )
 
 
@@ -72,14 +74,18 @@ AnyMeasure = ValueMeasure | PairMeasure | CourseMeasure
 
 
 class Measure(FileModel):
-    """Measure that is computed from the runs: exactly one of its kinds."""
+    """Measure to compute from the runs; exactly one key is set."""
 
-    value: ValueMeasure | None = Field(None, description="A quantity at one place.")
-    ratio: PairMeasure | None = Field(None, description="The quantity at `at` divided by that at `to`.")
-    difference: PairMeasure | None = Field(None, description="The quantity at `at` less that at `to`.")
-    trend: CourseMeasure | None = Field(None, description="Direction over the levels of a factor.")
-    highest: CourseMeasure | None = Field(None, description="The level of a factor at which it is highest.")
-    lowest: CourseMeasure | None = Field(None, description="The level of a factor at which it is lowest.")
+    value: ValueMeasure | None = Field(None, description="A quantity at one place of the design.")
+    ratio: PairMeasure | None = Field(None, description="Ratio of the quantity at `at` to the quantity at `to`.")
+    difference: PairMeasure | None = Field(
+        None, description="Difference of a quantity: its value at `at` minus its value at `to`."
+    )
+    trend: CourseMeasure | None = Field(
+        None, description="Trend of a quantity over the levels of a factor: rising, falling or constant."
+    )
+    highest: CourseMeasure | None = Field(None, description="Level of a factor at which a quantity is highest.")
+    lowest: CourseMeasure | None = Field(None, description="Level of a factor at which a quantity is lowest.")
 
     @property
     def kinds(self) -> list[str]:
@@ -99,21 +105,29 @@ class Measure(FileModel):
 
 
 class Claim(FileModel):
-    """One claim of a reference."""
+    """Claim of a reference, and the condition that confirms it."""
 
-    says: str = Field(min_length=1, description="The claim, in one sentence.")
-    source: str = Field("", description="Document, table or figure that has it.")
-    measure: Measure | None = Field(None, description="Measure that is computed from the runs.")
+    says: str = Field(min_length=1, description="The claim, as one sentence.")
+    source: str = Field("", description="Reference that makes the claim: document, table or figure.")
+    measure: Measure | None = Field(None, description="Measure to compute from the runs; `holds` is its condition.")
     holds: Text | None = Field(
         None,
-        description="Condition on it: `> 1.1`, `between 0.9 and 1.1`; `rises`, `falls`, `stays`; `at LEVEL`, `inside`.",
+        description=(
+            "Condition that `measure` must meet: `> 1.1`, `between 0.9 and 1.1`; for a trend `rises`, "
+            "`falls` or `stays`; for a level `at LEVEL` or `inside`."
+        ),
     )
-    not_testable: str | None = Field(None, min_length=1, description="Why it cannot be tested here, in place of both.")
+    not_testable: str | None = Field(
+        None, min_length=1, description="Reason why this system cannot test the claim; replaces `measure` and `holds`."
+    )
     required: bool = Field(
-        False, description="Whether the study ends with status 3 if the claim is refuted, with 4 if it is not decided."
+        False,
+        description=(
+            "If true, the study ends with status 3 if the claim is refuted, and with status 4 if it is undecided."
+        ),
     )
 
     def document(self) -> dict[str, Any]:
-        """Return the entry of the manifest; `Claim.model_validate` reads it back."""
+        """Return the claim as JSON for the manifest of a study; `Claim.model_validate` reads it back."""
         written = self.model_dump(mode="json", by_alias=True, exclude_none=True)
         return written if self.required else {key: value for key, value in written.items() if key != "required"}

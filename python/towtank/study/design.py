@@ -55,7 +55,7 @@ class Factor:
     numeric: tuple[float, ...] | None = None
 
     def document(self) -> dict[str, Any]:
-        """Return the entry of the manifest."""
+        """Return the factor as JSON for the manifest of a study: name and levels."""
         numeric = None if self.numeric is None else [int(n) if n == int(n) else n for n in self.numeric]
         return {"name": self.name, "levels": list(self.levels), "numeric": numeric}
 
@@ -133,7 +133,7 @@ class RunSpec:
         return load.document() if isinstance(load, FindLimit) else None
 
     def document(self) -> dict[str, Any]:
-        """Return the entry of the manifest."""
+        """Return the run as JSON for its manifest: levels of the factors, load, seed and events."""
         return {
             "run": self.run,
             "index": self.index,
@@ -233,7 +233,7 @@ class RunSpec:
         exports: Mapping[str, Mapping[str, Path | str]],
         parameters: dict[str, Any],
     ) -> dict[str, Any]:
-        """Return the workload part of a plan."""
+        """Compile the workload for the plan of a run."""
         named = self.system.all_targets
         placed = {name: _placed(target, targets) for name, target in named.items() if target.all_services[0] in targets}
         return compile_workload(

@@ -8,12 +8,13 @@ from typing import Any
 
 from towtank import units
 from towtank.errors import Fault
+from towtank.spelling import misnamed
 from towtank.study.design import LOAD_FACTORS
 from towtank.study.events import Event, Moment
 from towtank.study.study import Study
 from towtank.system.host_model import NamespacesHost
 from towtank.system.model import SystemFile
-from towtank.yamlfile import did_you_mean, fault_at
+from towtank.yamlfile import fault_at
 
 
 def event_faults(study: Study) -> list[Fault]:
@@ -65,8 +66,7 @@ def _wrong_moment(moment: Moment, stages: list[dict[str, Any]]) -> str | None:
         names = list(
             dict.fromkeys([*(planned["name"] for planned in stages), *(planned["phase"] for planned in stages)])
         )
-        near = did_you_mean(moment.stage, names)
-        return f"must be in a stage of the load ({', '.join(names)}), got {moment.stage!r} instead{near}"
+        return misnamed(f"in a stage of the load ({', '.join(names)})", moment.stage, names)
     if "until" not in stage and moment.after_s >= stage["duration_s"]:
         length = units.format_duration(stage["duration_s"])
         return f"must lie within stage {stage['name']} of {length}, got {moment.words()!r} instead"
@@ -88,7 +88,7 @@ def _wrong_service(service: str | None, system: SystemFile) -> str | None:
     if service in meant:
         return None
     allowed = f"a service that is started, or one of its processes ({', '.join(meant)})"
-    return f"must be {allowed}, got {service!r} instead{did_you_mean(service, meant)}"
+    return misnamed(allowed, service, meant)
 
 
 def _wrong_host(host: str | None, system: SystemFile) -> str | None:
@@ -99,7 +99,7 @@ def _wrong_host(host: str | None, system: SystemFile) -> str | None:
     if host in known:
         return None
     allowed = f"a host of provider namespaces with a service ({', '.join(known) or 'it has none'})"
-    return f"must be {allowed}, got {host!r} instead{did_you_mean(host, known)}"
+    return misnamed(allowed, host, known)
 
 
 def _wrong_disk(event: Event, system: SystemFile) -> str | None:
@@ -108,8 +108,7 @@ def _wrong_disk(event: Event, system: SystemFile) -> str | None:
         return None
     if event.disk not in host.disks:
         known = ", ".join(host.disks) or "which has none"
-        near = did_you_mean(event.disk, list(host.disks))
-        return f"must be a disk of host {event.host} ({known}), got {event.disk!r} instead{near}"
+        return misnamed(f"a disk of host {event.host} ({known})", event.disk, host.disks)
     kind = host.disks[event.disk].file_system
     if event.leave_files is not None and not kind.startswith("ext"):
         return f"must be of ext2, ext3 or ext4 for leave_files, which have a table of files, got {kind} instead"

@@ -74,34 +74,37 @@ WhenAsked = Annotated[
 
 
 class Event(FileModel):
-    """One event during the load."""
+    """Event during the load, for example the failure of a service."""
 
     at: WhenAsked = Field(
-        description="Time: `STAGE + TIME`, from the start of the first stage of that name or phase; `TIME` of the load."
+        description=(
+            "Time of the event: `STAGE + TIME` counts from the start of the first stage of that name or "
+            "phase, `TIME` from the start of the load."
+        )
     )
     do: Literal["kill", "restart", "stop", "start", "pause", "cut", "fill"] = Field(
         description=(
-            "`kill` ends all processes of a service at once, unasked; `restart` does so and starts them again; `stop` "
-            "ends it in order; `start` starts it again; `pause` holds its processes; `cut` pulls the network cable of "
-            "a host; `fill` uses up a disk of a host."
+            "Action: `kill` ends all processes of a service without notice, `restart` also starts them "
+            "again, `stop` ends them in an orderly way, `start` starts them, `pause` suspends them, `cut` "
+            "unplugs the network of a host, `fill` fills a disk of a host."
         )
     )
     service: Name | None = Field(
-        None, description="A service, or one of its processes (`content-2` is the second node of `content`)."
+        None, description="Name of a service, or of one of its processes (`content-2` is the second node of `content`)."
     )
-    host: Name | None = Field(None, description="A host of provider `namespaces`, for `cut` and `fill`.")
-    disk: Name | None = Field(None, description="The disk of the host that is filled.")
+    host: Name | None = Field(None, description="Name of a host of provider `namespaces`, for `cut` and `fill`.")
+    disk: Name | None = Field(None, description="Name of the disk that `fill` fills.")
     for_: Duration | None = Field(
         None,
         alias="for",
         description=(
-            "Length of `pause` and `cut`; of `restart`, until it is started again (at once by default); of `fill`, "
-            "until the end of the load by default."
+            "Duration of `pause`, `cut` or `fill`, or time until `restart` starts the service again. "
+            "Default: to the end of the load for `fill`, 0 for `restart`."
         ),
     )
-    leave: Size | None = Field(None, description="Bytes that `fill` leaves; 0 if neither key is given.")
-    leave_files: int | None = Field(None, ge=0, description="Files that `fill` leaves.")
-    happens: bool = Field(True, description="Whether it happens; a level of a factor may set it.")
+    leave: Size | None = Field(None, description="Number of bytes that `fill` leaves free; default: 0.")
+    leave_files: int | None = Field(None, ge=0, description="Number of files that can still be created after `fill`.")
+    happens: bool = Field(True, description="Whether the event happens; a level of a factor may change this.")
 
     @model_validator(mode="after")
     def _whole(self) -> Event:

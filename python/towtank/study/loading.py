@@ -7,6 +7,7 @@ from pathlib import Path
 
 from towtank import yamlfile
 from towtank.errors import Fault, StudyError
+from towtank.spelling import misnamed
 from towtank.study.across import across_faults
 from towtank.study.checks import StudyCheck
 from towtank.study.event_checks import event_faults
@@ -17,10 +18,11 @@ from towtank.study.overrides import FIRST_PARTS, apply_to_system, overrides_of
 from towtank.study.shipping import STUDY_FILE, find_shipped, shipped
 from towtank.study.study import Study
 from towtank.study.traces import Curve, read_trace
-from towtank.system.model import SystemFile, check_system, check_tree
+from towtank.system.model import SystemFile, check_tree, check_tree_as_written
 from towtank.treecheck import validate_tree
+from towtank.typos import Corrected, as_meant
 from towtank.workload import templates
-from towtank.workload.loading import Workload, check_workload
+from towtank.workload.loading import Workload, check_workload_as_written
 from towtank.workload.target_choice import target_faults
 from towtank.yamlfile import Document, Node, did_you_mean, fault_at
 
@@ -56,17 +58,34 @@ def load_study(path: Path | str, preset: str | None = None, *, changes: dict[str
         Lists every fault of the three files.
     """
     document = yamlfile.load(path)
-    tree = _with_changes(_with_preset(document, preset), changes or {})
+    study, faults = as_meant(lambda corrected: _check_all(document, preset, changes or {}, corrected))
+    if faults or study is None:
+        raise StudyError(faults)
+    return replace(study, preset=preset)
+
+
+def _check_all(
+    document: Document, preset: str | None, changes: dict[str, str], corrected: Corrected
+) -> tuple[Study | None, list[Fault]]:
+    """Check all variants of a study; return the one that is asked for, and the faults of all."""
+    document = corrected.document(document)
     faults: list[Fault] = []
-    study = _check_one(document, tree, faults)
+    study = _check_one(document, _with_changes(_with_preset(document, preset), changes), faults, corrected)
     for name in _presets(document):
         if name != preset:
-            _check_one(document, _with_preset(document, name), faults)
+            _check_one(document, _with_preset(document, name), faults, corrected)
     if preset is not None:
-        _check_one(document, _with_preset(document, None), faults)
-    if faults or study is None:
-        raise StudyError(sorted(set(faults)))
-    return replace(study, preset=preset)
+        _check_one(document, _with_preset(document, None), faults, corrected)
+    return study, _distinct(faults)
+
+
+def _distinct(faults: list[Fault]) -> list[Fault]:
+    """Return each fault once, sorted; of equal faults, the one with a correction, which not every variant needs."""
+    found: dict[Fault, Fault] = {}
+    for fault in faults:
+        if found.setdefault(fault, fault).typo is None:
+            found[fault] = fault
+    return sorted(found.values())
 
 
 def _presets(document: Document) -> list[str]:
@@ -102,15 +121,15 @@ def _with_changes(tree: Node, changes: dict[str, str]) -> Node:
     return tree
 
 
-def _check_one(document: Document, tree: Node, faults: list[Fault]) -> Study | None:
+def _check_one(document: Document, tree: Node, faults: list[Fault], corrected: Corrected) -> Study | None:
     """Check one variant of a study with the files that it names; faults are appended to `faults`."""
     checked = validate_tree(tree, StudyFile)
     faults += checked.faults
     study = checked.model
     if study is None:
         return None
-    system = _named(document, checked.tree, "system", study.system)
-    workload = _named(document, checked.tree, "workload", study.workload)
+    system = _named(document, checked.tree, "system", study.system, corrected)
+    workload = _named(document, checked.tree, "workload", study.workload, corrected)
     faults += [*system.faults, *workload.faults]
     check = StudyCheck(
         study,
@@ -219,11 +238,11 @@ def _make(
     return Study(study, workload, system, document.path, None, files, tree, system_document)
 
 
-def _named(document: Document, tree: Node, key: str, name: str) -> _Named:
+def _named(document: Document, tree: Node, key: str, name: str, corrected: Corrected) -> _Named:
     """Read a file named by the study; an unreadable file is reported at the study's key."""
     path = document.path.parent / name
     try:
-        named = yamlfile.load(path)
+        named = corrected.document(yamlfile.load(path))
     except StudyError as error:
         if all(fault.line for fault in error.faults):
             return _Named(None, tuple(error.faults))
@@ -231,9 +250,9 @@ def _named(document: Document, tree: Node, key: str, name: str) -> _Named:
         message = error.faults[0].message
         return _Named(None, (Fault(node.file, node.line, node.column, key, f"{message} ({path})"),))
     if key == "system":
-        system, faults = check_system(named)
+        system, faults = check_tree_as_written(named.root)
         return _Named(named, tuple(faults), system=system)
-    workload, faults = check_workload(named, {})
+    workload, faults = check_workload_as_written(named, {})
     return _Named(named, tuple(faults), workload=workload)
 
 
@@ -244,10 +263,8 @@ def _seams(workload: Workload, system: SystemFile) -> list[Fault]:
     for path, text in workload.texts():
         for export in templates.exports(text):
             if export.service not in services:
-                near = did_you_mean(export.service, services)
-                message = (
-                    f"must be a service of the system ({', '.join(services)}), got {export.service!r} instead{near}"
-                )
+                allowed = f"a service of the system ({', '.join(services)})"
+                message = misnamed(allowed, export.service, services)
                 faults.append(workload.fault(path, message))
     return faults
 

@@ -1,4 +1,4 @@
-"""Study files: a question, the system and the workload it is asked of, and the design of the runs that answer it."""
+"""Schema of study files: a question, the system and workload under study, and the design of the runs."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ RateAsked = Annotated[
 
 
 class EachRamp(FileModel):
-    """A ramp that takes the same time for every user."""
+    """Ramp with a fixed time from one user to the next."""
 
-    each: Duration = Field(description="Time from one user to the next.")
+    each: Duration = Field(description="Time between the starts of two successive users.")
 
 
 def _list_or_mapping(value: Any) -> str:
@@ -48,14 +48,20 @@ Ramp = Annotated[
 
 
 class Stages(FileModel):
-    """Stages of a run at each level of load; only `steady` counts, everything is recorded."""
+    """Stages of a run at each level of load; results count only `steady`, although all stages are recorded."""
 
-    ramp_up: Ramp = Field(0.0, description="Users start one by one over this time, or `{each: 20 ms}` after another.")
-    settle: Settle = Field(0.0, description="Time for the system to become steady, or `until steady, at most 5 min`.")
-    steady: Steady = Field(
-        description="Length of the measured stage, or `until precise to 5 %, at most 1 min, at least 10 s`."
+    ramp_up: Ramp = Field(
+        0.0, description="Time over which the users start one by one, or `{each: 20 ms}` from one user to the next."
     )
-    ramp_down: Ramp = Field(0.0, description="Users leave one by one, after the last level.")
+    settle: Settle = Field(
+        0.0, description="Time for the system to become steady, for example `2 min` or `until steady, at most 5 min`."
+    )
+    steady: Steady = Field(
+        description=(
+            "Length of the measured stage, for example `5 min` or `until precise to 5 %, at most 1 min, at least 10 s`."
+        )
+    )
+    ramp_down: Ramp = Field(0.0, description="Time over which the users leave one by one after the last level of load.")
 
 
 def _level(value: object) -> object:
@@ -73,16 +79,22 @@ Level = Annotated[int | str, BeforeValidator(_level)]
 
 
 class ScheduleStage(FileModel):
-    """One stage of a load whose stages are listed one by one."""
+    """Stage of a load whose stages are listed individually."""
 
-    name: str | None = Field(None, min_length=1, description="Its name; the phase if left out.")
+    name: str | None = Field(None, min_length=1, description="Name of the stage; default: its phase.")
     phase: Literal["ramp_up", "settle", "steady", "ramp_down"] = Field(
-        description="Its phase; only `steady` counts, everything is recorded."
+        description="Phase of the stage; results count only `steady`, although all stages are recorded."
     )
-    duration: Duration = Field(alias="for", description="Its length.")
-    users: UsersAsked | None = Field(None, description="Users at its end, of all groups or of each by name.")
+    duration: Duration = Field(alias="for", description="Duration of the stage.")
+    users: UsersAsked | None = Field(
+        None, description="Number of users at the end of the stage: of all groups together, or of each group by name."
+    )
     rate: RateAsked | None = Field(
-        None, description="Arrivals, of all groups or of each by name; a ramp ends there, other stages hold it."
+        None,
+        description=(
+            "Arrival rate of all groups together, or of each group by name; a ramp ends at this rate, "
+            "other stages hold it."
+        ),
     )
 
     @property
@@ -94,68 +106,97 @@ class ScheduleStage(FileModel):
 
 
 class Trace(FileModel):
-    """Arrivals whose rate follows a CSV file."""
+    """Open load whose arrival rate follows a CSV file."""
 
     csv: str = Field(
         min_length=1,
-        description="CSV file whose first line names the columns, relative to this one; at least two rows.",
+        description=(
+            "CSV file with the arrival rates, relative to the study file; its first line names the "
+            "columns, two or more rows follow."
+        ),
     )
     time: str = Field(
-        "time", description="The column with the instants, in increasing order; the first one is the start."
+        "time", description="Name of the column with the times, in increasing order; the first time is the start."
     )
-    rate: str = Field("rate", description="The column with the rates; between two instants the rate moves evenly.")
-    time_unit: Literal["ns", "us", "ms", "s", "min", "h", "d"] = Field("s", description="Unit of the instants.")
-    rate_unit: Literal["/s", "/min", "/h", "/d"] = Field("/s", description="Unit of the rates.")
-    scale: float = Field(1.0, gt=0, le=1e9, description="Every rate is multiplied by this.")
-    stretch: float = Field(1.0, gt=0, le=1e9, description="Every time is multiplied by this: 0.5 takes half as long.")
-    settle: Duration = Field(0.0, description="The first rate is held for so long before the trace begins.")
+    rate: str = Field(
+        "rate", description="Name of the column with the arrival rates; between two times, the rate changes linearly."
+    )
+    time_unit: Literal["ns", "us", "ms", "s", "min", "h", "d"] = Field(
+        "s", description="Unit of the times in the file."
+    )
+    rate_unit: Literal["/s", "/min", "/h", "/d"] = Field("/s", description="Unit of the rates in the file.")
+    scale: float = Field(1.0, gt=0, le=1e9, description="Factor to multiply all rates by.")
+    stretch: float = Field(1.0, gt=0, le=1e9, description="Factor to multiply all times by: 0.5 halves the duration.")
+    settle: Duration = Field(0.0, description="Time to hold the first rate before the trace begins.")
 
 
 class Load(FileModel):
-    """Amount and form of the load."""
+    """Kind and amount of the load."""
 
     # A load of kind `find-limit` is read as `FindLimit`; the kind is listed here for messages and reference tables.
     kind: Literal["closed", "open", "find-limit"] = Field(
         "closed",
-        description="`closed`: users who wait for answers; `open`: arrivals that do not wait; `find-limit`: see below.",
+        description=(
+            "Kind of load: `closed` has users who wait for responses, `open` has arrivals that do not "
+            "wait, `find-limit` searches for the highest load that the system carries."
+        ),
     )
-    users: int | None = Field(None, ge=1, le=10_000_000, description="Users, if they are not a factor.")
-    rate: Rate | None = Field(None, description="Arrivals, if they are not a factor.")
+    users: int | None = Field(None, ge=1, le=10_000_000, description="Number of users, if `users` is not a factor.")
+    rate: Rate | None = Field(None, description="Arrival rate, if `rate` is not a factor.")
     levels: list[Level] | None = Field(
         None,
         min_length=1,
-        description="Levels of load that every run goes through one after the other, in place of a factor.",
+        description="Levels of load, in users or as rates, that each run goes through in order; replaces a factor.",
     )
     arrivals: Literal["constant", "poisson"] = Field("poisson", description="Arrival process of open load.")
     users_at_most: int = Field(
-        10_000, ge=1, le=10_000_000, description="Users that open load may have: transactions in hand at once."
+        10_000,
+        ge=1,
+        le=10_000_000,
+        description="Largest number of concurrent users of open load: transactions in progress.",
     )
     backlog_at_most: int = Field(
         1_000_000,
         ge=0,
-        description="Arrivals that may wait for a user; further ones are not started and count as `overflow`.",
+        description=(
+            "Largest number of arrivals that wait for a user; further arrivals are not started and count as `overflow`."
+        ),
     )
-    stages: Stages | None = Field(None, description="Stages of a run at each level of load.")
+    stages: Stages | None = Field(None, description="Durations of the stages of a run at each level of load.")
     pilot: Pilot | None = Field(
-        None, description="The pilot run of a study whose levels of `users` are shares of the limit, as `20 %`."
+        None,
+        description=(
+            "Settings of the pilot run, which finds the limit if levels of `users` are shares of it, for "
+            "example `20 %`."
+        ),
     )
     schedule: list[ScheduleStage] | None = Field(
-        None, min_length=1, max_length=10_000, description="The stages one by one, in place of an amount and `stages`."
+        None,
+        min_length=1,
+        max_length=10_000,
+        description="List of all stages with their load; replaces `users` or `rate` and `stages`.",
     )
     trace: Trace | None = Field(
-        None, description="A file that the rate of open load follows, in place of an amount and `stages`."
+        None, description="CSV file that the rate of open load follows; replaces `rate` and `stages`."
     )
 
 
 class FindLimit(SearchLoad):
-    """Load that is raised in steps until the system fails, then lowered to its limit."""
+    """Search for the limit: the load rises in steps until the system fails, then falls to its limit."""
 
     arrivals: Literal["constant", "poisson"] = Field("poisson", description="Arrival process, if `of` is `rate`.")
-    users_at_most: int = Field(10_000, ge=1, le=10_000_000, description="Users that open load may have.")
-    backlog_at_most: int = Field(
-        1_000_000, ge=0, description="Arrivals that may wait for a user; further ones are not started."
+    users_at_most: int = Field(
+        10_000,
+        ge=1,
+        le=10_000_000,
+        description="Largest number of concurrent users of open load: transactions in progress.",
     )
-    stages: Stages = Field(description="Stages of every plateau; `ramp_down` once, at the end.")
+    backlog_at_most: int = Field(
+        1_000_000,
+        ge=0,
+        description="Largest number of arrivals that wait for a user; further arrivals are not started.",
+    )
+    stages: Stages = Field(description="Durations of the stages of each plateau; `ramp_down` comes once, at the end.")
 
 
 def _kind_of_load(value: Any) -> str:
@@ -170,11 +211,13 @@ AnyLoad = Annotated[
 
 
 class PinnedCpus(FileModel):
-    """CPUs by role."""
+    """Numbers of the CPUs for the system and for the load generator."""
 
-    system: list[Annotated[int, Field(ge=0)]] = Field(min_length=1, description="CPUs of the system under test.")
+    system: list[Annotated[int, Field(ge=0)]] = Field(
+        min_length=1, description="Numbers of the CPUs for the system under test."
+    )
     generator: list[Annotated[int, Field(ge=0)]] = Field(
-        min_length=1, description="CPUs of generator, probe and conductor."
+        min_length=1, description="Numbers of the CPUs for the load generator, the probe and Towtank itself."
     )
 
 
@@ -185,27 +228,33 @@ Pinning = Annotated[
 
 
 class Limits(FileModel):
-    """Limits of a run; beyond them its result does not count."""
+    """Limits for valid results; a run that exceeds a limit does not count."""
 
-    errors: Share = Field(0.01, description="Share of transactions that may fail.")
-    start_lag_p99: Duration = Field(0.01, description="99th percentile of how late requests may leave.")
-    start_lag_share: Share = Field(
-        0.05, description="Share of the response time, of its mean and its p99, that may be start lag."
+    errors: Share = Field(0.01, description="Largest share of transactions that may fail.")
+    start_lag_p99: Duration = Field(
+        0.01, description="Largest 99th percentile of the start lag: how late requests leave."
     )
-    interference: Share = Field(0.10, description="Share of the system's CPUs that other programs may use.")
+    start_lag_share: Share = Field(
+        0.05, description="Largest share of start lag in the response time, for its mean and for its 99th percentile."
+    )
+    interference: Share = Field(0.10, description="Largest share of the system's CPUs that other programs may use.")
     not_attributed: Share = Field(
         0.05,
-        description="Share of a machine's CPUs that neither a tier nor the generator nor an observer may use.",
+        description="Largest share of a machine's CPU time that no tier, load generator or observer accounts for.",
     )
     storage_free: Share = Field(
         0.001,
-        description="Share of the room and of the inodes of each disk of a host that must be left; `0 %` if the study "
-        "looks at a full disk.",
+        description=(
+            "Smallest share of space and inodes that must stay free on each disk of a host; `0 %` for "
+            "studies of full disks."
+        ),
     )
     generator_busy: Share = Field(
         0.85,
-        description="Share of the time that the generator's threads may be busy; `100 %` if its end of the "
-        "connection is part of the measurement. A search for the limit ends at 85 % nevertheless.",
+        description=(
+            "Largest share of time that the generator's threads may be busy; `100 %` if its own work is "
+            "part of the measurement. A search for the limit always stops at 85 %."
+        ),
     )
 
 
@@ -226,76 +275,99 @@ def _objective(value: object) -> object:
 
 
 class ReadBack(FileModel):
-    """Read-back after a run: users, longest time and sample."""
+    """Read-back after a run: number of users, time limit and sample size."""
 
-    users: int = Field(4, ge=1, le=1000, description="Users who read at once.")
+    users: int = Field(4, ge=1, le=1000, description="Number of concurrent users that read back.")
     at_most: PositiveDuration = Field(
-        600.0, description="Longest time of the read-back; the rest is then reported as unread."
+        600.0, description="Time limit of the read-back; items not read by then are reported as unread."
     )
     sample: int | None = Field(
-        None, ge=1, description="Read so many of each kind, drawn at random, in place of all of them."
+        None, ge=1, description="Number of items of each kind to read back, drawn at random; default: all items."
     )
 
 
 class StudyFile(FileModel):
-    """A study."""
+    """Study: a question, and the runs of a system and a workload that answer it."""
 
-    schema_: Literal["towtank/study/1"] = Field(alias="schema", description="The format of the file.")
-    name: Name = Field(description="Name of the study; results folders are named after it.")
-    title: str = Field("", description="One line about it.")
+    schema_: Literal["towtank/study/1"] = Field(alias="schema", description="Name and version of the file format.")
+    name: Name = Field(description="Name of the study; also the name of its results folders.")
+    title: str = Field("", description="Description of the study in one line.")
     question: str = Field("", description="Question that the study answers.")
-    expect: str = Field("", description="Expected answer, and the reason.")
-    system: str = Field(min_length=1, description="The system file, relative to this one.")
-    workload: str = Field(min_length=1, description="The workload file, relative to this one.")
-    seed: int = Field(1, ge=0, lt=2**63, description="Seed of the order of runs and of the random generators in them.")
-    repetitions: int = Field(1, ge=1, le=1000, description="Runs of every combination of levels.")
+    expect: str = Field("", description="Expected answer to the question, with the reason.")
+    system: str = Field(min_length=1, description="System file, relative to the study file.")
+    workload: str = Field(min_length=1, description="Workload file, relative to the study file.")
+    seed: int = Field(
+        1, ge=0, lt=2**63, description="Seed of the random generators: order of runs, and random choices in each run."
+    )
+    repetitions: int = Field(1, ge=1, le=1000, description="Number of runs of each combination of levels.")
     run_to_run: Share = Field(
         0.10,
-        description="Standard deviation of the system's speed from run to run that is assumed if a cell of the "
-        "design has one run only. Repeated runs give it themselves.",
+        description=(
+            "Relative standard deviation of the system's speed between runs, assumed for combinations of "
+            "levels with a single run."
+        ),
     )
     order: Literal["random", "given"] = Field(
         "random",
-        description="`random` shuffles the runs of each repetition; `given` takes the levels as written.",
+        description=(
+            "Order of the runs: `random` shuffles the runs of each repetition, `given` keeps the order of the file."
+        ),
     )
     factors: dict[Name, Levels] = Field(
         default_factory=dict,
-        description="Factors: `users` or `rate` as lists, users also as shares of the limit that a pilot run "
-        "finds (`[20 %, 70 %]`); others as levels, each a mapping of paths to values.",
+        description=(
+            "Factors to vary: `users` or `rate` with a list of levels; others with named levels that each "
+            "map paths to values. Levels of `users` may be shares of the limit that a pilot run finds "
+            "(`[20 %, 70 %]`)."
+        ),
     )
     overrides: Overrides = Field(
         default_factory=dict,
         description=(
-            "Values of all runs by path: `services.NAME.settings.KEY`, `hosts.NAME.KEY`, `network.KEY`, "
-            "`generator.KEY`, `parameters.NAME`, `events.NAME.KEY`."
+            "Values to change in all runs, by path: `services.NAME.settings.KEY`, `hosts.NAME.KEY`, "
+            "`network.KEY`, `generator.KEY`, `parameters.NAME`, `events.NAME.KEY`."
         ),
     )
-    load: AnyLoad = Field(description="Amount of load, its form, and the stages of a run.")
+    load: AnyLoad = Field(description="Kind and amount of the load, and the stages of a run.")
     events: dict[Name, Event] = Field(
-        default_factory=dict, description="Events of the system during the load of every run, by name."
+        default_factory=dict,
+        description="Events during the load of each run, by name, for example failures of services.",
     )
     pinning: Pinning = Field(
-        "auto", description="`auto` keeps system and generator on different CPUs if the machine has at least two."
+        "auto",
+        description=(
+            "CPUs for system and generator: `auto` separates them if the machine has two CPUs or more, "
+            "`off` does not; or lists of CPUs."
+        ),
     )
-    limits: Limits = Field(default_factory=Limits, description="Limits beyond which a run does not count.")
+    limits: Limits = Field(
+        default_factory=Limits, description="Limits for valid results; a run that exceeds a limit does not count."
+    )
     objectives: list[Annotated[str, BeforeValidator(_objective)]] = Field(
-        default_factory=list, description="Objectives of the system, as `p95 of search < 1 s`."
+        default_factory=list, description="Objectives of the system, for example `p95 of search < 1 s`."
     )
     read_back: ReadBack = Field(
         default_factory=ReadBack,
-        description="Read-back, after each run, of everything that was confirmed to users as stored.",
+        description=(
+            "Settings of the read-back: after each run, Towtank reads all items that the system confirmed as stored."
+        ),
     )
     predict: Predict | None = Field(
-        None, description="A configuration that is predicted from the runs of another before it is run."
+        None, description="Configuration to predict from the runs of another configuration, before it runs itself."
     )
     size: str | None = Field(
-        None, min_length=1, description="A sizing file, relative to this one, that the report answers from the results."
+        None,
+        min_length=1,
+        description=(
+            "Sizing file, relative to the study file; the report adds its sizing result, computed from the results."
+        ),
     )
     claims: list[Claim] = Field(
-        default_factory=list, description="Claims of a reference about such systems, tested on this one."
+        default_factory=list, description="Claims of a reference about comparable systems, which the study tests."
     )
     presets: dict[Name, dict[str, Any]] = Field(
-        default_factory=dict, description="Variants by name: each has any keys of this file, laid over it."
+        default_factory=dict,
+        description="Variants of the study by name; the keys in a variant replace those of the study.",
     )
 
     @property

@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from towtank import units
+from towtank.spelling import Misspelt, meant, misnamed
 from towtank.yamlfile import did_you_mean
 
 TIMES = ("mean", "min", "p50", "p90", "p95", "p99", "p99.9", "max")
@@ -89,7 +90,7 @@ class Objective:
         return self if self.of_limit is None else replace(self, users=users_at(self.of_limit))
 
     def document(self) -> dict[str, Any]:
-        """Return the entry of the manifest."""
+        """Return the objective as JSON for the manifest of a study."""
         return asdict(self)
 
 
@@ -113,8 +114,7 @@ def read_objective(text: str) -> Objective:
         raise ValueError(f"must be {_SHAPE}, as 'p95 of search < 1 s', got {text!r} instead")
     metric = match["metric"]
     if metric not in METRICS:
-        allowed, near = ", ".join(METRICS), did_you_mean(metric, list(METRICS))
-        raise ValueError(f"must be about one of {allowed}, got {metric!r} instead{near}")
+        raise ValueError(misnamed(f"about one of {', '.join(METRICS)}", metric, METRICS, is_form=True))
     value = _reader(metric)(match["value"].strip())
     scopes = _scopes(text, match["scopes"])
     if metric in STORED and (match["transaction"] or {"phase", "every"} & set(scopes)):
@@ -168,7 +168,8 @@ def _scopes(text: str, scopes: str) -> dict[str, str]:
 def _phase(name: str | None) -> str | None:
     if name is not None and name not in PHASES:
         near = did_you_mean(name, list(PHASES))
-        raise ValueError(f"must hold in one of {', '.join(PHASES)}, or in every TIME, got {name!r} instead{near}")
+        message = f"must hold in one of {', '.join(PHASES)}, or in every TIME, got {name!r} instead{near}"
+        raise ValueError(Misspelt.of(message, meant(name, PHASES, is_form=True)))
     return name
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from towtank.errors import Fault
+from towtank.spelling import Misspelt, meant, misnamed
 from towtank.yamlfile import Node, did_you_mean, put, where
 
 _FORMS = (
@@ -89,7 +90,8 @@ def check_override(
         return _unknown_event(override, events)
     if first not in _SECTIONS or len(path) < 3 or not all(path):
         near = did_you_mean(first, sorted(FIRST_PARTS)) if first not in FIRST_PARTS else ""
-        return override.fault(f"must be a path as {_FORMS}, got {written!r} instead{near}")
+        message = f"must be a path as {_FORMS}, got {written!r} instead{near}"
+        return override.fault(Misspelt.of(message, meant(first, sorted(FIRST_PARTS))))
     return _unknown_part(override, system)
 
 
@@ -99,25 +101,24 @@ def _unknown_part(override: Override, system: Node | None) -> Fault | None:
     if section is None or not isinstance(section.value, dict) or path[1] in section.value:
         return None
     known = ", ".join(section.value)
-    near = did_you_mean(path[1], list(section.value))
     what = _SECTIONS[first]
-    return override.fault(f"must be a path to a {what} of the system ({known}), got {path[1]!r} instead{near}")
+    return override.fault(misnamed(f"a path to a {what} of the system ({known})", path[1], section.value))
 
 
 def _unknown_parameter(override: Override, parameters: list[str] | None) -> Fault | None:
     name = override.path[1]
     if parameters is None or name in parameters:
         return None
-    known, near = ", ".join(parameters) or "there is none", did_you_mean(name, parameters)
-    return override.fault(f"must be a parameter of the workload ({known}), got {name!r} instead{near}")
+    known = ", ".join(parameters) or "there is none"
+    return override.fault(misnamed(f"a parameter of the workload ({known})", name, parameters))
 
 
 def _unknown_event(override: Override, events: list[str]) -> Fault | None:
     name = override.path[1]
     if name in events:
         return None
-    known, near = ", ".join(events) or "there is none", did_you_mean(name, events)
-    return override.fault(f"must be a path to an event of the study ({known}), got {name!r} instead{near}")
+    known = ", ".join(events) or "there is none"
+    return override.fault(misnamed(f"a path to an event of the study ({known})", name, events))
 
 
 def apply_to_system(system: Node, overrides: list[Override]) -> Node:

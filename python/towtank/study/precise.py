@@ -11,15 +11,19 @@ from towtank.study.until import form_of, require_order, text_reader
 
 
 class SteadyUntil(FileModel):
-    """A steady stage that ends once throughput is precise and the system is at rest."""
+    """Steady stage that ends when throughput is precise and the system is in steady state."""
 
     until: Literal["precise"] = Field(
-        description="Until the 95 % interval of throughput is narrow enough, half of that of the mean response time "
-        "is at most a quarter of it, and no trend is seen."
+        description=(
+            "`precise` ends the stage when half the 95 % interval is at most `to` for throughput and 25 % "
+            "for the mean response time, and no trend remains."
+        )
     )
-    to: Share = Field(gt=0, description="Half of the interval over the value that is narrow enough.")
-    at_most: PositiveDuration = Field(description="The stage ends after this time in any case.")
-    at_least: PositiveDuration = Field(10.0, description="It does not end before.")
+    to: Share = Field(
+        gt=0, description="Largest half-width of the 95 % interval of throughput, relative to throughput."
+    )
+    at_most: PositiveDuration = Field(description="Longest duration of the stage.")
+    at_least: PositiveDuration = Field(10.0, description="Shortest duration of the stage.")
 
     @model_validator(mode="after")
     def _in_order(self) -> SteadyUntil:
@@ -44,7 +48,7 @@ Steady = Annotated[
 
 
 def steady_document(steady: SteadyUntil | float) -> dict[str, Any] | None:
-    """Return the manifest entry of a precision-controlled length; None for a fixed time."""
+    """Return a length that depends on precision as JSON for the manifest; None for a fixed time."""
     if not isinstance(steady, SteadyUntil):
         return None
     return {"until": steady.until, "to": steady.to, "at_most_s": steady.at_most, "at_least_s": steady.at_least}

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from towtank.errors import Fault
+from towtank.spelling import misnamed
 from towtank.study.model import Load, ScheduleStage
 from towtank.study.schedules import STEADY, total_of
-from towtank.yamlfile import did_you_mean
 
 _USERS_AT_MOST = 10_000_000
 # Longest time that the engine supports. [s]
@@ -43,8 +43,7 @@ def check_schedule(
         known = groups or []
         for name in amount if isinstance(amount, dict) and known else ():
             if name not in known:
-                near = did_you_mean(name, known)
-                message = f"must be a group of the workload ({', '.join(known)}), got {name!r} instead{near}"
+                message = misnamed(f"a group of the workload ({', '.join(known)})", name, known)
                 yield at((*path, key, name), message, key=True)
     if not any(stage.phase == STEADY and total_of(stage) > 0 for stage in schedule):
         yield at(("load", "schedule"), f"must have a steady stage with {key} above 0, got none", key=True)

@@ -71,37 +71,51 @@ Amount = Annotated[int | str, BeforeValidator(_amount)]
 
 
 class StepUp(FileModel):
-    """Step of the load: `by` an amount or `times` a factor, up to a level."""
+    """Step of the load: adds `by` or multiplies by `times`, up to `up_to`."""
 
-    by: Amount | None = Field(None, description="Users or rate added each time.")
-    times: float | None = Field(None, gt=1, le=100, description="Factor each time.", strict=False)
-    up_to: Amount | None = Field(None, description="Level from which the next step holds; the last has none.")
+    by: Amount | None = Field(None, description="Users or rate to add at each step.")
+    times: float | None = Field(
+        None, gt=1, le=100, description="Factor to multiply the load by at each step.", strict=False
+    )
+    up_to: Amount | None = Field(
+        None, description="Load at which the next entry of `steps` takes over; the last entry has no `up_to`."
+    )
 
 
 class Refine(FileModel):
-    """Precision of the limit, which is searched for once a level has failed."""
+    """Precision of the limit; Towtank narrows the bracket down after a level has failed."""
 
     to: Annotated[Share, AfterValidator(_refine_to)] = Field(
-        0.05, description="Width of the bracket asked for, relative to its lower end."
+        0.05, description="Largest width of the bracket around the limit, relative to its lower end."
     )
-    repeats: int = Field(3, ge=1, le=20, description="Plateaus at each end of the bracket; an interval needs two.")
+    repeats: int = Field(
+        3, ge=1, le=20, description="Number of plateaus at each end of the bracket; an interval needs at least two."
+    )
 
 
 class SearchLoad(FileModel):
     """Search for the limit, without its stages and its arrivals."""
 
-    kind: Literal["find-limit"] = Field(description="Raises the load until the system fails.")
+    kind: Literal["find-limit"] = Field(description="The load rises in steps until the system fails.")
     of: Literal["users", "rate"] = Field(
-        "users", description="Quantity to raise: `users` (closed) or `rate` (open load)."
+        "users", description="Load to raise: `users` (closed load) or `rate` (open load)."
     )
-    start: Amount = Field(description="First level.")
-    steps: list[StepUp] = Field(min_length=1, description="Steps by which the load is raised, one after the other.")
-    at_most: Amount = Field(description="Highest level; if it passes, the answer is a lower bound of the limit.")
+    start: Amount = Field(description="Load of the first level.")
+    steps: list[StepUp] = Field(min_length=1, description="Steps by which the load rises, used in order.")
+    at_most: Amount = Field(
+        description="Highest load to try; if the system passes it, the result is a lower bound of the limit."
+    )
     stop_when: list[Annotated[str, BeforeValidator(_stop)]] = Field(
-        default_factory=lambda: list(STOP_WHEN), min_length=1, description="Conditions under which a level fails."
+        default_factory=lambda: list(STOP_WHEN),
+        min_length=1,
+        description="Conditions that make a level fail, for example `errors > 1 %`.",
     )
     refine: Refine | None = Field(
-        None, description="Narrows the bracket of the limit; without it the search ends at the first failure."
+        None,
+        description=(
+            "Precision of the limit that the search looks for after the first failure; default: the "
+            "search ends at the first failure."
+        ),
     )
 
     @property
@@ -110,7 +124,7 @@ class SearchLoad(FileModel):
         return dict(read_stop(text) for text in self.stop_when)
 
     def document(self) -> dict[str, Any]:
-        """Return the entry of the manifest of a run, in SI units."""
+        """Return the search as JSON for the manifest of a run: start, steps and limits, in SI units."""
         return {
             "of": self.of,
             "start": amount(self.start),

@@ -11,11 +11,15 @@ from towtank.study.until import form_of, require_order, text_reader
 
 
 class SettleUntil(FileModel):
-    """A settle stage that ends on evidence."""
+    """Settle stage that ends when the system is in steady state."""
 
-    until: Literal["steady"] = Field(description="Until throughput, response time and backlog show no trend.")
-    at_most: PositiveDuration = Field(description="The stage ends after this time in any case, and the run says so.")
-    at_least: Duration = Field(0.0, description="It does not end before.")
+    until: Literal["steady"] = Field(
+        description="`steady` ends the stage when throughput, response time and backlog show no trend."
+    )
+    at_most: PositiveDuration = Field(
+        description="Longest duration of the stage; the result states if the stage ended for this reason."
+    )
+    at_least: Duration = Field(0.0, description="Shortest duration of the stage.")
 
     @model_validator(mode="after")
     def _in_order(self) -> SettleUntil:
@@ -38,7 +42,7 @@ Settle = Annotated[
 
 
 def settle_document(settle: SettleUntil | float) -> dict[str, Any] | None:
-    """Return the manifest entry of a length that ends at steady state; None for a fixed time."""
+    """Return a length that depends on steady state as JSON for the manifest; None for a fixed time."""
     if not isinstance(settle, SettleUntil):
         return None
     return {"until": settle.until, "at_most_s": settle.at_most, "at_least_s": settle.at_least}

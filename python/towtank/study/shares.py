@@ -18,14 +18,16 @@ UNKNOWN_LIMIT = 100
 
 
 class Pilot(FileModel):
-    """The pilot run of a study whose levels are shares of the limit: users are doubled until throughput falls short."""
+    """Pilot run for levels that are shares of the limit: the load rises until throughput falls behind."""
 
-    start: int = Field(40, ge=1, le=1_000_000, description="Users of the first plateau.")
-    times: float = Field(2.0, gt=1, le=100, strict=False, description="Factor from one plateau to the next.")
-    at_most: int = Field(10_000, ge=1, le=10_000_000, description="Users of the last plateau in any case.")
-    ramp_up: PositiveDuration = Field(1.5, description="Time in which the users of a plateau come.")
-    settle: PositiveDuration = Field(1.5, description="Time before a plateau is measured.")
-    steady: PositiveDuration = Field(3.0, description="Time that a plateau is measured.")
+    start: int = Field(40, ge=1, le=1_000_000, description="Number of users of the first plateau.")
+    times: float = Field(
+        2.0, gt=1, le=100, strict=False, description="Factor between the users of two successive plateaus."
+    )
+    at_most: int = Field(10_000, ge=1, le=10_000_000, description="Largest number of users of a plateau.")
+    ramp_up: PositiveDuration = Field(1.5, description="Time over which the users of a plateau start.")
+    settle: PositiveDuration = Field(1.5, description="Time before the measurement of a plateau starts.")
+    steady: PositiveDuration = Field(3.0, description="Duration of the measurement of a plateau.")
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ class PilotResult:
     plateaus: tuple[dict[str, float], ...]
 
     def document(self) -> dict[str, Any]:
-        """Return the entry of the manifest."""
+        """Return the result of the pilot run as JSON for the manifest of a study."""
         return {**asdict(self), "plateaus": list(self.plateaus)}
 
     @classmethod

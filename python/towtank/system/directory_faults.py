@@ -7,6 +7,7 @@ from typing import Any
 
 from towtank import yamlfile
 from towtank.errors import Fault
+from towtank.spelling import misnamed
 
 
 def directory_faults(tree: yamlfile.Node, services: Mapping[str, Any]) -> list[Fault]:
@@ -17,6 +18,6 @@ def directory_faults(tree: yamlfile.Node, services: Mapping[str, Any]) -> list[F
         named = getattr(getattr(service, "settings", None), "ldap", None)
         if named is not None and "://" not in named and named not in known:
             allowed = f"ldap://host:port, or a service of kind openldap ({', '.join(known) or 'none exists'})"
-            message = f"must be {allowed}, got {named!r} instead{yamlfile.did_you_mean(named, known)}"
+            message = misnamed(allowed, named, known)
             faults.append(yamlfile.fault_at(tree, ("services", name, "settings", "ldap"), message))
     return faults

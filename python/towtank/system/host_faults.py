@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from towtank import yamlfile
 from towtank.errors import Fault
+from towtank.spelling import misnamed
 from towtank.system.host_model import ExistingHost, LocalHost, NamespacesHost, SshHost
 
 if TYPE_CHECKING:
@@ -40,8 +41,7 @@ def host_faults(tree: yamlfile.Node, system: SystemFile, hosts: list[str]) -> li
 def unknown_name(root: yamlfile.Node, path: yamlfile.Path_, what: str, got: str, known: list[str]) -> Fault:
     """Return the fault of a name that does not exist in the file, with the known names."""
     allowed = f"a {what} of this file ({', '.join(known)})" if known else f"a {what} of this file, which has none"
-    near = yamlfile.did_you_mean(got, known)
-    return yamlfile.fault_at(root, path, f"must be {allowed}, got {got!r} instead{near}")
+    return yamlfile.fault_at(root, path, misnamed(allowed, got, known))
 
 
 def _misplaced(tree: yamlfile.Node, system: SystemFile, name: str) -> Iterator[Fault]:
@@ -63,8 +63,7 @@ def _misplaced(tree: yamlfile.Node, system: SystemFile, name: str) -> Iterator[F
     disks = list(host.disks) if isinstance(host, NamespacesHost) else []
     if service.disk_used is not None and service.disk_used not in disks:
         known = f" ({', '.join(disks)})" if disks else ", which has none"
-        near = yamlfile.did_you_mean(service.disk_used, disks)
-        message = f"must be a disk of host {service.host}{known}, got {service.disk_used!r} instead{near}"
+        message = misnamed(f"a disk of host {service.host}{known}", service.disk_used, disks)
         yield yamlfile.fault_at(tree, ("services", name, "disk"), message)
 
 

@@ -15,9 +15,7 @@ from pydantic import (
     WithJsonSchema,
     model_validator,
 )
-from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from towtank import yamlfile
 from towtank.fields import (
     DataRate,
     Duration,
@@ -28,6 +26,7 @@ from towtank.fields import (
     Share,
     Size,
 )
+from towtank.treecheck import unknown_choice
 
 # Bounds of the kernel: a quota has a period of 1 ms to 1 s and at least 1 ms of time in it (sched-bwc.rst), a slice
 # is 0.1 to 100 ms long (sched_setattr(2)).
@@ -46,24 +45,35 @@ _BTRFS_BYTES = 109 * 2**20
 COPIES_AT_MOST = 240
 """Most copies of a host: the number of hosts that a system may have. [1]"""
 Copies = Annotated[int, Field(ge=1, le=COPIES_AT_MOST)] | None
-_COPIES = "Number of equal hosts, each with all services of the host; their names end in `-1`, `-2` and so on."
+_COPIES = "Number of identical hosts to create, each with all services of the host; names end in `-1`, `-2` and so on."
 
 
 class Disk(FileModel):
-    """A disk of a host: a file on this machine, as a block device with its own file system."""
+    """Disk of a host: a file on this machine that serves as a block device with its own file system."""
 
-    size: Size = Field(ge=LEAST_DISK_BYTES, description="Its size; the file is sparse.")
+    size: Size = Field(ge=LEAST_DISK_BYTES, description="Size of the disk; its file on this machine is sparse.")
     images: int = Field(
-        1, ge=1, le=16, description="Number of files that it is striped over, each with the limits below; btrfs only."
+        1,
+        ge=1,
+        le=16,
+        description=(
+            "Number of files that the disk is striped over, each with the rate limits of the disk; btrfs only."
+        ),
     )
-    file_system: Literal["ext4", "ext3", "ext2", "xfs", "btrfs"] = Field("ext4", description="Its file system.")
-    journal: bool = Field(True, description="`false` for ext4 without a journal.")
-    inodes: int | None = Field(None, ge=16, description="Number of files that it can hold; ext2, ext3 and ext4 only.")
-    mount_options: list[str] = Field(default_factory=list, description="Options of `mount`, such as `noatime`.")
-    read_rate: DataRate | None = Field(None, description="Largest rate of reading.")
-    write_rate: DataRate | None = Field(None, description="Largest rate of writing.")
-    read_operations: PositiveRate | None = Field(None, description="Largest rate of read operations.")
-    write_operations: PositiveRate | None = Field(None, description="Largest rate of write operations.")
+    file_system: Literal["ext4", "ext3", "ext2", "xfs", "btrfs"] = Field("ext4", description="File system of the disk.")
+    journal: bool = Field(True, description="Whether ext4 has a journal; `false` creates the file system without one.")
+    inodes: int | None = Field(
+        None, ge=16, description="Number of files that the disk can hold; ext2, ext3 and ext4 only."
+    )
+    mount_options: list[str] = Field(default_factory=list, description="Options of `mount`, for example `noatime`.")
+    read_rate: DataRate | None = Field(None, description="Highest data rate of reads; default: no limit.")
+    write_rate: DataRate | None = Field(None, description="Highest data rate of writes; default: no limit.")
+    read_operations: PositiveRate | None = Field(
+        None, description="Highest rate of read operations; default: no limit."
+    )
+    write_operations: PositiveRate | None = Field(
+        None, description="Highest rate of write operations; default: no limit."
+    )
 
     @model_validator(mode="after")
     def _possible(self) -> Disk:
@@ -87,14 +97,23 @@ class Disk(FileModel):
 
 
 class Link(FileModel):
-    """A link to the virtual network, in both directions."""
+    """Properties of a link to the virtual network, in both directions."""
 
-    rate: DataRate | None = Field(None, description="Largest data rate in each direction.")
-    mtu: int = Field(1500, ge=LEAST_MTU, le=MOST_MTU, description="Largest packet. [byte]")
-    delay: Duration = Field(0.0, description="Added delay of a packet in each direction.")
-    loss: Share = Field(0.0, description="Share of packets that are lost in each direction, independently.")
-    offloads: bool = Field(True, description="Segmentation offloads; `false` to make the MTU effective.")
-    checksums: bool = Field(True, description="Checksum offloads; `false` to compute the checksum of each packet.")
+    rate: DataRate | None = Field(
+        None, description="Highest data rate of the link in each direction; default: no limit."
+    )
+    mtu: int = Field(1500, ge=LEAST_MTU, le=MOST_MTU, description="MTU of the link: size of its largest packet. [byte]")
+    delay: Duration = Field(0.0, description="Delay added to each packet, in each direction.")
+    loss: Share = Field(0.0, description="Share of packets that are lost at random, in each direction.")
+    offloads: bool = Field(
+        True, description="Whether the link has segmentation offloads; with `false`, no packet exceeds the MTU."
+    )
+    checksums: bool = Field(
+        True,
+        description=(
+            "Whether the link has checksum offloads; with `false`, the CPU computes the checksum of each packet."
+        ),
+    )
 
     @property
     def impaired(self) -> bool:
@@ -103,38 +122,54 @@ class Link(FileModel):
 
 
 class LocalHost(FileModel):
-    """This machine without limits."""
+    """This machine, without limits."""
 
-    provider: Literal["local"] = Field(description="Services are processes of this machine.")
+    provider: Literal["local"] = Field(description="The services are processes of this machine.")
     copies: Copies = Field(None, description=_COPIES)
 
 
 class NamespacesHost(FileModel):
-    """A part of this machine: namespaces for network, files and name, a control group for CPU, memory and disks."""
+    """Part of this machine: namespaces for network, files and name, and a control group for CPU, memory and disks."""
 
-    provider: Literal["namespaces"] = Field(description="A part of this machine with its own address.")
+    provider: Literal["namespaces"] = Field(
+        description="The host is a part of this machine, with its own network address."
+    )
     copies: Copies = Field(None, description=_COPIES)
-    cpus: float | None = Field(None, gt=0, description="Largest CPU time per second; 0.5 is half a CPU.")
+    cpus: float | None = Field(
+        None, gt=0, description="CPU time that the host may use per second; 0.5 is half a CPU. Default: no limit."
+    )
     cpu_period: PositiveDuration = Field(
         0.1,
         ge=LEAST_CPU_TIME_S,
         le=MOST_PERIOD_S,
-        description="Period of the CPU limit; a host that has used up its CPU time waits for the next period.",
+        description="Period of the CPU limit `cpus`; a host that has used up its CPU time waits for the next period.",
     )
     cpu_shares: int | None = Field(
-        None, ge=2, le=262_144, description="Weight against other hosts if CPUs are short; by default 1024."
+        None,
+        ge=2,
+        le=262_144,
+        description="Weight of the host in the distribution of CPU time if all CPUs are busy; default: 1024.",
     )
     pinned: list[Annotated[int, Field(ge=0, le=8191)]] | None = Field(
-        None, min_length=1, description="CPUs that it may use, by number; by default those of the system under test."
+        None,
+        min_length=1,
+        description="Numbers of the CPUs that the host may use; default: those of the system under test.",
     )
     timeslice: PositiveDuration | None = Field(
-        None, ge=LEAST_SLICE_S, le=MOST_SLICE_S, description="Time that a thread runs before the next one."
+        None,
+        ge=LEAST_SLICE_S,
+        le=MOST_SLICE_S,
+        description="Time that a thread may run before another thread gets the CPU; default: that of the kernel.",
     )
     memory: Size | None = Field(
-        None, ge=LEAST_MEMORY_BYTES, description="Largest memory, including page cache; the host does not swap."
+        None,
+        ge=LEAST_MEMORY_BYTES,
+        description="Memory limit of the host, including its page cache; the host does not swap.",
     )
-    disks: dict[Name, Disk] = Field(default_factory=dict, description="Its disks, created for each run.")
-    network: Link = Field(default_factory=Link, description="Its link to the virtual network.")
+    disks: dict[Name, Disk] = Field(
+        default_factory=dict, description="Disks of the host by name, created for each run."
+    )
+    network: Link = Field(default_factory=Link, description="Link of the host to the virtual network.")
 
     @model_validator(mode="after")
     def _enough_time(self) -> NamespacesHost:
@@ -156,61 +191,87 @@ def _variable(value: str) -> str:
 
 
 class SshHost(FileModel):
-    """A machine that is reached by SSH: files are copied to it, processes are started on it."""
+    """Machine that Towtank uses over SSH: it copies files to the machine and starts processes there."""
 
-    provider: Literal["ssh"] = Field(description="Another machine, over SSH.")
-    address: str = Field(min_length=1, description="Name or address, for SSH and for its services.")
-    port: int = Field(22, ge=1, le=65535, description="Port of its SSH server.")
+    provider: Literal["ssh"] = Field(description="The host is another machine that Towtank reaches over SSH.")
+    address: str = Field(
+        min_length=1, description="Name or address of the machine, for SSH and for the services on it."
+    )
+    port: int = Field(22, ge=1, le=65535, description="Port of the SSH server on the machine.")
     user: str | None = Field(
-        None, min_length=1, description="User on the machine; by default the user that runs Towtank."
+        None, min_length=1, description="User name for the SSH login; default: the user that runs Towtank."
     )
     key: str | None = Field(
         None,
         min_length=1,
-        description="File of the private key, relative to the system file; by default agent and default keys.",
+        description="Private key file, relative to the system file; default: the SSH agent and the default keys.",
     )
     password_from: Annotated[str, AfterValidator(_variable), WithJsonSchema(_VARIABLE_SCHEMA)] | None = Field(
-        None, description="Environment variable that holds the password; its name begins with `TOWTANK_`."
+        None, description="Environment variable with the password for SSH; its name begins with `TOWTANK_`."
     )
     known_hosts: str | None = Field(
         None,
         min_length=1,
-        description="File of known host keys, relative to the system file; by default `~/.ssh/known_hosts`.",
+        description="File of known host keys, relative to the system file; default: `~/.ssh/known_hosts`.",
     )
     folder: str = Field(
         "/tmp", pattern="^/", description="Folder on the machine in which Towtank creates its own folder."
     )
-    python: str = Field("python3", min_length=1, description="Python on the machine that has the content server.")
+    python: str = Field(
+        "python3", min_length=1, description="Python interpreter on the machine that has the content server installed."
+    )
 
 
 class ExistingHost(FileModel):
-    """A machine that others run: its services are loaded and observed, never started."""
+    """Machine whose services already run: Towtank loads and observes them, but does not start them."""
 
-    provider: Literal["existing"] = Field(description="A machine that is only loaded and observed.")
+    provider: Literal["existing"] = Field(
+        description="The host is a machine that Towtank loads and observes, but does not set up."
+    )
     metrics: str | None = Field(
         None,
         pattern="^https?://",
-        description="Its page of metrics in the Prometheus text format, such as that of a node exporter.",
+        description=(
+            "URL of metrics of the machine in the Prometheus text format, for example those of a node exporter."
+        ),
     )
 
 
 class Network(FileModel):
-    """The virtual network between load generator and hosts of provider `namespaces`."""
+    """Virtual network between the load generator and hosts of provider `namespaces`."""
 
     link: Literal["bridge", "veth", "macvlan", "tun"] = Field(
-        "bridge", description="Connection of the hosts: cables to a bridge, one cable, devices of one card, or a relay."
+        "bridge",
+        description=(
+            "Connection of the hosts: cables to a `bridge`, one cable (`veth`), devices on one card "
+            "(`macvlan`), or a relay in user space (`tun`)."
+        ),
     )
-    mtu: int = Field(1500, ge=LEAST_MTU, le=MOST_MTU, description="Largest packet of the generator's link. [byte]")
-    rate: DataRate | None = Field(None, description="Largest data rate of the generator's link, in each direction.")
-    offloads: bool = Field(True, description="Segmentation offloads of the generator's link.")
-    checksums: bool = Field(True, description="Checksum offloads of the generator's link.")
+    mtu: int = Field(
+        1500, ge=LEAST_MTU, le=MOST_MTU, description="MTU of the generator's link: size of its largest packet. [byte]"
+    )
+    rate: DataRate | None = Field(
+        None, description="Highest data rate of the generator's link in each direction; default: no limit."
+    )
+    offloads: bool = Field(
+        True,
+        description=(
+            "Whether the generator's link has segmentation offloads; with `false`, no packet exceeds the MTU."
+        ),
+    )
+    checksums: bool = Field(
+        True,
+        description=(
+            "Whether the generator's link has checksum offloads; with `false`, the CPU computes each checksum."
+        ),
+    )
 
 
 class Generator(FileModel):
-    """The place of the load generator."""
+    """Place of the load generator in the network."""
 
     host: Name | None = Field(
-        None, description="Host of this machine whose network it uses; by default outside of all hosts."
+        None, description="Host on this machine whose network the load generator uses; default: outside all hosts."
     )
 
 
@@ -229,12 +290,8 @@ def _known_provider(value: Any) -> Any:
     provider = value.get("provider")
     if isinstance(provider, str) and provider in PROVIDERS:
         return value
-    got = repr(provider) if "provider" in value else "none"
-    near = yamlfile.did_you_mean(provider, list(PROVIDERS)) if isinstance(provider, str) else ""
-    message = f"must be a provider among {', '.join(PROVIDERS)}, got {got} instead{near}"
-    problem = PydanticCustomError("host_provider", message.replace("{", "{{").replace("}", "}}"))
-    loc = ("provider",) if "provider" in value else ()
-    raise ValidationError.from_exception_data("host", [InitErrorDetails(type=problem, loc=loc, input=provider)])
+    allowed = f"a provider among {', '.join(PROVIDERS)}"
+    raise ValidationError.from_exception_data("host", [unknown_choice(value, "provider", allowed, PROVIDERS)])
 
 
 def _tag(value: Any) -> str:

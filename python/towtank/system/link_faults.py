@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from towtank import yamlfile
 from towtank.errors import Fault
+from towtank.spelling import misnamed
 from towtank.system.copies import copied_names, copies_of
 from towtank.system.host_model import Link, LocalHost, NamespacesHost, Network
 
@@ -47,9 +48,8 @@ def _generator(system: SystemFile, known: list[str]) -> _Found:
         return
     at = ("generator", "host")
     if name not in known:
-        near = yamlfile.did_you_mean(name, known)
         allowed = f" ({', '.join(known)})" if known else ", which has none"
-        yield at, f"must be a host of this file{allowed}, got {name!r} instead{near}"
+        yield at, misnamed(f"a host of this file{allowed}", name, known)
         return
     host = system.hosts.get(name)
     if host is None:  # it has other faults

@@ -91,63 +91,101 @@ Identifier = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[A-Za-
 
 
 class MariadbSettings(FileModel):
-    """Settings of MariaDB; settings that are left out keep MariaDB's defaults."""
+    """Settings of MariaDB; omitted settings keep MariaDB's defaults."""
 
-    innodb_buffer_pool_size: Size = Field(128 * 2**20, ge=5 * 2**20, description="Memory for pages of tables.")
+    innodb_buffer_pool_size: Size = Field(
+        128 * 2**20, ge=5 * 2**20, description="Size of the buffer pool for pages of tables and indexes."
+    )
     innodb_flush_log_at_trx_commit: int = Field(
         1,
         ge=0,
         le=3,
-        description="What a commit waits for: `0` nothing, `1` the disk, `2` the operating system, `3` as `1`, for "
-        "each of the phases of a group commit.",
+        description=(
+            "Condition for a commit to return: `0` none, `1` the log is on disk, `2` the operating system "
+            "has the log, `3` like `1` in each phase of a group commit."
+        ),
     )
     innodb_log_file_size: Size | None = Field(
-        None, ge=4 * 2**20, description="Size of the log that triggers a checkpoint."
+        None, ge=4 * 2**20, description="Size of the redo log; a checkpoint starts before it is full."
     )
-    innodb_log_buffer_size: Size | None = Field(None, ge=2**18, description="Memory for the log.")
+    innodb_log_buffer_size: Size | None = Field(
+        None, ge=2**18, description="Size of the memory buffer for the redo log."
+    )
     innodb_flush_method: Literal["fsync", "O_DSYNC", "littlesync", "nosync", "O_DIRECT", "O_DIRECT_NO_FSYNC"] | None = (
-        Field(None, description="Method of writing data and forcing it to the disk.")
+        Field(None, description="Method to write data and to flush it to the disk.")
     )
-    innodb_doublewrite: Switch | None = Field(None, description="Whether pages are written twice, against torn ones.")
+    innodb_doublewrite: Switch | None = Field(
+        None, description="Whether each page is written twice to protect against partially written pages."
+    )
     innodb_flush_neighbors: int | None = Field(
-        None, ge=0, le=2, description="Whether neighbouring pages are flushed together."
+        None,
+        ge=0,
+        le=2,
+        description=(
+            "Whether a flush of a page also flushes its neighbouring pages: `0` no, `1` adjacent ones, "
+            "`2` those of the extent."
+        ),
     )
     innodb_io_capacity: int | None = Field(
-        None, ge=100, description="Write operations of the background per second. [1/s]"
+        None, ge=100, description="Normal limit of write operations by background tasks. [1/s]"
     )
-    innodb_io_capacity_max: int | None = Field(None, ge=100, description="The same when it is behind. [1/s]")
-    innodb_read_io_threads: int | None = Field(None, ge=1, le=64, description="Threads that read ahead.")
-    innodb_write_io_threads: int | None = Field(None, ge=2, le=64, description="Threads that write.")
-    innodb_purge_threads: int | None = Field(None, ge=1, le=32, description="Threads that clear dead versions of rows.")
+    innodb_io_capacity_max: int | None = Field(
+        None, ge=100, description="Limit of write operations by background tasks that are behind. [1/s]"
+    )
+    innodb_read_io_threads: int | None = Field(None, ge=1, le=64, description="Number of threads for reading ahead.")
+    innodb_write_io_threads: int | None = Field(
+        None, ge=2, le=64, description="Number of threads for background writes."
+    )
+    innodb_purge_threads: int | None = Field(
+        None, ge=1, le=32, description="Number of threads that remove old row versions."
+    )
     innodb_page_size: Annotated[Size, AfterValidator(_page)] | None = Field(None, description="Size of a page.")
-    innodb_adaptive_hash_index: Switch | None = Field(None, description="Whether hot pages of indexes are hashed.")
+    innodb_adaptive_hash_index: Switch | None = Field(
+        None, description="Whether the server builds hash indexes for frequently used index pages."
+    )
     innodb_lock_wait_timeout: Duration | None = Field(
-        None, ge=0, le=100_000_000, description="Time limit of waiting for a row; whole seconds."
+        None, ge=0, le=100_000_000, description="Longest time that a transaction waits for a row lock; whole seconds."
     )
-    innodb_deadlock_detect: Switch | None = Field(None, description="Whether the server searches for deadlocks.")
+    innodb_deadlock_detect: Switch | None = Field(None, description="Whether the server detects deadlocks.")
     transaction_isolation: Literal["READ-UNCOMMITTED", "READ-COMMITTED", "REPEATABLE-READ", "SERIALIZABLE"] | None = (
-        Field(None, description="Isolation of transactions; `REPEATABLE-READ` by default.")
+        Field(None, description="Isolation level of transactions; default: `REPEATABLE-READ`.")
     )
-    max_connections: int = Field(151, ge=10, le=100_000, description="Concurrent connections.")
+    max_connections: int = Field(151, ge=10, le=100_000, description="Largest number of concurrent connections.")
     max_prepared_stmt_count: int = Field(
-        _PREPARED_STATEMENTS, ge=0, le=4_294_967_295, description="Concurrent prepared statements of all sessions."
+        _PREPARED_STATEMENTS,
+        ge=0,
+        le=4_294_967_295,
+        description="Largest number of prepared statements of all sessions together.",
     )
     thread_handling: Literal["one-thread-per-connection", "pool-of-threads"] | None = Field(
-        None, description="Assignment of threads to connections."
+        None,
+        description=(
+            "Assignment of threads to connections: `one-thread-per-connection`, or a pool (`pool-of-threads`)."
+        ),
     )
-    thread_pool_size: int | None = Field(None, ge=1, le=100_000, description="Groups of the pool of threads.")
-    thread_cache_size: int | None = Field(None, ge=0, le=16_384, description="Threads kept for new connections.")
-    table_open_cache: int | None = Field(None, ge=10, le=1_048_576, description="Open tables, of all sessions.")
-    sort_buffer_size: Size | None = Field(None, ge=2**10, description="Memory of one sort.")
-    join_buffer_size: Size | None = Field(None, ge=128, description="Memory of one join without an index.")
-    tmp_table_size: Size | None = Field(None, ge=2**10, description="Largest temporary table in memory.")
-    max_heap_table_size: Size | None = Field(None, ge=2**14, description="Largest table in memory.")
+    thread_pool_size: int | None = Field(
+        None, ge=1, le=100_000, description="Number of thread groups in the thread pool."
+    )
+    thread_cache_size: int | None = Field(
+        None, ge=0, le=16_384, description="Number of idle threads kept for new connections."
+    )
+    table_open_cache: int | None = Field(
+        None, ge=10, le=1_048_576, description="Largest number of open tables of all sessions together."
+    )
+    sort_buffer_size: Size | None = Field(None, ge=2**10, description="Memory for one sort.")
+    join_buffer_size: Size | None = Field(None, ge=128, description="Memory for one join that uses no index.")
+    tmp_table_size: Size | None = Field(None, ge=2**10, description="Largest size of a temporary table in memory.")
+    max_heap_table_size: Size | None = Field(
+        None, ge=2**14, description="Largest size of a table of the MEMORY engine."
+    )
     query_cache_size: Size | None = Field(
-        None, description="Memory for results of queries; unused unless `more` has `query_cache_type: 1`."
+        None, description="Memory for cached query results; only used if `more` sets `query_cache_type: 1`."
     )
-    performance_schema: Switch | None = Field(None, description="Whether the server instruments itself in detail.")
+    performance_schema: Switch | None = Field(
+        None, description="Whether the server collects detailed statistics in its Performance Schema."
+    )
     more: Annotated[dict[str, str | int | float], AfterValidator(_more)] = Field(
-        default_factory=dict, description="Further system variables; the server itself checks them."
+        default_factory=dict, description="Further system variables of MariaDB; the server checks them at its start."
     )
 
     @model_validator(mode="after")
@@ -184,11 +222,15 @@ class Mariadb(Service):
     starts_remotely: ClassVar[bool] = True
 
     kind: Literal["mariadb"]
-    host: Name = Field(description="Name of the host that it runs on.")
-    port: Port = Field(0, description="Port that it listens on; 0 chooses a free port.")
-    disk: Name | None = Field(None, description="Disk of its host for its data.")
-    user: Identifier = Field("towtank", description="Owner of the database, and login of the users.")
-    password: Word | None = Field(None, description="Its password; by default one is generated for each run.")
-    database: Identifier = Field("towtank", description="Name of its database.")
-    settings: MariadbSettings = Field(default_factory=MariadbSettings, description="Settings.")
-    population: SqlPopulation | None = Field(None, description="Population before a run.")
+    host: Name = Field(description="Name of the host that runs the server.")
+    port: Port = Field(0, description="Port that the server listens on; 0 chooses a free port.")
+    disk: Name | None = Field(
+        None, description="Name of the disk of the host that stores the data; default: the host's own files."
+    )
+    user: Identifier = Field(
+        "towtank", description="Owner of the database; users of the workload log in under this name."
+    )
+    password: Word | None = Field(None, description="Password of `user`; default: generated for each run.")
+    database: Identifier = Field("towtank", description="Name of the database to create.")
+    settings: MariadbSettings = Field(default_factory=MariadbSettings, description="Settings of MariaDB.")
+    population: SqlPopulation | None = Field(None, description="SQL script that fills the database before a run.")

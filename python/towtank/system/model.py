@@ -1,4 +1,4 @@
-"""System files: services, hosts and targets of a system under test; the services themselves bring it up.
+"""Schema of system files: services, hosts and targets of a system under test.
 
 A kind of service is one class here or in `server_models`, marked `@service_kind`: its settings are checked when a file
 is read, described in the JSON Schema and listed by `towtank list`.
@@ -21,7 +21,7 @@ from pydantic import (
     ValidationError,
     model_validator,
 )
-from pydantic_core import InitErrorDetails, PydanticCustomError
+from pydantic_core import PydanticCustomError
 
 from towtank import files, yamlfile
 from towtank.errors import Fault, StudyError
@@ -37,7 +37,8 @@ from towtank.system.postgresql_model import PostgresqlSettings
 from towtank.system.service_model import SERVICE_KINDS, Port, Service, gateway_faults, service_kind
 from towtank.system.sql_models import SqlPopulation
 from towtank.system.storage_models import storage_faults
-from towtank.treecheck import validate_tree
+from towtank.treecheck import unknown_choice, validate_tree
+from towtank.typos import as_meant
 from towtank.units import shown
 from towtank.workload.targets import login_of
 from towtank.yamlfile import Document
@@ -80,44 +81,58 @@ HttpAddress = Annotated[str, AfterValidator(_http_address)]
 class ContentServerSettings(FileModel):
     """Settings of the content server."""
 
-    threads: int = Field(4, ge=1, le=1024, description="Worker threads per node.")
+    threads: int = Field(4, ge=1, le=1024, description="Number of worker threads per node.")
     database: Annotated[str, AfterValidator(_database)] = Field(
         "sqlite",
-        description="`sqlite`, `postgresql` for a private instance, or the address of a PostgreSQL database.",
+        description=(
+            "Database of the content server: `sqlite`, `postgresql` for a private instance, or the "
+            "address of a PostgreSQL database."
+        ),
     )
-    database_pool: int = Field(4, ge=1, le=1024, description="Connections to the database per node.")
-    content_cache: Size = Field(64 * 2**20, description="Memory for content per node.")
-    handle_cache: int = Field(256, ge=0, le=65536, description="Open files kept per node.")
+    database_pool: int = Field(4, ge=1, le=1024, description="Number of connections to the database per node.")
+    content_cache: Size = Field(64 * 2**20, description="Memory per node for cached content.")
+    handle_cache: int = Field(256, ge=0, le=65536, description="Number of files that each node keeps open.")
     drop_index: Annotated[
         list[Literal["search_type"]],
         BeforeValidator(one_or_more, json_schema_input_type=Literal["search_type"] | list[Literal["search_type"]]),
-    ] = Field(default_factory=list, description="Database indexes to run without.")
+    ] = Field(default_factory=list, description="Names of the database indexes to omit.")
     sync: bool = Field(
-        True, description="Whether data are forced to the disk before the answer; otherwise a crash may lose them."
+        True,
+        description=(
+            "Whether the server flushes data to the disk before it responds; with `false`, a crash may lose them."
+        ),
     )
     users: str | None = Field(
-        None, min_length=1, description="File of users, relative to the system file; made if left out."
+        None, min_length=1, description="File of user accounts, relative to the system file; default: generated."
     )
     ldap: Annotated[str, AfterValidator(_ldap)] | None = Field(
         None,
         min_length=1,
-        description="LDAP server that knows the users: a service of kind openldap, or ldap://host:port.",
+        description="LDAP server that checks logins: name of a service of kind `openldap`, or `ldap://host:port`.",
     )
-    credentials_lifetime: Duration = Field(300.0, description="Time that a verified login is remembered.")
-    nodes: int = Field(1, ge=1, le=64, description="Servers that share one database and one storage area.")
-    port: Port = Field(0, description="Port of the first node, the others follow; 0 chooses free ports.")
+    credentials_lifetime: Duration = Field(300.0, description="Time that the server caches a verified login.")
+    nodes: int = Field(
+        1, ge=1, le=64, description="Number of servers (nodes) that share one database and one storage area."
+    )
+    port: Port = Field(
+        0, description="Port of the first node; the other nodes use the ports after it. 0 chooses free ports."
+    )
 
 
 class Population(FileModel):
     """Contents of the content server before the first run."""
 
-    scale: float = Field(0.001, gt=0, le=1, description="Share of the 5.1 million documents of the full population.")
-    seed: int = Field(1, ge=0, description="The same seed makes the same documents.")
+    scale: float = Field(
+        0.001, gt=0, le=1, description="Size of the population, as a share of the full 5.1 million documents."
+    )
+    seed: int = Field(
+        1, ge=0, description="Seed of the random generator for the documents; the same seed gives the same documents."
+    )
 
 
 @service_kind("content_server")
 class ContentServer(NodesService):
-    """The reference content server: CMIS 1.1 Browser Binding over SQLite or PostgreSQL."""
+    """Reference content server: CMIS 1.1 Browser Binding over SQLite or PostgreSQL."""
 
     summary: ClassVar[str] = (
         "content server with CMIS 1.1 Browser Binding, over SQLite or PostgreSQL; comes with Towtank"
@@ -125,9 +140,15 @@ class ContentServer(NodesService):
     starts_remotely: ClassVar[bool] = True
 
     kind: Literal["content_server"]
-    disk: Name | None = Field(None, description="Disk of its host for its data.")
-    settings: ContentServerSettings = Field(default_factory=ContentServerSettings, description="Settings.")
-    population: Population = Field(default_factory=Population, description="Population.")
+    disk: Name | None = Field(
+        None, description="Name of the disk of the host that stores the data; default: the host's own files."
+    )
+    settings: ContentServerSettings = Field(
+        default_factory=ContentServerSettings, description="Settings of the content server."
+    )
+    population: Population = Field(
+        default_factory=Population, description="Documents that the content server contains before the first run."
+    )
 
     @property
     def nodes(self) -> int:
@@ -143,22 +164,25 @@ class ContentServer(NodesService):
 
 @service_kind("existing")
 class Existing(Service):
-    """A server that runs already: it is loaded, never started, stopped or populated."""
+    """Server that already runs: Towtank loads it, but does not start, stop or fill it."""
 
     summary: ClassVar[str] = "server that runs already: only loaded, and observed if it shows metrics"
 
     kind: Literal["existing"]
     address: Annotated[list[HttpAddress], BeforeValidator(one_or_more, json_schema_input_type=str | list[str])] = Field(
         min_length=1,
-        description="Its address, `http://host:port` or `https://host:port`, or a list of addresses. A login, "
-        "`http://user:password@host:port`, is sent as Basic authorization with every request without authorization.",
+        description=(
+            "Address of the server, `http://host:port` or `https://host:port`, or a list of addresses. A "
+            "login in the address, `http://user:password@host:port`, is sent as Basic authentication with "
+            "each request that has no authorization of its own."
+        ),
     )
     metrics: Annotated[str, Field(pattern="^/")] | None = Field(
-        None, description="Path of its page of metrics in the Prometheus text format."
+        None, description="Path of the server's metrics in the Prometheus text format, for example `/metrics`."
     )
     exports: dict[Name, str] = Field(
         default_factory=dict,
-        description="Files the workload may use as `${system.SERVICE.NAME}`, relative to the system file.",
+        description="Files, relative to the system file, that the workload may use as `${system.SERVICE.NAME}`.",
     )
 
     @property
@@ -200,29 +224,38 @@ class NullServerSettings(FileModel):
         1,
         ge=1,
         le=1024,
-        description="Threads that answer; each can hold as many connections as a process may open files.",
+        description=(
+            "Number of threads that respond to requests; each holds as many connections as a process may open files."
+        ),
     )
     ports: int = Field(
-        1, ge=1, le=1024, description="Number of ports that it listens on, for more connections than one port allows."
+        1, ge=1, le=1024, description="Number of ports to listen on; several allow more connections than one port."
     )
-    body: Size = Field(1024, description="Size of the body of every answer.")
-    delay: Duration = Field(0.0, description="Time from a request to its answer.")
-    work: Duration = Field(0.0, le=60, description="CPU time that each request uses: a known demand.")
+    body: Size = Field(1024, description="Size of the body of each response.")
+    delay: Duration = Field(0.0, description="Time from a request to its response.")
+    work: Duration = Field(
+        0.0, le=60, description="CPU time that the server uses for each request; its service demand is then known."
+    )
     work_variation: Literal["constant", "exponential"] = Field(
-        "constant", description="Distribution of the CPU time of requests."
+        "constant", description="Distribution of the CPU time per request; `work` is its mean."
     )
     seed: int | None = Field(
-        None, ge=0, lt=2**63, description="The same seed draws the same CPU times; left out, each start has its own."
+        None,
+        ge=0,
+        lt=2**63,
+        description=(
+            "Seed of the random CPU times; the same seed gives the same times. Default: a different seed at each start."
+        ),
     )
     port: Port = Field(
         0,
-        description="Port that it listens on; 0 chooses a free port. With several ports, the first of them.",
+        description="Port that the server listens on, or the first of several; 0 chooses free ports.",
     )
 
 
 @service_kind("null_server")
 class NullServer(Service):
-    """A server that answers at once with a fixed body: it measures the generator itself."""
+    """Server that responds at once with a fixed body, to measure the load generator itself."""
 
     summary: ClassVar[str] = (
         "answers at once with a fixed body, to see what the generator itself can do; comes with Towtank"
@@ -230,13 +263,13 @@ class NullServer(Service):
     starts_remotely: ClassVar[bool] = True
 
     kind: Literal["null_server"]
-    host: Name = Field(description="Name of the host that it runs on.")
-    settings: NullServerSettings = Field(default_factory=NullServerSettings, description="Settings of its answers.")
+    host: Name = Field(description="Name of the host that runs the server.")
+    settings: NullServerSettings = Field(default_factory=NullServerSettings, description="Settings of the responses.")
 
 
 @service_kind("postgresql")
 class Postgresql(Service):
-    """A private PostgreSQL, created for each run."""
+    """Private PostgreSQL, created for each run."""
 
     summary: ClassVar[str] = (
         "private PostgreSQL, made anew for every run; needs the server programs (apt-get install postgresql)"
@@ -246,11 +279,13 @@ class Postgresql(Service):
     starts_remotely: ClassVar[bool] = True
 
     kind: Literal["postgresql"]
-    host: Name = Field(description="Name of the host that it runs on.")
-    port: Port = Field(0, description="Port that it listens on; 0 chooses a free port.")
-    disk: Name | None = Field(None, description="Disk of its host for its data.")
-    settings: PostgresqlSettings = Field(default_factory=PostgresqlSettings, description="Settings.")
-    population: SqlPopulation | None = Field(None, description="Population before a run.")
+    host: Name = Field(description="Name of the host that runs the server.")
+    port: Port = Field(0, description="Port that the server listens on; 0 chooses a free port.")
+    disk: Name | None = Field(
+        None, description="Name of the disk of the host that stores the data; default: the host's own files."
+    )
+    settings: PostgresqlSettings = Field(default_factory=PostgresqlSettings, description="Settings of PostgreSQL.")
+    population: SqlPopulation | None = Field(None, description="SQL script that fills the database before a run.")
 
 
 def _service(value: Any) -> Service:
@@ -262,13 +297,8 @@ def _service(value: Any) -> Service:
     kind = value.get("kind")
     known = SERVICE_KINDS.get(kind) if isinstance(kind, str) else None
     if known is None:
-        allowed = ", ".join(sorted(SERVICE_KINDS))
-        got = repr(kind) if "kind" in value else "none"
-        near = yamlfile.did_you_mean(kind, list(SERVICE_KINDS))
-        problem = PydanticCustomError("service_kind", f"must be of a kind among {allowed}, got {got} instead{near}")
-        loc = ("kind",) if "kind" in value else ()
-        detail = InitErrorDetails(type=problem, loc=loc, input=kind)
-        raise ValidationError.from_exception_data("service", [detail])
+        allowed = f"of a kind among {', '.join(sorted(SERVICE_KINDS))}"
+        raise ValidationError.from_exception_data("service", [unknown_choice(value, "kind", allowed, SERVICE_KINDS)])
     return known.model_validate(value)
 
 
@@ -291,19 +321,29 @@ def _server_name(value: str) -> str:
 
 
 class Tls(FileModel):
-    """Settings of TLS with a target."""
+    """TLS settings of the connections to a target."""
 
-    verify: bool = Field(True, description="Whether the server's certificate must be valid for its name.")
+    verify: bool = Field(True, description="Whether the engine verifies the server's certificate and its name.")
     ca: str | None = Field(
-        None, min_length=1, description="PEM file of authorities in place of this host's, relative to the system file."
+        None,
+        min_length=1,
+        description=(
+            "PEM file of certificate authorities, relative to the system file; default: those of this machine."
+        ),
     )
     server_name: Annotated[str, Field(min_length=1), AfterValidator(_server_name)] | None = Field(
-        None, description="Name to request and to verify; by default that of `host`."
+        None, description="Server name to send and to verify; default: the name in `host`."
     )
-    client_certificate: str | None = Field(None, min_length=1, description="PEM file of the client's certificate.")
-    client_key: str | None = Field(None, min_length=1, description="PEM file of the client's key.")
-    resumption: bool = Field(True, description="Whether a connection resumes the session of the previous one.")
-    versions: list[Literal["1.2", "1.3"]] = Field(["1.2", "1.3"], min_length=1, description="Versions of TLS to offer.")
+    client_certificate: str | None = Field(
+        None, min_length=1, description="PEM file of the client certificate, relative to the system file."
+    )
+    client_key: str | None = Field(
+        None, min_length=1, description="PEM file of the client's private key, relative to the system file."
+    )
+    resumption: bool = Field(True, description="Whether a new connection resumes an earlier TLS session.")
+    versions: list[Literal["1.2", "1.3"]] = Field(
+        ["1.2", "1.3"], min_length=1, description="TLS versions that the engine offers to the server."
+    )
 
     @model_validator(mode="after")
     def _whole(self) -> Tls:
@@ -332,25 +372,27 @@ Http = Annotated[Literal["1.1", "2"], BeforeValidator(_http, json_schema_input_t
 
 
 class Target(FileModel):
-    """A destination of requests: the addresses of a service."""
+    """Destination of requests: the addresses of one service, or of several."""
 
-    service: Name | None = Field(None, description="Name of a service that users can send requests to.")
+    service: Name | None = Field(None, description="Name of the service that receives the requests.")
     services: list[Name] = Field(
-        default_factory=list, description="Several equal services in place of one; each user stays with one of them."
+        default_factory=list, description="Names of several equal services to use instead of `service`."
     )
     balance: Literal["round_robin", "random", "user"] | None = Field(
         None,
-        description="Distribution of users over the addresses: each connection goes to the next (`round_robin`) or to "
-        "any (`random`), or each user stays with one (`user`). Without it: `user` with several services, else "
-        "`round_robin`.",
+        description=(
+            "Distribution of users over the addresses: `round_robin` and `random` choose an address for "
+            "each connection, `user` one for each user. Default: `user` with `services`, otherwise "
+            "`round_robin`."
+        ),
     )
     host: str | None = Field(
-        None, min_length=1, pattern=r"^[!-~]+$", description="Host header in place of the first address."
+        None, min_length=1, pattern=r"^[!-~]+$", description="Value of the `Host` header; default: the first address."
     )
-    tls: Tls | None = Field(None, description="Settings of TLS, with a service at `https://`.")
+    tls: Tls | None = Field(None, description="TLS settings for services with `https://` addresses.")
     http: Http = Field(
         "1.1",
-        description="Version of HTTP: `1.1`, or `2` (by prior knowledge, or by ALPN with TLS).",
+        description="HTTP version: `1.1`, or `2` (with ALPN over TLS, by prior knowledge without TLS).",
     )
 
     @model_validator(mode="after")
@@ -374,24 +416,31 @@ class Target(FileModel):
 
 
 class SystemFile(FileModel):
-    """A system under test: services on hosts."""
+    """System under test: services on hosts."""
 
-    schema_: Literal["towtank/system/1"] = Field(alias="schema", description="The format of the file.")
+    schema_: Literal["towtank/system/1"] = Field(alias="schema", description="Name and version of the file format.")
     name: Name = Field(description="Name of the system.")
-    title: str = Field("", description="One line about it.")
+    title: str = Field("", description="Description of the system in one line.")
     hosts: dict[Name, AnyHost] = Field(
-        default_factory=dict, max_length=240, description="The machines, each of a provider."
+        default_factory=dict,
+        max_length=240,
+        description="Hosts of the system by name; `provider` is the kind of machine.",
     )
     network: Network = Field(
-        default_factory=Network, description="The virtual network of hosts of provider `namespaces`."
+        default_factory=Network,
+        description="Virtual network between the load generator and hosts of provider `namespaces`.",
     )
-    generator: Generator = Field(default_factory=Generator, description="Host of the load generator.")
-    services: dict[Name, AnyService] = Field(min_length=1, description="The servers, each of a kind.")
+    generator: Generator = Field(default_factory=Generator, description="Place of the load generator in the network.")
+    services: dict[Name, AnyService] = Field(
+        min_length=1, description="Services of the system by name; `kind` is the server program."
+    )
     targets: dict[Name, Target] = Field(
         default_factory=dict,
-        description="Names that the workload uses; by default each service under its own name.",
+        description=(
+            "Names that the workload uses for destinations of requests; default: each service under its own name."
+        ),
     )
-    start_timeout: PositiveDuration = Field(60.0, description="Time limit until a service answers.")
+    start_timeout: PositiveDuration = Field(60.0, description="Longest time that a service may take to start.")
 
     @property
     def hosts_in_use(self) -> list[str]:
@@ -453,7 +502,15 @@ def check_system(document: Document) -> tuple[SystemFile | None, list[Fault]]:
 
 
 def check_tree(root: yamlfile.Node) -> tuple[SystemFile | None, list[Fault]]:
-    """Check the tree of a system file, as written or with overrides applied."""
+    """Check the tree of a system file, as written or with overrides applied.
+
+    A misspelt word is one fault, together with the faults that remain if it is corrected.
+    """
+    return as_meant(lambda corrected: check_tree_as_written(corrected.tree(root)))
+
+
+def check_tree_as_written(root: yamlfile.Node) -> tuple[SystemFile | None, list[Fault]]:
+    """Check the tree of a system file as `check_tree` does, with all faults that misspelt words cause elsewhere."""
     checked = validate_tree(root, SystemFile)
     system, faults, tree = checked.model, checked.faults, checked.tree
     if system is None:

@@ -11,16 +11,18 @@ from towtank.system.service_model import Service, node_names
 class NodesService(Service):
     """Base of servers with several nodes: one database and one place for contents."""
 
-    host: Name = Field(description="Name of the host that it runs on.")
+    host: Name = Field(description="Name of the host that runs the nodes, unless `hosts` is set.")
     hosts: list[Name] = Field(
         default_factory=list,
         max_length=64,
-        description="Hosts of its nodes in turn: the first node on the first, and so on; all on `host` by default.",
+        description="Names of the hosts of the nodes, in order of the nodes; default: all nodes run on `host`.",
     )
     storage: Name | None = Field(
         None,
-        description="Disk or mount that its contents are on, apart from the rest of its data; with nodes on several "
-        "hosts a mount that all of them have.",
+        description=(
+            "Name of the disk or mount that stores the contents, apart from the other data. Nodes on "
+            "several hosts need a mount that all these hosts have."
+        ),
     )
 
     @property

@@ -1,4 +1,4 @@
-"""Models of services that are hardly servers: a folder, and the peer of a connection."""
+"""Models of services without a server program: a folder, and the peer of a TCP connection."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from towtank.system.service_model import Port, Service, service_kind
 
 
 class FolderSettings(FileModel):
-    """Settings of a folder."""
+    """Settings of file access in a folder."""
 
-    direct: bool = Field(False, description="Whether input and output bypass the page cache (`O_DIRECT`).")
+    direct: bool = Field(False, description="Whether reads and writes bypass the page cache (`O_DIRECT`).")
 
 
 @service_kind("folder")
 class Folder(Service):
-    """A folder on a disk of a host, empty at the start of every run; the engine itself works in it."""
+    """Folder on a disk of a host, empty at the start of every run; the engine itself works in it."""
 
     summary: ClassVar[str] = "folder on a disk of a host, for steps on files; worked on in the generator's own process"
     serves_http: ClassVar[bool] = False
@@ -26,23 +26,28 @@ class Folder(Service):
     is_process: ClassVar[bool] = False
 
     kind: Literal["folder"]
-    host: Name = Field(description="Name of the host it is on; one of this machine.")
-    disk: Name | None = Field(None, description="Disk of its host that it lies on.")
-    settings: FolderSettings = Field(default_factory=FolderSettings, description="Settings.")
+    host: Name = Field(description="Name of the host that has the folder; a host on this machine.")
+    disk: Name | None = Field(
+        None, description="Name of the disk of the host that stores the folder; default: the host's own files."
+    )
+    settings: FolderSettings = Field(default_factory=FolderSettings, description="Settings of file access.")
 
 
 class TcpPeerSettings(FileModel):
-    """Settings of a peer: the size of an exchange, and the place to listen."""
+    """Settings of a peer: bytes per exchange, and the address to listen on."""
 
-    take: Size = Field(1, ge=1, description="Bytes that the peer receives per exchange.")
-    give: Size = Field(0, description="Bytes that the peer sends per exchange.")
-    unix: bool = Field(False, description="Whether it listens on a Unix socket; its host must be of this machine.")
-    port: Port = Field(0, description="Port that it listens on; 0 chooses a free port.")
+    take: Size = Field(1, ge=1, description="Number of bytes that the peer reads in each exchange.")
+    give: Size = Field(0, description="Number of bytes that the peer sends in each exchange.")
+    unix: bool = Field(
+        False,
+        description="Whether the peer listens on a Unix socket instead of a port; its host must be on this machine.",
+    )
+    port: Port = Field(0, description="Port that the peer listens on; 0 chooses a free port.")
 
 
 @service_kind("tcp_peer")
 class TcpPeer(Service):
-    """The peer of steps `tcp`: receives bytes and sends bytes."""
+    """Peer of `tcp` steps, which receives and sends bytes."""
 
     summary: ClassVar[str] = "takes and gives bytes over TCP or a Unix socket, for steps of TCP; comes with Towtank"
     serves_http: ClassVar[bool] = False
@@ -50,5 +55,5 @@ class TcpPeer(Service):
     starts_remotely: ClassVar[bool] = True
 
     kind: Literal["tcp_peer"]
-    host: Name = Field(description="Name of the host that it runs on.")
-    settings: TcpPeerSettings = Field(default_factory=TcpPeerSettings, description="Settings of its answers.")
+    host: Name = Field(description="Name of the host that runs the peer.")
+    settings: TcpPeerSettings = Field(default_factory=TcpPeerSettings, description="Settings of the exchanges.")

@@ -143,79 +143,127 @@ def _more(values: dict[str, Any]) -> dict[str, Any]:
 
 
 class PostgresqlSettings(FileModel):
-    """Settings of PostgreSQL; settings that are left out keep PostgreSQL's defaults."""
+    """Settings of PostgreSQL; omitted settings keep PostgreSQL's defaults."""
 
-    shared_buffers: Annotated[PgSize, _at_least("128kB")] = Field("128MB", description="Memory for pages of tables.")
-    work_mem: Annotated[PgSize, _at_least("64kB")] | None = Field(None, description="Memory of one sort or hash.")
+    shared_buffers: Annotated[PgSize, _at_least("128kB")] = Field(
+        "128MB", description="Size of the buffer cache for pages of tables and indexes."
+    )
+    work_mem: Annotated[PgSize, _at_least("64kB")] | None = Field(
+        None, description="Memory for one sort or hash table."
+    )
     maintenance_work_mem: Annotated[PgSize, _at_least("1MB")] | None = Field(
-        None, description="Memory of one vacuum or index build."
+        None, description="Memory for one vacuum or index build."
     )
-    temp_buffers: Annotated[PgSize, _at_least("800kB")] | None = Field(None, description="Memory for temporary tables.")
+    temp_buffers: Annotated[PgSize, _at_least("800kB")] | None = Field(
+        None, description="Memory of each session for temporary tables."
+    )
     effective_cache_size: Annotated[PgSize, _at_least("8kB")] | None = Field(
-        None, description="Memory that the planner expects pages to be cached in."
+        None, description="Memory available to cache pages, as the planner assumes."
     )
-    max_connections: int = Field(100, ge=4, le=262143, description="Concurrent connections.")
+    max_connections: int = Field(100, ge=4, le=262143, description="Largest number of concurrent connections.")
     synchronous_commit: Annotated[
         Literal["on", "off", "local", "remote_write", "remote_apply"],
         _positions("on", "off", "local", "remote_write", "remote_apply"),
-    ] = Field("on", description="Point that a commit waits for.")
-    fsync: Switch | None = Field(None, description="Whether anything is forced to the disk at all.")
-    full_page_writes: Switch | None = Field(None, description="Whole pages in the log after a checkpoint.")
-    wal_level: Literal["minimal", "replica", "logical"] | None = Field(None, description="Contents of the log.")
+    ] = Field(
+        "on",
+        description=(
+            "Condition for a commit to return: `on` waits until its log is on disk, `off` does not wait; "
+            "see PostgreSQL's manual for the others."
+        ),
+    )
+    fsync: Switch | None = Field(
+        None,
+        description=(
+            "Whether the server flushes data to the disk at all; with `off`, a crash may corrupt the database."
+        ),
+    )
+    full_page_writes: Switch | None = Field(
+        None, description="Whether the log contains the whole page at its first change after a checkpoint."
+    )
+    wal_level: Literal["minimal", "replica", "logical"] | None = Field(
+        None,
+        description=(
+            "Amount of information in the log: enough for a crash (`minimal`), for replication, or for "
+            "logical decoding."
+        ),
+    )
     wal_compression: (
         Annotated[Literal["on", "off", "pglz", "lz4", "zstd"], _positions("on", "off", "pglz", "lz4", "zstd")] | None
-    ) = Field(None, description="Compression of whole pages in the log.")
-    wal_buffers: Annotated[PgSize, _at_least("32kB")] | None = Field(None, description="Memory for the log.")
-    max_wal_size: Annotated[PgSize, _at_least("2MB")] | None = Field(
-        None, description="Size of the log that triggers a checkpoint."
+    ) = Field(None, description="Compression method for whole pages in the log; `off` disables compression.")
+    wal_buffers: Annotated[PgSize, _at_least("32kB")] | None = Field(
+        None, description="Size of the memory buffer for the log."
     )
-    min_wal_size: Annotated[PgSize, _at_least("2MB")] | None = Field(None, description="Log that is kept for reuse.")
+    max_wal_size: Annotated[PgSize, _at_least("2MB")] | None = Field(
+        None, description="Size that the log may reach before a checkpoint starts."
+    )
+    min_wal_size: Annotated[PgSize, _at_least("2MB")] | None = Field(
+        None, description="Size of old log files that the server keeps and reuses."
+    )
     wal_writer_delay: Annotated[Duration, _between(0.001, 10)] | None = Field(
-        None, description="Time between flushes of the log writer."
+        None, description="Time between two flushes of the log by the log writer."
     )
     commit_delay: Annotated[Duration, _between(0, 0.1)] | None = Field(
-        None, description="Time that a commit waits to flush together with others."
+        None, description="Time that a commit waits so that other commits can join its flush."
     )
-    commit_siblings: int | None = Field(None, ge=0, le=1000, description="Open transactions that make it wait.")
+    commit_siblings: int | None = Field(
+        None,
+        ge=0,
+        le=1000,
+        description="Number of other open transactions above which a commit waits for `commit_delay`.",
+    )
     checkpoint_timeout: Annotated[Duration, _between(30, 86400)] | None = Field(
-        None, description="Longest time between checkpoints; whole seconds."
+        None, description="Longest time between two checkpoints; whole seconds."
     )
     checkpoint_completion_target: float | None = Field(
-        None, ge=0, le=1, description="Share of that time over which a checkpoint is spread."
+        None, ge=0, le=1, description="Share of `checkpoint_timeout` over which the writes of a checkpoint are spread."
     )
     bgwriter_delay: Annotated[Duration, _between(0.01, 10)] | None = Field(
-        None, description="Time between rounds of the background writer."
+        None, description="Time between two rounds of the background writer."
     )
-    autovacuum: Switch | None = Field(None, description="Whether the server removes dead rows by itself.")
+    autovacuum: Switch | None = Field(None, description="Whether the server removes dead rows automatically.")
     autovacuum_naptime: Annotated[Duration, _between(1, 2147483)] | None = Field(
-        None, description="Time between visits of a database; whole seconds."
+        None, description="Time between two autovacuum runs in a database; whole seconds."
     )
     autovacuum_vacuum_scale_factor: float | None = Field(
-        None, ge=0, le=100, description="Share of dead rows that starts a vacuum."
+        None, ge=0, le=100, description="Share of a table's rows that must be dead before autovacuum starts."
     )
-    random_page_cost: float | None = Field(None, ge=0, description="Planner's cost of a page out of order.")
-    effective_io_concurrency: int | None = Field(None, ge=0, le=1000, description="Reads ahead of bitmap scans.")
-    default_statistics_target: int | None = Field(None, ge=1, le=10000, description="Detail of planner statistics.")
-    max_worker_processes: int | None = Field(None, ge=0, le=262143, description="Background processes.")
-    max_parallel_workers: int | None = Field(None, ge=0, le=1024, description="Parallel workers of all queries.")
+    random_page_cost: float | None = Field(
+        None, ge=0, description="Planner's cost of reading a page at random, where a sequential read costs 1."
+    )
+    effective_io_concurrency: int | None = Field(
+        None, ge=0, le=1000, description="Number of concurrent reads of a bitmap scan."
+    )
+    default_statistics_target: int | None = Field(
+        None, ge=1, le=10000, description="Level of detail of the planner's column statistics."
+    )
+    max_worker_processes: int | None = Field(
+        None, ge=0, le=262143, description="Largest number of background processes."
+    )
+    max_parallel_workers: int | None = Field(
+        None, ge=0, le=1024, description="Largest number of parallel workers of all queries together."
+    )
     max_parallel_workers_per_gather: int | None = Field(
-        None, ge=0, le=1024, description="Parallel workers of one query."
+        None, ge=0, le=1024, description="Largest number of parallel workers of one query node."
     )
-    enable_seqscan: Switch | None = Field(None, description="Whether the planner uses sequential scans.")
-    enable_indexscan: Switch | None = Field(None, description="Whether it uses plain index scans.")
-    jit: Switch | None = Field(None, description="Whether expensive queries are compiled.")
+    enable_seqscan: Switch | None = Field(None, description="Whether the planner may choose sequential scans.")
+    enable_indexscan: Switch | None = Field(None, description="Whether the planner may choose plain index scans.")
+    jit: Switch | None = Field(None, description="Whether expensive queries are compiled to machine code (JIT).")
     huge_pages: Annotated[Literal["on", "off", "try"], _positions("on", "off", "try")] | None = Field(
-        None, description="Large pages for the shared memory."
+        None,
+        description="Whether the server uses huge pages for its shared memory; `try` falls back to normal pages.",
     )
     statement_timeout: Annotated[Duration, _between(0, 2147483)] | None = Field(
-        None, description="Time limit of a statement; `0 s` for none."
+        None, description="Longest time that a statement may run; `0 s` means no limit."
     )
-    track_io_timing: Switch | None = Field(None, description="Whether reading and writing of blocks is timed.")
+    track_io_timing: Switch | None = Field(
+        None, description="Whether the server measures the time of block reads and writes."
+    )
     statements: bool = Field(
-        True, description="Whether `pg_stat_statements` counts statements; plans and advice need it."
+        True,
+        description="Whether the extension `pg_stat_statements` counts statements; query plans and advice need it.",
     )
     more: Annotated[dict[str, str | int | float], AfterValidator(_more)] = Field(
-        default_factory=dict, description="Further settings of `postgresql.conf`; the server itself checks them."
+        default_factory=dict, description="Further settings for `postgresql.conf`; the server checks them at its start."
     )
 
     @model_validator(mode="after")

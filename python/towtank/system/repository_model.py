@@ -45,26 +45,38 @@ Option = Annotated[str, AfterValidator(_option)]
 class JvmSettings(FileModel):
     """Settings of a Java virtual machine."""
 
-    heap: Size = Field(512 * 2**20, description="`-Xmx`: greatest size of the heap.")
+    heap: Size = Field(512 * 2**20, description="Largest size of the heap (`-Xmx`).")
     initial_heap: Size | None = Field(
-        None, ge=2**20, description="`-Xms`: size of the heap at the start; by default the JVM's own choice."
+        None, ge=2**20, description="Size of the heap at the start (`-Xms`); default: the JVM chooses."
     )
     nursery: Size | None = Field(
-        None, ge=2**20, description="`-Xmn`: part of the heap for new objects; by default the collector's own choice."
+        None,
+        ge=2**20,
+        description="Size of the part of the heap for new objects (`-Xmn`); default: the garbage collector chooses.",
     )
     collector: Literal["g1", "parallel", "serial", "z"] = Field(
-        "g1", description="Garbage collector: `-XX:+UseG1GC`, `UseParallelGC`, `UseSerialGC`, `UseZGC`."
+        "g1", description="Garbage collector (`-XX:+UseG1GC`, `UseParallelGC`, `UseSerialGC`, `UseZGC`)."
     )
     gc_threads: int | None = Field(
-        None, ge=1, le=512, description="`-XX:ParallelGCThreads`: threads of the collector; by default by the CPUs."
+        None,
+        ge=1,
+        le=512,
+        description=(
+            "Number of threads of the garbage collector (`-XX:ParallelGCThreads`); default: chosen from "
+            "the number of CPUs."
+        ),
     )
     cpus: int | None = Field(
         None,
         ge=1,
         le=8192,
-        description="`-XX:ActiveProcessorCount`: CPUs that the JVM assumes; by default those of its host.",
+        description=(
+            "Number of CPUs that the JVM assumes (`-XX:ActiveProcessorCount`); default: the CPUs of its host."
+        ),
     )
-    options: list[Option] = Field(default_factory=list, max_length=64, description="Further options of the JVM.")
+    options: list[Option] = Field(
+        default_factory=list, max_length=64, description="Further command-line options of the JVM."
+    )
 
     @model_validator(mode="after")
     def _fits(self) -> JvmSettings:
@@ -85,22 +97,30 @@ class JvmSettings(FileModel):
 class CmisRepositorySettings(FileModel):
     """Settings of the repository."""
 
-    nodes: int = Field(1, ge=1, le=16, description="Servers that share one database and one area for contents.")
-    threads: int = Field(200, ge=8, le=10000, description="`maxThreads` of Jetty per node.")
-    database_pool: int = Field(20, ge=2, le=1000, description="`maxPoolSize`: connections to the database per node.")
+    nodes: int = Field(
+        1, ge=1, le=16, description="Number of servers (nodes) that share one database and one storage area."
+    )
+    threads: int = Field(200, ge=8, le=10000, description="Number of threads of Jetty per node (`maxThreads`).")
+    database_pool: int = Field(
+        20, ge=2, le=1000, description="Number of connections to the database per node (`maxPoolSize`)."
+    )
     bundle_cache: Size = Field(
-        8 * 2**20, ge=2**20, description="`bundleCacheSize`: memory for nodes of the repository; whole MiB."
+        8 * 2**20, ge=2**20, description="Memory for cached Jackrabbit nodes (`bundleCacheSize`); whole MiB."
     )
     sync_delay: Duration = Field(
-        1.0, description="`syncDelay`: interval at which a node reads the changes of others in the journal."
+        1.0, description="Interval at which a node reads the changes of other nodes from the journal (`syncDelay`)."
     )
     inline_below: Size = Field(
         1024,
         ge=100,
         le=32000,
-        description="`minRecordLength`: smaller contents are in the database in place of the area for contents.",
+        description=(
+            "Contents smaller than this size are stored in the database, not in the storage area (`minRecordLength`)."
+        ),
     )
-    jvm: JvmSettings = Field(default_factory=JvmSettings, description="The virtual machine of each node.")
+    jvm: JvmSettings = Field(
+        default_factory=JvmSettings, description="Settings of the Java virtual machine of each node."
+    )
 
     @model_validator(mode="after")
     def _whole(self) -> CmisRepositorySettings:
@@ -112,10 +132,14 @@ class CmisRepositorySettings(FileModel):
 
 
 class RepositoryPopulation(FileModel):
-    """Contents of the repository before each run: documents of the content server's population."""
+    """Documents in the repository before each run; they are those of the content server's population."""
 
-    scale: float = Field(0.0001, gt=0, le=1, description="Share of the 5.1 million documents of the full population.")
-    seed: int = Field(1, ge=0, description="The same seed makes the same documents.")
+    scale: float = Field(
+        0.0001, gt=0, le=1, description="Size of the population, as a share of the full 5.1 million documents."
+    )
+    seed: int = Field(
+        1, ge=0, description="Seed of the random generator for the documents; the same seed gives the same documents."
+    )
 
 
 @service_kind("cmis_repository")
@@ -128,9 +152,15 @@ class CmisRepository(NodesService):
     )
 
     kind: Literal["cmis_repository"]
-    port: Port = Field(0, description="Port of the first node, the others follow; 0 chooses free ports.")
-    settings: CmisRepositorySettings = Field(default_factory=CmisRepositorySettings, description="Settings.")
-    population: RepositoryPopulation = Field(default_factory=RepositoryPopulation, description="Population.")
+    port: Port = Field(
+        0, description="Port of the first node; the other nodes use the ports after it. 0 chooses free ports."
+    )
+    settings: CmisRepositorySettings = Field(
+        default_factory=CmisRepositorySettings, description="Settings of the repository."
+    )
+    population: RepositoryPopulation = Field(
+        default_factory=RepositoryPopulation, description="Documents that the repository contains before each run."
+    )
 
     @property
     def nodes(self) -> int:

@@ -17,14 +17,16 @@ Members = Annotated[list[Name], BeforeValidator(one_or_more, json_schema_input_t
 
 
 class Gateway(Service):
-    """Base of gateways: members to forward to, or files."""
+    """Base of gateways, which forward requests to members."""
 
-    host: Name = Field(description="Name of the host that it runs on.")
-    port: Port = Field(0, description="Port that it listens on; 0 chooses a free port.")
+    host: Name = Field(description="Name of the host that runs the server.")
+    port: Port = Field(0, description="Port that the server listens on; 0 chooses a free port.")
     members: Members = Field(
         default_factory=list,
         max_length=64,
-        description="Services that it forwards requests to; each of their addresses is a member of the balancer.",
+        description=(
+            "Names of the services to forward requests to; each of their addresses is a member of the load balancer."
+        ),
     )
 
     @property
@@ -34,10 +36,12 @@ class Gateway(Service):
 
 
 class FileGateway(Gateway):
-    """A gateway that can serve files in place of forwarding."""
+    """Gateway that can also serve files, instead of forwarding."""
 
     files: str | None = Field(
-        None, min_length=1, description="Folder whose files are served, relative to the system file; without members."
+        None,
+        min_length=1,
+        description="Folder whose files the server delivers, relative to the system file; excludes `members`.",
     )
 
     @model_validator(mode="after")
@@ -48,28 +52,43 @@ class FileGateway(Gateway):
 
 
 class HttpdSettings(FileModel):
-    """Settings of Apache httpd, with its own defaults if it has them."""
+    """Settings of Apache httpd; defaults are those of httpd where it has them."""
 
     policy: Literal["round_robin", "random", "by_traffic", "least_busy"] = Field(
         "round_robin",
-        description="Choice of the member: `byrequests`, a `RewriteMap` of type `rnd`, `bytraffic`, `bybusyness`.",
+        description=(
+            "Policy of the balancer; the values are httpd's `byrequests`, a `RewriteMap` of type `rnd`, "
+            "`bytraffic` and `bybusyness`."
+        ),
     )
     max_request_workers: int = Field(
-        400, ge=1, le=20000, description="`MaxRequestWorkers`: concurrent requests; a multiple of `threads_per_child`."
+        400,
+        ge=1,
+        le=20000,
+        description="Largest number of concurrent requests (`MaxRequestWorkers`); a multiple of `threads_per_child`.",
     )
-    threads_per_child: int = Field(25, ge=1, le=2000, description="`ThreadsPerChild` of the event MPM.")
-    start_servers: int = Field(2, ge=1, le=1000, description="`StartServers`: processes at the start.")
-    keep_alive: bool = Field(True, description="`KeepAlive`: whether clients' connections are kept.")
-    keep_alive_timeout: PositiveDuration = Field(5.0, description="`KeepAliveTimeout`.")
+    threads_per_child: int = Field(
+        25, ge=1, le=2000, description="Number of threads per process of the event MPM (`ThreadsPerChild`)."
+    )
+    start_servers: int = Field(2, ge=1, le=1000, description="Number of processes at the start (`StartServers`).")
+    keep_alive: bool = Field(
+        True, description="Whether connections of clients stay open after a response (`KeepAlive`)."
+    )
+    keep_alive_timeout: PositiveDuration = Field(
+        5.0, description="Time that an idle connection of a client stays open (`KeepAliveTimeout`)."
+    )
     keep_alive_requests: int = Field(
-        100, ge=0, le=10**9, description="`MaxKeepAliveRequests` of one connection; 0 for any number."
+        100,
+        ge=0,
+        le=10**9,
+        description="Largest number of requests per connection (`MaxKeepAliveRequests`); 0 means no limit.",
     )
-    timeout: PositiveDuration = Field(60.0, description="`Timeout` of reading and writing; whole seconds.")
+    timeout: PositiveDuration = Field(60.0, description="Time limit of each read and write (`Timeout`); whole seconds.")
     member_connections: int | None = Field(
         None,
         ge=1,
         le=20000,
-        description="`max=` of a member: connections to it of each process; all threads' by default.",
+        description="Largest number of connections of each process to a member (`max=`); default: one per thread.",
     )
 
     @model_validator(mode="after")
@@ -92,80 +111,114 @@ class HttpdSettings(FileModel):
 
 @service_kind("httpd")
 class Httpd(FileGateway):
-    """Apache httpd with the event MPM: gateway and balancer, or server of files."""
+    """Apache httpd with the event MPM: load balancer or file server."""
 
     summary: ClassVar[str] = "Apache httpd as gateway and balancer or for files; needs apt-get install apache2-bin"
 
     kind: Literal["httpd"]
-    settings: HttpdSettings = Field(default_factory=HttpdSettings, description="Settings.")
+    settings: HttpdSettings = Field(default_factory=HttpdSettings, description="Settings of Apache httpd.")
 
 
 class NginxSettings(FileModel):
-    """Settings of nginx, with its own defaults if it has them."""
+    """Settings of nginx; defaults are those of nginx where it has them."""
 
     policy: Literal["round_robin", "random", "least_busy", "by_client"] = Field(
-        "round_robin", description="Choice of the member for a request: by turn, `random`, `least_conn`, `ip_hash`."
+        "round_robin",
+        description=(
+            "Policy of the balancer; the values are nginx's round robin, `random`, `least_conn` and `ip_hash`."
+        ),
     )
-    workers: int = Field(1, ge=1, le=512, description="`worker_processes`.")
+    workers: int = Field(1, ge=1, le=512, description="Number of worker processes (`worker_processes`).")
     worker_connections: int = Field(
-        512, ge=16, le=200000, description="`worker_connections` of each worker: of clients and to members."
+        512,
+        ge=16,
+        le=200000,
+        description=(
+            "Largest number of connections per worker, to clients and to members together (`worker_connections`)."
+        ),
     )
-    keep_alive: bool = Field(True, description="Whether clients' connections are kept.")
-    keep_alive_timeout: PositiveDuration = Field(75.0, description="`keepalive_timeout`.")
-    keep_alive_requests: int = Field(1000, ge=1, le=10**9, description="`keepalive_requests` of one connection.")
+    keep_alive: bool = Field(True, description="Whether connections of clients stay open after a response.")
+    keep_alive_timeout: PositiveDuration = Field(
+        75.0, description="Time that an idle connection of a client stays open (`keepalive_timeout`)."
+    )
+    keep_alive_requests: int = Field(
+        1000, ge=1, le=10**9, description="Largest number of requests per connection (`keepalive_requests`)."
+    )
     member_connections_kept: int = Field(
-        32, ge=0, le=10000, description="`keepalive` of the upstream: idle connections to members kept by each worker."
+        32,
+        ge=0,
+        le=10000,
+        description="Number of idle connections to members that each worker keeps (`keepalive` of the upstream).",
     )
-    sendfile: bool = Field(True, description="`sendfile`: whether files go from page cache to socket in the kernel.")
-    timeout: PositiveDuration = Field(60.0, description="`proxy_read_timeout` and similar timeouts.")
+    sendfile: bool = Field(True, description="Whether the kernel copies files from page cache to socket (`sendfile`).")
+    timeout: PositiveDuration = Field(
+        60.0, description="Time limit of waiting for a member (`proxy_read_timeout` and similar settings)."
+    )
 
 
 @service_kind("nginx")
 class Nginx(FileGateway):
-    """Nginx: gateway and balancer, or server of files."""
+    """Nginx as load balancer or file server."""
 
     summary: ClassVar[str] = "nginx as gateway and balancer or for files; needs apt-get install nginx-light"
 
     kind: Literal["nginx"]
-    settings: NginxSettings = Field(default_factory=NginxSettings, description="Settings.")
+    settings: NginxSettings = Field(default_factory=NginxSettings, description="Settings of nginx.")
 
 
 class HaproxySettings(FileModel):
     """Settings of HAProxy."""
 
     policy: Literal["round_robin", "random", "least_busy", "by_client"] = Field(
-        "round_robin", description="`balance`: `roundrobin`, `random(1)`, `leastconn`, `source`."
+        "round_robin",
+        description=(
+            "Policy of the balancer; the values are HAProxy's `roundrobin`, `random(1)`, `leastconn` and "
+            "`source` (`balance`)."
+        ),
     )
     sticky: bool = Field(
         False,
-        description="Whether a client stays with the member of its first request, by a cookie: `cookie ... insert`.",
+        description="Whether a cookie keeps each client at the member of its first request (`cookie ... insert`).",
     )
-    threads: int = Field(1, ge=1, le=64, description="`nbthread`.")
-    max_connections: int = Field(2000, ge=1, le=1000000, description="`maxconn`: concurrent connections of clients.")
+    threads: int = Field(1, ge=1, le=64, description="Number of threads (`nbthread`).")
+    max_connections: int = Field(
+        2000, ge=1, le=1000000, description="Largest number of concurrent connections of clients (`maxconn`)."
+    )
     member_connections: int | None = Field(
         None,
         ge=1,
         le=1000000,
-        description="`maxconn` of each member: concurrent requests, others wait; no limit by default.",
+        description=(
+            "Largest number of concurrent requests per member (`maxconn` of the server); further requests "
+            "wait. Default: no limit."
+        ),
     )
-    keep_alive: bool = Field(True, description="Whether clients' connections are kept; else `option httpclose`.")
-    keep_alive_timeout: PositiveDuration = Field(10.0, description="`timeout http-keep-alive`.")
+    keep_alive: bool = Field(
+        True,
+        description="Whether connections of clients stay open after a response; `false` sets `option httpclose`.",
+    )
+    keep_alive_timeout: PositiveDuration = Field(
+        10.0, description="Time that an idle connection of a client stays open (`timeout http-keep-alive`)."
+    )
     health_check: PositiveDuration | None = Field(
         None,
         description=(
-            "`check inter`: interval of checks of each member; after two failures it gets no requests until it answers "
-            "again, and failed connections go to another one (`option redispatch`). Without it, all get their share."
+            "Interval of health checks of each member (`check inter`). After two failed checks a member "
+            "gets no requests until a check succeeds, and failed connections go to another member "
+            "(`option redispatch`). Default: no checks."
         ),
     )
     queue_timeout: PositiveDuration = Field(
-        5.0, description="`timeout queue`: longest time that a request waits for a member."
+        5.0, description="Longest time that a request waits for a member (`timeout queue`)."
     )
-    timeout: PositiveDuration = Field(60.0, description="`timeout client` and `timeout server`.")
+    timeout: PositiveDuration = Field(
+        60.0, description="Time limit of inactive connections (`timeout client` and `timeout server`)."
+    )
 
 
 @service_kind("haproxy")
 class Haproxy(Gateway):
-    """HAProxy: balancer."""
+    """HAProxy as load balancer."""
 
     summary: ClassVar[str] = "HAProxy as balancer; needs apt-get install haproxy"
 
@@ -173,15 +226,17 @@ class Haproxy(Gateway):
     members: Members = Field(
         min_length=1,
         max_length=64,
-        description="Services that it forwards requests to; each of their addresses is a member of the balancer.",
+        description=(
+            "Names of the services to forward requests to; each of their addresses is a member of the load balancer."
+        ),
     )
-    settings: HaproxySettings = Field(default_factory=HaproxySettings, description="Settings.")
+    settings: HaproxySettings = Field(default_factory=HaproxySettings, description="Settings of HAProxy.")
 
 
 class RedisSettings(FileModel):
     """Settings of Redis."""
 
-    max_memory: Size = Field(0, description="`maxmemory`; `0 B` for no limit.")
+    max_memory: Size = Field(0, description="Memory limit for data (`maxmemory`); `0 B` means no limit.")
     eviction: Literal[
         "noeviction",
         "allkeys-lru",
@@ -191,39 +246,58 @@ class RedisSettings(FileModel):
         "volatile-lfu",
         "volatile-random",
         "volatile-ttl",
-    ] = Field("noeviction", description="`maxmemory-policy`.")
-    threads: int = Field(1, ge=1, le=128, description="`io-threads`.")
-    max_clients: int = Field(10000, ge=1, le=1000000, description="`maxclients`.")
-    append_only: bool = Field(False, description="`appendonly`: whether every write goes to a log on the disk.")
-    append_sync: Literal["always", "everysec", "no"] = Field("everysec", description="`appendfsync`.")
-    databases: int = Field(16, ge=1, le=10000, description="`databases`.")
+    ] = Field("noeviction", description="Keys that the server evicts if its memory is full (`maxmemory-policy`).")
+    threads: int = Field(1, ge=1, le=128, description="Number of threads for network input and output (`io-threads`).")
+    max_clients: int = Field(
+        10000, ge=1, le=1000000, description="Largest number of concurrent clients (`maxclients`)."
+    )
+    append_only: bool = Field(
+        False, description="Whether the server writes each change to a log on the disk (`appendonly`)."
+    )
+    append_sync: Literal["always", "everysec", "no"] = Field(
+        "everysec",
+        description=(
+            "Time of flushing the log to the disk: at each change, every second, or as the operating "
+            "system decides (`appendfsync`)."
+        ),
+    )
+    databases: int = Field(16, ge=1, le=10000, description="Number of logical databases (`databases`).")
 
 
 @service_kind("redis")
 class Redis(Service):
-    """A private Redis, empty at the start of every run."""
+    """Private Redis, empty at the start of every run."""
 
     summary: ClassVar[str] = "private Redis, empty for every run; needs apt-get install redis-server"
     serves_http: ClassVar[bool] = False
 
     kind: Literal["redis"]
-    host: Name = Field(description="Name of the host that it runs on.")
-    port: Port = Field(0, description="Port that it listens on; 0 chooses a free port.")
-    password: Word | None = Field(None, description="`requirepass`; by default one is generated for each run.")
-    settings: RedisSettings = Field(default_factory=RedisSettings, description="Settings.")
+    host: Name = Field(description="Name of the host that runs the server.")
+    port: Port = Field(0, description="Port that the server listens on; 0 chooses a free port.")
+    password: Word | None = Field(
+        None, description="Password of the server (`requirepass`); default: generated for each run."
+    )
+    settings: RedisSettings = Field(default_factory=RedisSettings, description="Settings of Redis.")
 
 
 class OpenldapSettings(FileModel):
-    """Settings of slapd."""
+    """Settings of slapd, the server of OpenLDAP."""
 
-    threads: int = Field(16, ge=2, le=1024, description="`threads` of the pool for operations.")
-    max_size: Size = Field(2**30, ge=2**20, description="`maxsize` of the mdb database.")
-    sync: bool = Field(True, description="Whether writes are forced to the disk before the answer; else `dbnosync`.")
-    indexes: list[Literal["uid", "cn", "sn", "mail", "employeeNumber"]] = Field(
-        ["uid"], description="Attributes with an index for equality."
+    threads: int = Field(16, ge=2, le=1024, description="Number of threads for operations (`threads`).")
+    max_size: Size = Field(2**30, ge=2**20, description="Largest size of the mdb database (`maxsize`).")
+    sync: bool = Field(
+        True, description="Whether the server flushes writes to the disk before it responds; `false` sets `dbnosync`."
     )
-    size_limit: int = Field(500, ge=1, le=10**9, description="`sizelimit`: greatest number of entries of one search.")
-    idle_timeout: Duration = Field(0.0, description="`idletimeout`; whole seconds, `0 s` for never.")
+    indexes: list[Literal["uid", "cn", "sn", "mail", "employeeNumber"]] = Field(
+        ["uid"], description="Attributes that have an equality index."
+    )
+    size_limit: int = Field(
+        500, ge=1, le=10**9, description="Largest number of entries that a search returns (`sizelimit`)."
+    )
+    idle_timeout: Duration = Field(
+        0.0,
+        description="Time after which idle connections are closed (`idletimeout`); whole seconds, `0 s` means never.",
+    )
 
     @model_validator(mode="after")
     def _whole(self) -> OpenldapSettings:
@@ -233,25 +307,31 @@ class OpenldapSettings(FileModel):
 
 
 class DirectoryPopulation(FileModel):
-    """Contents of the directory before the first run."""
+    """Users in the directory before the first run."""
 
-    users: int = Field(1000, ge=1, le=1000000, description="Users below `ou=people,dc=example,dc=org`.")
-    seed: int = Field(1, ge=0, description="The same seed makes the same users and passwords.")
+    users: int = Field(
+        1000, ge=1, le=1000000, description="Number of user entries below `ou=people,dc=example,dc=org`."
+    )
+    seed: int = Field(
+        1, ge=0, description="Seed of the random generator; the same seed gives the same users and passwords."
+    )
 
 
 @service_kind("openldap")
 class Openldap(Service):
-    """OpenLDAP's slapd with users from a seed."""
+    """OpenLDAP's slapd with generated users."""
 
     summary: ClassVar[str] = "OpenLDAP with users from a seed; needs apt-get install slapd ldap-utils"
     serves_http: ClassVar[bool] = False
     driven_by: ClassVar[str | None] = "ldap"
 
     kind: Literal["openldap"]
-    host: Name = Field(description="Name of the host that it runs on.")
-    port: Port = Field(0, description="Port that it listens on; 0 chooses a free port.")
+    host: Name = Field(description="Name of the host that runs the server.")
+    port: Port = Field(0, description="Port that the server listens on; 0 chooses a free port.")
     password: Word | None = Field(
-        None, description="Password of `cn=admin,dc=example,dc=org`; by default one is generated for each run."
+        None, description="Password of `cn=admin,dc=example,dc=org`; default: generated for each run."
     )
-    settings: OpenldapSettings = Field(default_factory=OpenldapSettings, description="Settings.")
-    population: DirectoryPopulation = Field(default_factory=DirectoryPopulation, description="Population.")
+    settings: OpenldapSettings = Field(default_factory=OpenldapSettings, description="Settings of OpenLDAP.")
+    population: DirectoryPopulation = Field(
+        default_factory=DirectoryPopulation, description="Users that the directory contains before a run."
+    )

@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from towtank import yamlfile
 from towtank.errors import Fault
 from towtank.fields import FileModel, Name, one_or_more
+from towtank.spelling import misnamed
 
 ServiceT = TypeVar("ServiceT", bound="Service")
 
@@ -33,15 +34,16 @@ Page = Annotated[str, AfterValidator(_page)]
 
 
 class Observe(FileModel):
-    """Further metrics of a service, in addition to its own."""
+    """Further metrics of a service, in addition to those that its kind has."""
 
     prometheus: Annotated[list[Page], BeforeValidator(one_or_more, json_schema_input_type=str | list[str])] = Field(
-        min_length=1, description="Pages of metrics in the Prometheus text format, `http://host:port/metrics`."
+        min_length=1,
+        description="URLs of metrics in the Prometheus text format, for example `http://host:port/metrics`.",
     )
 
 
 class Service(FileModel):
-    """A server of the system; each kind has a class of its own."""
+    """Service of the system; each kind has a class of its own."""
 
     summary: ClassVar[str] = ""
     serves_http: ClassVar[bool] = True
@@ -54,9 +56,9 @@ class Service(FileModel):
     # True if it can only be on a host with its own files.
     needs_namespaces: ClassVar[bool] = False
 
-    kind: str = Field(description="Kind of the service.")
-    host: Name | None = Field(None, description="Name of the host that it runs on.")
-    observe: Observe | None = Field(None, description="Further pages of metrics, such as those of exporters.")
+    kind: str = Field(description="Kind of the service: the server program.")
+    host: Name | None = Field(None, description="Name of the host that runs the service.")
+    observe: Observe | None = Field(None, description="Further metrics of the service, for example those of exporters.")
 
     @property
     def outside(self) -> list[str]:
@@ -151,8 +153,7 @@ def gateway_faults(tree: yamlfile.Node, services: Mapping[str, Service], known: 
 
 def _wrong_member(services: Mapping[str, Service], known: list[str], gateway: str, member: str) -> str | None:
     if member not in known:
-        near = yamlfile.did_you_mean(member, known)
-        return f"must be a service of this file ({', '.join(known)}), got {member!r} instead{near}"
+        return misnamed(f"a service of this file ({', '.join(known)})", member, known)
     found = services.get(member)
     if found is None:  # the member has other faults, which are reported
         return None

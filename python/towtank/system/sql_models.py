@@ -11,30 +11,38 @@ from towtank.system.service_model import Service, service_kind
 
 
 class SqlPopulation(FileModel):
-    """Population of a database before a run: a script that makes it."""
+    """SQL script that fills a database before a run."""
 
     script: str = Field(
-        min_length=1, description="File of SQL, relative to the system file; `${NAME}` in it are the values below."
+        min_length=1,
+        description=(
+            "SQL file, relative to the system file; `${NAME}` in the file is replaced by a value of `values`."
+        ),
     )
     values: dict[Name, str | int | float] = Field(
-        default_factory=dict, description="Values of the script by name; a study may vary them."
+        default_factory=dict, description="Values for `${NAME}` in the script; a study may vary them."
     )
 
 
 class SqliteSettings(FileModel):
-    """Settings of a database in a file."""
+    """Settings of a SQLite database."""
 
     journal: Literal["wal", "delete", "truncate", "memory", "off"] = Field(
-        "wal", description="`journal_mode`: method by which a transaction can be undone."
+        "wal", description="Method to undo a transaction (`journal_mode`)."
     )
-    synchronous: Literal["off", "normal", "full"] = Field("full", description="Point that a commit waits for.")
-    page: Size = Field(4096, ge=512, le=65536, description="`page_size` of the file.")
-    cache: Size | None = Field(None, description="Memory for pages of each session; SQLite's default if left out.")
+    synchronous: Literal["off", "normal", "full"] = Field(
+        "full",
+        description=(
+            "Frequency of waiting for the disk: `full` at each commit, `normal` at critical moments, `off` never."
+        ),
+    )
+    page: Size = Field(4096, ge=512, le=65536, description="Size of a page of the database (`page_size`).")
+    cache: Size | None = Field(None, description="Memory of each session for cached pages; default: that of SQLite.")
 
 
 @service_kind("sqlite")
 class Sqlite(Service):
-    """A SQLite database, created for each run; the engine itself works on it."""
+    """SQLite database, created for each run; the engine itself executes the statements."""
 
     summary: ClassVar[str] = "SQLite database in a file, worked on in the generator's own process; comes with Towtank"
     serves_http: ClassVar[bool] = False
@@ -42,7 +50,9 @@ class Sqlite(Service):
     is_process: ClassVar[bool] = False
 
     kind: Literal["sqlite"]
-    host: Name = Field(description="Name of the host that the file is on; one of this machine.")
-    disk: Name | None = Field(None, description="Disk of its host that the file lies on.")
-    settings: SqliteSettings = Field(default_factory=SqliteSettings, description="Settings.")
-    population: SqlPopulation = Field(description="Population before a run.")
+    host: Name = Field(description="Name of the host that has the database file; a host on this machine.")
+    disk: Name | None = Field(
+        None, description="Name of the disk of the host that stores the database; default: the host's own files."
+    )
+    settings: SqliteSettings = Field(default_factory=SqliteSettings, description="Settings of SQLite.")
+    population: SqlPopulation = Field(description="SQL script that fills the database before a run.")

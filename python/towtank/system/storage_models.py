@@ -15,6 +15,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from towtank import yamlfile
 from towtank.errors import Fault
 from towtank.fields import Duration, FileModel, Name, PositiveDuration, Size, one_or_more
+from towtank.spelling import misnamed
 from towtank.system.host_model import NamespacesHost
 from towtank.system.service_model import Port, Service, node_names, service_kind
 
@@ -23,23 +24,28 @@ Servers = Annotated[list[Name], BeforeValidator(one_or_more, json_schema_input_t
 
 
 class StorageServer(Service):
-    """Base of servers of file systems."""
+    """Base of servers that store files of a file system."""
 
     serves_http: ClassVar[bool] = False
 
 
 class Mount(Service):
-    """Base of mounts: a folder on hosts, stored by other services, for the data of services of the system."""
+    """Base of file systems that are mounted on hosts; storage servers store the files."""
 
     serves_http: ClassVar[bool] = False
     needs_namespaces: ClassVar[bool] = True
-    host: Name = Field(description="Name of the host it is mounted on.")
+    host: Name = Field(description="Name of the host that mounts the file system.")
     hosts: list[Name] = Field(
         default_factory=list,
         max_length=64,
-        description="Hosts it is mounted on, if several, `host` among them; each has its own process.",
+        description=(
+            "Names of all hosts that mount the file system, including `host`; each has its own process. "
+            "Default: `host`."
+        ),
     )
-    servers: Servers = Field(min_length=1, max_length=64, description="Services that store its files, in their order.")
+    servers: Servers = Field(
+        min_length=1, max_length=64, description="Names of the services that store the files, in their order."
+    )
 
     @property
     def hosts_used(self) -> list[str]:
@@ -60,16 +66,26 @@ class Mount(Service):
 
 
 class GlusterfsServerSettings(FileModel):
-    """Settings of a server of GlusterFS, with its own defaults if it has them."""
+    """Settings of a GlusterFS server; defaults are those of GlusterFS where it has them."""
 
-    threads: int = Field(16, ge=1, le=64, description="`thread-count` of `io-threads`: concurrent calls.")
+    threads: int = Field(16, ge=1, le=64, description="Number of concurrent calls (`thread-count` of `io-threads`).")
     inode_limit: int = Field(
-        16384, ge=1, le=1048576, description="`inode-lru-limit`: unused files whose inodes it keeps."
+        16384,
+        ge=1,
+        le=1048576,
+        description="Number of unused files whose inodes the server keeps in memory (`inode-lru-limit`).",
     )
     cache: Size = Field(
-        0, le=32 * 2**30, description="`cache-size` of an `io-cache` in the server, of at least 4 MiB; `0 B` for none."
+        0,
+        le=32 * 2**30,
+        description=(
+            "Memory for cached contents in the server (`cache-size` of `io-cache`): at least 4 MiB, or `0 "
+            "B` for no cache."
+        ),
     )
-    direct: bool = Field(False, description="`o-direct`: whether aligned calls bypass the page cache of its host.")
+    direct: bool = Field(
+        False, description="Whether aligned reads and writes bypass the page cache of the server's host (`o-direct`)."
+    )
 
     @model_validator(mode="after")
     def _possible(self) -> GlusterfsServerSettings:
@@ -79,55 +95,86 @@ class GlusterfsServerSettings(FileModel):
 
 @service_kind("glusterfs_server")
 class GlusterfsServer(StorageServer):
-    """A server of GlusterFS, without `glusterd`."""
+    """GlusterFS server, without `glusterd`."""
 
     summary: ClassVar[str] = (
         "server of a GlusterFS file system, empty for every run; needs apt-get install glusterfs-server"
     )
 
     kind: Literal["glusterfs_server"]
-    host: Name = Field(description="Name of the host that it runs on.")
-    port: Port = Field(0, description="Port that it listens on; 0 chooses a free port.")
-    disk: Name | None = Field(None, description="Disk of its host that its files lie on.")
-    settings: GlusterfsServerSettings = Field(default_factory=GlusterfsServerSettings, description="Settings.")
+    host: Name = Field(description="Name of the host that runs the server.")
+    port: Port = Field(0, description="Port that the server listens on; 0 chooses a free port.")
+    disk: Name | None = Field(
+        None, description="Name of the disk of the host that stores the files; default: the host's own files."
+    )
+    settings: GlusterfsServerSettings = Field(
+        default_factory=GlusterfsServerSettings, description="Settings of the GlusterFS server."
+    )
 
 
 class GlusterfsMountSettings(FileModel):
-    """Settings of a mount of GlusterFS, with its own defaults if it has them."""
+    """Settings of a GlusterFS mount; defaults are those of GlusterFS where it has them."""
 
     cache: Size = Field(
-        32 * _MIB, le=32 * 2**30, description="`cache-size` of `io-cache`, of at least 4 MiB; `0 B` for none."
+        32 * _MIB,
+        le=32 * 2**30,
+        description=(
+            "Memory for cached contents in the mount (`cache-size` of `io-cache`): at least 4 MiB, or `0 "
+            "B` for no cache."
+        ),
     )
     cache_timeout: Duration = Field(
-        1.0, le=60, description="`cache-timeout`: time that contents are used without a check; whole seconds."
+        1.0,
+        le=60,
+        description="Time that cached contents are used without asking the server (`cache-timeout`); whole seconds.",
     )
     cached_files: int = Field(
-        65536, ge=16, le=16777216, description="`lru-limit`: unused files kept with attributes and contents."
+        65536,
+        ge=16,
+        le=16777216,
+        description="Number of unused files whose attributes and contents stay cached (`lru-limit`).",
     )
     attributes_timeout: Duration = Field(
         1.0,
         le=600,
-        description="`md-cache-timeout` and those of the kernel: time that attributes are used without a check.",
+        description=(
+            "Time that cached attributes are used without asking the server (`md-cache-timeout` and those "
+            "of the kernel)."
+        ),
     )
     direct: bool = Field(
         False,
-        description="`direct-io-mode`: whether the page cache of the host is bypassed; otherwise it hides `cache`.",
+        description=(
+            "Whether the page cache of the host is bypassed (`direct-io-mode`); with `false`, the page "
+            "cache hides the effect of `cache`."
+        ),
     )
     write_behind: Size = Field(
-        _MIB, le=2**30, description="`cache-size` of `write-behind`, of at least 512 KiB; `0 B` for none."
+        _MIB,
+        le=2**30,
+        description=(
+            "Memory for delayed writes (`cache-size` of `write-behind`): at least 512 KiB, or `0 B` for none."
+        ),
     )
     copies: Literal[1, 2] = Field(
         1,
-        description="Number of copies of a file; 2 needs at least two servers. If one copy is full before the other, "
-        "GlusterFS returns EIO in place of ENOSPC.",
+        description=(
+            "Number of copies of each file; 2 needs at least two servers. If only one copy's disk is "
+            "full, GlusterFS returns EIO instead of ENOSPC."
+        ),
     )
     reads: Literal["rotated", "same"] = Field(
         "rotated",
-        description="Server to read from if there are two copies: each server for a part of the files, or the first "
-        "server of the order that has a copy.",
+        description=(
+            "Server to read from if a file has two copies: `rotated` distributes the files over the "
+            "servers, `same` uses the first server that has a copy."
+        ),
     )
     ping_timeout: PositiveDuration = Field(
-        42.0, ge=1, le=1013, description="`ping-timeout`: silence after which a server counts as lost; whole seconds."
+        42.0,
+        ge=1,
+        le=1013,
+        description="Time without a response after which a server counts as lost (`ping-timeout`); whole seconds.",
     )
 
     @model_validator(mode="after")
@@ -150,14 +197,16 @@ def _refuse_small_cache(cache: int) -> None:
 
 @service_kind("glusterfs_mount")
 class GlusterfsMount(Mount):
-    """A GlusterFS file system, mounted on one host or several."""
+    """GlusterFS file system, mounted on one or several hosts."""
 
     summary: ClassVar[str] = (
         "GlusterFS file system mounted on hosts of provider namespaces; needs apt-get install glusterfs-client"
     )
 
     kind: Literal["glusterfs_mount"]
-    settings: GlusterfsMountSettings = Field(default_factory=GlusterfsMountSettings, description="Settings.")
+    settings: GlusterfsMountSettings = Field(
+        default_factory=GlusterfsMountSettings, description="Settings of the GlusterFS mount."
+    )
 
     @model_validator(mode="after")
     def _enough(self) -> GlusterfsMount:
@@ -200,8 +249,7 @@ def _wrong_server(
 ) -> str | None:
     wanted = SERVER_KINDS[mount.kind]
     if server not in known:
-        near = yamlfile.did_you_mean(server, known)
-        return f"must be a service of this file ({', '.join(known)}), got {server!r} instead{near}"
+        return misnamed(f"a service of this file ({', '.join(known)})", server, known)
     if server in before:
         return f"must name each server once, got {server!r} again"
     found = services.get(server)
@@ -227,10 +275,10 @@ def _wrong_storage(
     else:
         allowed = f"a mount on all hosts of its nodes, {', '.join(places)}"
         allowed += f" ({', '.join(there)})" if there else ", of which none exists"
-    near = yamlfile.did_you_mean(storage, there)
     if len(places) > 1 and isinstance(found, Mount):
-        near = f", which is not on {', '.join(place for place in places if place not in found.hosts_used)}"
-    return f"must be {allowed}, got {storage!r} instead{near}"
+        away = ", ".join(place for place in places if place not in found.hosts_used)
+        return f"must be {allowed}, got {storage!r} instead, which is not on {away}"
+    return misnamed(allowed, storage, there)
 
 
 def _seen_by_all(services: Mapping[str, Service], hosts: Mapping[str, Any], places: list[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Steps of drivers: calls to servers that do not speak HTTP.
+"""Steps for protocols other than HTTP: SQL, files and TCP.
 
 The response of every driver is a table of texts and a count, so that checks and extraction are the same for all.
 To add a driver: a step class in `CALLS` of `steps`, its scheme in `drivers`, and the driver in `crates/drivers`.
@@ -26,17 +26,21 @@ _TITLE_LENGTH = 60
 
 
 class CountRange(FileModel):
-    """Bounds of a number."""
+    """Smallest and largest number that pass a check."""
 
-    min: int = Field(0, ge=0, le=SIZE_AT_MOST, description="At least.")
-    max: int | None = Field(None, ge=0, le=SIZE_AT_MOST, description="At most.")
+    min: int = Field(0, ge=0, le=SIZE_AT_MOST, description="Smallest number that passes the check.")
+    max: int | None = Field(
+        None, ge=0, le=SIZE_AT_MOST, description="Largest number that passes the check; default: no upper limit."
+    )
 
 
 class BytesRange(FileModel):
-    """Bounds of a number of bytes."""
+    """Smallest and largest number of bytes that pass a check."""
 
-    min: Size = Field(0, description="At least.")
-    max: Size | None = Field(None, description="At most.")
+    min: Size = Field(0, description="Smallest number of bytes that passes the check.")
+    max: Size | None = Field(
+        None, description="Largest number of bytes that passes the check; default: no upper limit."
+    )
 
 
 def _plain_or_range(value: object) -> object:
@@ -52,18 +56,20 @@ BytesOrRange = Annotated[
 
 
 class Expected(FileModel):
-    """Checks that every driver supports."""
+    """Checks of a response that are available for every protocol."""
 
     # Keys of numeric checks, with the names of the checks in the plan.
     counted: ClassVar[dict[str, str]] = {"affected": "affected", "size": "size"}
 
     affected: CountOrRange | None = Field(
-        None, description="Number of rows or entries that were changed: exactly, or `{min, max}`."
+        None, description="Required number of changed rows or directory entries: a number, or `{min, max}`."
     )
-    size: BytesOrRange | None = Field(None, description="Bytes received: exactly, or `{min, max}`.")
+    size: BytesOrRange | None = Field(None, description="Required number of bytes received: a number, or `{min, max}`.")
     value: dict[str, Template | None] = Field(
         default_factory=dict,
-        description="Columns and their values in the first row that has a value; nothing: any value.",
+        description=(
+            "Required value of each named column, in the first row that has a value there; null accepts any value."
+        ),
     )
 
     def plan(self, write: Any) -> list[dict[str, Any]]:
@@ -79,11 +85,13 @@ class Expected(FileModel):
 
 
 class Expect(Expected):
-    """Checks of the answer of a driver; the step fails if one of them fails."""
+    """Checks of a response with rows; the step fails if one of them fails."""
 
     counted: ClassVar[dict[str, str]] = {"rows": "rows", **Expected.counted}
 
-    rows: CountOrRange | None = Field(None, description="Number of rows: exactly, or `{min, max}`.")
+    rows: CountOrRange | None = Field(
+        None, description="Required number of rows in the response: a number, or `{min, max}`."
+    )
 
 
 def _bounds(given: CountRange | BytesRange | int) -> dict[str, int]:
@@ -94,15 +102,21 @@ def _bounds(given: CountRange | BytesRange | int) -> dict[str, int]:
 
 
 class CallExtract(FileModel):
-    """An extraction of a value from the answer of a driver."""
+    """Value to extract from a response with rows."""
 
-    column: str | None = Field(None, min_length=1, description="Name of the column; the first one if left out.")
+    column: str | None = Field(
+        None, min_length=1, description="Name of the column to extract; default: the first column."
+    )
     pick: Literal["first", "last", "random", "all", "append", "count"] = Field(
         "first",
-        description="Row to extract; `all` and `append` fill a list of the user, `count` gives the number of rows.",
+        description=(
+            "Row to extract; `all` and `append` fill a list of the user, `count` extracts the number of rows."
+        ),
     )
-    required: bool = Field(True, description="Whether the step fails if nothing is found.")
-    default: Text | None = Field(None, description="The value if nothing is found; it is then not required.")
+    required: bool = Field(True, description="If true, the step fails if there is no value to extract.")
+    default: Text | None = Field(
+        None, description="Value of the variable if there is no value to extract; the step does not fail then."
+    )
 
     @property
     def fills_list(self) -> bool:
@@ -116,22 +130,26 @@ def _extract(value: object) -> object:
 
 
 class CallStep(FileModel):
-    """A call of a driver, with the checks of its answer and the values extracted from it."""
+    """Call of a server, with checks of its response and values to extract."""
 
     # Protocol of the targets that the call can use.
     speaks: ClassVar[str] = ""
 
-    name: str | None = Field(None, min_length=1, description="Name in the results; by default the operation.")
-    target: Name | None = Field(None, description="Target, if several targets speak the protocol.")
-    expect: Expected | None = Field(None, description="Checks of the answer.")
+    name: str | None = Field(None, min_length=1, description="Name of the step in the results; default: the operation.")
+    target: Name | None = Field(None, description="Name of the target; required if several targets speak the protocol.")
+    expect: Expected | None = Field(None, description="Checks of the response; the step fails if one of them fails.")
     extract: dict[Name, Annotated[CallExtract, BeforeValidator(_extract, json_schema_input_type=str | CallExtract)]] = (
-        Field(default_factory=dict, description="Variables and the columns that go into them.")
+        Field(
+            default_factory=dict,
+            description="Variables to set, each with the column of the response to take its value from.",
+        )
     )
     timeout: PositiveTimedDuration | None = Field(
-        None, description="Time limit of the whole answer, in place of the default."
+        None, description="Time limit of the whole response; default: `defaults.timeout`."
     )
     on_failure: Literal["end", "go_on"] = Field(
-        "end", description="Whether a failure ends the transaction, or the next step follows."
+        "end",
+        description="After a failure of this step: `end` ends the transaction, `go_on` continues with the next step.",
     )
 
     @property
@@ -166,9 +184,9 @@ class CallStep(FileModel):
 
 
 class TableStep(CallStep):
-    """A call whose answer is a table of rows."""
+    """Call whose response is a table of rows."""
 
-    expect: Expect | None = Field(None, description="Checks of the answer.")
+    expect: Expect | None = Field(None, description="Checks of the response; the step fails if one of them fails.")
 
 
 def _statement(value: str) -> str:
@@ -181,15 +199,19 @@ def _statement(value: str) -> str:
 
 
 class Sql(TableStep):
-    """A statement of SQL, prepared by every session at its first use."""
+    """SQL statement, prepared by each session at its first use."""
 
     speaks: ClassVar[str] = "sql"
 
     sql: Annotated[str, Field(min_length=1), AfterValidator(_statement)] = Field(
-        description="The statement, with `$1`, `$2` and so on; `begin`, `commit` and `rollback` too."
+        description=(
+            "SQL statement to execute, with the parameters `$1`, `$2` and so on; `begin`, `commit` and "
+            "`rollback` are allowed."
+        )
     )
     parameters: list[Template | None] = Field(
-        default_factory=list, description="Values of `$1`, `$2` and so on; nothing stands for NULL."
+        default_factory=list,
+        description="Values of the parameters `$1`, `$2` and so on, in this order; null is SQL's NULL.",
     )
 
     @model_validator(mode="after")
@@ -246,30 +268,42 @@ _FILE_ACTIONS = {
 
 
 class FileOperation(FileModel):
-    """An operation on a file below the folder of the target."""
+    """Operation on a file below the folder of the target."""
 
-    create: Template | None = Field(None, description="Make this file, empty, and keep it open.")
-    open: Template | None = Field(None, description="Open it and keep it open.")
-    close: Template | None = Field(None, description="Close it.")
-    read: Template | None = Field(None, description="Read `size` bytes of it from `offset`; all of it by default.")
-    write: Template | None = Field(None, description="Write `size` bytes into it at `offset`, by default the start.")
-    append: Template | None = Field(None, description="Write `size` bytes after its end.")
+    create: Template | None = Field(None, description="Path of a file to create; the new file is empty and stays open.")
+    open: Template | None = Field(None, description="Path of a file to open; the file stays open.")
+    close: Template | None = Field(None, description="Path of an open file to close.")
+    read: Template | None = Field(
+        None, description="Path of a file to read: `size` bytes from position `offset`; default: the whole file."
+    )
+    write: Template | None = Field(
+        None,
+        description="Path of a file to write `size` bytes into, at position `offset`; default position: the start.",
+    )
+    append: Template | None = Field(None, description="Path of a file to append `size` bytes to.")
     put: Template | None = Field(
         None,
-        description="Write `size` bytes into a new file beside it, wait until they are on the disk, and rename it to "
-        "this path: readers see the old file or the new file, never a part.",
+        description=(
+            "Path of a file to replace atomically with `size` new bytes: a new file is written, synced to "
+            "disk and renamed."
+        ),
     )
-    sync: Template | None = Field(None, description="Wait until it is on the disk (`fsync`).")
-    stat: Template | None = Field(None, description="Its `size` and `kind`.")
-    list: Template | None = Field(None, description="List the `name` of each file in this folder.")
-    rename: Template | None = Field(None, description="Give it the path `to`.")
-    make_folder: Template | None = Field(None, description="Make this folder.")
-    delete: Template | None = Field(None, description="Delete it.")
+    sync: Template | None = Field(None, description="Path of a file to flush to the disk with `fsync`.")
+    stat: Template | None = Field(None, description="Path of a file whose `size` and `kind` are read.")
+    list: Template | None = Field(
+        None, description="Path of a folder to list; the response has the `name` of each file."
+    )
+    rename: Template | None = Field(None, description="Path of a file to rename; `to` is the new path.")
+    make_folder: Template | None = Field(None, description="Path of a folder to create.")
+    delete: Template | None = Field(None, description="Path of a file to delete.")
     offset: SizeTemplate | None = Field(
-        None, description="Position in the file: a size, or a template of a number of bytes."
+        None,
+        description="Position in the file where a read or write starts, in bytes: a size, or a template of a number.",
     )
-    size: SizeTemplate | None = Field(None, description="Number of bytes: a size, or a template of a number of bytes.")
-    to: Template | None = Field(None, description="The new path.")
+    size: SizeTemplate | None = Field(
+        None, description="Number of bytes to read or write: a size, or a template of a number."
+    )
+    to: Template | None = Field(None, description="New path of a file that is renamed.")
 
     @model_validator(mode="after")
     def _one(self) -> FileOperation:
@@ -297,11 +331,11 @@ class FileOperation(FileModel):
 
 
 class FileStep(TableStep):
-    """An operation on a file."""
+    """Step that works on a file."""
 
     speaks: ClassVar[str] = "file"
 
-    file: FileOperation = Field(description="The operation and its file.")
+    file: FileOperation = Field(description="Operation on a file, for example `{read: PATH}`.")
     stores: Stores = None
     replaces: Replaces = None
     removes: Removes = None
@@ -334,23 +368,23 @@ class FileStep(TableStep):
 
 
 class Bytes(FileModel):
-    """Bytes in both directions; without either, the connection is made and nothing is sent."""
+    """Bytes to send and to receive; without both, the step only connects."""
 
     send: SizeTemplate | None = Field(
-        None, description="Number of bytes to send: a size, or a template of a number of bytes."
+        None, description="Number of generated bytes to send: a size, or a template of a number."
     )
-    text: Template | None = Field(None, description="Text to send before these bytes.")
+    text: Template | None = Field(None, description="Text to send before the generated bytes of `send`.")
     receive: SizeTemplate | None = Field(
-        None, description="Number of bytes that must be received: a size, or a template of a number of bytes."
+        None, description="Number of bytes to wait for: a size, or a template of a number."
     )
 
 
 class Tcp(TableStep):
-    """An exchange of bytes over a connection."""
+    """Exchange of bytes over a TCP connection."""
 
     speaks: ClassVar[str] = "tcp"
 
-    tcp: Bytes = Field(description="Bytes that are sent and received.")
+    tcp: Bytes = Field(description="Bytes to send over the connection and bytes to wait for.")
 
     @property
     def what(self) -> str:

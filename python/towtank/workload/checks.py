@@ -7,12 +7,13 @@ from pathlib import Path
 
 from towtank.errors import Fault
 from towtank.files import is_regular_file
+from towtank.spelling import misnamed
 from towtank.workload import datafiles, references, templates
 from towtank.workload.kept import kept_problems
 from towtank.workload.model import Pool, WorkloadFile
 from towtank.workload.references import Placed
 from towtank.workload.scope import Scope
-from towtank.yamlfile import Node, Path_, did_you_mean, fault_at, find
+from towtank.yamlfile import Node, Path_, fault_at, find
 
 # Shares are short decimal numbers: a difference above rounding errors is a mistake.
 _SUM_TOLERANCE = 1e-6
@@ -103,7 +104,7 @@ class WorkloadCheck:
     def _unknown(self, path: Path_, what: str, got: str, known: Iterable[str], *, key: bool = False) -> Fault:
         names = list(known)
         allowed = f"a {what} of this file ({', '.join(names) or 'none exists'})"
-        return self._at(path, f"must be {allowed}, got {got!r} instead{did_you_mean(got, names)}", key=key)
+        return self._at(path, misnamed(allowed, got, names), key=key)
 
     def _data(self) -> Iterator[Fault]:
         for name, pool in self.workload.data.items():

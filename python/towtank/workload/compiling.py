@@ -222,7 +222,7 @@ class _Compiler:
         }
 
     def _driven(self, name: str, addresses: list[str]) -> dict[str, Any]:
-        """Return the plan part of a target with a driver; its addresses must share user, password and database."""
+        """Return a target with a driver for the plan; its addresses must share user, password and database."""
         try:
             return drivers.target_part(addresses)
         except ValueError as error:

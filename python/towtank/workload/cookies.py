@@ -30,29 +30,36 @@ def _path(text: str) -> str:
 
 
 class GivenCookie(FileModel):
-    """A cookie that a user has from its start."""
+    """Cookie that each user has from its start."""
 
-    name: HeaderName = Field(description="Its name.")
-    value: Annotated[HeaderValue, AfterValidator(_value)] = Field(description="Its value.")
+    name: HeaderName = Field(description="Name of the cookie.")
+    value: Annotated[HeaderValue, AfterValidator(_value)] = Field(description="Value of the cookie.")
     path: Annotated[Template, AfterValidator(_path)] = Field(
-        "/", description="Path that it is sent to, with all below it."
+        "/", description="Path of requests that the cookie is sent with; includes all paths below it."
     )
-    target: Name | None = Field(None, description="Target that it is for; left out, `defaults.target` or the only one.")
+    target: Name | None = Field(
+        None, description="Target that receives the cookie; default: `defaults.target`, or the only target."
+    )
 
 
 class Cookies(FileModel):
-    """Cookies of users."""
+    """Initial cookies of users, and how long users keep cookies from servers."""
 
     kept: Literal["per_user", "per_round", "never"] = Field(
         "per_user",
-        description="Time that cookies of servers are kept: until the user leaves, until its next round begins, or not "
-        "at all. Transactions of `once` belong to the first round, those of `end` to the last.",
+        description=(
+            "Time that a user keeps cookies from servers: `per_user` until it leaves, `per_round` until "
+            "its next round begins, `never` not at all. Transactions of `once` belong to the first round, "
+            "those of `end` to the last."
+        ),
     )
     given: list[GivenCookie] = Field(
         default_factory=list,
         max_length=COOKIES_AT_MOST,
-        description="Cookies of each user from its start, set again in each round with `per_round`; a server may "
-        "replace or delete it.",
+        description=(
+            "Cookies that each user has from its start; a server may replace or delete them. With "
+            "`per_round`, each round starts with them again."
+        ),
     )
 
     def plan(self, target_of: Callable[[GivenCookie], int]) -> dict[str, Any]:

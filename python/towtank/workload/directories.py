@@ -1,4 +1,4 @@
-"""Steps of LDAP: operations on the entries of a directory."""
+"""Steps for LDAP: operations on the entries of a directory."""
 
 from __future__ import annotations
 
@@ -31,25 +31,32 @@ def _filter(value: str) -> str:
 
 
 class EntriesExpect(Expected):
-    """Checks of the answer of a directory; the step fails if one of them fails."""
+    """Checks of a response of a directory; the step fails if one of them fails."""
 
     counted: ClassVar[dict[str, str]] = {"entries": "rows", **Expected.counted}
 
-    entries: CountOrRange | None = Field(None, description="Number of entries found: exactly, or `{min, max}`.")
+    entries: CountOrRange | None = Field(
+        None, description="Required number of directory entries found: a number, or `{min, max}`."
+    )
 
 
 class Changes(FileModel):
-    """Changes of an entry, made in the order of these keys."""
+    """Changes of a directory entry, made in the order of these keys."""
 
     delete: dict[AttributeName, Values] = Field(
-        default_factory=dict, description="Attributes and the values to delete; `[]` deletes all of them."
+        default_factory=dict,
+        description="Attribute values to delete, by attribute; `[]` deletes all values of the attribute.",
     )
-    add: dict[AttributeName, SomeValues] = Field(default_factory=dict, description="Attributes and the values to add.")
+    add: dict[AttributeName, SomeValues] = Field(
+        default_factory=dict, description="Attribute values to add, by attribute."
+    )
     replace: dict[AttributeName, Values] = Field(
-        default_factory=dict, description="Attributes and their new values; `[]` deletes all values."
+        default_factory=dict,
+        description="New values of attributes, by attribute; `[]` deletes all values of the attribute.",
     )
     increment: dict[AttributeName, Template] = Field(
-        default_factory=dict, description="Attributes and the number to add (RFC 4525; not every server supports it)."
+        default_factory=dict,
+        description="Numbers to add to attributes, by attribute (RFC 4525; not every server supports this).",
     )
 
     @model_validator(mode="after")
@@ -79,32 +86,52 @@ _MORE = tuple(key for keys, _ in _KEYS.values() for key in keys)
 
 
 class LdapOperation(FileModel):
-    """An operation on a directory."""
+    """Operation on a directory; exactly one operation is set."""
 
-    bind: Template | None = Field(None, description='Log in as this entry; `""` for an anonymous session.')
-    password: Template | None = Field(None, description="Its password.")
-    search: Template | None = Field(None, description="Search entries from this base entry.")
+    bind: Template | None = Field(
+        None, description='DN of the directory entry to log in as; `""` starts an anonymous session.'
+    )
+    password: Template | None = Field(None, description="Password for the login with `bind`.")
+    search: Template | None = Field(None, description="DN of the base entry of a search.")
     scope: Literal["base", "one", "subtree"] | None = Field(
-        None, description="The base entry alone, the entries directly below it, or all of them; by default `subtree`."
+        None,
+        description=(
+            "Entries to search: `base` is the base entry, `one` the entries directly below it, `subtree` "
+            "the base entry and all below it; default: `subtree`."
+        ),
     )
     filter: Annotated[Template, AfterValidator(_filter)] | None = Field(
-        None, description="Filter of the entries, such as `(uid=${name})`; by default all of them."
+        None, description="LDAP filter of a search, for example `(uid=${name})`; default: all entries."
     )
     attributes: Annotated[list[Wanted], BeforeValidator(one_or_more, json_schema_input_type=str | list[str])] | None = (
-        Field(None, description="Attributes to get: names, `*` for all, `+` for operational ones, `1.1` for none.")
+        Field(
+            None,
+            description=(
+                "Attributes that a search returns: names, `*` for all, `+` for operational attributes, `1.1` for none."
+            ),
+        )
     )
-    size_limit: int | None = Field(None, ge=1, le=2**31 - 1, description="Entries to get at most.")
-    compare: Template | None = Field(None, description="Compare `attribute` of this entry with `value`.")
-    attribute: AttributeName | None = Field(None, description="Attribute to compare.")
-    value: Template | None = Field(None, description="Value to compare it with.")
-    add: Template | None = Field(None, description="Add this entry.")
+    size_limit: int | None = Field(
+        None,
+        ge=1,
+        le=2**31 - 1,
+        description="Largest number of entries that a search returns; default: the limit of the server.",
+    )
+    compare: Template | None = Field(
+        None, description="DN of the directory entry whose `attribute` is compared with `value`."
+    )
+    attribute: AttributeName | None = Field(None, description="Name of the attribute that `compare` tests.")
+    value: Template | None = Field(None, description="Value that `compare` tests the attribute for.")
+    add: Template | None = Field(None, description="DN of the directory entry to add; its attributes are in `entry`.")
     entry: dict[AttributeName, SomeValues] | None = Field(
-        None, min_length=1, description="Attributes of the new entry with their values."
+        None, min_length=1, description="Attributes of the entry that `add` creates, with their values."
     )
-    modify: Template | None = Field(None, description="Change this entry.")
-    changes: Changes | None = Field(None, description="The changes.")
-    delete: Template | None = Field(None, description="Delete this entry.")
-    unbind: Literal[True] | None = Field(None, description="End the session; the next step uses a new connection.")
+    modify: Template | None = Field(
+        None, description="DN of the directory entry to change; its changes are in `changes`."
+    )
+    changes: Changes | None = Field(None, description="Changes that `modify` makes to the entry.")
+    delete: Template | None = Field(None, description="DN of the directory entry to delete.")
+    unbind: Literal[True] | None = Field(None, description="Ends the session; the next step uses a new connection.")
 
     @model_validator(mode="after")
     def _one(self) -> LdapOperation:
@@ -145,12 +172,14 @@ class LdapOperation(FileModel):
 
 
 class Ldap(CallStep):
-    """A call of an LDAP directory."""
+    """Call of an LDAP directory."""
 
     speaks: ClassVar[str] = "ldap"
 
-    ldap: LdapOperation = Field(description="The operation.")
-    expect: EntriesExpect | None = Field(None, description="Checks of the answer.")
+    ldap: LdapOperation = Field(description="Operation on the directory, for example `{search: DN, filter: FILTER}`.")
+    expect: EntriesExpect | None = Field(
+        None, description="Checks of the response; the step fails if one of them fails."
+    )
 
     @model_validator(mode="after")
     def _columns(self) -> Ldap:

@@ -69,7 +69,7 @@ def with_place(address: str, place: str) -> str:
 
 
 def target_part(addresses: Sequence[str]) -> dict[str, Any]:
-    """Return the plan part of a target with a driver, without name and balancing.
+    """Return a target with a driver for the plan, without name and balancing.
 
     Parameters
     ----------

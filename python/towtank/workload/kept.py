@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from towtank.spelling import misnamed
 from towtank.workload import references
 from towtank.workload.model import Page, WorkloadFile
 from towtank.workload.noted import STORED
-from towtank.yamlfile import Path_, did_you_mean
+from towtank.yamlfile import Path_
 
 Problem = tuple[Path_, str, bool]
 """Path, message, and True if the fault is in the key rather than in its value."""
@@ -34,9 +35,8 @@ def kept_problems(workload: WorkloadFile, transactions: list[str], kinds: list[s
     for kind, stored in workload.stored.items():
         path: Path_ = ("stored", kind, "read_back")
         if stored.read_back not in transactions:
-            near = did_you_mean(stored.read_back, transactions)
             allowed = f"a transaction of this file ({', '.join(transactions) or 'none exists'})"
-            yield path, f"must be {allowed}, got {stored.read_back!r} instead{near}", False
+            yield path, misnamed(allowed, stored.read_back, transactions), False
         elif workload.readers[stored.read_back] != kind:
             yield path, f"must read one kind, got {stored.read_back!r}, which reads another one", False
         elif stored.read_back in workload.transactions:
@@ -50,9 +50,8 @@ def _requests(workload: WorkloadFile, kinds: list[str]) -> Iterator[Problem]:
             for placed in references.kinds(step):
                 place = (*path, *placed.path)
                 if placed.text not in kinds:
-                    near = did_you_mean(placed.text, kinds)
                     allowed = f"a kind of `stored` ({', '.join(kinds) or 'none exists'})"
-                    yield place, f"must be {allowed}, got {placed.text!r} instead{near}", len(placed.path) > 1
+                    yield place, misnamed(allowed, placed.text, kinds), len(placed.path) > 1
                 elif placed.path == ("reads",) and workload.readers.get(name) not in (None, placed.text):
                     yield place, f"must be the kind that {name} reads back, got {placed.text!r} instead", False
                 elif placed.path == ("reads",) and name not in workload.readers:

@@ -11,6 +11,7 @@ from typing import Any
 from towtank import yamlfile
 from towtank.errors import Fault, StudyError
 from towtank.treecheck import validate_tree
+from towtank.typos import as_meant
 from towtank.workload import references
 from towtank.workload.checks import WorkloadCheck
 from towtank.workload.model import WorkloadFile
@@ -85,7 +86,15 @@ class Workload:
 
 
 def check_workload(document: Document, parameters: dict[str, Any]) -> tuple[Workload | None, list[Fault]]:
-    """Check the form and the content of a workload file; return the workload and all faults."""
+    """Check the form and the content of a workload file; return the workload and all faults.
+
+    A misspelt word is one fault, together with the faults that remain if it is corrected.
+    """
+    return as_meant(lambda corrected: check_workload_as_written(corrected.document(document), parameters))
+
+
+def check_workload_as_written(document: Document, parameters: dict[str, Any]) -> tuple[Workload | None, list[Fault]]:
+    """Check a workload file as `check_workload` does, with all faults that misspelt words cause elsewhere."""
     substituted = substitute(document.root, parameters)
     written = substituted.tree
     checked = validate_tree(written, WorkloadFile)

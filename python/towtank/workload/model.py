@@ -5,9 +5,11 @@ from __future__ import annotations
 import ipaddress
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, model_validator
+from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, ValidationError, model_validator
 
 from towtank.fields import PARAMETER, FileModel, Name, Share, Text, mapping_or_plain
+from towtank.spelling import misnamed
+from towtank.treecheck import misspelt_key
 from towtank.units import shown
 from towtank.workload.cookies import Cookies
 from towtank.workload.durations import PositiveTimedDuration
@@ -23,29 +25,41 @@ CONNECTIONS_AT_MOST = 2**28
 
 
 class Pool(FileModel):
-    """Data that users draw from, row by row."""
+    """Rows of data that users draw from."""
 
     csv: str | None = Field(
         None,
         min_length=1,
-        description="CSV file whose first line names the columns, relative to this one; or `${system.SERVICE.NAME}`.",
+        description=(
+            "CSV file with the rows, relative to the workload file; its first line names the columns. "
+            "`${system.SERVICE.NAME}` names a file of a service."
+        ),
     )
     columns: list[Name] | None = Field(
         None,
         min_length=1,
-        description="Names of the columns: needed with `rows` of lists; with `csv`, columns that must exist.",
+        description=(
+            "Names of the columns: required if `rows` are lists; with `csv`, columns that the file must have."
+        ),
     )
     rows: list[list[Text] | dict[Name, Text]] | None = Field(
         None,
         min_length=1,
-        description="Rows in place of a file: lists in the order of `columns`, or mappings.",
+        description=(
+            "Rows written here instead of in a CSV file: lists in the order of `columns`, or mappings by column."
+        ),
     )
     order: Literal["random", "weighted", "sequential", "unique"] | None = Field(
         None,
-        description="How rows are dealt: `random` by default, `weighted` with `weight`; `unique` deals no row twice: "
-        "each draw takes the next row.",
+        description=(
+            "Order in which users draw rows; default: `random`, or `weighted` if `weight` is set. "
+            "`unique` uses each row once, in file order."
+        ),
     )
-    weight: Name | None = Field(None, description="Column of the weights: a row is drawn in proportion to its weight.")
+    weight: Name | None = Field(
+        None,
+        description="Name of the column with the weights; the probability of a row is proportional to its weight.",
+    )
 
     @model_validator(mode="after")
     def _whole(self) -> Pool:
@@ -76,14 +90,14 @@ def _ip_address(value: str) -> str:
 
 
 class ConnectionPool(FileModel):
-    """A pool of connections, with the number of concurrent requests on each."""
+    """Pool of connections, with the number of concurrent requests on each."""
 
-    pool: int = Field(ge=1, le=CONNECTIONS_AT_MOST, description="Connections to each target.")
+    pool: int = Field(ge=1, le=CONNECTIONS_AT_MOST, description="Number of connections to each target.")
     streams: int | None = Field(
         None,
         ge=1,
         le=2**20,
-        description="Concurrent requests on each connection, with targets that speak HTTP/2; by default 100.",
+        description="Number of concurrent requests on each connection to targets that speak HTTP/2; default: 100.",
     )
 
     @property
@@ -100,7 +114,7 @@ def _connections(value: object) -> object:
     pool = isinstance(value, int) and not isinstance(value, bool) and 0 < value <= CONNECTIONS_AT_MOST
     if not pool and not isinstance(value, dict | ConnectionPool) and value not in ("per_user", "new_each_time"):
         known = "per_user, new_each_time, the size of a pool above 0, or {pool: 4, streams: 100}"
-        raise ValueError(f"must be {known}, got {value!r} instead")
+        raise ValueError(misnamed(known, value, ["per_user", "new_each_time"], is_form=True))
     return value
 
 
@@ -114,26 +128,32 @@ Connections = Annotated[
 
 
 class Defaults(FileModel):
-    """Settings of every request that does not override them."""
+    """Settings of all requests that do not override them."""
 
     target: Name | None = Field(
-        None, description="Target of the requests; may be left out if the system has one target only."
+        None, description="Target of requests that do not name one; may be omitted if the system has one target."
     )
-    headers: dict[SentHeaderName, HeaderValue] = Field(default_factory=dict, description="Headers of every request.")
-    auth: Auth | None = Field(None, description="Basic authentication of every request.")
-    timeout: PositiveTimedDuration = Field(30.0, description="Time limit of a whole answer; at most 1 ms late.")
-    connect_timeout: PositiveTimedDuration = Field(5.0, description="Time limit of making a connection.")
+    headers: dict[SentHeaderName, HeaderValue] = Field(
+        default_factory=dict, description="Headers to send with every request."
+    )
+    auth: Auth | None = Field(None, description="User and password for Basic authentication of every request.")
+    timeout: PositiveTimedDuration = Field(
+        30.0, description="Time limit of a whole response; the engine enforces it within 1 ms."
+    )
+    connect_timeout: PositiveTimedDuration = Field(5.0, description="Time limit for establishing a connection.")
     drain: PositiveTimedDuration = Field(
-        30.0, description="Time that the engine waits for answers at the end of the load."
+        30.0, description="Time that the engine waits for outstanding responses at the end of the load."
     )
-    think: Pause | None = Field(None, description="Think time of loops that have none of their own.")
+    think: Pause | None = Field(None, description="Think time of loops that do not set their own.")
     connections: Connections = Field(
         "per_user",
-        description="Owner of connections: each user, a pool per target (a number, "
-        "(`{pool: 4, streams: 100}` with what HTTP/2 has at once over each), or each request.",
+        description=(
+            "Use of connections: `per_user`, `new_each_time` for each request, or a pool per target as a "
+            "number of connections or as `{pool: 4, streams: 100}`."
+        ),
     )
     sources: list[Annotated[str, AfterValidator(_ip_address)]] = Field(
-        default_factory=list, description="Source addresses of connections, used in turn."
+        default_factory=list, description="Source IP addresses of connections, used in turn."
     )
 
     @property
@@ -149,19 +169,34 @@ class Defaults(FileModel):
 
 
 class Page(FileModel):
-    """A page as a user sees it: its response time is from its first request to the end of its last."""
+    """Page of an application; its response time is from its first request to the end of its last."""
 
-    page: str = Field(min_length=1, description="Name of the page.")
-    steps: list[Step] = Field(min_length=1, description="Steps of the page.")
+    page: str = Field(min_length=1, description="Name of the page in the results.")
+    steps: list[Step] = Field(
+        min_length=1,
+        description=(
+            "Steps of the page; the response time of the page is from its first request to the end of its last."
+        ),
+    )
 
 
 def _page_or_step(value: Any) -> str:
     return "<page>" if isinstance(value, Page) or (isinstance(value, dict) and "page" in value) else "<step>"
 
 
+def _page(value: Any) -> Any:
+    """Refuse a page whose key is misspelt, since it would be checked as a step."""
+    if isinstance(value, dict) and "page" not in value and "loop" not in value and "steps" in value:
+        misspelt = misspelt_key(value, "must be one of the keys page, steps", ["page"])
+        if misspelt is not None:
+            raise ValidationError.from_exception_data("page", [misspelt])
+    return value
+
+
 Item = Annotated[
     Annotated[Page, Tag("<page>")] | Annotated[Step, Tag("<step>")],
     Discriminator(_page_or_step),
+    BeforeValidator(_page),
 ]
 Transaction = Annotated[list[Item], Field(min_length=1)]
 
@@ -188,15 +223,18 @@ def _some_weight(mix: dict[str, float]) -> dict[str, float]:
 
 
 class Loop(FileModel):
-    """The endless loop of a user: pick a transaction at random, do it, think."""
+    """Endless loop of a user: choose a transaction at random, do it, think."""
 
-    think: Pause | None = Field(None, description="Pause after every transaction.")
+    think: Pause | None = Field(None, description="Think time of a user after every transaction.")
     pacing: Annotated[Pause | None, BeforeValidator(read_pacing, json_schema_input_type=str | PauseModel)] = Field(
         None,
-        description="Rate of transactions of one user, such as `5 /h`; or the time from start to start.",
+        description="Rate of transactions of each user, for example `5 /h`, or the time from one start to the next.",
     )
     mix: Annotated[dict[Name, Weight], Field(min_length=1), AfterValidator(_some_weight)] = Field(
-        description="Transactions and their weights: the share of each is its weight divided by the sum of all weights."
+        description=(
+            "Transactions to choose from with their weights; the share of a transaction is its weight "
+            "divided by the sum of all weights."
+        )
     )
 
 
@@ -210,11 +248,15 @@ class Group(FileModel):
     """Users with the same behaviour."""
 
     share: Annotated[Share, AfterValidator(_some)] = Field(
-        1.0, description="Share of all users; the shares of all groups add to 100 %."
+        1.0, description="Share of all users that belong to the group; the shares of all groups add to 100 %."
     )
-    once: list[Name] = Field(default_factory=list, description="Transactions that a user does once, after its start.")
-    loop: Loop = Field(description="The loop of each user.")
-    end: list[Name] = Field(default_factory=list, description="Transactions that a user does before it leaves.")
+    once: list[Name] = Field(
+        default_factory=list, description="Names of the transactions that a user does once, after its start."
+    )
+    loop: Loop = Field(description="Loop of transactions that each user repeats.")
+    end: list[Name] = Field(
+        default_factory=list, description="Names of the transactions that a user does before it leaves."
+    )
     cookies: Cookies = Field(
         default_factory=Cookies, description="Initial cookies of users, and how long users keep the cookies of servers."
     )
@@ -230,35 +272,47 @@ Scalar = Annotated[str | int | float, BeforeValidator(_scalar)]
 
 
 class Stored(FileModel):
-    """A kind of things that users store and that are read back after the run."""
+    """Kind of items that users store, and that Towtank reads back after the run."""
 
     read_back: Name = Field(
-        description="Transaction that reads one thing of this kind; its key is `${stored.key}` there."
+        description=(
+            "Name of the transaction that reads back one stored item; the key of the item is `${stored.key}` there."
+        )
     )
     absent: list[Annotated[int, Field(ge=100, le=599)]] = Field(
-        default=[404, 410], min_length=1, description="Statuses which state that the thing does not exist."
+        default=[404, 410], min_length=1, description="HTTP statuses that mean that the stored item does not exist."
     )
 
 
 class WorkloadFile(FileModel):
-    """The behaviour of virtual users."""
+    """Behaviour of virtual users."""
 
-    schema_: Literal["towtank/workload/1"] = Field(alias="schema", description="The format of the file.")
+    schema_: Literal["towtank/workload/1"] = Field(alias="schema", description="Name and version of the file format.")
     name: Name = Field(description="Name of the workload.")
-    title: str = Field("", description="One line about it.")
+    title: str = Field("", description="Description of the workload in one line.")
     parameters: dict[Name, Scalar] = Field(
         default_factory=dict,
-        description="Values used as `${parameters.NAME}` anywhere below; a study may change them.",
+        description="Values that the file uses as `${parameters.NAME}`; a study may change them.",
     )
-    data: dict[Name, Pool] = Field(default_factory=dict, description="Pools of data.")
-    defaults: Defaults = Field(default_factory=Defaults, description="Settings of every request.")
+    data: dict[Name, Pool] = Field(
+        default_factory=dict, description="Pools of data that users draw rows from, by name."
+    )
+    defaults: Defaults = Field(
+        default_factory=Defaults, description="Settings of all requests that do not override them."
+    )
     transactions: dict[Name, Transaction] = Field(
-        min_length=1, description="Transactions of users: lists of pages, or of steps that make one page."
+        min_length=1,
+        description=(
+            "Transactions of users, by name: each is a list of pages, or a list of steps that counts as one page."
+        ),
     )
-    groups: dict[Name, Group] = Field(min_length=1, description="Groups of users.")
+    groups: dict[Name, Group] = Field(min_length=1, description="Groups of users with the same behaviour, by name.")
     stored: dict[Name, Stored] = Field(
         default_factory=dict,
-        description="Kinds of things that requests store, replace or remove, and how each is read back after the run.",
+        description=(
+            "Kinds of items that requests store, replace or remove, each with the transaction that reads "
+            "an item back after the run."
+        ),
     )
 
     @property

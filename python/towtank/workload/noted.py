@@ -27,19 +27,20 @@ Keyed = Annotated[dict[Name, Annotated[Template, AfterValidator(_key)]], Field(m
 Stores = Annotated[
     Keyed | None,
     Field(
-        description="`{KIND: KEY}`: a good answer confirms that this is stored under the key; recorded "
-        "with size and digest of the content, and read back after the run. The key may come from the answer."
+        description=(
+            "Item, written `{KIND: KEY}`, that a successful response confirms as stored; its size and "
+            "digest are recorded, and it is read back after the run. KEY may come from the response."
+        )
     ),
 ]
 Replaces = Annotated[
-    Keyed | None, Field(description="`{KIND: KEY}`: replaces the content that is stored under this key.")
+    Keyed | None,
+    Field(description="Item, written `{KIND: KEY}`, whose stored content the request replaces."),
 ]
-Removes = Annotated[
-    Keyed | None, Field(description="`{KIND: KEY}`: removes the content that is stored under this key.")
-]
+Removes = Annotated[Keyed | None, Field(description="Item, written `{KIND: KEY}`, that the request removes.")]
 Reads = Annotated[
     Name | None,
-    Field(description="Kind of the stored content in the answer; only in the transaction that reads it back."),
+    Field(description="Kind of the stored item in the response; only allowed in the transaction named in `read_back`."),
 ]
 
 

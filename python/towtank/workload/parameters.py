@@ -11,6 +11,7 @@ from typing import Any
 
 from towtank.errors import Fault
 from towtank.secret_names import may_be_secret_name
+from towtank.spelling import Misspelt, meant
 from towtank.units import shown
 from towtank.workload.templates import percent_encoded
 from towtank.yamlfile import Node, Path_, did_you_mean, where
@@ -120,4 +121,6 @@ def _wrong(name: str, values: dict[str, Any]) -> str:
     if name in values:
         return f"must get a number or text from the parameter {name!r}, got {shown(values[name])} instead"
     known = ", ".join(values) or "none"
-    return f"must name a parameter of this file ({known}), got {name!r} instead{did_you_mean(name, list(values))}"
+    near = did_you_mean(name, list(values))
+    message = f"must name a parameter of this file ({known}), got {name!r} instead{near}"
+    return Misspelt.of(message, meant(name, values))

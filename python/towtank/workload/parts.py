@@ -15,19 +15,24 @@ from towtank.workload.texts import Template
 class Generated(FileModel):
     """Content that the engine generates."""
 
-    size: Size = Field(description="Size of the content.")
-    form: Literal["text", "random"] = Field("random", description="Words, or random bytes, which do not compress.")
+    size: Size = Field(description="Size of the generated content.")
+    form: Literal["text", "random"] = Field(
+        "random",
+        description="Kind of the generated content: `text` is words, `random` is random bytes that do not compress.",
+    )
 
 
 class Part(FileModel):
-    """A part of a multipart body."""
+    """Part of a multipart body: a text, a file or generated content."""
 
-    value: Template | None = Field(None, description="Its text.")
-    file: str | None = Field(None, min_length=1, description="File that is sent, relative to the workload file.")
-    generated: Generated | None = Field(None, description="Content that the engine generates.")
-    filename: HeaderValue | None = Field(None, description="Name under which it is sent.")
+    value: Template | None = Field(None, description="Text of the part.")
+    file: str | None = Field(None, min_length=1, description="File to send as the part, relative to the workload file.")
+    generated: Generated | None = Field(
+        None, description="Size and kind of content that the engine generates for the part."
+    )
+    filename: HeaderValue | None = Field(None, description="File name sent with the part.")
     content_type: Annotated[HeaderValue, AfterValidator(templates.check_plain)] | None = Field(
-        None, description="Its media type."
+        None, description="Media type of the part, for example `image/png`."
     )
 
     @model_validator(mode="after")
@@ -39,9 +44,9 @@ class Part(FileModel):
 
 
 class NamedPart(Part):
-    """A part of a multipart body with its name, which other parts may have too (RFC 7578, section 4.3)."""
+    """Part of a multipart body with its name; several parts may have the same name (RFC 7578, section 4.3)."""
 
-    name: str = Field(description="Name of the field.")
+    name: str = Field(description="Name of the form field.")
 
 
 def _part(value: object) -> object:

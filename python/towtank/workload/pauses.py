@@ -20,8 +20,8 @@ from towtank.workload.durations import LONGEST_S, PositiveTimedDuration, TimedDu
 class Uniform(FileModel):
     """Uniform distribution between two durations."""
 
-    min: TimedDuration = Field(description="Shortest.")
-    max: TimedDuration = Field(description="Longest.")
+    min: TimedDuration = Field(description="Shortest pause.")
+    max: TimedDuration = Field(description="Longest pause.")
 
     @model_validator(mode="after")
     def _ordered(self) -> Uniform:
@@ -33,12 +33,15 @@ class Uniform(FileModel):
 
 
 class Normal(FileModel):
-    """Normal distribution cut off at both ends: values outside are drawn again."""
+    """Normal distribution that is cut off at both ends: values outside are drawn again."""
 
-    mean: TimedDuration = Field(description="Mean before the cut.")
-    sd: PositiveTimedDuration = Field(description="Standard deviation before the cut.")
-    min: TimedDuration = Field(0.0, description="Shortest.")
-    max: TimedDuration | None = Field(None, description="Longest; by default the mean and four standard deviations.")
+    mean: TimedDuration = Field(description="Mean of the normal distribution before it is cut off.")
+    sd: PositiveTimedDuration = Field(description="Standard deviation of the normal distribution before it is cut off.")
+    min: TimedDuration = Field(0.0, description="Shortest pause; shorter ones are drawn again.")
+    max: TimedDuration | None = Field(
+        None,
+        description="Longest pause; longer ones are drawn again. Default: the mean plus four standard deviations.",
+    )
 
     @model_validator(mode="after")
     def _within(self) -> Normal:
@@ -58,12 +61,14 @@ class Normal(FileModel):
 
 
 class PauseModel(FileModel):
-    """A pause: one of four forms."""
+    """Pause: constant, or drawn from one of three distributions."""
 
-    fixed: TimedDuration | None = Field(None, description="A constant duration.")
-    exponential: TimedDuration | None = Field(None, description="Exponential with this mean.")
-    uniform: Uniform | None = Field(None, description="Between two durations.")
-    normal: Normal | None = Field(None, description="Normal, cut off at both ends.")
+    fixed: TimedDuration | None = Field(None, description="Duration of a constant pause.")
+    exponential: TimedDuration | None = Field(None, description="Mean of an exponentially distributed pause.")
+    uniform: Uniform | None = Field(None, description="Bounds of a uniformly distributed pause.")
+    normal: Normal | None = Field(
+        None, description="Mean, standard deviation and bounds of a normally distributed pause."
+    )
 
     @model_validator(mode="after")
     def _one(self) -> PauseModel:

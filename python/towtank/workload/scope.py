@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from towtank.spelling import Misspelt, meant, misnamed
 from towtank.workload import references
 from towtank.workload.model import Transaction, WorkloadFile
 from towtank.workload.noted import STORED, STORED_KEY
 from towtank.workload.references import Placed
 from towtank.workload.steps import Draw, If, Step
-from towtank.yamlfile import Path_, did_you_mean
+from towtank.yamlfile import Path_
 
 Problem = tuple[Path_, str]
 
@@ -102,11 +103,8 @@ class Scope:
         for placed in references.takes(step):
             if placed.text not in self.lists | self.doubtful:
                 known = ", ".join(sorted(self.lists)) or "none exists"
-                near = did_you_mean(placed.text, sorted(self.lists))
-                yield (
-                    (*path, *placed.path),
-                    f"must be a list that a step fills ({known}), got {placed.text!r} instead{near}",
-                )
+                message = misnamed(f"a list that a step fills ({known})", placed.text, sorted(self.lists))
+                yield (*path, *placed.path), message
             elif placed.text not in self.own | self.doubtful:
                 message = (
                     f"must be a list that a transaction of the same group fills, got {placed.text!r}, which only "
@@ -114,8 +112,8 @@ class Scope:
                 )
                 yield (*path, *placed.path), message
         if isinstance(step, Draw) and step.draw not in self.pools:
-            known, near = ", ".join(self.pools) or "none exists", did_you_mean(step.draw, self.pools)
-            yield (*path, "draw"), f"must be a pool of data ({known}), got {step.draw!r} instead{near}"
+            known = ", ".join(self.pools) or "none exists"
+            yield (*path, "draw"), misnamed(f"a pool of data ({known})", step.draw, self.pools)
         if isinstance(step, If):
             yield from self._condition(step, path)
         after = {placed.text for placed in references.sets(step)}
@@ -159,8 +157,15 @@ class Scope:
         if name in self.lists:
             return f"must be a variable, got the list {name!r} (take a value out with pop or pick)"
         if name in self.variables:
-            return f"must be set before it is used, in this transaction or in one done once, got {name!r}"
+            return self._not_yet_set(name, have)
         return self._unknown(name)
+
+    def _not_yet_set(self, name: str, have: set[str]) -> str:
+        near = meant(name, sorted(have))
+        hint = f" instead, did you mean {near.meant!r}?" if near is not None else ""
+        return Misspelt.of(
+            f"must be set before it is used, in this transaction or in one done once, got {name!r}{hint}", near
+        )
 
     def _why_not_column(self, name: str, row: str, column: str, have: set[str]) -> str | None:
         """Return the reason why a column of a drawn row cannot be read here; None if it can."""
@@ -169,8 +174,7 @@ class Scope:
             return self._unknown(name)
         known = self.columns.get(pool)
         if known is not None and column not in known:
-            near = did_you_mean(column, known)
-            return f"must be a column of {pool} ({', '.join(known)}), got {column!r} instead{near}"
+            return misnamed(f"a column of {pool} ({', '.join(known)})", column, known)
         if f"{row}.*" in have or self.draws_unknown:
             return None
         return f"must be drawn before it is used, in this transaction or in one done once (- draw: {row}), got {name!r}"
@@ -180,9 +184,10 @@ class Scope:
             self.variables
             | {f"{row}.COLUMN" for row in {*self.pools, *(r for r, pool in self.rows.items() if pool in self.pools)}}
         )
-        columns = [f"{row}.{column}" for row in self.pools for column in self.columns.get(row) or []]
-        near = did_you_mean(name, [*sorted(self.variables), *columns])
-        return f"must be a variable that a step sets ({', '.join(known) or 'none exists'}), got {name!r} instead{near}"
+        drawn = {**{pool: pool for pool in self.pools}, **self.rows}
+        columns = [f"{row}.{column}" for row, pool in drawn.items() for column in self.columns.get(pool) or []]
+        allowed = f"a variable that a step sets ({', '.join(known) or 'none exists'})"
+        return misnamed(allowed, name, [*sorted(self.variables), *columns])
 
     def _defaults(self, everything: set[str]) -> Iterator[Problem]:
         """Check that default headers and logins read known variables."""

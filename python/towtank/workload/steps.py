@@ -5,26 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
-from pydantic import (
-    AfterValidator,
-    BeforeValidator,
-    Discriminator,
-    Field,
-    Tag,
-    ValidationError,
-    model_validator,
-)
+from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, ValidationError, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from towtank.fields import (
-    FileModel,
-    Name,
-    Share,
-    Size,
-    Text,
-    mapping_or_plain,
-    one_or_more,
-)
+from towtank.fields import FileModel, Name, Share, Size, Text, mapping_or_plain, one_or_more
 from towtank.secrets import redacted_text
 from towtank.units import shown
 from towtank.workload import expressions, templates
@@ -36,7 +20,7 @@ from towtank.workload.noted import Reads, Removes, Replaces, Stores, given
 from towtank.workload.parts import Part, Parts
 from towtank.workload.pauses import Pause
 from towtank.workload.texts import Template
-from towtank.workload.unknown_steps import no_step
+from towtank.workload.unknown_steps import misspelt_step, no_step
 
 METHODS = ("get", "post", "put", "delete", "head", "patch")
 
@@ -67,10 +51,10 @@ def _wrong_texts(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tupl
 
 
 class SizeRange(FileModel):
-    """Bounds of a size."""
+    """Smallest and largest size that pass a check."""
 
-    min: Size = Field(0, description="At least.")
-    max: Size | None = Field(None, description="At most.")
+    min: Size = Field(0, description="Smallest size that passes the check.")
+    max: Size | None = Field(None, description="Largest size that passes the check; default: no upper limit.")
 
 
 SizeOrRange = Annotated[
@@ -79,31 +63,35 @@ SizeOrRange = Annotated[
 
 
 class Check(FileModel):
-    """Checks of an answer; the step fails if one of them fails."""
+    """Checks of a response; the step fails if one of them fails."""
 
     status: (
         Annotated[list[int | str], BeforeValidator(one_or_more, json_schema_input_type=int | str | list[int | str])]
         | None
-    ) = Field(None, description="Status, a list of them, or classes such as `2xx`. By default 2xx and 3xx are good.")
-    size: SizeOrRange | None = Field(None, description="Size of the body: exactly, or `{min, max}`.")
+    ) = Field(
+        None, description="Accepted HTTP statuses: a status, a class such as `2xx`, or a list; default: 2xx and 3xx."
+    )
+    size: SizeOrRange | None = Field(None, description="Required size of the body: a size, or `{min, max}`.")
     contains: Annotated[
         list[Template], BeforeValidator(one_or_more, json_schema_input_type=Template | list[Template])
-    ] = Field(default_factory=list, description="Text in the body.")
+    ] = Field(default_factory=list, description="Texts that the response body must contain.")
     not_contains: Annotated[
         list[Template], BeforeValidator(one_or_more, json_schema_input_type=Template | list[Template])
-    ] = Field(default_factory=list, description="Text that must not be in the body.")
+    ] = Field(default_factory=list, description="Texts that the response body must not contain.")
     regex: Annotated[list[Regex], BeforeValidator(one_or_more, json_schema_input_type=Regex | list[Regex])] = Field(
-        default_factory=list, description="Regular expression found in the body."
+        default_factory=list, description="Regular expressions that must match in the response body."
     )
     not_regex: Annotated[list[Regex], BeforeValidator(one_or_more, json_schema_input_type=Regex | list[Regex])] = Field(
-        default_factory=list, description="Regular expression not found in the body."
+        default_factory=list, description="Regular expressions that must not match in the response body."
     )
     json_: dict[JsonPath, Template | None] = Field(
         default_factory=dict,
         alias="json",
-        description="JSON paths and their values; `null` requires any value.",
+        description="Required values in a JSON response, by JSON path; `null` accepts any value.",
     )
-    header: dict[HeaderName, Template] = Field(default_factory=dict, description="Headers and text in them.")
+    header: dict[HeaderName, Template] = Field(
+        default_factory=dict, description="Text that each named response header must contain."
+    )
 
     @model_validator(mode="after")
     def _statuses(self) -> Check:
@@ -117,20 +105,25 @@ class Check(FileModel):
 
 
 class Extract(FileModel):
-    """An extraction of a value from an answer."""
+    """Value to extract from a response."""
 
-    json_: JsonPath | None = Field(None, alias="json", description="JSON path into the body.")
-    header: HeaderName | None = Field(None, description="Name of a header.")
+    json_: JsonPath | None = Field(None, alias="json", description="JSON path of the value in the response body.")
+    header: HeaderName | None = Field(None, description="Name of the response header whose value is extracted.")
     regex: CapturingRegex | None = Field(
-        None, description="Regular expression: its group is extracted, or without a group the whole match."
+        None,
+        description="Regular expression for the response body; extracts its group, or else the whole match.",
     )
-    status: Literal[True] | None = Field(None, description="The status.")
+    status: Literal[True] | None = Field(None, description="Extracts the HTTP status of the response.")
     pick: Literal["first", "last", "random", "all", "append", "count"] = Field(
         "first",
-        description="Match to extract; `all` and `append` fill a list of the user, `count` gives their number.",
+        description=(
+            "Match to extract; `all` and `append` fill a list of the user, `count` extracts the number of matches."
+        ),
     )
-    required: bool = Field(True, description="Whether the step fails if nothing is found.")
-    default: Text | None = Field(None, description="The value if nothing is found; it is then not required.")
+    required: bool = Field(True, description="If true, the step fails if there is no value to extract.")
+    default: Text | None = Field(
+        None, description="Value of the variable if there is no value to extract; the step does not fail then."
+    )
 
     @model_validator(mode="after")
     def _one(self) -> Extract:
@@ -158,10 +151,10 @@ def _extract(value: object) -> object:
 
 
 class Auth(FileModel):
-    """Basic authentication."""
+    """Credentials for Basic authentication."""
 
-    user: Template = Field(description="Name of the user.")
-    password: Template = Field(description="Password of the user.")
+    user: Template = Field(description="User name for Basic authentication.")
+    password: Template = Field(description="Password for Basic authentication.")
 
 
 AuthOrNone = Annotated[
@@ -171,39 +164,48 @@ AuthOrNone = Annotated[
 
 
 class Request(FileModel):
-    """A request, with the checks of its answer and the values extracted from it."""
+    """HTTP request, with checks of its response and values to extract."""
 
-    get: Template | None = Field(None, description="GET this path.")
-    post: Template | None = Field(None, description="POST to this path.")
-    put: Template | None = Field(None, description="PUT to this path.")
-    delete: Template | None = Field(None, description="DELETE this path.")
-    head: Template | None = Field(None, description="HEAD of this path.")
-    patch: Template | None = Field(None, description="PATCH this path.")
-    name: str | None = Field(None, min_length=1, description="Name in the results; method and path by default.")
-    target: Name | None = Field(None, description="Target, in place of the default.")
-    query: dict[str, Template] = Field(default_factory=dict, description="Query, encoded.")
+    get: Template | None = Field(None, description="Path of a GET request.")
+    post: Template | None = Field(None, description="Path of a POST request.")
+    put: Template | None = Field(None, description="Path of a PUT request.")
+    delete: Template | None = Field(None, description="Path of a DELETE request.")
+    head: Template | None = Field(None, description="Path of a HEAD request.")
+    patch: Template | None = Field(None, description="Path of a PATCH request.")
+    name: str | None = Field(None, min_length=1, description="Name in the results; default: method and path.")
+    target: Name | None = Field(None, description="Target of the request; default: `defaults.target`.")
+    query: dict[str, Template] = Field(
+        default_factory=dict, description="Query parameters by name; Towtank percent-encodes them."
+    )
     headers: dict[SentHeaderName, HeaderValue] = Field(
-        default_factory=dict, description="Headers, in addition to the default headers."
+        default_factory=dict, description="Headers to send in addition to `defaults.headers`."
     )
-    auth: AuthOrNone | None = Field(None, description="`{user, password}` of Basic authentication, or `none`.")
-    form: dict[str, Template] | None = Field(None, description="Body: fields of a form, encoded.")
+    auth: AuthOrNone | None = Field(
+        None,
+        description="User and password for Basic authentication of the request, or `none`; default: `defaults.auth`.",
+    )
+    form: dict[str, Template] | None = Field(None, description="Form fields to send as the body; Towtank encodes them.")
     json_: Annotated[Any, AfterValidator(_check_json)] = Field(
-        None, alias="json", description="Body: JSON, with templates in its texts."
+        None, alias="json", description="JSON to send as the body; its texts may be templates."
     )
-    body: Template | None = Field(None, description="Body: text as it is.")
-    file: str | None = Field(None, min_length=1, description="Body: a file, relative to the workload file.")
+    body: Template | None = Field(None, description="Text to send as the body, without encoding.")
+    file: str | None = Field(None, min_length=1, description="File to send as the body, relative to the workload file.")
     multipart: Parts | None = Field(
-        None, description="Body: parts by name, or a list of parts with their `name`, which may come several times."
+        None, description="Parts of a multipart body: by name, or as a list whose names may repeat."
     )
-    check: Check | None = Field(None, description="Checks of the answer.")
+    check: Check | None = Field(None, description="Checks of the response; the step fails if one of them fails.")
     extract: dict[Name, Annotated[Extract, BeforeValidator(_extract, json_schema_input_type=str | Extract)]] = Field(
-        default_factory=dict, description="Variables and the parts of the answer that set them."
+        default_factory=dict,
+        description="Variables to set, each with the place in the response to take its value from.",
     )
     timeout: PositiveTimedDuration | None = Field(
-        None, description="Time limit of the whole answer, in place of the default."
+        None, description="Time limit of the whole response; default: `defaults.timeout`."
     )
     on_failure: Literal["end", "go_on"] = Field(
-        "end", description="Whether a failure ends the transaction, or the next step follows."
+        "end",
+        description=(
+            "After a failure of this request: `end` ends the transaction, `go_on` continues with the next step."
+        ),
     )
     stores: Stores = None
     replaces: Replaces = None
@@ -279,52 +281,54 @@ class Request(FileModel):
 
 
 class Think(FileModel):
-    """A pause of the user inside a transaction."""
+    """Pause of the user inside a transaction."""
 
-    think: Pause = Field(description="Duration of the pause.")
+    think: Pause = Field(description="Duration of a pause of the user.")
 
 
 class Draw(FileModel):
     """Draws the next row of a pool."""
 
-    draw: Name = Field(description="Name of the pool.")
-    as_: Name | None = Field(None, alias="as", description="Name of the row; by default that of the pool.")
+    draw: Name = Field(description="Name of the pool to draw the next row from.")
+    as_: Name | None = Field(
+        None, alias="as", description="Name for the drawn row, used in templates; default: the name of the pool."
+    )
 
 
 class Set(FileModel):
     """Sets variables."""
 
-    set: dict[Name, Template] = Field(min_length=1, description="Variables and their values.")
+    set: dict[Name, Template] = Field(min_length=1, description="Variables to set, each with its value.")
 
 
 class Push(FileModel):
-    """Appends to a list of the user."""
+    """Appends a value to a list of the user."""
 
-    push: Template = Field(description="The value.")
-    to: Name = Field(description="Name of the list.")
+    push: Template = Field(description="Value to append to the list.")
+    to: Name = Field(description="Name of the list to append to.")
 
 
 class Pop(FileModel):
     """Removes a value from a list; if the list is empty, the variable becomes empty."""
 
-    pop: Name = Field(description="Name of the list.")
-    into: Name = Field(description="The variable.")
-    pick: Literal["first", "last", "random"] = Field("last", description="Value to read.")
+    pop: Name = Field(description="Name of the list to remove a value from.")
+    into: Name = Field(description="Name of the variable that receives the removed value.")
+    pick: Literal["first", "last", "random"] = Field("last", description="Value of the list to remove.")
 
 
 class Pick(FileModel):
     """Reads a random value of a list and keeps it there; if the list is empty, the variable becomes empty."""
 
-    pick: Name = Field(description="Name of the list.")
-    into: Name = Field(description="The variable.")
+    pick: Name = Field(description="Name of the list to read a random value from.")
+    into: Name = Field(description="Name of the variable that receives the value.")
 
 
 class Branch(FileModel):
     """Chooses at random between two lists of steps."""
 
-    branch: Share = Field(description="Probability of the first list, such as `30 %`.")
-    then: list[Step] = Field(min_length=1, description="Steps of the first list.")
-    else_: list[Step] = Field(default_factory=list, alias="else", description="Steps of the second list.")
+    branch: Share = Field(description="Probability of the steps in `then`, for example `30 %`.")
+    then: list[Step] = Field(min_length=1, description="Steps with the probability `branch`.")
+    else_: list[Step] = Field(default_factory=list, alias="else", description="Steps of all other cases.")
 
 
 def _condition(value: object) -> object:
@@ -338,10 +342,10 @@ def _condition(value: object) -> object:
 
 
 class Condition(FileModel):
-    """A condition: a variable is empty, or is not."""
+    """Condition on a variable: it is empty, or it is not."""
 
-    filled: Name | None = Field(None, description="This variable is not empty.")
-    empty: Name | None = Field(None, description="This variable is empty.")
+    filled: Name | None = Field(None, description="Name of a variable; true if the variable is not empty.")
+    empty: Name | None = Field(None, description="Name of a variable; true if the variable is empty.")
 
     @model_validator(mode="after")
     def _one(self) -> Condition:
@@ -354,17 +358,17 @@ class If(FileModel):
     """Chooses between two lists of steps by a condition."""
 
     if_: Annotated[Condition, BeforeValidator(_condition, json_schema_input_type=Condition)] = Field(
-        alias="if", description="`{filled: VARIABLE}` or `{empty: VARIABLE}`."
+        alias="if", description="Condition on a variable: `{filled: VARIABLE}` or `{empty: VARIABLE}`."
     )
-    then: list[Step] = Field(min_length=1, description="Steps if the condition is true.")
-    else_: list[Step] = Field(default_factory=list, alias="else", description="Steps if the condition is false.")
+    then: list[Step] = Field(min_length=1, description="Steps to do if the condition is true.")
+    else_: list[Step] = Field(default_factory=list, alias="else", description="Steps to do if the condition is false.")
 
 
 class Count(FileModel):
-    """A number of times, drawn anew each time."""
+    """Number of repetitions, drawn at random each time."""
 
-    min: int = Field(ge=0, le=1_000_000, description="At least.")
-    max: int = Field(ge=1, le=1_000_000, description="At most.")
+    min: int = Field(ge=0, le=1_000_000, description="Smallest number of repetitions.")
+    max: int = Field(ge=1, le=1_000_000, description="Largest number of repetitions.")
 
     @model_validator(mode="after")
     def _ordered(self) -> Count:
@@ -383,12 +387,12 @@ def _count(value: object) -> object:
 
 
 class Repeat(FileModel):
-    """Repeats steps."""
+    """Repeats steps in a loop."""
 
     loop: Annotated[Count, BeforeValidator(_count, json_schema_input_type=int | Count)] = Field(
         description="Number of repetitions: a number, or `{min, max}`."
     )
-    steps: list[Step] = Field(min_length=1, description="Steps that are repeated.")
+    steps: list[Step] = Field(min_length=1, description="Steps to repeat.")
 
 
 CALLS: dict[str, type[CallStep]] = {"sql": Sql, "file": FileStep, "tcp": Tcp, "ldap": Ldap}
@@ -405,7 +409,11 @@ _KINDS = {
 def _known(value: Any) -> Any:
     """Refuse a mapping that is not a step, with a message about its keys."""
     if isinstance(value, dict) and _kind(value) is None:
-        raise ValueError(no_step(value, [*_KINDS, "pick"]))
+        keys = [*_KINDS, "pick"]
+        misspelt = misspelt_step(value, keys)
+        if misspelt is not None:
+            raise ValidationError.from_exception_data("step", [misspelt])
+        raise ValueError(no_step(value, keys))
     return value
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from towtank.errors import Fault
+from towtank.spelling import misnamed
 from towtank.workload import references
 from towtank.workload.calls import CallStep
 from towtank.workload.cookies import GivenCookie
 from towtank.workload.loading import Workload
 from towtank.workload.steps import Request
-from towtank.yamlfile import Path_, did_you_mean
+from towtank.yamlfile import Path_
 
 # Parts of a workload that need a target.
 Aimed = Request | CallStep | GivenCookie
@@ -50,8 +51,7 @@ def target_faults(workload: Workload, spoken: Mapping[str, str]) -> list[Fault]:
     names = ", ".join(known) or "none exists"
 
     def unknown(path: Path_, name: str) -> Fault:
-        message = f"must be a target of the system ({names}), got {name!r} instead{did_you_mean(name, known)}"
-        return workload.fault(path, message)
+        return workload.fault(path, misnamed(f"a target of the system ({names})", name, known))
 
     if default is not None and default not in known:
         faults.append(unknown(("defaults", "target"), default))

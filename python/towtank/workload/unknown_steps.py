@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+from pydantic_core import InitErrorDetails
+
+from towtank.treecheck import misspelt_key
 from towtank.yamlfile import did_you_mean
 
 # Number of keys shown in a message.
@@ -31,6 +35,16 @@ _ELSEWHERE = {
 _GUIDE = "see docs/guides/write-a-workload.md"
 
 
+def misspelt_step(value: Mapping[str, object], keys: list[str]) -> InitErrorDetails | None:
+    """Return the error of the misspelt key of a step; None if no key of the mapping is nearly that of a step.
+
+    Keys that other tools use are no misspelt ones, even if they are similar.
+    """
+    if any(name in _ELSEWHERE for name in value):
+        return None
+    return misspelt_key(value, _allowed(keys), keys)
+
+
 def no_step(value: dict[str, Any], keys: list[str]) -> str:
     """Return the message about a mapping that is not a step.
 
@@ -41,10 +55,14 @@ def no_step(value: dict[str, Any], keys: list[str]) -> str:
     keys : list of str
         Keys of all kinds of steps.
     """
-    return f"must be a step with one of the keys {', '.join(keys)}, got {_unknown_keys(value, keys)}"
+    return f"{_allowed(keys)}, got {_unknown_keys(value, keys)}"
 
 
-def _unknown_keys(value: dict[str, Any], keys: list[str]) -> str:
+def _allowed(keys: list[str]) -> str:
+    return f"must be a step with one of the keys {', '.join(keys)}"
+
+
+def _unknown_keys(value: Mapping[str, object], keys: list[str]) -> str:
     names = [str(name) for name in value]
     if not names:
         return "an empty mapping instead"

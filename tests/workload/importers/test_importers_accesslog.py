@@ -12,13 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from towtank import units
 from towtank.workload.importers import thinking
 from towtank.workload.importers.accesslog import paths as accesslog_paths
 from towtank.workload.importers.accesslog.lines import Hit, read_lines
 from towtank.workload.importers.accesslog.paths import Key, Patterns, pattern_of
 from towtank.workload.importers.accesslog.sessions import LEAST_GAP, Sessions
-from towtank.workload.importers.draft import Notes
+from towtank.workload.importers.draft import Notes, seconds
 from towtank.workload.importers.thinking import fit_gaps
 
 Importer = Callable[..., Any]
@@ -286,7 +285,7 @@ def test_the_users_are_those_that_the_workload_needs(import_text: Importer) -> N
     found = import_text("accesslog", "\n".join(text for _, text in sorted(lines)))
     findings = found.draft.findings
     pause = findings["think_times"]["pause_mean_s"]
-    assert found.workload["groups"]["users"]["loop"]["think"] == {"exponential": units.format_duration(pause)}
+    assert found.workload["groups"]["users"]["loop"]["think"] == {"exponential": seconds(pause)}
     assert findings["load"]["users_at_peak"] == pytest.approx(findings["load"]["rate_at_peak_per_s"] * pause, rel=1e-3)
     # 8 s is the true value; 1.96 standard errors of about 13,000 gaps are 0.14 s.
     assert pause == pytest.approx(8, abs=0.3)

@@ -121,6 +121,8 @@ def test_headers_that_are_empty_and_headers_that_are_taken_away(import_text: Imp
         ("curl --url-query q=1 --url-query r http://a/x?p=2", {"get": "/x?p=2&q=1&r"}),
         ("curl -G -d q=1 'http://a/x?'", {"get": "/x", "query": {"q": "1"}}),
         ("curl -G -d q=1 'http://a/x?p=2&'", {"get": "/x", "query": {"p": "2", "q": "1"}}),
+        ("curl --url-query '+q=%20' --url-query r=1 http://a/x", {"get": "/x", "query": {"q": " ", "r": "1"}}),
+        ("curl -G --data-urlencode 'q=a b' http://a/x", {"get": "/x?q=a+b"}),
         ("curl --url-query q=1 'http://a/x?'", {"get": "/x", "query": {"q": "1"}}),
         ("curl http://a/x > out.txt 2>&1", {"get": "/x"}),
         ("curl http://a/x 2> /dev/null", {"get": "/x"}),

@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 from jmeter_plans import element, request
 
+from towtank.errors import StudyError
+
 Importer = Callable[..., Any]
 CONSTANT, PRECISE = "ConstantThroughputTimer", "PreciseThroughputTimer"
 
@@ -132,3 +134,86 @@ def test_a_precise_throughput_is_that_of_each_group(import_text: Importer) -> No
 def test_samplers_count_as_often_as_a_round_has_them(below: str, expected: str, import_text: Importer) -> None:
     given = plan(threads("a", 10, timer(0, 60) + request("/a") + below))
     assert pacings(import_text("jmx", given)) == {"a": expected}
+
+
+def test_a_pacing_of_parts_of_a_millisecond_is_kept(import_text: Importer) -> None:
+    """24,000 samples per minute are one each 60 s / 24,000 = 2.5 ms."""
+    found = import_text("jmx", plan(threads("a", 3, timer(0, 24_000) + request("/a"))))
+    assert pacings(found) == {"a": "2.5 ms"}
+
+
+@pytest.mark.parametrize("users", [0, -2])
+def test_a_group_without_threads_is_left_out_of_the_others(users: int, import_text: Importer) -> None:
+    """Of 10 threads that run, 4 are of one group and 6 of the other; one without threads shares no throughput."""
+    given = [threads("idle", users, request("/i")), threads("a", 4, timer(1) + request("/a"))]
+    found = import_text("jmx", plan(*given, threads("b", 6, request("/b"))))
+    assert {name: group["share"] for name, group in found.workload["groups"].items()} == {"a": "40 %", "b": "60 %"}
+    assert pacings(found)["a"] == "1 s"
+    assert (1, "ThreadGroup 'idle'", f"left out: it has {users} threads, so that it does nothing") in found.notes()
+
+
+def test_a_plan_whose_groups_all_do_nothing_is_refused_with_the_reasons(import_text: Importer) -> None:
+    off = threads("off", 3, request("/o")).replace("<ThreadGroup", '<ThreadGroup enabled="false"', 1)
+    with pytest.raises(StudyError, match=r"got none(.|\n)*'idle'.*0 threads(.|\n)*'off'.*disabled"):
+        import_text("jmx", plan(threads("idle", 0, request("/i")), off))
+
+
+@pytest.mark.parametrize(
+    ("number", "why"),
+    [
+        ("${__P(users,)}", "is not known before the run (${__P(users,)}): 1 is taken"),
+        ("${users}", "is not known before the run (${users}): 1 is taken"),
+        ("1e12", "is no number below 1e+12 (1e12): 1 is taken"),
+        ("NaN", "is no number below 1e+12 (NaN): 1 is taken"),
+    ],
+)
+def test_a_number_of_threads_that_is_not_known_is_noted(number: str, why: str, import_text: Importer) -> None:
+    given = threads("a", 7, request("/a")).replace(">7<", f">{number}<")
+    found = import_text("jmx", plan(given, threads("b", 3, request("/b"))))
+    assert [reason for _, what, reason in found.notes() if what == "users of 'a'"] == [why]
+    assert found.workload["groups"]["a"]["share"] == "25 %"
+
+
+def test_groups_of_plugins_have_the_users_of_their_rows(import_text: Importer) -> None:
+    """UltimateThreadGroup adds the first column; ConcurrencyThreadGroup has a target level; arrivals have no number."""
+    rows = "".join(
+        f'<collectionProp name="{users}"><stringProp name="1">{users}</stringProp><stringProp name="2">0</stringProp>'
+        "</collectionProp>"
+        for users in (50, 20)
+    )
+    rows = f'<collectionProp name="ultimatethreadgroupdata">{rows}</collectionProp>'
+    kinds = {
+        "kg.apc.jmeter.threads.UltimateThreadGroup": rows,
+        "com.blazemeter.jmeter.threads.concurrency.ConcurrencyThreadGroup": (
+            '<stringProp name="TargetLevel">${__P(c,29)}</stringProp>'
+        ),
+        "OpenModelThreadGroup": "",
+    }
+    groups = [
+        f'<{kind} testname="g{index}">{inner}</{kind}><hashTree>{request("/a")}</hashTree>'
+        for index, (kind, inner) in enumerate(kinds.items())
+    ]
+    found = import_text("jmx", plan(*groups))
+    assert {name: group["share"] for name, group in found.workload["groups"].items()} == {
+        "g0": "70 %",
+        "g1": "29 %",
+        "g2": "1 %",
+    }
+    assert [(what, why) for _, what, why in found.notes() if what.startswith("users of")] == [
+        ("users of 'g0'", "are the sum of its 2 rows, which need not overlap"),
+        ("users of 'g2'", "are no number of the plan: 1 is taken"),
+    ]
+    assert not found.noted("TargetLevel")
+
+
+def test_values_that_jmeter_computes_once_are_noted(import_text: Importer) -> None:
+    variables = (
+        '<Arguments testname="v"><collectionProp name="Arguments.arguments"><elementProp name="id" '
+        'elementType="Argument"><stringProp name="Argument.name">id</stringProp><stringProp name="Argument.value">'
+        "${__UUID}</stringProp></elementProp></collectionProp></Arguments><hashTree/>"
+    )
+    found = import_text("jmx", plan(variables, threads("a", 1, request("/${id}/${__Random(1,9,n)}"))))
+    assert [(what, why) for _, what, why in found.notes() if what.startswith("variable ")] == [
+        ("variable id", "JMeter evaluates its functions once, before the test; here each place evaluates them"),
+        ("variable n", "__Random stores its value in it; here other places do not have this value"),
+    ]

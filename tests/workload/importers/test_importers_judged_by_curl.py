@@ -40,6 +40,7 @@ curl -s http://ADDRESS/after
 curl -s http://ADDRESS/first http://ADDRESS/second
 curl -s -e http://b/ http://ADDRESS/referer --next -s -X PATCH -d y=2 http://ADDRESS/next > /dev/null 2>&1
 curl -s --url-query 'n=1' 'http://ADDRESS/url-query?m=0'
+curl -s --url-query 'n=a b' --url-query '+o=%20%2B' 'http://ADDRESS/url-queries'
 """
 
 

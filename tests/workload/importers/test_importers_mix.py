@@ -111,7 +111,7 @@ HEAD = (
 )
 CHAIN = {"/a": 0.5, "/b": 0.34, "/c": 0.12, "/d": 0.04}
 ODD = (
-    "is decided by a number of its own; k6 decides it by the number that a condition before it asked",
+    "is decided by a number of its own; k6 decides it by the number that was drawn before",
     "returns in some rounds only: the steps after it are done in all of them",
 )
 

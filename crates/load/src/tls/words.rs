@@ -110,12 +110,11 @@ fn certificate(fault: &CertificateError) -> (String, &'static str) {
             expected,
             presented,
         } => {
+            if presented.is_empty() {
+                return (WITHOUT_NAME.to_owned(), ADD_NAME);
+            }
             let valid = presented.iter().map(|name| bare(name)).collect::<Vec<_>>();
-            let valid = if valid.is_empty() {
-                "no name".to_owned()
-            } else {
-                valid.join(", ")
-            };
+            let valid = valid.join(", ");
             let fact = format!("is not valid for {}, only for {valid}", expected.to_str());
             return (format!("the certificate of the server {fact}"), NAME);
         }
@@ -151,6 +150,12 @@ fn certificate(fault: &CertificateError) -> (String, &'static str) {
 /// Next step if a certificate is for another name.
 const NAME: &str = "load it by a name of its certificate (--connect-to ADDRESS connects elsewhere, `server_name` asks for \
                     another name), or verify none (--insecure, `verify: false`)";
+
+/// Fact and next step if a certificate has no names of hosts: a common name is no such name (RFC 9525, section 2).
+const WITHOUT_NAME: &str = "the certificate of the server names no host in subjectAltName (clients no longer accept a \
+                            common name alone)";
+const ADD_NAME: &str = "make one with `openssl req -addext subjectAltName=DNS:NAME` (`IP:NUMBER` for an address), or \
+                        verify none (--insecure, `verify: false`)";
 
 /// Describes a certificate fault that the library does not classify.
 fn of_chain(why: &OtherError) -> (String, &'static str) {

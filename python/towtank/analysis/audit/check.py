@@ -43,7 +43,7 @@ class Check:
         return {"test": self.about, "group": self.group, "stage": self.stage}
 
     def document(self, level: float) -> dict[str, Any]:
-        """Return the entry of the test in a summary."""
+        """Return the test as JSON for a summary: method, statistic, p-value and verdict."""
         assert self.outcome is not None
         found = self.outcome
         return {

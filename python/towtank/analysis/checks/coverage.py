@@ -28,7 +28,7 @@ class NotChecked:
     why: str
 
     def document(self) -> dict[str, str]:
-        """Return the entry of `not_checked` in a summary."""
+        """Return the check and the reason why it was not made, as JSON for `not_checked` of a summary."""
         return {"check": str(self.check), "why": self.why}
 
 

@@ -88,8 +88,9 @@ def _beside_targets(evidence: Evidence, limit: float) -> Iterator[Doubt]:
 def attributed(evidence: Evidence) -> Iterator[Doubt]:
     """Check that tiers, generator and observers account for the CPU use of the machines with tiers."""
     limit = evidence.limit("not_attributed", NOT_ATTRIBUTED_SHARE)
-    for name, usage in evidence.summary["not_attributed"].items():
-        if name == THIS_MACHINE and evidence.summary["other_programs"] is not None:
+    others, found = (evidence.summary[key] for key in ("other_programs", "not_attributed"))
+    for name, usage in found.items():
+        if name == THIS_MACHINE and others is not None:
             continue  # `_beside_targets` judges the same use
         used, cpus = usage["cpus_used"]["value"], usage["cpus"]
         if used is None or not cpus:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from enum import StrEnum
 from typing import Any
 
@@ -80,8 +80,8 @@ class Diagnosis:
     cause : Cause
     place : Place
     sure : float
-        Degree of belief by fixed rules, in [0, 1]: 0.95 if a resource was measured at its limit over several load
-        levels, 0.9 at a single level; less if some evidence is against it; 0 for `unknown`.
+        Degree of belief by fixed rules, in [0, 1]. A resource that was measured at its limit has 0.9, over several load
+        levels 0.95. Evidence against it lowers the value; `unknown` has 0.
     evidence, against, unknown : tuple of str
         Evidence for the cause, evidence against it, and what was not observed; one sentence each.
     settle : str
@@ -132,11 +132,11 @@ class Diagnosis:
     @classmethod
     def read(cls, document: Mapping[str, Any]) -> Diagnosis:
         """Read the document of a diagnosis."""
-        texts = {name: tuple(map(str, document[name])) for name in ("evidence", "against", "unknown")}
-        place = Place(**document["place"])
-        return cls(Cause(document["cause"]), place, float(document["sure"]), settle=str(document["settle"]), **texts)
+        own = {field.name: document[field.name] for field in fields(cls)}
+        texts = {name: tuple(map(str, own[name])) for name in ("evidence", "against", "unknown")}
+        return cls(**{**own, **texts, "cause": Cause(own.pop("cause")), "place": Place(**own.pop("place"))})
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> Mapping[str, Any]:
         """Return the diagnosis for JSON; `where` is text, and `place` has its parts."""
         return {
             "cause": str(self.cause),

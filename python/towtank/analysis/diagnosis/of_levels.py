@@ -10,8 +10,9 @@ from typing import Any
 from towtank.analysis.aggregation import Point
 from towtank.analysis.diagnosis.answer import Cause, Diagnosis
 from towtank.analysis.diagnosis.of_run import diagnose_run
+from towtank.analysis.diagnosis.seen import objects_at, value_at
 from towtank.analysis.limits.of_levels import LimitKind
-from towtank.analysis.statistics.estimates import estimate_of
+from towtank.analysis.system.rates import lookup
 
 _FLAT = 0.10
 """Largest relative growth of throughput between two levels that counts as flat, in (0, 1)."""
@@ -36,7 +37,7 @@ def diagnose_levels(points: Sequence[Point], limit: Mapping[str, Any]) -> Diagno
     The levels show whether throughput stopped to grow; the runs of the level with the highest throughput beyond that
     show which resource was at its limit. Runs of one level that disagree leave the cause unknown.
     """
-    kind, evidence = LimitKind(limit["kind"]), str(limit["evidence"])
+    kind, evidence = LimitKind(value_at(limit, "kind")), str(value_at(limit, "evidence"))
     if kind is LimitKind.NONE:
         settle = "raise the load until throughput stops to grow"
         return Diagnosis(Cause.NONE, sure=0.9, evidence=(evidence,), settle=settle)
@@ -95,11 +96,10 @@ def _slowed(points: Sequence[Point]) -> str | None:
     """
     first, last = points[0].usable[0], points[-1].usable[0]
     grown: dict[str, float] = {}
-    for name, figures in last["transactions"].items():
-        now = estimate_of(figures, "response_time_s", "mean").value
-        before = estimate_of(first["transactions"].get(name) or {}, "response_time_s", "mean").value
+    for name in objects_at(last, "transactions"):
+        before, now = (lookup(run, ("transactions", name, "response_time_s", "mean", "value")) for run in (first, last))
         if now is not None and before is not None:
-            grown[name] = max(0.0, now - before) * figures["count"]
+            grown[name] = max(0.0, now - before) * (lookup(last, ("transactions", name, "count")) or 0.0)
     total = sum(grown.values())
     most = max(grown, key=lambda name: grown[name], default=None)
     return most if most is not None and len(grown) > 1 and grown[most] > total / 2 else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +17,7 @@ _SERVED = 0.98
 """Share of the arrivals that must be served for an open load to be below the limit, in (0, 1]."""
 
 
-def diagnose_run(summary: dict[str, Any]) -> Diagnosis:
+def diagnose_run(summary: Mapping[str, Any]) -> Diagnosis:
     """Return the limit that a single run shows.
 
     Parameters

@@ -118,35 +118,34 @@ class Seen:
     series: tuple[Series, ...] = ()
 
     @classmethod
-    def of(cls, summary: dict[str, Any]) -> Seen:
+    def of(cls, summary: Mapping[str, Any]) -> Seen:
         """Read a run summary."""
 
         def number(*path: str) -> float | None:
             return lookup(summary, path)
 
-        kinds = lookup_object(summary, "request_errors", "by_kind")
+        kinds = objects_at(summary, "request_errors", "by_kind")
         failed, share = sum(kinds.values()), number("request_errors", "share") or 0.0
         answered = sum(count for kind, count in kinds.items() if kind in _AS_ANSWERS)
-        reasons = summary["verdict"]["reasons"]
         return cls(
-            tiers=tuple(_tier(name, summary) for name in lookup_object(summary, "tiers")),
+            tiers=tuple(_tier(name, summary) for name in objects_at(summary, "tiers")),
             machine_cpus=number("host", "cpus"),
             machine_used=number("host", "cpus_used", "value"),
             generator_used=number("generator", "cpus_used"),
             others_used=number("other_programs", "cpus_used", "value"),
-            not_found=tuple(lookup_object(summary, "other_programs").get("not_found", ())),
+            not_found=tuple(value_at(summary, "other_programs", "not_found") or ()),
             errors=share,
             errors_answered=share * answered / failed if failed else 0.0,
             kinds=kinds,
-            doubts={each["kind"]: (each["level"], each["message"]) for each in reasons},
+            doubts={kind: (level, message) for kind, level, message in _doubts(summary)},
             users=number("users", "asked"),
             rate=number("rate"),
             throughput=number("throughput_per_s", "value"),
             response_s=number("response_time_s", "mean", "value"),
             think_s=number("laws", "little", "z_s"),
-            grows=bool(lookup_object(summary, "window", "growth").get("is_significant")),
-            transactions=tuple(lookup_object(summary, "transactions")),
-            series=tuple(series_of(lookup_object(summary, "services"))),
+            grows=bool(value_at(summary, "window", "growth", "is_significant")),
+            transactions=tuple(objects_at(summary, "transactions")),
+            series=tuple(series_of(objects_at(summary, "services"))),
         )
 
     def has(self, kind: Kind, *levels: str) -> str | None:
@@ -155,34 +154,44 @@ class Seen:
         return message if level in levels else None
 
 
-def lookup_object(document: Mapping[str, Any], *path: str) -> Mapping[str, Any]:
-    """Return the object at a path; an empty one if the path has none."""
-    found: Any = document
+def value_at(document: Any, *path: str) -> Any:
+    """Return the value at a path of keys; None if a key is missing."""
     for key in path:
-        found = found.get(key) if isinstance(found, Mapping) else None
+        document = document.get(key) if isinstance(document, Mapping) else None
+    return document
+
+
+def objects_at(document: Any, *path: str) -> Mapping[str, Any]:
+    """Return the object at a path of keys; an empty one if a key is missing."""
+    found = value_at(document, *path)
     return found if isinstance(found, Mapping) else {}
 
 
-def _tier(name: str, summary: dict[str, Any]) -> Tier:
+def _doubts(summary: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    """Return kind, level and message of each doubt about a run."""
+    reasons = value_at(summary, "verdict", "reasons") or ()
+    return [tuple(value_at(each, key) for key in ("kind", "level", "message")) for each in reasons]  # type: ignore[misc]
+
+
+def _tier(name: str, summary: Mapping[str, Any]) -> Tier:
     def number(*path: str) -> float | None:
         return lookup(summary, ("tiers", name, *path))
 
-    figures = lookup_object(summary, "tiers", name)
     return Tier(
         name,
-        figures.get("host"),
+        value_at(summary, "tiers", name, "host"),
         number("cpus_used", "value"),
         number("cpus_allotted"),
-        figures.get("cpu_control_group"),
+        value_at(summary, "tiers", name, "cpu_control_group"),
         lookup(summary, ("host", "throttled", name)),
         number("run_queue_wait_s_per_s"),
-        _busiest(lookup_object(figures, "busiest", "process")),
-        _busiest(lookup_object(figures, "busiest", "thread")),
+        _busiest(value_at(summary, "tiers", name, "busiest", "process")),
+        _busiest(value_at(summary, "tiers", name, "busiest", "thread")),
     )
 
 
-def _busiest(found: Mapping[str, Any]) -> Busiest | None:
-    known = {**{"name": "", "pid": None, "waits": 0.0, "most": None, "share_of_time_full": 0.0}, **found}
-    if known.get("cpus") is None:
+def _busiest(found: Any) -> Busiest | None:
+    if value_at(found, "cpus") is None:
         return None
+    known = {**{"name": "", "pid": None, "waits": 0.0, "most": None, "share_of_time_full": 0.0}, **found}
     return Busiest(*(known[key] for key in ("name", "pid", "cpus", "waits", "most", "share_of_time_full")))

@@ -80,10 +80,11 @@ class Wait:
 def series_of(services: Mapping[str, Mapping[str, Mapping[str, object]]]) -> list[Series]:
     """Read the metrics of all services of a run summary."""
     return [
-        Series(service, key, found.get("kind") == "counter", float(value))
+        Series(service, key, name == "per_s", float(value))
         for service, table in services.items()
         for key, found in table.items()
-        if isinstance(value := found.get("per_s", found.get("mean")), int | float)
+        for name in ("per_s", "mean")
+        if isinstance(value := found.get(name), int | float)
     ]
 
 

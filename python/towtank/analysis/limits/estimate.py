@@ -44,7 +44,7 @@ class LimitEstimate:
     n: int = 0
 
     def document(self) -> dict[str, Any]:
-        """Return the entry of the limit in a summary."""
+        """Return the limit as JSON for a summary: value, interval, method and number of plateaus."""
         keys = ("value", "low", "high", "method", "confidence", "n")
         return {key: getattr(self, key) for key in keys}
 

@@ -47,7 +47,7 @@ class Found:
         return passed[-1] if passed else (self.plateaus[0] if self.plateaus else None)
 
     def document(self) -> dict[str, Any]:
-        """Return the entry of the search in a run summary."""
+        """Return the search for the limit as JSON for a run summary: limit, end of the search and plateaus."""
         estimate = self.estimate.document()
         if self.of == "users":
             # Whole users, rounded down so that the limit is not overstated.

@@ -135,7 +135,7 @@ def limit(points: Sequence[Point], ideal: dict[str, Any] | None) -> dict[str, An
 
 
 def undecided(why: str) -> dict[str, Any]:
-    """Return the document of an undecided limit, with the reason."""
+    """Return an undecided limit as JSON for a summary, with the reason."""
     return _document(LimitKind.UNDECIDED, None, why, [], [])
 
 

@@ -127,7 +127,7 @@ class Plateau:
         return Outcome(self.level, kind, self.margin)
 
     def document(self) -> dict[str, Any]:
-        """Return the entry of the plateau in a run summary."""
+        """Return the plateau as JSON for a run summary: level, window, result and measurements."""
         return {
             "level": int(self.level) if self.level.is_integer() else self.level,
             "stage": self.stage,
@@ -260,7 +260,7 @@ def _failures(
 
 
 def failure(kind: Failure, text: str, seen: float | None = None, limit: float | None = None) -> dict[str, Any]:
-    """Return the entry of a failure in a summary."""
+    """Return a failure as JSON for a summary: kind, text, measured value and limit."""
     return {"kind": str(kind), "text": text, "seen": seen, "limit": limit}
 
 

@@ -119,7 +119,7 @@ class Estimate:
         return replace(self, value=factor * self.value, low=low, high=high, within=within)
 
     def document(self) -> dict[str, Any]:
-        """Return the entry of the estimate in a summary; numbers that are not finite become None."""
+        """Return value, interval, method and n as JSON for a summary; numbers that are not finite become None."""
         whole = all(number is None or math.isfinite(number) for number in (self.low, self.high))
         bounded = whole and self.low is not None and self.high is not None
         return {

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from towtank.analysis.system.rates import Samples
+from towtank.analysis.system.rates import Samples, lookup
 
 FULL = 0.95
 """CPU use of a sample from which a process or thread uses one CPU fully. [1]"""
@@ -47,10 +47,10 @@ def _over_window(samples: Samples, group: str, key: str, start_s: float, end_s: 
     ]
     if len(inside) < _FEWEST:
         return None
-    cpus = np.array([float(found.get("cpus") or 0.0) for found in inside])
-    who = Counter((found.get("name"), found.get("pid")) for found in inside)
+    cpus = np.array([lookup(found, ("cpus",)) or 0.0 for found in inside])
+    who = Counter((str(found["name"]), found["pid"]) for found in inside)
     (name, pid), _ = who.most_common(1)[0]
-    waits = [float(found["waits"]) for found in inside if isinstance(found.get("waits"), int | float)]
+    waits = [value for found in inside if (value := lookup(found, ("waits",))) is not None]
     return {
         "name": name,
         "pid": pid,

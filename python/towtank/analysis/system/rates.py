@@ -7,7 +7,7 @@ its process. A `Track` is the growth of a counter, continued across restarts and
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -87,11 +87,11 @@ def track(times_s: Sequence[float], raw: Sequence[float | None]) -> Track:
     return Track(times, grown, int(fell.sum()))
 
 
-def lookup(sample: dict[str, Any], path: Sequence[str]) -> float | None:
+def lookup(sample: Mapping[str, Any], path: Sequence[str]) -> float | None:
     """Return the number at a path of keys; None if missing or not a number."""
     found: Any = sample
     for key in path:
-        if not isinstance(found, dict) or key not in found:
+        if not isinstance(found, Mapping) or key not in found:
             return None
         found = found[key]
     return float(found) if isinstance(found, int | float) and not isinstance(found, bool) else None

@@ -99,7 +99,7 @@ class Observed:
         """
         about = self.tiers.get(tier, {})
         given = self.hosts.get(str(about.get("host")), {}).get("cpus_virtual")
-        pinned = len(about.get("cpus") or about.get("affinity") or [])
+        pinned = max(len(about.get(key) or []) for key in ("cpus", "affinity"))
         bounds = [pinned or self.where(tier).host_cpus, given, self._quota(tier, start_s, end_s)]
         return min((cpus for cpus in bounds if isinstance(cpus, int | float)), default=None)
 

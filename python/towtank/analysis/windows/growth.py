@@ -56,7 +56,7 @@ class Growth:
         )
 
     def document(self) -> dict[str, Any]:
-        """Return the entry of the growth in a run summary."""
+        """Return the growth as JSON for a run summary: transactions at start and end, arrivals and significance."""
         return {
             "at_start": self.at_start,
             "at_end": self.at_end,

@@ -64,7 +64,7 @@ class Rest:
         return self.at_most is not None and self.at_most <= self.allowed
 
     def document(self) -> dict[str, Any]:
-        """Return the entry of one series in the window of a run summary."""
+        """Return the test of one series as JSON for the window of a run summary: largest change and allowed change."""
         return {"at_most": self.at_most, "allowed": self.allowed, "needed_s": self.needed_s, "is_shown": self.is_shown}
 
 

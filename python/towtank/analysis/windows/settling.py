@@ -96,7 +96,7 @@ class SettlingResult:
     changes: dict[str, float] = field(default_factory=dict)
 
     def document(self) -> dict[str, Any]:
-        """Return the entry of the test in events and summaries."""
+        """Return the test as JSON for events and summaries: window, reason and changes of each series."""
         return {"window_s": self.window_s, "why": self.why, "changes": self.changes}
 
 

@@ -45,7 +45,7 @@ class Stretch:
         return self.of > 1
 
     def document(self) -> dict[str, Any]:
-        """Return the entry of the stretch in the window of a run summary."""
+        """Return the stretch as JSON for the window of a run summary: stages, users and rate."""
         return {"stages": list(self.stages), "users": self.users, "rate": self.rate, "stretches": self.of}
 
 

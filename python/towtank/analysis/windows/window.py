@@ -101,7 +101,7 @@ class Window:
         return "holds" if all(rest is not None and rest.is_shown for rest in rests) else "undecided"
 
     def document(self) -> dict[str, Any]:
-        """Return the entry of the window in a run summary."""
+        """Return the window as JSON for a run summary: start, end, tests of steady state and load."""
         return {
             "start_s": self.start_s,
             "end_s": self.end_s,

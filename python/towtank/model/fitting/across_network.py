@@ -93,7 +93,7 @@ class Shared:
     period_s: float = PERIOD_S
 
     def document(self) -> Json:
-        """Return the entry of the prediction."""
+        """Return the host as JSON for the prediction, with its service time."""
         return {**asdict(self), "service_time_s": self.demand_s / self.cpus_then}
 
     def time_s(self, demand_s: float) -> float:

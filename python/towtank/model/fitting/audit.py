@@ -90,7 +90,7 @@ class Finding:
     message: str = ""
 
     def document(self) -> dict[str, Any]:
-        """Return the entry of a document."""
+        """Return the test of an operational law as JSON for a fit: point, law, residual, limit and suspect."""
         return {
             "point": self.name,
             "law": self.law,

@@ -39,7 +39,7 @@ Json = dict[str, Any]
 
 
 def capacity_document(path: Path) -> Json:
-    """Return the capacity document of a results folder.
+    """Return the capacity models of a results folder as JSON.
 
     Returns
     -------
@@ -72,7 +72,7 @@ def _in_a_line(error: Exception, path: Path) -> str:
 
 
 def _contained(answer: Answer, classes: Json) -> Json:
-    """Return the document of a configuration; if an error occurs, `refused` states it."""
+    """Return the capacity model of a configuration as JSON; after an error, `refused` contains its message."""
     made = attempt(f"capacity model of {answer.document['label']}", _configuration, answer, classes)
     return {**answer.document, "classes": classes, "refused": made.sentence} if isinstance(made, Failed) else made
 

@@ -62,7 +62,7 @@ class Tails:
         return float(np.mean([abs(np.log(ratio)) for _, ratio in self.by_level]))
 
     def document(self) -> Json:
-        """Return the document for the fit's output."""
+        """Return the percentile ratios as JSON for a fit: mean, bounds, and ratio at each level."""
         by_level = [{"load": load, "ratio": ratio} for load, ratio in self.by_level]
         ends = {"ratio": self.ratio, "low": self.low, "high": self.high}
         others = {name: list(ratios) for name, ratios in self.others.items()}

@@ -75,7 +75,7 @@ class Judgement:
         self.reasons.append((REJECTED, sentence))
 
     def document(self) -> dict[str, Any]:
-        """Return the entry of a document."""
+        """Return the verdict on the fit as JSON: level, reasons and tests."""
         reasons = [{"level": level, "text": text} for level, text in self.reasons]
         return {"level": self.level, "reasons": reasons, "tests": self.tests}
 

@@ -47,7 +47,7 @@ class Mix:
     demands: dict[str, float]
 
     def document(self, loads: Floats) -> dict[str, Any]:
-        """Return the entry of a document."""
+        """Return the effect of the mix as JSON for a fit: estimator, demands and work at each load."""
         rows = zip(loads, self.work, strict=True)
         return {
             "estimator": self.estimator,

@@ -61,7 +61,7 @@ class Evidence:
     interval: tuple[float | None, float | None] | None = None
 
     def document(self) -> Json:
-        """Return the entry of a document."""
+        """Return the evidence as JSON for a fit: its values at the lowest and highest load, and its limit."""
         return {
             "what": self.what,
             "at_lowest": self.lowest,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from towtank.analysis.doubts import not_checked
+from towtank.analysis import not_checked
 from towtank.containment import Failed, attempt
 from towtank.report import format as people
 from towtank.report import objectives as outcomes

@@ -235,7 +235,7 @@ def _lacks(rule: Rule, name: str, refused: dict[str, str]) -> str:
 
 
 def document_of(item: Advice) -> dict[str, Any]:
-    """Return the document of one piece of advice."""
+    """Return the advice of one rule as JSON: verdict, values, arithmetic and source."""
     entry = item.rule.entry
     return {
         "rule": item.rule.name,

@@ -19,7 +19,7 @@ __all__ = ["advice_document", "bounds_text", "list_document", "rule_document", "
 
 
 def list_document(topics: Mapping[str, list[Rule]]) -> dict[str, Any]:
-    """Return the document of all rules of the given topics."""
+    """Return all rules of the given topics as JSON."""
     return {"schema": RULES_SCHEMA, "rules": [_entry(rule) for rules in topics.values() for rule in rules]}
 
 
@@ -43,7 +43,7 @@ def _example(rule: Rule, number: int) -> dict[str, Any]:
 
 
 def rule_document(rule: Rule, answer: Answer | None) -> dict[str, Any]:
-    """Return the document of one rule, with its answer if there is one."""
+    """Return one rule as JSON, with its computed result if there is one."""
     document: dict[str, Any] = {"schema": RULES_SCHEMA, "rules": [_entry(rule)]}
     if answer is not None:
         number = answer.value
@@ -60,7 +60,7 @@ def rule_document(rule: Rule, answer: Answer | None) -> dict[str, Any]:
 
 
 def advice_document(source: str, found: list[tuple[Situation, list[Advice]]]) -> dict[str, Any]:
-    """Return the document of the advice for systems."""
+    """Return the advice for all situations as JSON, with the number of rules per verdict."""
     return {
         "schema": ADVICE_SCHEMA,
         "source": source,

@@ -35,102 +35,126 @@ Names = Annotated[list[str], BeforeValidator(one_or_more, json_schema_input_type
 
 
 class RuleInput(FileModel):
-    """Quantity that a rule needs, or compares its result with."""
+    """Input of a rule: a quantity to compute with, or to compare with the result."""
 
-    unit: UnitText = Field("1", description="Unit of values given without one; `yes or no` of a switch.")
-    meaning: str = Field(description="Meaning of the quantity.")
+    unit: UnitText = Field("1", description="Unit of values that are written without a unit; `yes or no` for a switch.")
+    meaning: str = Field(description="Description of the quantity.")
     role: Literal["given", "set", "seen"] = Field(
         "given",
-        description="`given` to the rule; or the value that is `set`, or was `seen`, and is compared with the rule.",
+        description=(
+            "Role of the input: `given` is used by the rule; `set` (a setting) and `seen` (an "
+            "observation) are compared with its result."
+        ),
     )
-    at_least: Scalar | None = Field(None, description="Smallest value that the rule takes.")
-    above: Scalar | None = Field(None, description="Bound that a value must be above.")
-    at_most: Scalar | None = Field(None, description="Largest value that the rule takes.")
-    below: Scalar | None = Field(None, description="Bound that a value must be below.")
-    default: Scalar | None = Field(None, description="Value if none is given.")
-    choices: list[Text] = Field([], description="Words that it may be; then it has no unit.")
-    binds: Names = Field([], description="Facts of a system that give it; the first known one is taken.")
+    at_least: Scalar | None = Field(None, description="Smallest allowed value of the input.")
+    above: Scalar | None = Field(None, description="Bound that the value of the input must exceed.")
+    at_most: Scalar | None = Field(None, description="Largest allowed value of the input.")
+    below: Scalar | None = Field(None, description="Bound that the value of the input must stay below.")
+    default: Scalar | None = Field(None, description="Value of the input if the user gives none.")
+    choices: list[Text] = Field([], description="Allowed words, for an input that is a choice and has no unit.")
+    binds: Names = Field(
+        [], description="Names of the facts of a system that can supply the value; the first known fact is used."
+    )
 
 
 class RuleStep(FileModel):
-    """Intermediate value on the way to the result."""
+    """Intermediate value of a rule."""
 
-    formula: Text = Field(description="Expression of inputs and earlier steps.")
-    unit: UnitText = Field("1", description="Unit it is shown in.")
+    formula: Text = Field(description="Expression that uses inputs and earlier steps.")
+    unit: UnitText = Field("1", description="Unit in which the value is displayed.")
 
 
 class RuleRow(FileModel):
-    """One row of a table."""
+    """Row of a rule's table."""
 
-    when: dict[Name, str] = Field(min_length=1, description="The choice of each input that picks this row.")
-    value: Scalar = Field(description="Value of the table, in `value_unit`, or in the unit of the result.")
-    note: str = Field("", description="Note to the value.")
+    when: dict[Name, str] = Field(min_length=1, description="Choice of each input for which this row applies.")
+    value: Scalar = Field(description="Value of the row, in `value_unit` or in the unit of the result.")
+    note: str = Field("", description="Note about the value.")
 
 
 class RuleResult(FileModel):
-    """Result of a rule."""
+    """Unit and meaning of a rule's result."""
 
-    unit: UnitText = Field("1", description="Unit it is shown in; `yes or no` of a condition.")
-    meaning: str = Field(description="Meaning of the result.")
+    unit: UnitText = Field("1", description="Unit in which the result is displayed; `yes or no` for a condition.")
+    meaning: str = Field(description="Description of the result.")
 
 
 class RuleSource(FileModel):
-    """Place of a rule in its document."""
+    """Place in a document where a rule is stated."""
 
-    document: Name = Field(description="Short name, one of `documents`.")
-    section: Text = Field("", description="Section, table or page.")
-    lines: Text = Field("", description="Lines of the document's text.")
+    document: Name = Field(description="Short name of the document, from `documents`.")
+    section: Text = Field("", description="Section, table or page of the document.")
+    lines: Text = Field("", description="Line numbers in the text of the document.")
 
 
 class RuleExample(FileModel):
-    """Case with its answer."""
+    """Example of a rule: inputs with the expected result."""
 
-    inputs: dict[Name, Scalar] = Field({}, description="Values by name.")
-    result: Scalar = Field(description="Result, in its unit; `yes` or `no` of a condition.")
-    tolerance: Scalar = Field(0, description="Greatest difference, in the unit of the result; 0 is all but rounding.")
-    origin: Literal["source", "derived", "inferred"] = Field(
-        description="Printed in the source; worked out from its formula; or an input was chosen to give the printed "
-        "result, which proves nothing."
+    inputs: dict[Name, Scalar] = Field({}, description="Values of the inputs, by name.")
+    result: Scalar = Field(description="Expected result, in the unit of the result; `yes` or `no` for a condition.")
+    tolerance: Scalar = Field(
+        0, description="Largest allowed difference from the result, in its unit; 0 only allows rounding."
     )
-    case: Text = Field("", description="Place in the source, or description of the case.")
+    origin: Literal["source", "derived", "inferred"] = Field(
+        description=(
+            "Origin of the expected result: `source` (printed there), `derived` (from the formula of the "
+            "source), or `inferred` (an input was chosen to give the printed result, which proves "
+            "nothing)."
+        )
+    )
+    case: Text = Field("", description="Place of the example in the source, or its description.")
 
 
 class RuleEntry(FileModel):
-    """One rule."""
+    """Rule of thumb with its formula, range, source and examples."""
 
-    title: str = Field(description="The rule in one line.")
-    topic: Name | None = Field(None, description="Topic of the rule; that of the file if none.")
+    title: str = Field(description="Title of the rule, in one line.")
+    topic: Name | None = Field(None, description="Topic of the rule; default: `topic` of the file.")
     kind: Literal["formula", "threshold", "table", "advice"] = Field(
-        "formula", description="A formula, a limit, a table to look up, or advice without a number."
+        "formula", description="Kind of rule: a formula, a threshold, a table to look up, or advice without a number."
     )
-    catalogue: Names = Field([], description="Numbers of the rule in the catalogue of the shipped set.")
-    formula: Text | None = Field(None, description="Expression of inputs, steps and, of a table, `value`.")
-    steps: dict[Name, RuleStep] = Field({}, description="Intermediate values, computed first and in this order.")
-    table: list[RuleRow] = Field([], description="Rows of a table.")
-    value_unit: UnitText | None = Field(None, description="Unit of the values of a table; that of the result if none.")
-    inputs: dict[Name, RuleInput] = Field({}, description="Inputs of the rule, by name.")
-    result: RuleResult | None = Field(None, description="Result of the rule.")
-    range: str = Field("", description="Range in which the rule is true, in words.")
+    catalogue: Names = Field([], description="Numbers of the rule in the catalogue of rules that Towtank ships.")
+    formula: Text | None = Field(
+        None, description="Expression for the result; it uses inputs, steps and, for a table, `value`."
+    )
+    steps: dict[Name, RuleStep] = Field(
+        {}, description="Intermediate values, computed in this order before the formula."
+    )
+    table: list[RuleRow] = Field([], description="Rows of the table, for a rule of kind `table`.")
+    value_unit: UnitText | None = Field(
+        None, description="Unit of the values in the table; default: the unit of the result."
+    )
+    inputs: dict[Name, RuleInput] = Field({}, description="Inputs of the rule by name.")
+    result: RuleResult | None = Field(None, description="Unit and description of the result.")
+    range: str = Field("", description="Range of inputs in which the rule is valid, in words.")
     valid_when: Text | None = Field(
-        None, description="The range as a condition of the inputs; if it is `no`, the answer has a doubt."
+        None, description="Condition on the inputs that expresses the range; if it is false, the result has a doubt."
     )
-    applies_when: Text | None = Field(None, description="Condition of inputs: the rule is about this system.")
-    follows_when: Text | None = Field(None, description="Condition of inputs and `result`: the system follows it.")
+    applies_when: Text | None = Field(
+        None, description="Condition on the inputs; the rule applies to the system if it is true."
+    )
+    follows_when: Text | None = Field(
+        None, description="Condition on the inputs and `result`; the system follows the rule if it is true."
+    )
     identity: bool = Field(
         False,
-        description="The rule is a law between figures of the same seconds: it is judged on them as they were counted, "
-        "and their intervals, which are about other seconds, are not combined.",
+        description=(
+            "Whether the rule is a law that relates measurements of the same period; it is then checked "
+            "with the measured values, without their intervals."
+        ),
     )
-    source: RuleSource = Field(description="Place in a document.")
-    examples: list[RuleExample] = Field([], description="Cases with their answers.")
-    caution: str = Field("", description="Caution before use.")
-    advice: str = Field("", description="Advice for a system that differs from the rule.")
+    source: RuleSource = Field(description="Document and place that the rule comes from.")
+    examples: list[RuleExample] = Field(
+        [], description="Examples with inputs and expected result, which check the rule."
+    )
+    caution: str = Field("", description="Warning to read before the rule is used.")
+    advice: str = Field("", description="Advice for systems that do not follow the rule.")
 
 
 class RuleFile(FileModel):
-    """Rules of thumb, with the documents they come from."""
+    """Rules of thumb, and the documents that they come from."""
 
-    schema_: Literal["towtank/rule-file/1"] = Field(alias="schema", description="The format of the file.")
-    topic: Name = Field(description="Topic of the rules.")
-    documents: dict[Name, str] = Field({}, description="Full titles of documents by short name.")
-    rules: dict[Name, RuleEntry] = Field(min_length=1, description="The rules, by name.")
+    schema_: Literal["towtank/rule-file/1"] = Field(alias="schema", description="Name and version of the file format.")
+    topic: Name = Field(description="Topic of the rules in the file.")
+    documents: dict[Name, str] = Field({}, description="Full titles of the documents, by short name.")
+    rules: dict[Name, RuleEntry] = Field(min_length=1, description="Rules by name.")

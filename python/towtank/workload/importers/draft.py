@@ -266,8 +266,19 @@ def think(pause: str | dict[str, Any]) -> Step:
 
 
 def seconds(value: float) -> str:
-    """Return a duration in the form of workload files, rounded to milliseconds."""
-    return exact_duration(round(value, 3))
+    """Return a duration in the form of workload files, rounded to six significant digits.
+
+    Examples
+    --------
+    >>> seconds(0.0025), seconds(20 / 7)
+    ('2.5 ms', '2.85714 s')
+    """
+    return exact_duration(rounded(value))
+
+
+def rounded(value: float) -> float:
+    """Round a number to six significant digits."""
+    return float(f"{value:.6g}")
 
 
 def equal_weights(names: Iterable[str]) -> dict[str, float]:

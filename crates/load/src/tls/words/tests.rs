@@ -145,8 +145,10 @@ fn is_camel(word: &str) -> bool {
 }
 
 /// Names with their usual spelling, and keys of files.
-const PROPER: [&str; 4] = [
+const PROPER: [&str; 6] = [
     "serverAuth",
+    "subjectAltName",
+    "subjectAltName=DNS:NAME",
     "basicConstraints=critical,CA:FALSE",
     "ChaCha20",
     "KiB",
@@ -158,7 +160,7 @@ fn each_failure_has_a_fact_and_a_next_step_and_no_name_of_the_library() {
         let sentence = sentence(&error);
         let parts = sentence.splitn(3, ": ").collect::<Vec<_>>();
         assert_eq!((parts.len(), parts[0]), (3, "TLS"), "{sentence}");
-        let trimmed = |each: char| matches!(each, '(' | ')' | ',' | '?' | ':');
+        let trimmed = |each: char| matches!(each, '(' | ')' | ',' | '?' | ':' | '`');
         for word in sentence
             .split_whitespace()
             .map(|word| word.trim_matches(trimmed))
@@ -214,6 +216,10 @@ fn the_usual_faults_are_said_in_words() {
         (
             certificate_faults()[16].clone(),
             "not valid for 127.0.0.1, only for shop.example, ::1",
+        ),
+        (
+            certificate_faults()[17].clone(),
+            "names no host in subjectAltName (clients no longer accept a common name alone): make one with",
         ),
     ];
     for (fault, words) in cases {

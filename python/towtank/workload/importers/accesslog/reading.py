@@ -27,6 +27,7 @@ from towtank.workload.importers.draft import (
     identifier,
     literal,
     request,
+    rounded,
     seconds,
     unique,
     weights,
@@ -240,9 +241,9 @@ def _think_time(sessions: Sessions, draft: Draft) -> tuple[dict[str, Any] | str,
     best = next(fit for fit in fits if fit.pause is not None)
     draft.findings["think_times"] = {
         "count": sessions.gap_count,
-        "mean_s": round(sessions.gap_sum / sessions.gap_count, 3),
+        "mean_s": rounded(sessions.gap_sum / sessions.gap_count),
         "fitted_to": len(sample),
-        "pause_mean_s": round(best.mean, 3),
+        "pause_mean_s": rounded(best.mean),
         "least_s": LEAST_GAP,
         "chosen": best.name,
         "fits": [fit.document() for fit in fits],
@@ -282,7 +283,7 @@ def _findings(sessions: Sessions, patterns: Patterns, draft: Draft, pause: float
     draft.findings["sessions"] = {
         "count": sessions.ended,
         "pages_mean": round(sessions.pages / sessions.ended, 3),
-        "duration_mean_s": round(sessions.durations / sessions.ended, 3),
+        "duration_mean_s": rounded(sessions.durations / sessions.ended),
         "ended_early": sessions.cut,
     }
     draft.findings["arrivals"] = {"stretch_s": sessions.profile.width, "peak_pages_per_s": peak, "rates": rates}

@@ -338,7 +338,9 @@ class _Reader:
         if call.as_query and call.data:
             text += separator(text) + self._joined(call)
         for word in call.more:
-            text += separator(text) + self._data("data-urlencode", word)
+            # Behind a plus sign stands what is encoded already.
+            encoded = word.text[1:] if word.text.startswith("+") else self._data("data-urlencode", word)
+            text += separator(text) + encoded
         if call.upload is not None and urlsplit(text).path.endswith("/"):
             text += quote(Path(call.upload.text).name)  # as curl does
         path, query = path_and_query(text)
@@ -430,7 +432,7 @@ class _Reader:
         key, equals, value = word.text.partition("=")
         if not equals and "@" in key:
             self.note(word, "--data-urlencode of a file", "is sent as the text that stands here")
-        encoded = quote(value if equals else key, safe="-._~${}")
+        encoded = quote(value if equals else key, safe="-._~${}").replace("%20", "+")
         return f"{key}={encoded}" if equals and key else encoded
 
     def _part(self, name: str, word: Word) -> tuple[str, Any]:

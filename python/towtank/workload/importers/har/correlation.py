@@ -18,6 +18,7 @@ from urllib.parse import parse_qsl, quote, quote_plus, unquote, urljoin, urlspli
 from towtank.secret_names import is_secret_name
 from towtank.workload import expressions
 from towtank.workload.importers.draft import Draft, Step, identifier, literal, method_of, unique
+from towtank.workload.importers.har.escapes import encoding_of_body, place, written
 from towtank.workload.importers.nodes import items_of, place_of, text_of
 from towtank.yamlfile import Node
 
@@ -343,7 +344,8 @@ def put(step: Step, value: str, variable: str) -> bool:
     if "json" in step:
         _put_json(step, value, variable)
     if "body" in step and len(value) >= 8:
-        step["body"] = _inside(step["body"], value, f"${{{variable}}}")
+        encoding = encoding_of_body(step)
+        step["body"] = _inside(step["body"], written(value, encoding), place(f"${{{variable}}}", encoding))
     return json.dumps(step, sort_keys=True) != before
 
 
@@ -355,9 +357,10 @@ def _put(value: Any, old: str, variable: str) -> Any:
     return f"${{{variable}}}" if isinstance(value, str) and value == literal(old) else value
 
 
-def _inside(text: str, old: str, place: str) -> str:
-    """Replace a value inside a text, except after `$`, which would turn the place into text."""
-    return re.sub(rf"(?<!\$){re.escape(literal(old))}", lambda _: place, text)
+def _inside(text: str, old: set[str], new: str) -> str:
+    """Replace the forms of a value inside a text, except after `$`, which would turn the place into text."""
+    forms = "|".join(re.escape(literal(each)) for each in sorted(old, key=len, reverse=True))
+    return re.sub(rf"(?<!\$)(?:{forms})", lambda _: new, text)
 
 
 def _put_json(step: Step, value: str, variable: str) -> None:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 from urllib.parse import unquote
 
 from towtank.secret_names import is_secret_name
 from towtank.workload.importers.draft import Draft, Step, unique
+from towtank.workload.importers.har.escapes import encoding_of_body, read
+from towtank.workload.importers.har.escapes import place as escaped_place
 from towtank.workload.steps import METHODS
 
 # Names with values within a text: a form or query, JSON, an XML element or attribute.
@@ -19,11 +22,12 @@ _IN_TEXT = re.compile(
     r"|(?P<before_xml><(?:[\w.-]+:)?(?P<xml>[\w.-]+)(?:\s[^<>]*)?>)(?P<xml_value>[^<>]+)(?=</)"
     r"|(?P<before_attribute>\s(?P<attribute>[\w.:-]+)=[\"'])(?P<attribute_value>[^\"'<>]+)"
 )
+# Groups of the expression for each kind of text, and the encoding of its values.
 _KINDS = (
-    ("before", "form", "form_value"),
-    ("before_json", "json", "json_value"),
-    ("before_xml", "xml", "xml_value"),
-    ("before_attribute", "attribute", "attribute_value"),
+    ("before", "form", "form_value", ""),
+    ("before_json", "json", "json_value", "json"),
+    ("before_xml", "xml", "xml_value", "html"),
+    ("before_attribute", "attribute", "attribute_value", "html"),
 )
 _PASSWORD = re.compile(r"passw|passwd|passphrase|pwd|^pass$|_pass$|secret", re.IGNORECASE)
 _PLACE = re.compile(r"(?<!\$)\$\{")
@@ -71,9 +75,12 @@ class Secrets:
             if key in step:
                 step[key] = self._without_tokens(step[key], "", place)
         _change_parts(step, lambda value, name: self._without_tokens(value, name, place))
+        in_body = "url" if encoding_of_body(step) == "url" else ""
         for key in ("body", *METHODS):
             if isinstance(step.get(key), str):
-                step[key] = _IN_TEXT.sub(lambda found: self._in_text(found, place), step[key])
+                pairs, in_query = ("url", True) if key in METHODS else (in_body, False)
+                change = partial(self._in_text, place=place, pairs=pairs, in_query=in_query)
+                step[key] = _IN_TEXT.sub(change, step[key])
 
     def _without_tokens(self, value: Any, name: str, place: tuple[int, int]) -> Any:
         if isinstance(value, dict):
@@ -84,14 +91,20 @@ class Secrets:
             return value
         return self._token(f"token in the field {name}", value, place)
 
-    def _in_text(self, found: re.Match[str], place: tuple[int, int]) -> str:
-        for before, name, value in _KINDS:
+    def _in_text(self, found: re.Match[str], place: tuple[int, int], pairs: str, *, in_query: bool = False) -> str:
+        """Replace a secret in a text; `pairs` is the encoding of values behind `name=`."""
+        for before, name, value, own in _KINDS:
             if found[name] is not None:
                 words = unquote(found[name])
                 secret = is_secret_name(words) or _PASSWORD.search(words)
                 if not secret or _PLACE.search(found[value]):
                     return found[0]
-                return found[before] + self._token(f"secret in the field {found[name]}", found[value], place)
+                text, encoding = found[value].replace("$${", "${"), own or pairs
+                known = read(text, encoding, in_query=in_query)
+                # A value that encoding would change is kept as it is written, such as `a+b` in a query.
+                what = f"secret in the field {found[name]}" + ("" if known is not None else ", as it is encoded")
+                template = self._token(what, text if known is None else known, place)
+                return found[before] + escaped_place(template, encoding if known is not None else "")
         return found[0]
 
     def _token(self, what: str, value: str, place: tuple[int, int]) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from towtank.units import format_duration
-from towtank.workload.importers.draft import Draft, seconds
+from towtank.workload.importers.draft import Draft, rounded, seconds
 
 # Upper bounds and names of the gap groups: steps of about a factor of three, as precise as one recording allows. [s]
 _GROUPS = ((3.0, "think_short"), (10.0, "think_medium"), (30.0, "think_long"), (float("inf"), "think_very_long"))
@@ -44,7 +44,7 @@ def between_pages(gaps: list[float], draft: Draft) -> Pauses:
         if name in groups:
             mean = sum(groups[name]) / len(groups[name])
             draft.parameters[name] = seconds(mean)
-            found.append({"parameter": name, "count": len(groups[name]), "mean_s": round(mean, 3)})
+            found.append({"parameter": name, "count": len(groups[name]), "mean_s": rounded(mean)})
     draft.findings["think_times"] = found
     draft.findings.setdefault("summary", []).extend(
         f"think times: {each['count']} gaps make {each['parameter']}, "

@@ -78,14 +78,18 @@ class _Plan:
             if item.tag in {"SetupThreadGroup", "PostThreadGroup"}:
                 self.controllers.leave_out(item, "left out: it runs once before or after all users")
             elif item.tag.endswith("ThreadGroup"):
-                self._group(item, scope)
+                users = self._users(item)
+                if users >= 1:
+                    self._group(item, scope, users)
+                else:
+                    self.controllers.leave_out(item, f"left out: it has {users:g} threads, so that it does nothing")
                 # In JMeter, the threads of a group that is left out here run as well.
-                threads += self._users(item)
+                threads += max(users, 0.0)
             else:
                 self.controllers.leave_out(item, "is outside of thread groups: left out")
         if not self.draft.groups:
             return
-        shares = weights({name: max(users, 1e-9) for name, users in self.users.items()})
+        shares = weights(self.users)
         for name, share in shares.items():
             self.draft.groups[name] = {"share": exact_share(round(share / 100, 6)), **self.draft.groups[name]}
         self.pacing.finish(threads)
@@ -105,7 +109,7 @@ class _Plan:
             self.texts.extracted |= {name.strip() for name in refnames if name.strip()}
             self._names(item.below)
 
-    def _group(self, item: Item, scope: Scope) -> None:
+    def _group(self, item: Item, scope: Scope, users: float) -> None:
         name = unique(identifier(item.name, "group"), self.draft.groups)
         controllers, texts = self.controllers, self.texts
         texts.assigned, texts.early, texts.pools = set(), set(), set()
@@ -124,7 +128,7 @@ class _Plan:
         transaction = unique(name, self.draft.transactions)
         drawn = self._drawn(controllers.once)
         self.draft.transactions[transaction] = self._whole(steps, item, drawn)
-        users = self._load(item, name)
+        self._load(item, name, users)
         self.pacing.add(name, users, list(controllers.requests.paced.values()))
         cookies = controllers.requests.cookies.finish(item)
         self.draft.groups[name] = {
@@ -169,9 +173,8 @@ class _Plan:
             head.append({"set": dict.fromkeys(early, "")})
         return [*head, *steps, *tail]
 
-    def _load(self, item: Item, name: str) -> float:
-        """Return the number of users; users, ramp and duration are added to the findings."""
-        users = self._users(item)
+    def _load(self, item: Item, name: str, users: float) -> None:
+        """Add users, ramp and duration of a group to the findings."""
         self.users[name] = users
         ramp = self.texts.number(item.text("ThreadGroup.ramp_time"), item.place, f"ramp of {item.name!r}")
         scheduled, length = item.flag("ThreadGroup.scheduler"), item.text("ThreadGroup.duration")
@@ -193,12 +196,19 @@ class _Plan:
             given = f" ({schedule[:60]})" if schedule else ""
             why = f"is taken as a thread group of constant size: its schedule{given} belongs into the load of the study"
             self.controllers.note(item, why)
-        return users
 
     def _users(self, item: Item) -> float:
-        """Return the number of threads of a group."""
-        number = item.text("ThreadGroup.num_threads") or item.text("TargetLevel")
-        return self.texts.number(number, item.place, f"users of {item.name!r}", _USERS_UNKNOWN)
+        """Return the number of threads of a group, also of groups of plugins."""
+        what = f"users of {item.name!r}"
+        numbers = [item.text("ThreadGroup.num_threads") or item.text("TargetLevel")]
+        # Each row of an UltimateThreadGroup (jpgc-casutg 2.10) begins with its number of threads.
+        rows = item.collection("ultimatethreadgroupdata")
+        if rows:
+            numbers = [row.children[0].text if row.children else "0" for row in rows]
+            self.draft.notes.add(item.place, what, f"are the sum of its {len(rows)} rows, which need not overlap")
+        elif not numbers[0].strip() and item.tag != "ThreadGroup":
+            self.draft.notes.add(item.place, what, f"are no number of the plan: {_USERS_UNKNOWN:g} is taken")
+        return sum(self.texts.number(number, item.place, what, _USERS_UNKNOWN) for number in numbers)
 
     def _loops(self, controller: Element | None) -> str:
         """Return the loop count of a thread group; -1, the default, means forever (LoopController of JMeter 5.5)."""

@@ -80,6 +80,7 @@ _DEFAULTS: dict[str, Key] = {
 }
 _GROUP: dict[str, Key] = {
     **carried("ThreadGroup.num_threads", "ThreadGroup.ramp_time", "ThreadGroup.duration", why="finding `load`"),
+    **carried("TargetLevel", "ultimatethreadgroupdata", why="users of a group of a plugin, in the finding `load`"),
     **carried("ThreadGroup.scheduler", "ThreadGroup.main_controller", why="finding `load`"),
     **carried("ThreadGroup.on_sample_error", why="`on_failure` of each request"),
     **noted("ThreadGroup.delay", "start delay of the group in seconds: all groups start together", "0"),

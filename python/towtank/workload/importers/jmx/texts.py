@@ -11,11 +11,16 @@ from towtank.workload.importers.draft import Draft, identifier, literal, unique
 
 _FUNCTION = re.compile(r"__(\w+)(?:\((.*)\))?", re.DOTALL)
 _WHOLE = re.compile(r"-?\d{1,18}")
+# Functions whose value differs from call to call, and the index of the argument that names a variable for the value.
+_DRAWN = re.compile(r"\$\{__(?:UUID|Random|RandomString|RandomDate|time|counter|threadNum)\b")
+_VARIABLE = {"Random": 2, "RandomString": 2, "counter": 1}
 # Functions that read a JMeter property, with the index of the argument that holds the default.
 _DEFAULT_OF_PROPERTY = {"P": 1, "property": 2}
 # Limit of characters for expanded variables, and the number counted for each expansion.
 EXPANDED_AT_MOST = 20_000_000
 _EXPANSION = 100
+# Numbers of a plan are users, times and rates; larger ones have no meaning. [1]
+_NUMBER_AT_MOST = 1e12
 Place = tuple[int, int]
 
 
@@ -114,13 +119,18 @@ class Texts:
 
     def number(self, text: str, place: Place, what: str, default: float = 0.0) -> float:
         """Return a number that must be known before the run; otherwise note and return the default."""
-        known = self.static(text).strip()
+        if not text.strip():
+            return default
         try:
-            value = float(known) if known else default
+            value = float(self.static(text).strip())
         except ValueError:
             self.draft.notes.add(place, what, f"is not known before the run ({text[:60]}): {default:g} is taken")
             return default
-        return value if abs(value) < 1e12 else default
+        if abs(value) < _NUMBER_AT_MOST:
+            return value
+        why = f"is no number below {_NUMBER_AT_MOST:g} ({text[:60]}): {default:g} is taken"
+        self.draft.notes.add(place, what, why)
+        return default
 
     def _reference(self, name: str, place: Place) -> str | None:
         """Return the template place for a JMeter reference; None, with a note, if there is no counterpart."""
@@ -145,6 +155,9 @@ class Texts:
 
     def _parameter(self, kind: str, name: str, value: str, place: Place) -> str:
         """Return a parameter for a variable or property; a value with functions is substituted directly."""
+        if kind == "variable" and _DRAWN.search(value):
+            why = "JMeter evaluates its functions once, before the test; here each place evaluates them"
+            self.draft.notes.add(place, f"variable {name[:60]}", why)
         if "${" in value and name not in self._inside:
             self._inside.append(name)
             written = self._spend(self.template(value, place))
@@ -160,7 +173,15 @@ class Texts:
             self.draft.notes.add(place, f"{kind} {name[:60]}", why)
         return f"${{parameters.{parameter}}}"
 
+    def _note_variable(self, function: str, arguments: list[str], place: Place) -> None:
+        """Note the variable in which a function stores its value."""
+        variable = arguments[_VARIABLE[function]] if len(arguments) > _VARIABLE.get(function, len(arguments)) else ""
+        if variable:
+            why = f"__{function} stores its value in it; here other places do not have this value"
+            self.draft.notes.add(place, f"variable {variable[:60]}", why)
+
     def _function(self, function: str, arguments: list[str], name: str, place: Place) -> str | None:  # noqa: PLR0911 - one line per function
+        self._note_variable(function, arguments, place)
         if function == "UUID":
             return "${uuid}"
         if function == "time" and not any(arguments):

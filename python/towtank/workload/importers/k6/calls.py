@@ -12,23 +12,24 @@ from tree_sitter import Node
 
 from towtank.workload.importers.draft import Draft, Step, page, seconds, think, unique
 from towtank.workload.importers.k6.checks import Checks, NotSayable, merge
+from towtank.workload.importers.k6.draws import Draws
 from towtank.workload.importers.k6.expressions import ITEMS_AT_MOST, TEXT_AT_MOST, Expressions
 from towtank.workload.importers.k6.functions import OF_NUMBERS, base64_of, of_number
 from towtank.workload.importers.k6.requests import Requests
+from towtank.workload.importers.k6.settling import is_draw
 from towtank.workload.importers.k6.syntax import Source, json_of, named, shown, text_of
 from towtank.workload.importers.k6.values import (
     Answer,
     Checked,
     Environment,
     File,
+    FilePart,
     Function,
     Json,
     Namespace,
     Part,
     Random,
-    Row,
     Table,
-    Text,
     Unknown,
     Writer,
 )
@@ -40,7 +41,6 @@ ROWS_AT_MOST = 5000
 _CALLS_AT_MOST = 30
 _FILE_AT_MOST = 50_000_000
 _HTTP = frozenset({"get", "head", "post", "put", "patch", "del", "request"})
-_RANDOM_TEXT_AT_MOST = 2**20
 
 
 class Calls:
@@ -61,6 +61,8 @@ class Calls:
         self.expressions = Expressions(self.writer, self.call, self.drawn, self.ends)
         self.requests = Requests(draft, self.writer)
         self.out: list[Step] = []
+        self.draws = Draws(draft, self._append)
+        self.writer.random = self.draws.template
         self.pages: list[str] = []
         self.depth = 0
         # Last step, number of steps, and current depth of loops.
@@ -182,6 +184,9 @@ class Calls:
         self._add(step)
         return Answer(step)
 
+    def _append(self, step: Step) -> None:
+        self.out.append(step)
+
     def _add(self, step: Step) -> None:
         self.out.append(step)
         self.last = step
@@ -227,21 +232,13 @@ class Calls:
     def _pure(self, name: str, node: Node, values: list[Any]) -> Any:  # noqa: PLR0911 - one line per function
         """Return the value of a function that adds no steps."""
         first = values[0] if values else None
-        numbers = [each for each in values if isinstance(each, int | float)]
-        if name == "Math.random":
-            return Random(0.0, 1.0)
         if name in OF_NUMBERS and isinstance(first, int | float | Random):
             return of_number(name, first, node)
-        if name == "randomIntBetween" and len(numbers) == 2:
-            return Random(numbers[0], numbers[1] + 1, whole=True)
-        if name == "randomString" and numbers and 1 <= numbers[0] <= _RANDOM_TEXT_AT_MOST:
-            return Text(f"${{random.text({int(numbers[0])})}}")
+        drawn = self.draws.called(name, values, self.source.place(node), shown(node), self.writer.hint)
+        if drawn is not None:
+            return drawn
         if name == "randomItem" and values:
             return self.drawn(first, Random(0, 1, whole=True), node)
-        if name in {"uuidv4", "crypto.randomUUID"}:
-            return Text("${uuid}")
-        if name in {"Date.now", "Date"} and not values:
-            return Text("${now.ms}")
         if name == "Object.assign" and values and all(isinstance(each, dict) for each in values):
             return {key: value for each in values for key, value in each.items()}
         if name == "JSON.stringify" and values:
@@ -254,7 +251,7 @@ class Calls:
             return base64_of(first, values[1] if len(values) > 1 else "std") or Unknown(
                 f"{shown(node)} is not understood"
             )
-        return self._files(name, node, first)
+        return self._files(name, node, values)
 
     def _encoded(self, value: Any, node: Node) -> Any:
         """Percent-encode a text; the engine encodes values that are known only at run time."""
@@ -263,7 +260,10 @@ class Calls:
         self.note(node, shown(node), "is encoded in a query or a form, not in a path")
         return value
 
-    def _files(self, name: str, node: Node, first: Any) -> Any:
+    def _files(self, name: str, node: Node, values: list[Any]) -> Any:
+        first = values[0] if values else None
+        if name == "http.file" and values:
+            return FilePart(*values[:3])
         if name == "open" and isinstance(first, str):
             return self._open(first)
         if name == "JSON.parse" and isinstance(first, File):
@@ -273,8 +273,6 @@ class Calls:
         if name == "papaparse.parse" and isinstance(first, File):
             rows = first if first.text is None else list(csv.DictReader(io.StringIO(first.text)))
             return {"data": rows}
-        if name == "http.file" and isinstance(first, File):
-            return first
         return Unknown(f"{shown(node)} has no counterpart in a workload")
 
     def _open(self, name: str) -> File:
@@ -321,8 +319,7 @@ class Calls:
         if not isinstance(index, Random):
             self.note(node, shown(node), "rows are dealt one after the other, at each draw the next one, whoever draws")
             self.draft.data[holder.pool]["order"] = "sequential"
-        self.out.append({"draw": holder.pool})
-        return Row(holder)
+        return self.draws.row(holder)
 
     def run(self, function: Function, values: list[Any], node: Node) -> Any:
         """Return the value of a function; its steps are added at the position of the call."""
@@ -461,6 +458,9 @@ class Calls:
             if step and "think" not in step:
                 chunk.append(step)
                 continue
+            if all(map(is_draw, chunk)):
+                self.out += chunk
+                chunk = []
             if chunk:
                 title = unique(name, self.pages)
                 self.pages.append(title)
@@ -474,6 +474,7 @@ class Calls:
             if pause > 0:
                 self._add(think(seconds(pause)))
         elif isinstance(pause, Random) and 0 <= pause.low <= pause.high < 1e9:
+            self.draws.paused(pause)
             high = pause.high - 1 if pause.whole else pause.high
             self._add(think({"uniform": {"min": seconds(pause.low), "max": seconds(max(high, pause.low))}}))
             if pause.whole:

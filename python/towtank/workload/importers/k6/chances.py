@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from tree_sitter import Node
 
+from towtank.workload.importers.draft import Step
+from towtank.workload.importers.k6.intervals import ALL, LEAST, Intervals, length, meet, rest
 from towtank.workload.importers.k6.syntax import is_first_round, named, shown, text_of
 from towtank.workload.importers.k6.values import Environment, Random
 from towtank.workload.importers.mixing import choice
@@ -21,11 +23,6 @@ from towtank.workload.importers.mixing import choice
 if TYPE_CHECKING:
     from towtank.workload.importers.k6.script import Script
 
-# Disjoint intervals of a draw from [0, 1), in ascending order.
-Intervals = tuple[tuple[float, float], ...]
-_ALL: Intervals = ((0.0, 1.0),)
-# Shorter parts of a draw are empty: they result from rounding of bounds. [1]
-_LEAST = 1e-9
 _SWAPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 # Calls that are allowed in such a condition, because they make no request.
 _PURE = re.compile(r"(?:Math\.\w+|randomIntBetween|Number|parseInt|parseFloat)\s*\(")
@@ -43,9 +40,7 @@ class Chances:
 
     def __init__(self, script: Script) -> None:
         self.script = script
-        # Remaining part of each draw at this point; draws that an earlier condition has tested.
-        self.left: dict[int, Intervals] = {}
-        self.asked: set[int] = set()
+        self.draws = script.calls.draws
 
     def of(self, node: Node | None, environment: Environment) -> tuple[int, Intervals] | None:
         """Return the draw of a condition and the part for which it holds; None for other conditions."""
@@ -57,7 +52,7 @@ class Chances:
         sign = text_of(node.child_by_field_name("operator"))
         if node.type == "unary_expression" and sign == "!":
             inner = self._of(named(node)[0], environment)
-            return None if inner is None else (inner[0], _rest(inner[1]))
+            return None if inner is None else (inner[0], rest(inner[1]))
         left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
         if node.type != "binary_expression" or left is None or right is None or is_first_round(node):
             return None
@@ -68,7 +63,7 @@ class Chances:
         return holds(sign, value(left, environment), value(right, environment))
 
     def follow(
-        self, node: Node, found: tuple[int, Intervals], environment: Environment, rest: list[Node] | None
+        self, node: Node, found: tuple[int, Intervals], environment: Environment, following: list[Node] | None
     ) -> bool:
         """Convert an `if` on a draw to branches.
 
@@ -80,7 +75,7 @@ class Chances:
             Draw of the condition, and the part for which the condition holds.
         environment : Environment
             Values of names.
-        rest : list of Node or None
+        following : list of Node or None
             Statements that follow in the function, which a `return` skips; None in an inner block.
 
         Returns
@@ -90,42 +85,53 @@ class Chances:
         """
         draw, part = found
         consequence, alternative = node.child_by_field_name("consequence"), node.child_by_field_name("alternative")
-        after = rest if alternative is None and _leaves(consequence) else None
-        parts = [(part, consequence), (_rest(part), alternative)]
+        after = following if alternative is None and _leaves(consequence) else None
+        parts = [(part, consequence), (rest(part), alternative)]
         probabilities = [self._probability(draw, each) for each, _ in parts]
-        if max(probabilities) > 1 - _LEAST:
+        if max(probabilities) > 1 - LEAST:
             taken = parts[probabilities.index(max(probabilities))][1]
             self.script.statements(statements_of(taken), environment)
             return False
         self._note_if_asked(node, draw)
-        followed = []
-        for each, block in parts:
-            with self._within(draw, each):
-                statements = statements_of(block) if block is not None or after is None else after
-                followed.append(self.script.part(statements, environment, leaves=after is not None, place=block))
+        followed: list[list[Step]] = []
+        with self._branches(draw) as within:
+            for each, block in parts:
+                with within(each):
+                    statements = statements_of(block) if block is not None or after is None else after
+                    followed.append(self.script.part(statements, environment, leaves=after is not None, place=block))
         self.script.calls.out += choice(list(zip(probabilities, followed, strict=True)))
-        self.asked.add(draw)
         return after is not None
 
     def _note_if_asked(self, node: Node, draw: int) -> None:
-        if draw in self.asked:
-            why = "is decided by a number of its own; k6 decides it by the number that a condition before it asked"
+        if self.draws.depends(draw):
+            why = "is decided by a number of its own; k6 decides it by the number that was drawn before"
             self.script.calls.note(node, shown(node), why)
 
     def _probability(self, draw: int, part: Intervals) -> float:
         """Return the probability of a part of a draw, given the remaining part."""
-        left = self.left.get(draw, _ALL)
-        return _length(_meet(left, part)) / _length(left)
+        left = self.draws.left.get(draw, ALL)
+        return length(meet(left, part)) / length(left)
 
     @contextmanager
-    def _within(self, draw: int, part: Intervals) -> Iterator[None]:
-        """Restrict a draw to a part while the statements of a branch are converted."""
-        left, asked = self.left.get(draw, _ALL), set(self.asked)
-        self.left[draw] = _meet(left, part)
-        self.asked.discard(draw)
-        yield
-        self.left[draw] = left
-        self.asked = asked
+    def _branches(self, draw: int) -> Iterator[Callable[[Intervals], AbstractContextManager[None]]]:
+        """Convert the branches of a condition on a draw.
+
+        Yields a context for each branch: it restricts the draw to a part, and draws that are asked in another branch
+        are not asked in it. All of them are asked behind the condition.
+        """
+        left, asked = self.draws.left.get(draw, ALL), set(self.draws.asked)
+        behind = {*asked, draw}
+
+        @contextmanager
+        def within(part: Intervals) -> Iterator[None]:
+            self.draws.left[draw] = meet(left, part)
+            self.draws.asked = asked - {draw}
+            yield
+            behind.update(self.draws.asked)
+
+        yield within
+        self.draws.left[draw] = left
+        self.draws.asked = behind
 
     def switch(self, node: Node, environment: Environment) -> None:
         """Convert a `switch` on a draw or on a known value; note any other."""
@@ -150,20 +156,20 @@ class Chances:
     ) -> None:
         """Convert a `switch` on a draw; the default covers what the cases leave, wherever it is written."""
         self._note_if_asked(node, value.draw)
-        left, parts = _ALL, []
+        left, parts = ALL, []
         for label, statements in sorted(cases, key=lambda case: case[0] is None):
             found = holds("===", value, label) if isinstance(label, int | float) else None
-            part = left if label is None else _meet(left, found[1]) if found is not None else ()
-            left = _meet(left, _rest(part))
+            part = left if label is None else meet(left, found[1]) if found is not None else ()
+            left = meet(left, rest(part))
             parts.append((part, statements))
         alternatives = []
-        for part, statements in parts:
-            probability = self._probability(value.draw, part)
-            if probability > _LEAST:
-                with self._within(value.draw, part):
-                    alternatives.append((probability, self.script.part(statements, environment)))
+        chances = [self._probability(value.draw, part) for part, _ in parts]
+        with self._branches(value.draw) as within:
+            for probability, (part, statements) in zip(chances, parts, strict=True):
+                if probability > LEAST:
+                    with within(part):
+                        alternatives.append((probability, self.script.part(statements, environment)))
         self.script.calls.out += choice(alternatives)
-        self.asked.add(value.draw)
 
 
 def _pure(node: Node) -> bool:
@@ -188,9 +194,9 @@ def holds(sign: str, left: Any, right: Any) -> tuple[int, Intervals] | None:
     # A random integer is the floor of a uniformly distributed number.
     below = _below(left, math.ceil(right) if left.whole else right)
     up_to = _below(left, math.floor(right) + 1 if left.whole else right)
-    inside = _meet(_rest(below), up_to)
-    part = {"<": below, "<=": up_to, ">": _rest(up_to), ">=": _rest(below), "===": inside, "==": inside}
-    part |= {"!==": _rest(inside), "!=": _rest(inside)}
+    inside = meet(rest(below), up_to)
+    part = {"<": below, "<=": up_to, ">": rest(up_to), ">=": rest(below), "===": inside, "==": inside}
+    part |= {"!==": rest(inside), "!=": rest(inside)}
     return (left.draw, part[sign]) if sign in part else None
 
 
@@ -207,24 +213,8 @@ def _combined(
     if left is None or right is None or left[0] != right[0]:
         return None
     if sign == "&&":
-        return left[0], _meet(left[1], right[1])
-    return left[0], _rest(_meet(_rest(left[1]), _rest(right[1])))
-
-
-def _meet(left: Intervals, right: Intervals) -> Intervals:
-    """Return the intersection of two parts."""
-    pairs = [(max(a, c), min(b, d)) for a, b in left for c, d in right]
-    return tuple((low, high) for low, high in pairs if high - low > _LEAST)
-
-
-def _rest(part: Intervals) -> Intervals:
-    """Return the complement of a part."""
-    ends = [0.0, *(end for interval in part for end in interval), 1.0]
-    return tuple((low, high) for low, high in zip(ends[::2], ends[1::2], strict=True) if high - low > _LEAST)
-
-
-def _length(part: Intervals) -> float:
-    return sum(high - low for low, high in part)
+        return left[0], meet(left[1], right[1])
+    return left[0], rest(meet(rest(left[1]), rest(right[1])))
 
 
 def _cases(body: Node | None) -> list[tuple[Node | None, list[Node]]] | None:

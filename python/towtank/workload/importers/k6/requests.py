@@ -14,11 +14,15 @@ from towtank.workload.importers.encoded import QUERY_SAFE, decoded, encoded, sur
 from towtank.workload.importers.headers import carry
 from towtank.workload.importers.k6.table import OPTIONS
 from towtank.workload.importers.k6.urls import located
-from towtank.workload.importers.k6.values import File, Json, Part, Random, Text, Unknown, Writer
+from towtank.workload.importers.k6.values import File, FilePart, Json, Part, Random, Text, Unknown, Writer
 
 _PATH = re.compile(r"([^?#]*)(?:\?([^#]*))?(?:#.*)?", re.DOTALL)
 _PLACE = re.compile(r"(\$\{[^}]*\})")
 _SAFE = "/%:@!$&'()*+,;=~-._{}"
+# Media type of a file in k6 without one, and the file name, the time in nanoseconds (http.file of k6 1.0).
+_FILE_MEDIA, _FILE_NAME = "application/octet-stream", "${now.ms}000000"
+# Largest file of a script that the workload contains as text. [character]
+_FILE_AT_MOST = 100_000
 _METHODS = {"del": "delete", "get": "get", "post": "post", "put": "put", "patch": "patch", "head": "head"}
 Place = tuple[int, int]
 
@@ -137,6 +141,7 @@ class Requests:
         given = next((name for name in headers if name.lower() == "content-type"), None)
         media = headers[given].partition(";")[0].strip().lower() if given else ""
         keys: dict[str, Any] | None
+        body = _content(body)
         if isinstance(body, Json):
             keys = self._json(self._known(body.value, "value", place), media, place)
         elif isinstance(body, dict):
@@ -164,12 +169,14 @@ class Requests:
 
     def _known(self, value: Any, name: str, place: Place) -> Any:
         """Return a body in which single unknown values are replaced by placeholders."""
+        value = _content(value)
         if isinstance(value, dict):
             return {key: self._known(inner, key, place) for key, inner in value.items()}
         if isinstance(value, list):
             return [self._known(inner, name, place) for inner in value]
-        if isinstance(value, Unknown):
-            self.draft.notes.add(place, f"field {name}", f"is sent as 'change-me': {value.why}")
+        if isinstance(value, Unknown | File):
+            why = value.why if isinstance(value, Unknown) else f"the file {value.path} cannot be read as a short text"
+            self.draft.notes.add(place, f"field {name}", f"is sent as 'change-me': {why}")
             return "change-me"
         return value
 
@@ -194,7 +201,7 @@ class Requests:
             for name, value in sorted(fields.items())
             for each in (value if isinstance(value, list) else [value])
         ]
-        if any(isinstance(value, File) for _, value in pairs):
+        if any(isinstance(value, FilePart) for _, value in pairs):
             for name in (name for name, value in fields.items() if isinstance(value, list)):
                 why = "is sent as parts of this name; k6 makes one text of a list beside a file"
                 self.draft.notes.add(place, f"field {name}", why)
@@ -211,18 +218,30 @@ class Requests:
     def _multipart(self, pairs: list[tuple[str, Any]], place: Place) -> dict[str, Any] | None:
         """Return a multipart body: first fields, then files; several values of a name become several parts."""
         parts: list[tuple[str, Any]] = []
-        for name, value in sorted(pairs, key=lambda pair: isinstance(pair[1], File)):
-            part: Any = self._file(value, place) if isinstance(value, File) else self._field(value)
+        for name, value in sorted(pairs, key=lambda pair: isinstance(pair[1], FilePart)):
+            part: Any = self._file(name, value, place) if isinstance(value, FilePart) else self._field(value)
             if part is None:
                 return None
             parts.append((name, part))
         return {"multipart": parts_of(parts)}
 
-    def _file(self, file: File, place: Place) -> dict[str, Any]:
-        """Return the part for a file, with generated content."""
-        why = "its content is made up: 10 KiB; name the file in the workload to send it"
-        self.draft.notes.add(place, f"file {file.path}", why)
-        return {"generated": {"size": "10 KiB"}, "filename": literal(file.path.rpartition("/")[2] or "file")}
+    def _file(self, field: str, part: FilePart, place: Place) -> dict[str, Any]:
+        """Return the part for a file; content that is not known as text is generated."""
+        file = part.content if isinstance(part.content, File) else None
+        text = self.writer.text(_content(part.content))
+        content: Step = {"value": text} if text is not None else {"generated": {"size": "10 KiB"}}
+        if text is None:
+            what = f"file {file.path}" if file is not None else f"file of the field {field}"
+            why = "its content is made up: 10 KiB; name the file in the workload to send it"
+            self.draft.notes.add(place, what, why)
+        name = _FILE_NAME if part.name is None else self.writer.text(part.name)
+        media = _FILE_MEDIA if part.media is None else self.writer.text(part.media)
+        for what, given, sent in (("name", name, _FILE_NAME), ("media type", media, _FILE_MEDIA)):
+            if given is None or not given.isprintable() or (what == "media type" and "${" in given):
+                why = f"its {what} is not known before the run: {sent} is sent"
+                self.draft.notes.add(place, f"file of the field {field}", why)
+                name, media = (sent, media) if what == "name" else (name, sent)
+        return {**content, "filename": name, "content_type": media}
 
     def _field(self, value: Any) -> str | None:
         """Return a form field as k6 writes it; None becomes `<nil>`, as in Go."""
@@ -265,6 +284,12 @@ def _path_and_query(template: str) -> tuple[str, dict[str, str]]:
     return f"{path}?{'&'.join(_as_written(*pair) for pair in pairs)}", {}
 
 
+def _content(value: Any) -> Any:
+    """Return the text of a short file that the script opens; other values are returned unchanged."""
+    known = isinstance(value, File) and value.text is not None and len(value.text) <= _FILE_AT_MOST
+    return value.text if known else value
+
+
 def _survives(template: str) -> bool:
     """Return True if the texts of a query template survive decoding."""
     return survives(texts_of(template), in_query=True)
@@ -283,7 +308,7 @@ def _numbers(value: Any) -> bool:
     """Return True if a JSON value may contain a number that is known only at run time."""
     if isinstance(value, dict | list):
         return any(_numbers(each) for each in (value.values() if isinstance(value, dict) else value))
-    return isinstance(value, Random | Part) or value == Text("${now.ms}")
+    return isinstance(value, Random | Part) or (isinstance(value, Text) and value.number)
 
 
 def json_text(value: Any) -> str:

@@ -11,6 +11,7 @@ from towtank.workload.importers.draft import ROUNDS_AT_MOST, Draft, Step
 from towtank.workload.importers.k6.calls import Calls
 from towtank.workload.importers.k6.chances import statements_of
 from towtank.workload.importers.k6.conditions import Conditions, Returned
+from towtank.workload.importers.k6.settling import is_draw
 from towtank.workload.importers.k6.syntax import Source, named, shown, text_of
 from towtank.workload.importers.k6.values import Environment, Function, Namespace, Part, Unknown
 
@@ -47,6 +48,8 @@ class Script:
         # Steps of a user's first round, and variables that keep their values between rounds.
         self.once: list[Step] = []
         self.kept: frozenset[str] = frozenset()
+        # Draws outside of functions, which each user makes once.
+        self.before: list[Step] = []
         self.conditions = Conditions(self)
         self._kinds = {
             "expression_statement": self._expression,
@@ -74,6 +77,7 @@ class Script:
             elif inner is not None and inner.type in {"function_declaration", "generator_function_declaration"}:
                 self._function(inner, self.globals)
         self.statements([node for node in statements if node.type != "import_statement"], self.globals)
+        self.before = [step for step in self.calls.out if is_draw(step)]
         self.kept = frozenset(
             text_of(declarator.child_by_field_name("name"))
             for node in statements
@@ -91,7 +95,8 @@ class Script:
         self.calls.run(function, values, function.node)
         self.calls.settle()
         self.globals.maps[0].update(before)
-        return self.calls.out
+        steps, self.once = self.calls.draws.settle(self.calls.out, self.once, self.before)
+        return steps
 
     def _import(self, node: Node) -> None:
         module = text_of(node.child_by_field_name("source")).strip("'\"")
@@ -250,7 +255,7 @@ class Script:
                 if scope[name] is not value:
                     scope[name] = Unknown(f"{name} is set in a condition or a loop, so that it is not known after it")
         steps, self.calls.out, self.calls.inside_group = self.calls.out, outer, grouped
-        return steps
+        return [] if all(map(is_draw, steps)) else steps
 
     def _for(self, node: Node, environment: Environment) -> None:
         """Convert a loop with a counter."""
@@ -283,7 +288,9 @@ class Script:
             return
         inner = environment.new_child({name: Unknown(f"{name} counts the rounds of a loop")})
         self.calls.loops += 1
+        outer, self.calls.draws.loop_from = self.calls.draws.loop_from, self.calls.draws.fence()
         steps = self.inside(body, inner)
+        self.calls.draws.loop_from = outer
         self.calls.loops -= 1
         if steps and times > 0:
             if times > ROUNDS_AT_MOST:

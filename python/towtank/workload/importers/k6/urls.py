@@ -12,7 +12,8 @@ from towtank.workload.importers.draft import Draft, address_of, literal, unique,
 PLACEHOLDER = "change-me"
 _PLACE = re.compile(r"(?<!\$)(\$\{[^}]*\})")
 _PARAMETER = re.compile(r"\$\{parameters\.(\w+)\}")
-_COLUMN = re.compile(r"\$\{([a-z]\w*)\.(\w+)\}")
+# A column of a row, whose name is that of its pool and a number.
+_COLUMN = re.compile(r"\$\{([a-z]\w*?)((?:__row\d+)?)\.(\w+)\}")
 _AUTHORITY = re.compile(r"[^/?#]*?://[^/?#]*")
 _OF_ANSWER = "its address is a value of an answer: extract a path that begins with / instead"
 _OF_THE_RUN = "its address is not known before the run"
@@ -57,7 +58,7 @@ def located(template: str, draft: Draft, place: Place) -> Located:
     """
     rows = _COLUMN.match(template)
     if rows is not None and rows[1] in draft.data:
-        return _of_rows(rows[1], rows[2], template[rows.end() :], draft, place)
+        return _of_rows(rows, draft, place)
     pieces = _pieces(template, draft)
     first_unknown = next((index for index, piece in enumerate(pieces) if piece.known is None), len(pieces))
     known = "".join(piece.known or "" for piece in pieces[:first_unknown])
@@ -113,7 +114,7 @@ def _behind(pieces: list[Piece], end: int) -> tuple[list[Piece], list[str]]:
 def _without_address(pieces: list[Piece], draft: Draft, place: Place) -> Located:
     """Return the parts of a URL without a known address: after a parameter with the address, or a path only."""
     if pieces and pieces[0].known is None:
-        raise ValueError(_OF_THE_RUN if pieces[0].written.startswith("${random") else _OF_ANSWER)
+        raise ValueError(_OF_THE_RUN if pieces[0].written.startswith("${draw__") else _OF_ANSWER)
     if pieces and pieces[0].parameter is not None:
         return Located(_unset(draft, place, [pieces[0].parameter]), None, _path(pieces[1:]))
     return Located(None, None, _path(pieces))
@@ -136,18 +137,19 @@ def _unset(draft: Draft, place: Place, parameters: list[str]) -> str:
     return address
 
 
-def _of_rows(pool: str, column: str, rest: str, draft: Draft, place: Place) -> Located:
+def _of_rows(found: re.Match[str], draft: Draft, place: Place) -> Located:
     """Split URLs that begin with a column: their paths become a new column, if all rows have the same address."""
-    data = draft.data[pool]
-    values = [str(row[data["columns"].index(column)]) for row in data["rows"]]
+    pool, row, column, rest = found[1], found[2], found[3], found.string[found.end() :]
+    columns, rows = draft.data[pool]["columns"], draft.data[pool]["rows"]
+    values = [str(each[columns.index(column)]) for each in rows]
     if not any("://" in value for value in values):
         why = "its values must be paths that begin with /, without an address"
         draft.notes.add(place, f"URL that begins with a value of the data {pool!r}", why)
-        return Located(None, None, f"${{{pool}.{column}}}{rest}")
+        return Located(None, None, f"${{{pool}{row}.{column}}}{rest}")
     addresses = {_address(value) for value in values}
     if len(addresses) > 1 or None in addresses:
         raise ValueError(f"its address is a value of the data {pool!r}, which has more than one")
-    return Located(addresses.pop(), None, f"${{{pool}.{_paths(data, column, values)}}}{rest}")
+    return Located(addresses.pop(), None, f"${{{pool}{row}.{_paths(columns, rows, column, values)}}}{rest}")
 
 
 def _address(url: str) -> str | None:
@@ -158,17 +160,17 @@ def _address(url: str) -> str | None:
         return None
 
 
-def _paths(data: dict[str, Any], column: str, values: list[str]) -> str:
+def _paths(columns: list[str], rows: list[list[Any]], column: str, values: list[str]) -> str:
     """Add a column with the paths in a column of URLs, unless it exists; return its name."""
     paths = []
     for value in values:
         split = urlsplit(value)
         paths.append((split.path or "/") + (f"?{split.query}" if split.query else ""))
-    for index, name in enumerate(data["columns"]):
-        if name.startswith(f"{column}_path") and [row[index] for row in data["rows"]] == paths:
+    for index, name in enumerate(columns):
+        if name.startswith(f"{column}_path") and [row[index] for row in rows] == paths:
             return str(name)
-    added = unique(f"{column}_path", data["columns"])
-    data["columns"].append(added)
-    for row, path in zip(data["rows"], paths, strict=True):
+    added = unique(f"{column}_path", columns)
+    columns.append(added)
+    for row, path in zip(rows, paths, strict=True):
         row.append(path)
     return added

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections import ChainMap
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
@@ -24,9 +25,10 @@ Environment = ChainMap[str, Any]
 
 @dataclass(frozen=True)
 class Text:
-    """A text with places, as a template."""
+    """A text with places, as a template; `number` if it is a number in the script."""
 
     template: str
+    number: bool = False
 
 
 @dataclass(frozen=True)
@@ -96,9 +98,10 @@ class Table:
 
 @dataclass(frozen=True)
 class Row:
-    """The row most recently drawn from a table."""
+    """A row drawn from a table, with its name in templates."""
 
     table: Table
+    name: str
 
 
 @dataclass(frozen=True)
@@ -142,6 +145,15 @@ class File:
 
 
 @dataclass(frozen=True)
+class FilePart:
+    """A file of a multipart body, as from `http.file`: its content, file name, and media type."""
+
+    content: Any
+    name: Any = None
+    media: Any = None
+
+
+@dataclass(frozen=True)
 class Namespace:
     """A built-in object or function of k6 or JavaScript by name, such as `http`, `Math` or `http.get`."""
 
@@ -167,6 +179,8 @@ class Writer:
     def __init__(self, draft: Draft) -> None:
         self.draft = draft
         self.variables: dict[tuple[int, str, str], str] = {}
+        # Converts random numbers, whose draws are steps.
+        self.random: Callable[[Random], str | None] = Random.template
         # Script variable that is being assigned, as the name of an extracted variable.
         self.hint = ""
 
@@ -175,14 +189,14 @@ class Writer:
         if isinstance(value, Text):
             return value.template
         if isinstance(value, Random):
-            return value.template()
+            return self.random(value)
         if isinstance(value, Json):
             written = self.json(value.value)
             return None if written is None else json.dumps(written[0], ensure_ascii=False)
         if isinstance(value, Part):
             return self.extracted(value)
         if isinstance(value, Row) and value.table.plain:
-            return f"${{{value.table.pool}.value}}"
+            return f"${{{value.name}.value}}"
         if isinstance(value, bool):
             return "true" if value else "false"
         if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
@@ -239,7 +253,7 @@ class Writer:
             pool = self.draft.data[table.pool]
             pool["columns"] = list(table.columns)
             pool["rows"] = [[f"change-me-{each}" for each in table.columns]]
-        return Text(f"${{{table.pool}.{table.names[name]}}}")
+        return Text(f"${{{row.name}.{table.names[name]}}}")
 
     def table(self, name: str, rows: list[Any], at_most: int) -> Table | None:
         """Create a pool from a list of texts or of mappings of texts; None for other lists."""

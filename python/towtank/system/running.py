@@ -1,15 +1,31 @@
-"""Names of running programs, by the files of the kernel."""
+"""Facts about running programs, by the files of the kernel."""
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path, PurePath
+from typing import Any
+
+from towtank.system.limits import parse_limits, parse_ports, ports_here, read_here
 
 _INTERPRETERS = re.compile(r"(python|pypy|node|ruby|perl|php|java|bash|dash|sh)[\d.]*")
 _WITH_VALUE = frozenset({"-X", "-W", "-I", "-cp", "-classpath", "--class-path", "-r", "--require", "--import"})
 """Options of interpreters that take the next argument as their value."""
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
+
+
+def facts_of(pid: int) -> Mapping[str, Any]:
+    """Return process id, program, CPUs that the process may use if these are not all, and its kernel limits."""
+    ports = parse_ports(ports_here(pid) or "")
+    limits = {**parse_limits(read_here(f"/proc/{pid}/limits") or ""), **({} if ports is None else {"ports": ports})}
+    cpus: list[int] = []
+    with suppress(OSError):
+        cpus = sorted(os.sched_getaffinity(pid))
+    own = {"affinity": cpus} if len(cpus) < (os.cpu_count() or 0) else {}
+    return {"pid": pid, "program": program_name(pid), "limits": limits, **own}
 
 
 def program_name(pid: int, proc: Path = Path("/proc")) -> str:

@@ -1,0 +1,133 @@
+"""Nearness of words: finds the word that was meant, and marks messages about a misspelt word."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+# Similarity below which no word is suggested, as `difflib` measures it. [ratio]
+_SIMILAR = 0.6
+# A word of this many letters may have two wrong letters and still be recognized; a shorter one has one. [1]
+_LONG_WORD = 6
+
+
+@dataclass(frozen=True)
+class Typo:
+    """A word of a file, and the word that was meant.
+
+    Attributes
+    ----------
+    got, meant : str
+        Word as written, and the known word that is nearest.
+    is_form : bool
+        True for a key or a value of the format itself, false for a name that the user chose.
+    """
+
+    got: str
+    meant: str
+    is_form: bool = False
+
+
+class Misspelt(str):
+    """A message about a misspelt word, with the correction."""
+
+    typo: Typo
+
+    @classmethod
+    def of(cls, message: str, typo: Typo | None) -> str:
+        """Return the message with its correction; the plain message if there is none."""
+        if typo is None:
+            return message
+        marked = cls(message)
+        marked.typo = typo
+        return marked
+
+
+def nearest(word: object, known: Iterable[str]) -> str | None:
+    """Return the most similar known word; None if no word is similar.
+
+    Examples
+    --------
+    >>> nearest("laod", ["name", "load", "loop"])
+    'load'
+    >>> nearest("fi", ["get", "if"])
+    'if'
+    """
+    written, words = str(word), list(dict.fromkeys(known))
+    slipped = [other for other in words if is_slip(written, other)]
+    if slipped:
+        return min(slipped, key=lambda other: (_slips(written, other), -_similarity(written, other)))
+    near = difflib.get_close_matches(written, words, n=1, cutoff=_SIMILAR)
+    return near[0] if near else None
+
+
+def meant(word: object, known: Iterable[str], *, is_form: bool = False) -> Typo | None:
+    """Return the correction of a word that differs from a known word by a slip; None without such a word."""
+    if not isinstance(word, str):
+        return None
+    near = nearest(word, known)
+    return Typo(word, near, is_form) if near is not None and is_slip(word, near) else None
+
+
+def misnamed(allowed: str, got: object, known: Iterable[str], *, is_form: bool = False) -> str:
+    """Return the message `must be ALLOWED, got 'GOT' instead`, with the nearest known name as a suggestion."""
+    words = list(known)
+    near = nearest(got, words)
+    hint = f", did you mean {near!r}?" if near is not None else ""
+    return Misspelt.of(f"must be {allowed}, got {got!r} instead{hint}", meant(got, words, is_form=is_form))
+
+
+def is_slip(word: str, known: str) -> bool:
+    """Return True if a word differs from a known word as a typing error does: by one letter, in a long word by two.
+
+    Words that differ in a number only, as `host-1` and `host-2`, are different names.
+
+    Examples
+    --------
+    >>> is_slip("dta", "data"), is_slip("host-3", "host-2"), is_slip("post", "page")
+    (True, False, False)
+    """
+    one, other = _plain(word), _plain(known)
+    if re.sub(r"\d+", "0", one) == re.sub(r"\d+", "0", other):
+        return one == other and word != known
+    slips = _distance(one, other, 2)
+    if len(other) <= 2 and len(one) == len(other):
+        return slips == 1 and sorted(one) == sorted(other)
+    return slips < len(other) and slips <= (2 if len(other) >= _LONG_WORD else 1)
+
+
+def _plain(word: str) -> str:
+    """Return a word in the form in which words are compared: case and kind of hyphen do not count."""
+    return word.casefold().replace("-", "_")
+
+
+def _similarity(word: str, known: str) -> float:
+    return difflib.SequenceMatcher(None, word, known).ratio()
+
+
+def _slips(word: str, known: str) -> int:
+    return _distance(_plain(word), _plain(known), 2)
+
+
+def _distance(one: str, other: str, at_most: int) -> int:
+    """Return the number of slips from one word to another; `at_most + 1` if there are more.
+
+    A slip adds, omits or replaces a letter, or swaps two adjacent ones (optimal string alignment distance).
+    """
+    if abs(len(one) - len(other)) > at_most:
+        return at_most + 1
+    before: list[int] = []
+    row = list(range(len(other) + 1))
+    for i, letter in enumerate(one, 1):
+        following = [i]
+        for j, wanted in enumerate(other, 1):
+            best = min(row[j] + 1, following[-1] + 1, row[j - 1] + (letter != wanted))
+            if i > 1 and j > 1 and letter == other[j - 2] and one[i - 2] == wanted:
+                best = min(best, before[j - 2] + 1)
+            following.append(best)
+        if min(following) > at_most:
+            return at_most + 1
+        before, row = row, following
+    return min(row[-1], at_most + 1)

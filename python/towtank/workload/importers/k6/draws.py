@@ -1,0 +1,201 @@
+"""Values that a script draws in a round: random numbers and texts, times, rows of data.
+
+A script draws a value once and may read it several times. Each draw is therefore a step (`set` or `draw`) with its own
+name until all statements are converted; then a value that is read once is written in its place, and rows get the name
+of their pool again where no other row of the pool is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from towtank.workload.importers.draft import Draft, Step, identifier
+from towtank.workload.importers.k6.intervals import ALL, Intervals, meet
+from towtank.workload.importers.k6.settling import PREFIX, drawn, every, names_in, settled
+from towtank.workload.importers.k6.values import Random, Row, Table, Text
+
+Place = tuple[int, int]
+# Bounds of conditions are computed in ratios, and rounded there. [1]
+_WHOLE = 1e-6
+# Longest random text of a template. [character]
+_TEXT_AT_MOST = 2**20
+_AGAIN = "is drawn once in k6; here it is drawn again at each of the places that use it in different ways"
+
+
+@dataclass
+class _Number:
+    """A random number: where it is drawn, and how it has been used.
+
+    Attributes
+    ----------
+    values : dict of str to str
+        Variables with the number, and their templates.
+    written : list of (Intervals, str)
+        Part of the draw that the enclosing conditions leave at each use, and the kind of the use.
+    """
+
+    place: Place
+    shown: str
+    base: str
+    values: dict[str, str] = field(default_factory=dict)
+    written: list[tuple[Intervals, str]] = field(default_factory=list)
+
+
+class Draws:
+    """Creates the steps of draws, and completes them when all statements are converted.
+
+    Parameters
+    ----------
+    draft : Draft
+        Draft that receives notes.
+    add : callable
+        Adds a step at the current position.
+    """
+
+    def __init__(self, draft: Draft, add: Callable[[Step], None]) -> None:
+        self.draft = draft
+        self.add = add
+        # Remaining part of each number at this point, and numbers that a condition before has tested.
+        self.left: dict[int, Intervals] = {}
+        self.asked: set[int] = set()
+        # First number that is drawn inside the current loop: a loop repeats the uses of those before it.
+        self.loop_from = 0
+        self._numbers: dict[int, _Number] = {}
+        self._bases: dict[str, str] = {}
+        self._count = 0
+
+    def _named(self, base: str) -> str:
+        self._count += 1
+        name = f"{PREFIX}{self._count}"
+        self._bases[name] = identifier(base, "value")
+        return name
+
+    def called(self, name: str, values: list[Any], place: Place, shown: str, hint: str) -> Text | Random | None:
+        """Return the value of a function that draws a value; None for other functions.
+
+        Parameters
+        ----------
+        name : str
+            Name of the function.
+        values : list
+            Arguments of the call.
+        place : (int, int)
+            Position of the call, for notes.
+        shown : str
+            Text of the call, for notes.
+        hint : str
+            Script variable that gets the value; empty without one.
+        """
+        numbers = [each for each in values if isinstance(each, int | float)]
+        base = hint or name.rpartition(".")[2]
+        if name == "Math.random":
+            return self._number(Random(0.0, 1.0), _Number(place, shown, base))
+        if name == "randomIntBetween" and len(numbers) == 2:
+            return self._number(Random(numbers[0], numbers[1] + 1, whole=True), _Number(place, shown, base))
+        if name == "randomString" and numbers and 1 <= numbers[0] <= _TEXT_AT_MOST:
+            return self._text(f"${{random.text({int(numbers[0])})}}", base)
+        if name in {"uuidv4", "crypto.randomUUID"}:
+            return self._text("${uuid}", base)
+        if name in {"Date.now", "Date"} and not values:
+            return self._text("${now.ms}", base, number=True)
+        return None
+
+    def _text(self, template: str, base: str, *, number: bool = False) -> Text:
+        name = self._named(base)
+        self.add({"set": {name: template}})
+        return Text(f"${{{name}}}", number)
+
+    def _number(self, drawn: Random, number: _Number) -> Random:
+        self._numbers[drawn.draw] = number
+        self.add({"set": number.values})
+        return drawn
+
+    def row(self, table: Table) -> Row:
+        """Return a row that is drawn here."""
+        self._count += 1
+        name = f"{table.pool}__row{self._count}"
+        self.add({"draw": table.pool, "as": name})
+        return Row(table, name)
+
+    def template(self, value: Random) -> str | None:
+        """Return the place for a random number; equal numbers of one draw have the same place."""
+        found = self._numbers.get(value.draw)
+        left = self.left.get(value.draw, ALL)
+        part = _part(value, left)
+        template = (part or value).template()
+        if template is None or found is None:
+            return template
+        if part is None or self._differs(value.draw, left, template):
+            self.draft.notes.add(found.place, found.shown, _AGAIN)
+        found.written.append((left, template))
+        known = next((name for name, text in found.values.items() if text == template), None)
+        name = known or self._named(found.base)
+        found.values[name] = template
+        return f"${{{name}}}"
+
+    def paused(self, value: Random) -> None:
+        """Note a pause by a random number that is used elsewhere, too: a pause has a time of its own."""
+        found = self._numbers.get(value.draw)
+        if found is None:
+            return
+        if value.draw < self.loop_from or self._differs(value.draw, ALL, ""):
+            self.draft.notes.add(found.place, found.shown, _AGAIN)
+        found.written.append((ALL, ""))
+
+    def _differs(self, draw: int, left: Intervals, use: str) -> bool:
+        """Return True if a number has been used in another way before; an empty use differs from every use."""
+        return draw in self.asked or any(
+            (use, other) == ("", "") or use != other for part, other in self._numbers[draw].written if meet(part, left)
+        )
+
+    def depends(self, draw: int) -> bool:
+        """Return True if a condition on a number depends on what has been decided or sent before."""
+        sent = self._numbers[draw].written if draw in self._numbers else []
+        again = draw in self.asked or draw < self.loop_from
+        return again or any(meet(part, self.left.get(draw, ALL)) for part, _ in sent)
+
+    def fence(self) -> int:
+        """Return the number of the next draw."""
+        return Random(0.0, 1.0).draw
+
+    def settle(self, steps: list[Step], first: list[Step], before: list[Step]) -> tuple[list[Step], list[Step]]:
+        """Complete the draws of a transaction.
+
+        Parameters
+        ----------
+        steps : list of dict
+            Steps of each round.
+        first : list of dict
+            Steps of a user's first round.
+        before : list of dict
+            Draws outside of functions, which a user makes once.
+
+        Returns
+        -------
+        (list of dict, list of dict)
+            Steps of each round and of the first round, with the draws that they read.
+        """
+        early = names_in([first])
+        own = {name for step in every(steps) for name in drawn(step)}
+        # The first round is a transaction of its own, before the others: it draws its values itself.
+        lent = [step for step in every(steps) if early & set(drawn(step))]
+        for name in sorted(early & {name for step in lent for name in drawn(step)}):
+            why = "is drawn anew for the first round, which is a transaction of its own"
+            self.draft.notes.add((1, 0), self._bases.get(name, name.partition("__")[0]), why)
+        outside = (early | names_in([steps])) - own
+        outer = [step for step in before if outside & set(drawn(step))]
+        return settled([*outer, *lent, *first], steps, self._bases, self.draft.data)
+
+
+def _part(value: Random, left: Intervals) -> Random | None:
+    """Return the part of a whole random number that conditions leave; None if it is no range of whole numbers."""
+    if left == ALL:
+        return value
+    size = value.high - value.low
+    low, high = left[0][0] * size if left else 0.5, left[-1][1] * size if left else 0.5
+    whole = abs(low - round(low)) < _WHOLE and abs(high - round(high)) < _WHOLE
+    if len(left) != 1 or not whole or round(high) <= round(low):
+        return None
+    return Random(value.low + round(low), value.low + round(high), value.whole, value.draw)

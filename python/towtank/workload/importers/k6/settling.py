@@ -1,0 +1,181 @@
+"""Completes the draws of a transaction: their names, and the values that are written where they are read."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import chain, count
+from typing import Any
+
+from towtank.workload.importers.draft import Step, method_of, unique
+
+# Names of draws until all statements are converted; identifiers have no two underscores in a row.
+PREFIX = "draw__"
+_VALUE = re.compile(r"\$\{(draw__\d+)(\|\w+)?\}")
+_ROW = re.compile(r"\$\{(\w+__row\d+)\.")
+# Keys of steps with steps inside them.
+_INNER = ("steps", "then", "else")
+
+
+def settled(
+    once: list[Step], steps: list[Step], bases: dict[str, str], pools: Iterable[str]
+) -> tuple[list[Step], list[Step]]:
+    """Return the steps of each round and of the first round with the names of the workload.
+
+    Parameters
+    ----------
+    once : list of dict
+        Steps of a user's first round.
+    steps : list of dict
+        Steps of each round.
+    bases : dict of str to str
+        Wanted name of each value.
+    pools : iterable of str
+        Names of pools, which no row of another pool may have.
+    """
+    text = json.dumps([once, steps])
+    times = Counter(found[1] for found in _VALUE.finditer(text))
+    inlined = {**_inlined(once, times), **_inlined(steps, times), **_before_their_draw(every([*once, *steps]))}
+    taken = [*pools, *(name for step in every([*once, *steps]) for name in step.get("extract", {}))]
+    names: dict[str, str] = {}
+    for name in sorted(set(times), key=lambda each: int(each.removeprefix(PREFIX))):
+        names[name] = unique(bases[name], [*taken, *names.values()])
+    names |= _rows(once, steps, [*taken, *names.values()])
+    text = json.dumps([_without(part, inlined, names) for part in (steps, once)])
+    text = _VALUE.sub(lambda found: _value(found, inlined, names), text)
+    each_round, first = json.loads(_ROW.sub(lambda found: f"${{{names.get(found[1], found[1])}.", text))
+    return each_round, first
+
+
+def drawn(step: Step) -> list[str]:
+    """Return the values or the row that a step draws, by their names until all statements are converted."""
+    row = _row(step)
+    return [row] if row else [name for name in _values(step) if name.startswith(PREFIX)]
+
+
+def _row(step: Step) -> str:
+    """Return the name of the row that a step draws; empty for other steps."""
+    name = str(step.get("as", ""))
+    return name if "__row" in name else ""
+
+
+def _values(step: Step) -> dict[str, str]:
+    """Return the variables that a step sets, and their templates."""
+    values: dict[str, str] = step.get("set", {})
+    return values
+
+
+def _pool(step: Step) -> str:
+    """Return the pool that a step draws from; empty for other steps."""
+    return str(step.get("draw", ""))
+
+
+def is_draw(step: Step) -> bool:
+    """Return True for the step of a draw, which has no effect of its own."""
+    return "set" in step or "draw" in step
+
+
+def every(steps: list[Step]) -> Iterator[Step]:
+    """Yield steps and the steps inside them, in their order."""
+    for step in steps:
+        yield step
+        for key in _INNER:
+            yield from every(step.get(key, []))
+
+
+def names_in(steps: Any) -> set[str]:
+    """Return the draws that steps read."""
+    text = json.dumps(steps)
+    return {found[1] for pattern in (_VALUE, _ROW) for found in pattern.finditer(text)}
+
+
+def _inlined(steps: list[Step], times: Counter[str]) -> dict[str, str]:
+    """Return the values that are read once, in a step that follows the draw and is not repeated without it."""
+    inlined: dict[str, str] = {}
+    for index, step in enumerate(steps):
+        for key in _INNER:
+            inlined |= _inlined(step.get(key, []), times)
+        for name, template in _values(step).items():
+            if times[name] == 1 and _follows(name, template, steps[index + 1 :]):
+                inlined[name] = template
+    return inlined
+
+
+def _before_their_draw(order: Iterable[Step]) -> dict[str, str]:
+    """Return the values that a step before their draw reads, such as the check of a request."""
+    read: set[str] = set()
+    before: set[str] = set()
+    found: dict[str, str] = {}
+    for step in order:
+        found |= {name: template for name, template in _values(step).items() if name in read - before}
+        before.update(_values(step))
+        read |= names_in(_shallow(step))
+    return found
+
+
+def _follows(name: str, template: str, steps: list[Step]) -> bool:
+    """Return True if a value can be written where it is read: not in a loop, and a time not after other steps."""
+    for step in steps:
+        if name in names_in(step):
+            timely = method_of(step) is not None or not template.startswith("${now.")
+            loops = [each for each in every([step]) if "loop" in each]
+            return timely and not any(name in names_in(each) for each in loops)
+        if template.startswith("${now.") and not is_draw(step):
+            return False
+    return False
+
+
+def _without(steps: list[Step], inlined: dict[str, str], names: dict[str, str]) -> list[Step]:
+    """Return steps with the names of the workload, without draws that are not needed."""
+    kept: list[Step] = []
+    for step in steps:
+        if is_draw(step):
+            values = {
+                names[name]: text for name, text in _values(step).items() if name in names and name not in inlined
+            }
+            drawn_row = {"as": names[_row(step)]} if names.get(_row(step), _pool(step)) != _pool(step) else {}
+            if values and kept and _values(kept[-1]):
+                _values(kept[-1]).update(values)
+            elif values:
+                kept.append({"set": values})
+            elif _pool(step):
+                kept.append({"draw": _pool(step), **drawn_row})
+        else:
+            inner: Step = {key: _without(step[key], inlined, names) for key in _INNER if key in step}
+            kept.append({**step, **inner})
+    return kept
+
+
+def _value(found: re.Match[str], inlined: dict[str, str], names: dict[str, str]) -> str:
+    """Return what stands in the place of a draw."""
+    filters = found[2] or ""
+    return f"{inlined[found[1]][:-1]}{filters}}}" if found[1] in inlined else f"${{{names[found[1]]}{filters}}}"
+
+
+def _rows(once: list[Step], steps: list[Step], taken: list[str]) -> dict[str, str]:
+    """Return the names of rows: that of the pool, unless another row of the pool with this name is still read."""
+    order, begin = list(every([*once, *steps])), len(list(every(once)))
+    loops = [(at, at + len(list(every([step]))) - 1) for at, step in enumerate(order) if "loop" in step]
+    reads = {name: at for at, step in enumerate(order) for name in names_in(_shallow(step))}
+    names: dict[str, str] = {}
+    free_from: dict[str, int] = {}
+    for at, step in enumerate(order):
+        row, pool = _row(step), _pool(step)
+        if not row:
+            continue
+        read = reads.get(row, at)
+        # A loop that begins after the draw reads the row in each of its rounds; a row of the first round stays.
+        last = max([read, *(end for start, end in loops if at < start <= read <= end)])
+        last = len(order) if at < begin <= read else last
+        others = (name for number in count(2) if (name := f"{pool}_{number}") not in taken)
+        name = next(each for each in chain([pool], others) if free_from.get(each, -1) < at)
+        names.setdefault(row, name)
+        free_from[names[row]] = max(free_from.get(names[row], -1), last)
+    return names
+
+
+def _shallow(step: Step) -> Step:
+    """Return a step without the steps inside it."""
+    return {key: value for key, value in step.items() if key not in _INNER}

@@ -1,0 +1,21 @@
+"""The shipped files with changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from towtank.errors import Fault
+from towtank.filecheck import check_file
+
+
+def reports(path: Path, text: str) -> Iterator[list[Fault]]:
+    """Yield the faults of a file with another text: checked by itself, and with the study in its folder."""
+    written = path.read_text("utf-8")
+    path.write_text(text, "utf-8")
+    try:
+        yield check_file(path).faults
+        if path.name != "study.yaml" and (path.parent / "study.yaml").exists():
+            yield check_file(path.parent / "study.yaml").faults
+    finally:
+        path.write_text(written, "utf-8")

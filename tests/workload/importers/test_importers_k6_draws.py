@@ -1,0 +1,168 @@
+"""Random values of k6 scripts: a value that is drawn once has one value in all steps that read it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+Importer = Callable[..., Any]
+
+HEAD = (
+    "import http from 'k6/http';\nimport { check, group, sleep } from 'k6';\n"
+    "import { SharedArray } from 'k6/data';\n"
+    "import { randomIntBetween, randomString, uuidv4 } from 'https://jslib.k6.io/k6-utils/1.4.0/index.js';\n"
+    "const users = new SharedArray('users', () => [{ n: 'a' }, { n: 'b' }]);\n"
+    "export const options = { noCookiesReset: true, maxRedirects: 0 };\n"
+)
+AGAIN = "is drawn once in k6; here it is drawn again at each of the places that use it in different ways"
+ASKED = "is decided by a number of its own; k6 decides it by the number that was drawn before"
+
+
+@pytest.fixture
+def script(import_text: Importer) -> Callable[..., Any]:
+    """Import a script whose default function has this body; `visit(path)` makes a request."""
+
+    def run(body: str, before: str = "") -> Any:
+        visit = "const visit = (path) => { http.get('http://a' + path); };\n"
+        text = f"{HEAD}{visit}{before}\nexport default function () {{\n{body}\n}}\n"
+        return import_text("k6", text, "script.js")
+
+    return run
+
+
+def steps_of(found: Any) -> list[dict[str, Any]]:
+    """Return the steps of the function, without the failures that k6 goes on after."""
+    steps: list[dict[str, Any]] = found.workload["transactions"]["script"]
+    return [{key: value for key, value in step.items() if key != "on_failure"} for step in steps]
+
+
+def reasons(found: Any) -> list[str]:
+    return [why for _, _, why in found.notes() if why in {AGAIN, ASKED}]
+
+
+@pytest.mark.parametrize(
+    ("value", "template", "name"),
+    [
+        ("randomIntBetween(1, 5)", "${random.int(1, 5)}", "x"),
+        ("Math.floor(Math.random() * 10) + 1", "${random.int(1, 10)}", "x"),
+        ("uuidv4()", "${uuid}", "x"),
+        ("randomString(8)", "${random.text(8)}", "x"),
+        ("Date.now()", "${now.ms}", "x"),
+        ("`u-${uuidv4()}`", "${uuid}", "x"),
+    ],
+)
+def test_a_value_that_is_read_twice_is_drawn_once(
+    value: str, template: str, name: str, script: Callable[..., Any]
+) -> None:
+    found = script(f"const x = {value};\nvisit(`/1/${{x}}`);\nhttp.post('http://a/2', {{ x: x }});")
+    place = "u-${x}" if value.startswith("`") else "${x}"
+    assert steps_of(found) == [
+        {"set": {name: template}},
+        {"get": f"/1/{place}"},
+        {"post": "/2", "form": {"x": place}},
+    ]
+    assert reasons(found) == []
+
+
+def test_a_value_that_is_read_once_is_written_in_its_place(script: Callable[..., Any]) -> None:
+    body = "const x = randomIntBetween(1, 5), t = Date.now(), u = uuidv4();\nvisit(`/${x}?t=${t}`);\nvisit('/' + u);"
+    assert steps_of(script(body)) == [
+        {"get": "/${random.int(1, 5)}", "query": {"t": "${now.ms}"}},
+        {"get": "/${uuid}"},
+    ]
+
+
+def test_a_time_is_that_of_its_draw(script: Callable[..., Any]) -> None:
+    steps = steps_of(script("const t = Date.now();\nsleep(1);\nvisit('/' + t);"))
+    assert steps == [{"set": {"t": "${now.ms}"}}, {"think": "1 s"}, {"get": "/${t}"}]
+
+
+def test_a_value_that_a_loop_reads_is_drawn_before_it(script: Callable[..., Any]) -> None:
+    body = "const x = randomIntBetween(1, 5);\nfor (let i = 0; i < 3; i++) { visit(`/${x}/${uuidv4()}`); }"
+    drawn, loop = steps_of(script(body))
+    assert drawn == {"set": {"x": "${random.int(1, 5)}"}}
+    assert [step["get"] for step in loop["steps"]] == ["/${x}/${uuid}"]
+
+
+def test_values_of_the_script_are_drawn_once_by_each_user(script: Callable[..., Any]) -> None:
+    """k6 executes the statements outside of functions once for each user."""
+    before = "const me = uuidv4();\nconst own = users[Math.floor(Math.random() * users.length)];\nconst no = uuidv4();"
+    found = script("visit('/' + me);\nvisit('/' + own.n);\nvisit('/' + me);", before)
+    assert found.workload["transactions"]["script_once"] == [{"set": {"me": "${uuid}"}}, {"draw": "users"}]
+    assert found.workload["groups"]["users"]["once"] == ["script_once"]
+    assert [step["get"] for step in steps_of(found)] == ["/${me}", "/${users.n}", "/${me}"]
+
+
+def test_two_rows_of_one_pool_are_two_rows(script: Callable[..., Any]) -> None:
+    pick = "users[Math.floor(Math.random() * users.length)]"
+    found = script(f"const a = {pick}, b = {pick};\nvisit(`/${{a.n}}/${{b.n}}`);\nconst c = {pick};\nvisit('/' + c.n);")
+    assert steps_of(found) == [
+        {"draw": "users"},
+        {"draw": "users", "as": "users_2"},
+        {"get": "/${users.n}/${users_2.n}"},
+        {"draw": "users"},
+        {"get": "/${users.n}"},
+    ]
+
+
+def test_a_row_that_a_loop_reads_is_not_drawn_over_in_it(script: Callable[..., Any]) -> None:
+    pick = "users[Math.floor(Math.random() * users.length)]"
+    found = script(
+        f"const a = {pick};\nfor (let i = 0; i < 3; i++) {{ visit('/' + a.n); const b = {pick}; visit('/' + b.n); }}"
+    )
+    first, loop = steps_of(found)
+    assert first == {"draw": "users"}
+    assert loop["steps"][1] == {"draw": "users", "as": "users_2"}
+    assert [step["get"] for step in loop["steps"] if "get" in step] == ["/${users.n}", "/${users_2.n}"]
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        # The branch leaves a range of whole numbers, from which its value is drawn.
+        ("if (x <= 2) { visit('/' + x); } else { visit(`/more/${x}`); }", []),
+        ("if (x <= 2) { visit('/' + x); }\nvisit('/' + x);", [AGAIN]),
+        ("visit('/' + x);\nif (x <= 2) { visit('/a'); }", [ASKED]),
+        ("visit('/' + x);\nvisit('/' + (x + 1));", [AGAIN]),
+        ("sleep(x);\nvisit('/' + x);", [AGAIN]),
+        ("sleep(x);\nsleep(x);", [AGAIN]),
+        ("sleep(x);", []),
+    ],
+)
+def test_other_uses_of_a_number_are_noted(body: str, expected: list[str], script: Callable[..., Any]) -> None:
+    found = script(f"const x = randomIntBetween(1, 5);\n{body}\nvisit('/end');")
+    assert reasons(found) == expected
+
+
+def test_a_branch_sends_a_number_for_which_its_condition_holds(script: Callable[..., Any]) -> None:
+    small, large = "{ visit('/' + x); visit('/' + x); }", "{ visit(`/more/${x}`); }"
+    drawn, branch = steps_of(script(f"const x = randomIntBetween(1, 5);\nif (x <= 2) {small} else {large}"))
+    assert drawn == {"set": {"x": "${random.int(1, 2)}"}}
+    assert branch["branch"] == "40 %"
+    assert [step["get"] for step in branch["then"]] == ["/${x}", "/${x}"]
+    assert [step["get"] for step in branch["else"]] == ["/more/${random.int(3, 5)}"]
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("if (p < .5) visit('/a');\nif (q < .3) visit('/b');\nif (p < .5) visit('/c');", [ASKED]),
+        ("if (q < .3) { if (p < .5) visit('/a'); }\nif (p < .5) visit('/c');", [ASKED]),
+        ("if (q < .3) visit('/b'); else { if (p < .5) visit('/a'); }\nif (p < .5) visit('/c');", [ASKED]),
+        ("if (p < .5) visit('/a');\nif (q < .3) { if (p < .5) visit('/c'); }", [ASKED]),
+        ("if (q < .3) { if (p < .5) visit('/a'); } else { if (p < .5) visit('/c'); }", []),
+        ("if (p < .5) { if (p < .2) visit('/a'); else visit('/b'); }", []),
+        ("if (p < .5) { if (p < .2) visit('/a'); if (p < .1) visit('/b'); }", [ASKED]),
+        ("for (let i = 0; i < 3; i++) { if (p < .5) visit('/a'); }", [ASKED]),
+        ("for (let i = 0; i < 2; i++) { if (p < .5) visit('/' + i); }", [ASKED]),
+        ("for (let i = 0; i < 3; i++) { const r = Math.random(); if (r < .5) visit('/a'); }", []),
+        ("for (let i = 0; i < 3; i++) { if (Math.random() < .5) visit('/a'); }", []),
+        ("switch (n) { case 1: if (p < .5) visit('/a'); break; }\nif (p < .5) visit('/c');", [ASKED]),
+        ("if (p < .5) { visit('/a'); return; }\nif (p < .8) visit('/b'); else visit('/c');", []),
+    ],
+)
+def test_a_number_that_is_asked_again_is_noted(body: str, expected: list[str], script: Callable[..., Any]) -> None:
+    found = script(f"const p = Math.random(), q = Math.random(), n = randomIntBetween(1, 2);\n{body}\nvisit('/end');")
+    assert reasons(found) == expected
