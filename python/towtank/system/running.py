@@ -60,7 +60,7 @@ def _script(arguments: list[str]) -> str:
     for argument in rest:
         if argument == "-c":
             return ""
-        if argument in ("-m", "--module", "-jar"):
+        if argument in ("-m", "-jar"):
             return PurePath(next(rest, "")).name.removesuffix(".jar")
         if argument in _WITH_VALUE:
             next(rest, None)

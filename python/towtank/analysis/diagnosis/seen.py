@@ -170,7 +170,7 @@ def objects_at(document: Any, *path: str) -> Mapping[str, Any]:
 def _doubts(summary: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     """Return kind, level and message of each doubt about a run."""
     reasons = value_at(summary, "verdict", "reasons") or ()
-    return [tuple(value_at(each, key) for key in ("kind", "level", "message")) for each in reasons]  # type: ignore[misc]
+    return [tuple(value_at(each, key) for key in ("kind", "level", "message")) for each in reasons]
 
 
 def _tier(name: str, summary: Mapping[str, Any]) -> Tier:
