@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from even_runs import even_script, stages_of
 from synthetic_runs import encode_histogram, write_run
 
 from towtank.analysis import drive_document, summarize_run
 from towtank.analysis.aggregation import aggregate
+from towtank.analysis.claims.places import Places
 from towtank.analysis.ideal import ideal_line
 from towtank.analysis.limits.of_levels import limit
 from towtank.analysis.narrative import observations
@@ -128,12 +130,47 @@ def test_drive_reports_the_same(run):
     add(run, waiting)
     result = drive_document(run, "http://127.0.0.1:1/")["connections"]
     assert result["wait_time_s"]["share_waited"] == pytest.approx(0.12)
+    assert "histogram" not in result["wait_time_s"]
     assert result["open_mean"] == 10.0
 
 
 def heavy(seq):
     """Return waits of 50 ms for half of the requests: a quarter of the response time."""
     return {"connection_wait": encode_histogram([0] * 25 + [50 * MS] * 25)}
+
+
+def waits_of(tmp_path, name, milliseconds):
+    """Return the summary of a run in which requests wait these times in each second of the window."""
+    run = write_run(tmp_path / name, script(name=name))
+    add(run, lambda seq: {"connection_wait": encode_histogram([0] * 5 + [each * MS for each in milliseconds])})
+    return summary(run)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "p99_ms"),
+    [
+        ([1] * 45, [400] * 5, 400),  # a tenth of all waits; the mean of both p99 is 200.5 ms
+        ([1] * 300, [400] * 2, 1),  # 0.7 % of all waits; the same mean
+        ([1] * 45, [], 1),  # a run in which nobody waited has no wait to count
+    ],
+)
+def test_p99_over_runs_is_that_of_all_waits(tmp_path, first, second, p99_ms):
+    runs = [waits_of(tmp_path, name, each) for name, each in (("r001", first), ("r002", second))]
+    point = aggregate("users", 10.0, runs)
+    expected = float(np.quantile([*first, *second], 0.99, method="inverted_cdf"))
+    assert expected == p99_ms
+    document = point.document()
+    assert document["connections"]["wait_time_s"]["p99"] == pytest.approx(p99_ms / 1e3, rel=2 * MIDDLE)
+    claimed = Places([], runs).quantity("connections.wait_time_s.p99", None, {})
+    assert claimed.value == point.wait("p99"), "claims are about the same value"
+    of_runs = [max(each) / 1e3 for each in (first, second) if each]
+    assert document["of_runs"]["wait_time_s"]["p99"] == pytest.approx([min(of_runs), max(of_runs)], rel=2 * MIDDLE)
+
+
+def test_p99_of_a_run_without_histogram_is_averaged(tmp_path):
+    runs = [waits_of(tmp_path, "r001", [1] * 45), waits_of(tmp_path, "r002", [400] * 5)]
+    del runs[1]["connections"]["wait_time_s"]["histogram"]
+    assert aggregate("users", 10.0, runs).wait("p99") == pytest.approx(0.2005, rel=2 * MIDDLE)
 
 
 def test_a_point_and_the_narrative_name_the_pool(run):

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from synthetic_runs import Exchange, Script, Stage, _header, _interval, edges_of
+from synthetic_runs import Exchange, Script, Stage, _header, _interval, edges_of, write_run
 
-from towtank.analysis import laws
+from towtank.analysis import laws, summarize_run
 from towtank.analysis.edges import spent_by
 from towtank.analysis.measurement import Measurement
 from towtank.results import segments
@@ -110,6 +110,62 @@ def test_a_counter_that_is_wrong_by_a_seventh_is_found(factor):
     assert not law["holds"]
     assert law["residual"] > 0.10
     assert law_of(1, 40.0, think=PAUSES["exponential"])["holds"]
+
+
+def refusing(every, failure_s=5.0, leave_s=44.0):
+    """Simulate users of whose transactions every `every`-th fails to connect after `failure_s`; 0: none fails."""
+    stream, exchanges, number = np.random.default_rng(3), [], 0
+    for user in range(USERS):
+        at = 0.0
+        while at < leave_s:
+            number += 1
+            is_refused = every > 0 and number % every == 0
+            end = at + (failure_s if is_refused else stream.exponential(0.1))
+            think = stream.exponential(0.2)
+            exchanges.append(Exchange(0, at, at, end, 0.0, think, user, "connect" if is_refused else None))
+            at = end + think
+    return exchanges
+
+
+@pytest.mark.parametrize("failure_s", [0.0, 5.0])
+def test_transactions_without_a_response_time_leave_the_law_unchecked(tmp_path, failure_s):
+    """The run is correct. By the mean of timed transactions, 2 % time-outs of 5 s lack a quarter of the cycle."""
+    exchanges = refusing(50, failure_s)
+    users = {
+        "user_starts": [0.0] * USERS,
+        "user_ends": [max(e.end for e in exchanges if e.user == u) for u in range(USERS)],
+    }
+    stages = [Stage("ramp_up", "ramp_up", 4.0, USERS), Stage("steady", "steady", 40.0, USERS)]
+    summary = summarize_run(
+        write_run(tmp_path / "r", Script("r", ["read"], stages, exchanges, {}, USERS, **users)), tables=False
+    )
+    law, verdict = summary["laws"]["little"], summary["verdict"]
+    assert law["untimed_share"] == pytest.approx(0.02, abs=0.005)
+    assert (law["residual"], law["holds"], summary["audit"]["little_holds"]) == (None, None, None)
+    assert "little_law" not in {reason["kind"] for reason in verdict["reasons"]}
+    (why,) = (each["why"] for each in verdict["not_checked"] if each["check"] == "little_law")
+    assert why.endswith(
+        " % of the transactions within the window have no response time, because their connections failed"
+    )
+    by_timed = law["x_per_s"] * (law["r_s"] + law["z_s"])
+    lacks = law["untimed_share"] * failure_s
+    assert (law["n"] - by_timed) / law["n"] == pytest.approx(lacks / (lacks + 0.3), abs=0.05)
+
+
+@pytest.mark.parametrize(("every", "is_checked"), [(0, True), (1100, True), (900, False)])
+def test_the_law_is_checked_up_to_one_untimed_transaction_in_a_thousand(every, is_checked):
+    """Failures take no time, so that the law holds beside them; a counter that is wrong by 15 % is still found."""
+    exchanges = refusing(every, 0.0, 150.0)
+
+    def change(interval):
+        return replace(interval, user_s=0.85 * interval.user_s)
+
+    for harm, expected in ((lambda interval: interval, True), (change, False)):
+        measurement = measured(exchanges, 4.0, 146.0, harm)
+        law = laws.little(measurement, measurement.inside(4.0, 150.0))
+        assert 0.0 <= law["untimed_share"] < 0.0013
+        assert law["holds"] is (expected if is_checked else None)
+        assert (law["residual"] is None) is not is_checked
 
 
 def test_pauses_that_are_not_recorded_one_by_one_have_an_allowance():

@@ -48,6 +48,20 @@ def test_one_wrong_counter_is_named(change: dict[str, float], suspect: str) -> N
     assert named == {"r003": suspect}
 
 
+def test_a_run_with_untimed_transactions_is_neither_held_nor_suspect() -> None:
+    # The mean of timed transactions is 0.1 s where all take 0.5 s: the law would be off by 16 %.
+    untimed = replace(RUNS[2], response_s=0.1, is_timed=False)
+    findings = audit([*RUNS[:2], untimed, *RUNS[3:]])
+    assert {finding.name for finding in findings} == {"r001", "r002", "r004", "r005"}
+    assert all(not finding.suspect for finding in findings)
+    # Nor is it a witness: its pauses would make those of the only other run suspect.
+    alone = replace(RUNS[0], think_s=1.0)
+    witness = replace(RUNS[1], is_timed=False)
+    assert suspects([alone, witness]) == suspects([alone])
+    assert suspects([alone, RUNS[1]]) == {"r001": "think time"}
+    assert suspects([*RUNS[:2], replace(untimed, cpus={"web": 0.8}), *RUNS[3:]]) == {"r003": "CPU of tier web"}
+
+
 def test_the_message_has_all_numbers() -> None:
     finding = next(
         candidate for candidate in audit([*RUNS[:2], replace(RUNS[2], think_s=1.0), *RUNS[3:]]) if candidate.suspect
@@ -114,3 +128,14 @@ def test_invalid_runs_are_left_out_with_what_made_them_invalid() -> None:
         {"run": "r001", "load": 30, "why": "invalid: a thread is missing"},
         {"run": "r002", "load": 40, "why": "nothing ended in its window"},
     ]
+
+
+def test_a_measured_run_whose_law_was_not_checked_is_modelled() -> None:
+    little = {"n": 10.0, "x_per_s": 4.0, "r_s": 0.1, "z_s": 2.0, "limit": 0.05, "residual": None, "holds": None}
+    run = {"verdict": {"level": "suspect", "reasons": []}, "users": {"asked": 10}, "tiers": {},
+           "throughput_per_s": {"value": 3.9}, "laws": {"little": little, "utilization": []}}  # fmt: skip
+    assert _judged({"r001": run}, {"r001": 10.0}) == ([], [])
+    checked = {**run, "laws": {"little": {**little, "residual": 0.16, "holds": False}, "utilization": []}}
+    findings, excluded = _judged({"r001": checked}, {"r001": 10.0})
+    assert [bool(finding.suspect) for finding in findings] == [True]
+    assert [each["run"] for each in excluded] == ["r001"]

@@ -245,6 +245,16 @@ def test_runs_with_doubts_are_drawn_over_time_the_gravest_first() -> None:
     assert [block for block in verdicts.build(synthetic.results()).blocks if isinstance(block, Figure)] == []
 
 
+def test_a_law_that_was_not_checked_is_told_apart_from_an_undecided_one() -> None:
+    results = synthetic.results()
+    laws = results.runs[0].summary["laws"]
+    laws["little"] |= {"residual": None, "holds": None}
+    laws["utilization"][0] |= {"residual": 0.1, "limit": 0.2, "holds": None}
+    row = rows(verdicts.build(results), "Operational laws")[0]
+    assert row[1:4] == (people.ABSENT, "5.00 %", "not checked")
+    assert row[-1] == "undecided"
+
+
 def test_percentiles_stand_in_a_table_of_the_points_that_count() -> None:
     results = synthetic.results(verdicts={"r001": "suspect", "r002": "invalid"})
     shown = rows(tables.build(results), "Percentiles")

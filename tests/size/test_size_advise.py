@@ -161,6 +161,21 @@ def test_a_level_that_nobody_ran(results):
         situations(results, users=13)
 
 
+def test_the_response_time_law_is_not_judged_where_times_are_missing(results, tmp_path):
+    folder = tmp_path / "results"
+    shutil.copytree(results, folder)
+    law = "interactive_response_time_law"
+    assert law in verdicts(situations(folder, users=48)[0])
+    for path in folder.glob("runs/*/summary.json"):
+        summary = json.loads(path.read_text("utf-8"))
+        summary["laws"]["little"] |= {"r_s": 0.001, "untimed_share": 0.3, "residual": None, "holds": None}
+        summary.pop("inputs", None)  # Without digests, a summary is reused as it is.
+        path.write_text(json.dumps(summary), "utf-8")
+    for situation in situations(folder, users=48):
+        assert verdicts(situation).get(law) in (None, "cannot_be_told")
+        assert "laws.response_time" not in situation.common
+
+
 def test_a_run_whose_manifest_was_torn_gives_no_facts(results, tmp_path):
     torn = tmp_path / "results"
     shutil.copytree(results, torn)

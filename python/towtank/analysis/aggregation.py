@@ -257,14 +257,17 @@ class Point:
         return thought / sum(counts), sum(counts)
 
     def wait(self, name: str) -> float | None:
-        """Return a statistic of the waiting time for a connection of the pool, averaged over the runs; None without a
-        pool.
+        """Return a statistic of the waiting time for a connection of the pool; None without a pool.
+
+        A percentile is that of all waits of the runs together; all other statistics are averaged over the runs.
         """
+        if (together := of_all_requests(self.usable, "connections", "wait_time_s", name)) is not None:
+            return together
         waits = [(run.get("connections") or {}).get("wait_time_s") for run in self.usable]
         return plain_over_runs([wait.get(name) for wait in waits if wait]).value
 
     def connections(self) -> dict[str, Any]:
-        """Return the statistics of the generator's connections, averaged over the runs."""
+        """Return the statistics of the generator's connections over the runs."""
         by_run = [run.get("connections") or {} for run in self.usable]
         waits = {name: self.wait(name) for name in _WAITS}
         return {

@@ -8,13 +8,16 @@ import numpy as np
 
 from towtank.analysis.load import throughput
 from towtank.analysis.measurement import Mask, Measurement
+from towtank.analysis.merged_percentiles import HISTOGRAM
 from towtank.analysis.statistics import estimates
-from towtank.analysis.statistics.histograms import Histogram
+from towtank.analysis.statistics.histograms import Histogram, encode
 
 QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 
 
-def connections(measurement: Measurement, chosen: Mask, engine: dict[str, Any] | None) -> dict[str, Any]:
+def connections(
+    measurement: Measurement, chosen: Mask, engine: dict[str, Any] | None, keep: bool = False
+) -> dict[str, Any]:
     """Describe the connections of a run.
 
     Parameters
@@ -24,6 +27,8 @@ def connections(measurement: Measurement, chosen: Mask, engine: dict[str, Any] |
         Bins of the window.
     engine : dict or None
         `engine.json`, which holds the reasons of failed connections.
+    keep : bool, default False
+        Whether to include the histogram of the waits, which merged percentiles of several runs need.
 
     Returns
     -------
@@ -47,7 +52,7 @@ def connections(measurement: Measurement, chosen: Mask, engine: dict[str, Any] |
         "handshakes": _handshakes(measurement, engine),
         "connect_failures": dict((engine or {}).get("connect_failures") or {}),
         "broken_answers": dict((engine or {}).get("broken_answers") or {}),
-        "wait_time_s": _waits(measurement, chosen),
+        "wait_time_s": _waits(measurement, chosen, keep),
     }
 
 
@@ -71,7 +76,7 @@ def _handshakes(measurement: Measurement, engine: dict[str, Any] | None) -> dict
     return found if any(found.values()) else None
 
 
-def _waits(measurement: Measurement, chosen: Mask) -> dict[str, float] | None:
+def _waits(measurement: Measurement, chosen: Mask, keep: bool) -> dict[str, Any] | None:
     """Return the waiting times for a free connection of the pool; None without a pool.
 
     Notes
@@ -93,4 +98,5 @@ def _waits(measurement: Measurement, chosen: Mask) -> dict[str, float] | None:
     total = only.mean_s * only.total
     times = _times(only) or {}
     of_response = {"share_of_response_time": total / responses} if responses > 0 else {}
-    return {**requests, "share_waited": share, **of_response, **times}
+    kept = {HISTOGRAM: encode(only)} if keep else {}
+    return {**requests, "share_waited": share, **of_response, **times, **kept}

@@ -25,6 +25,10 @@ LIMIT = 0.05
 """Largest relative residual of a law, apart from edge effects of the window, in [0, 1]."""
 CONCLUSIVE_AT_MOST = 0.15
 """Largest limit of the utilization law at which a residual below the limit confirms the law, in [0, 1]."""
+UNTIMED_AT_MOST = 0.001
+"""Largest share of transactions without a response time at which Little's law is checked, in [0, 1]. At this share,
+failures that last 50 mean cycles each change X (R + Z) by 5 %, the limit of the residual.
+"""
 # Two-sided 99 % quantile of the normal distribution: edge effects cause a larger residual once in a hundred runs.
 _EDGE_DEVIATIONS = 2.6
 # Same as in the audit of the load: chance hardly ever raises a doubt in a study of some ten runs.
@@ -96,6 +100,10 @@ def little(measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:
     equality of sums for any distribution. `edges.spent_by` bounds A(s) and A(e) from recorded transactions that ended
     later and pauses that began earlier. The residual is the part of N T outside these bounds.
 
+    A transaction whose connection failed counts in X but has no response time, and may have taken no time at all or the
+    whole time-out. If more than `UNTIMED_AT_MOST` of the transactions have none, R is not their mean: the law is not
+    checked, and `residual` and `holds` are None.
+
     References
     ----------
     .. [1] J. D. C. Little, "Little's law as viewed on its 50th anniversary", Operations Research 59(3), 536-549, 2011,
@@ -112,16 +120,19 @@ def little(measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:
     think = float(measurement.think_s[chosen].sum()) / ended
     low, high = _unfinished_users(measurement, chosen, unfinished_s(users, response + think))
     by_cycles = rate * (response + think)
-    residual = max(0.0, users - by_cycles - high, by_cycles + low - users) / users
+    untimed = max(0.0, 1 - timed / ended)
+    is_checked = untimed <= UNTIMED_AT_MOST
+    residual = max(0.0, users - by_cycles - high, by_cycles + low - users) / users if is_checked else None
     return {
         "n": users,
         "x_per_s": rate,
         "r_s": response,
         "z_s": think,
         "unfinished": [low, high],
+        "untimed_share": untimed,
         "residual": residual,
         "limit": LIMIT,
-        "holds": residual <= LIMIT,
+        "holds": None if residual is None else residual <= LIMIT,
     }
 
 

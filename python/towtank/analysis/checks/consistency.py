@@ -47,7 +47,7 @@ def physics(evidence: Evidence) -> Iterator[Doubt]:
 def little(evidence: Evidence) -> Iterator[Doubt]:
     """Check Little's law for the users of a closed load."""
     law = evidence.summary["laws"]["little"]
-    if law is not None and not law["holds"]:
+    if law is not None and law["holds"] is False:
         cycles, (low, high) = law["x_per_s"] * (law["r_s"] + law["z_s"]), law["unfinished"]
         text = (
             f"N = {few_digits(law['n'], 4)} but X (R + Z) = {few_digits(cycles, 4)}, and "

@@ -97,7 +97,7 @@ def describe(
     summary["bounds"] = bounds(data, summary)
     summary["limit"] = data.found.document() if data.found is not None else None
     summary["generator"] = generator(data.measurement, data.chosen, data.engine, data.manifest)
-    summary["connections"] = connections(data.measurement, data.chosen, data.engine)
+    summary["connections"] = connections(data.measurement, data.chosen, data.engine, keep=True)
     summary["balance"] = balance(data.observed, data.measurement, data.chosen)
     summary["spread"] = spread(data.plan, data.measurement, data.chosen)
     summary["storage"] = storage(data.observed, data.measurement, data.chosen)

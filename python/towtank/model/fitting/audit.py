@@ -52,6 +52,9 @@ class Quantities:
         CPUs used by each tier. [1]
     drifting : dict of str to tuple
         Tiers whose demand changed within the run: residual and limit.
+    is_timed : bool
+        False if too many transactions have no response time; Little's law is then not checked on the run, and the run
+        is no evidence on others.
     """
 
     name: str
@@ -63,6 +66,7 @@ class Quantities:
     limit: float = LIMIT
     cpus: dict[str, float] = field(default_factory=dict)
     drifting: dict[str, tuple[float, float]] = field(default_factory=dict)
+    is_timed: bool = True
 
     @property
     def factor(self) -> float:
@@ -103,11 +107,12 @@ class Finding:
 
 
 def audit(runs: Sequence[Quantities]) -> list[Finding]:
-    """Check both laws on every run of a configuration."""
+    """Check both laws on every run of a configuration; Little's law only on runs with response times."""
     findings = []
     for run in runs:
         peers = [other for other in runs if other is not run]
-        findings.append(_little(run, peers))
+        if run.is_timed:
+            findings.append(_little(run, [peer for peer in peers if peer.is_timed]))
         findings += [_drift(run, tier, *numbers) for tier, numbers in run.drifting.items()]
         findings += _demands(run, peers)
     return findings

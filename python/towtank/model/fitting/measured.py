@@ -332,6 +332,7 @@ def _quantities(name: str, run: Json) -> Quantities | None:
             for law in run["laws"]["utilization"]
             if law["holds"] is False
         },
+        little["holds"] is not None,
     )
 
 

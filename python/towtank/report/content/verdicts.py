@@ -116,7 +116,8 @@ def _laws(results: Results) -> Table:
 
 
 def _law(law: Json) -> tuple[str, str, str]:
-    holds = "undecided" if law and law.get("holds") is None else _yes(law.get("holds"))
+    unknown = "not checked" if law.get("residual") is None else "undecided"
+    holds = unknown if law and law.get("holds") is None else _yes(law.get("holds"))
     return people.share(law.get("residual")), people.share(law.get("limit")), holds
 
 

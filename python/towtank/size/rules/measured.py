@@ -152,6 +152,8 @@ def _idle(used: Any, cpus: float | None) -> Any:
 
 def _common(manifest: Json, study: Json, configuration: Json, run: Json, summary: Json) -> Json:
     host, facts, law = summary["host"], manifest.get("host") or {}, summary["laws"].get("little") or {}
+    if law.get("holds") is None:  # transactions without a response time: their mean R is not known
+        law = {}
     cpus, used = host.get("cpus"), host.get("cpus_used")
     rate, mean = summary["throughput_per_s"], summary["response_time_s"].get("mean")
     window = summary["window"]
