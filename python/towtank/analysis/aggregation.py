@@ -9,7 +9,7 @@ the percentiles of the runs.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -263,24 +263,27 @@ class Point:
         """
         if (together := of_all_requests(self.usable, "connections", "wait_time_s", name)) is not None:
             return together
-        waits = [(run.get("connections") or {}).get("wait_time_s") for run in self.usable]
+        waits = [counted.get("wait_time_s") for counted in self._connections()]
         return plain_over_runs([wait.get(name) for wait in waits if wait]).value
 
-    def connections(self) -> dict[str, Any]:
+    def _connections(self) -> list[Mapping[str, Any]]:
+        return [run.get("connections") or {} for run in self.usable]
+
+    def connections(self) -> Mapping[str, Any]:
         """Return the statistics of the generator's connections over the runs."""
-        by_run = [run.get("connections") or {} for run in self.usable]
+        by_run = self._connections()
         waits = {name: self.wait(name) for name in _WAITS}
         return {
             "open_mean": plain_over_runs([counted.get("open_mean") for counted in by_run]).value,
             "opened_per_s": over_runs(self.usable, "connections", "opened_per_s").document(),
-            "wait_time_s": None if waits["share_waited"] is None else waits,
+            "wait_time_s": waits if any(value is not None for value in waits.values()) else None,
         }
 
     def of_runs(self) -> dict[str, Any] | None:
         """Return the smallest and largest value over the runs of quantities without interval; None for a single run."""
         if len(self.usable) < 2:
             return None
-        waits = [(run.get("connections") or {}).get("wait_time_s") or {} for run in self.usable]
+        waits = [counted.get("wait_time_s") or {} for counted in self._connections()]
         return {
             "errors_share": _pair([run["errors"]["share"] for run in self.usable]),
             "response_time_s": self._percentiles_of_runs("response_time_s"),

@@ -89,9 +89,9 @@ def _waits(measurement: Measurement, chosen: Mask, keep: bool) -> dict[str, Any]
     if merged is None:
         return None
     waited = merged.indices > 0
-    requests = {"requests": merged.total, "waited": int(merged.counts[waited].sum())}
-    share = requests["waited"] / merged.total
-    if not requests["waited"]:
+    number = int(merged.counts[waited].sum())
+    requests, share = {"requests": merged.total, "waited": number}, number / merged.total
+    if not number:
         return {**requests, "share_waited": 0.0, "share_of_response_time": 0.0}
     only = Histogram(merged.layout, merged.indices[waited], merged.counts[waited])
     responses = float(measurement.requests.response_sum_s[chosen].sum())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,7 +70,7 @@ def _of_load(evidence: Evidence) -> Iterator[NotChecked]:
         yield NotChecked(Kind.FIXED_PACE, "groups with different pauses share transactions, and are not counted apart")
 
 
-def _little_unknown(law: dict[str, Any] | None) -> str | None:
+def _little_unknown(law: Mapping[str, Any] | None) -> str | None:
     """Return the reason why Little's law could not be checked; None if it was checked."""
     if law is None:
         return "no response was timed within the window"
