@@ -187,6 +187,15 @@ def test_other_programs_cannot_explain_what_uses_all_it_may_use():
     assert of_seen(seen(replace(CROWDED_THREAD, waits=3.0), **crowded)).cause is Cause.MACHINE
 
 
+def test_no_cause_is_likely_by_a_run_that_is_not_valid():
+    found = of_seen(seen(ONE_PROCESS, doubts={Kind.INTERFERENCE: ("invalid", "others used 1.9 CPUs")}))
+    assert (found.cause, found.sure, found.is_likely) == (Cause.CPU, 0.4, False)
+    assert found.against[0] == "the run is not valid: others used 1.9 CPUs"
+    assert found.headline.startswith("perhaps limited by")
+    # An overload is what a limit looks like.
+    assert of_seen(seen(ONE_PROCESS, doubts={Kind.NO_STEADY_STATE: ("invalid", "it grows")})).is_likely
+
+
 def test_a_control_group_hides_the_machine():
     assert of_seen(seen(LIMITED, machine_used=3.9)).cause is Cause.QUOTA
 

@@ -179,7 +179,8 @@ def _limits(configuration: dict[str, Any]) -> Iterator[Sentence]:
 def _cause(configuration: dict[str, Any]) -> str | None:
     """Render what limits a configuration; None if it is not known."""
     found = configuration.get("diagnosis")
-    return None if found is None else Diagnosis.read(found).clause
+    known = None if found is None else Diagnosis.read(found)
+    return known.clause if known is not None and known.is_likely else None
 
 
 def _evidence(limit: dict[str, Any]) -> str:

@@ -31,6 +31,7 @@ class Cause(StrEnum):
     """The evidence does not decide."""
 
 
+_LIKELY = 0.5
 _CLAUSES = {
     Cause.CPU: "the CPU{place}",
     Cause.QUOTA: "the CPU limit{place}",
@@ -81,7 +82,7 @@ class Diagnosis:
     place : Place
     sure : float
         Degree of belief by fixed rules, in [0, 1]. A resource that was measured at its limit has 0.9, over several load
-        levels 0.95. Evidence against it lowers the value; `unknown` has 0.
+        levels 0.95. Evidence against it lowers the value; a run that is not valid has 0.4 at most; `unknown` has 0.
     evidence, against, unknown : tuple of str
         Evidence for the cause, evidence against it, and what was not observed; one sentence each.
     settle : str
@@ -108,10 +109,16 @@ class Diagnosis:
         return None if text is None else text.format(place=f" of {self.where}" if self.where else "")
 
     @property
+    def is_likely(self) -> bool:
+        """True if a cause is known with a degree of belief of one half or more."""
+        return self.clause is not None and self.sure >= _LIKELY
+
+    @property
     def headline(self) -> str:
         """Answer in one line."""
         if self.clause is not None:
-            return f"limited by {self.clause} ({100 * self.sure:.0f} % sure)"
+            verb = "limited by" if self.is_likely else "perhaps limited by"
+            return f"{verb} {self.clause} ({100 * self.sure:.0f} % sure)"
         return "no limit reached: the load determines throughput" if self.cause is Cause.NONE else "limit not known"
 
     @property

@@ -9,10 +9,20 @@ from typing import Any
 from towtank.analysis.diagnosis.answer import Cause, Diagnosis, Place
 from towtank.analysis.diagnosis.seen import Seen
 from towtank.analysis.diagnosis.signs import Sign, signs
-from towtank.analysis.doubts import Kind
+from towtank.analysis.doubts import Kind, Level
 
 _THINKING = 0.90
 """Share of think time in a user's cycle from which the users determine throughput, in (0, 1)."""
+NOT_VALID = 0.4
+"""Largest degree of belief in a cause that only a run shows which is not valid."""
+_OVERLOAD = (Kind.NO_STEADY_STATE, Kind.BACKLOG, Kind.OVERFLOW)
+_EXPLAINED: dict[Cause, tuple[Kind, ...]] = {
+    Cause.GENERATOR: (*_OVERLOAD, Kind.GENERATOR_SATURATED, Kind.GENERATOR_STALLED, Kind.START_LAG),
+    Cause.MACHINE: (*_OVERLOAD, Kind.INTERFERENCE, Kind.NOT_ATTRIBUTED, Kind.START_LAG),
+    Cause.ERRORS: (*_OVERLOAD, Kind.ERRORS_ABOVE_LIMIT),
+    **dict.fromkeys((Cause.CPU, Cause.QUOTA, Cause.POOL, Cause.LOCK), (*_OVERLOAD, Kind.ERRORS_ABOVE_LIMIT)),
+}
+"""Doubts that a limit itself causes, or that are the limit."""
 _SERVED = 0.98
 """Share of the arrivals that must be served for an open load to be below the limit, in (0, 1]."""
 
@@ -59,7 +69,16 @@ def _of_sign(sign: Sign, others: list[Sign], seen: Seen) -> Diagnosis:
     place = sign.place
     if len(seen.transactions) == 1 and seen.transactions[0] != "request":
         place = replace(place, transaction=seen.transactions[0])
-    return Diagnosis(sign.cause, place, sign.sure, sign.evidence, (*sign.against, *also), missing(seen), sign.settle)
+    invalid = _invalid_besides(sign.cause, seen)
+    against = (*(f"the run is not valid: {text}" for text in invalid), *sign.against, *also)
+    sure = min(sign.sure, NOT_VALID) if invalid else sign.sure
+    return Diagnosis(sign.cause, place, sure, sign.evidence, against, missing(seen), sign.settle)
+
+
+def _invalid_besides(cause: Cause, seen: Seen) -> list[str]:
+    """Return the reasons why a run is not valid, but those that the cause itself explains."""
+    explained = _EXPLAINED.get(cause, ())
+    return [text for kind, (level, text) in seen.doubts.items() if level == Level.INVALID and kind not in explained]
 
 
 def _below(seen: Seen) -> str | None:

@@ -90,7 +90,7 @@ def _limited(configuration: Json) -> str:
     limit, found = configuration.get("limit") or {}, configuration.get("found_limit")
     if not found or limit.get("reached"):
         diagnosis = diagnosis_of(configuration)
-        cause = None if diagnosis is None else diagnosis.clause
+        cause = diagnosis.clause if diagnosis is not None and diagnosis.is_likely else None
         known = _LIMITS.get(str(limit.get("kind")), "unknown").format(resource=limit.get("resource"))
         return known if cause is None else cause
     if found["value"] is None:
