@@ -180,7 +180,7 @@ def misspelt_key(value: Mapping[str, object], must: str, known: Sequence[str]) -
     for key in value:
         near = meant(key, known, is_form=True)
         if near is not None:
-            message = f"{must}, got the unknown key {key!r} instead, did you mean {near.meant!r}?"
+            message = f"{must}, got {key!r} instead, did you mean {near.meant!r}?"
             error = PydanticCustomError(MISSPELT_KEY, "misspelt key", {"error": Misspelt.of(message, near)})
             return InitErrorDetails(type=error, loc=(key,), input=value[key])
     return None
