@@ -160,7 +160,8 @@ def _unknown_key(root: Node, problem: Any, path: Path_, missing: Set[Path_]) -> 
     present = find(root, path[:-1])[0].value
     absent = [name for name in known if not isinstance(present, dict) or name not in present]
     needed = [name for name in absent if (*path[:-1], name) in missing]
-    near = meant(key, needed, is_form=True) or meant(key, absent, is_form=True)
+    # A key that is present is tried, too: a preset may misspell a key that the rest of the file has.
+    near = next((typo for names in (needed, absent, known) if (typo := meant(key, names, is_form=True))), None)
     hint = f", did you mean {near.meant!r}?" if near is not None else did_you_mean(key, known)
     allowed = f"one of the keys {', '.join(known)}" if known else "a key that is known here"
     message = f"must be {allowed}, got the unknown key {key!r} instead{hint}"
@@ -180,7 +181,7 @@ def misspelt_key(value: Mapping[str, object], must: str, known: Sequence[str]) -
     for key in value:
         near = meant(key, known, is_form=True)
         if near is not None:
-            message = f"{must}, got the unknown key {key!r} instead, did you mean {near.meant!r}?"
+            message = f"{must}, got {key!r} instead, did you mean {near.meant!r}?"
             error = PydanticCustomError(MISSPELT_KEY, "misspelt key", {"error": Misspelt.of(message, near)})
             return InitErrorDetails(type=error, loc=(key,), input=value[key])
     return None

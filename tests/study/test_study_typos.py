@@ -86,6 +86,7 @@ CASES = [
     Case(USERS + "study.yaml", "carry\n  ⟦search_index⟧:", "search_idnex"),
     Case(USERS + "study.yaml", "users: all}\n        to: {⟦search_index⟧", "serach_index"),
     Case(USERS + "study.yaml", "▸p95 of ⟦view_properties⟧ <", "view_propertis"),
+    Case("studies/content-tuning/study.yaml", "max_connections: 400\n    ⟦factors⟧:", "fcators"),
     Case("studies/colony/study.yaml", "so.\n  ⟦servers⟧:", "servesr"),
     Case("examples/trace/study.yaml", "kind: ⟦open⟧", "opne"),
     Case("examples/trace/study.yaml", "  ⟦trace⟧: {", "trce"),
