@@ -156,7 +156,7 @@ class MemoryFile(FileModel):
 
 
 class DataFile(FileModel):
-    """Data to store on disks."""
+    """Amount, growth and copies of the data to store on disks."""
 
     now: Size = Field(description="Amount of data today.")
     growth: Growth | None = Field(

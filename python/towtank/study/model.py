@@ -228,7 +228,7 @@ Pinning = Annotated[
 
 
 class Limits(FileModel):
-    """Limits for valid results; a run that exceeds a limit does not count."""
+    """Limits of errors, start lag and other programs, beyond which a run does not count."""
 
     errors: Share = Field(0.01, description="Largest share of transactions that may fail.")
     start_lag_p99: Duration = Field(

@@ -238,7 +238,7 @@ class ExistingHost(FileModel):
 
 
 class Network(FileModel):
-    """Virtual network between the load generator and hosts of provider `namespaces`."""
+    """Kind of the virtual network, and properties of the generator's link to it."""
 
     link: Literal["bridge", "veth", "macvlan", "tun"] = Field(
         "bridge",
@@ -268,7 +268,7 @@ class Network(FileModel):
 
 
 class Generator(FileModel):
-    """Place of the load generator in the network."""
+    """Host whose network the load generator uses."""
 
     host: Name | None = Field(
         None, description="Host on this machine whose network the load generator uses; default: outside all hosts."

@@ -167,7 +167,7 @@ class Nginx(FileGateway):
 
 
 class HaproxySettings(FileModel):
-    """Settings of HAProxy."""
+    """Settings of HAProxy: balancing, connections and time limits."""
 
     policy: Literal["round_robin", "random", "least_busy", "by_client"] = Field(
         "round_robin",
@@ -234,7 +234,7 @@ class Haproxy(Gateway):
 
 
 class RedisSettings(FileModel):
-    """Settings of Redis."""
+    """Settings of Redis: memory, threads and persistence."""
 
     max_memory: Size = Field(0, description="Memory limit for data (`maxmemory`); `0 B` means no limit.")
     eviction: Literal[

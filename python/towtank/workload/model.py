@@ -128,7 +128,7 @@ Connections = Annotated[
 
 
 class Defaults(FileModel):
-    """Settings of all requests that do not override them."""
+    """Default settings of requests; a request may override them."""
 
     target: Name | None = Field(
         None, description="Target of requests that do not name one; may be omitted if the system has one target."
