@@ -76,7 +76,7 @@ def _handshakes(measurement: Measurement, engine: dict[str, Any] | None) -> dict
     return found if any(found.values()) else None
 
 
-def _waits(measurement: Measurement, chosen: Mask, keep: bool) -> dict[str, Any] | None:
+def _waits(measurement: Measurement, chosen: Mask, keep: bool) -> dict[str, float | str] | None:
     """Return the waiting times for a free connection of the pool; None without a pool.
 
     Notes

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,7 @@ from towtank.analysis.checks import limits
 from towtank.analysis.checks.evidence import Evidence
 from towtank.analysis.checks.network import counted
 from towtank.analysis.doubts import Kind, percent
+from towtank.analysis.laws import UNTIMED_AT_MOST
 from towtank.analysis.system.gaps import limit_s
 from towtank.analysis.system.rates import EDGE_S
 from towtank.results.observe import GENERATOR_GROUP
@@ -64,20 +65,21 @@ def _of_load(evidence: Evidence) -> Iterator[NotChecked]:
         yield NotChecked(Kind.START_LAG, why)
     if not window.trends:
         yield NotChecked(Kind.NO_STEADY_STATE, window.note or "the window was not tested")
-    if not evidence.is_open and (why := _little_unknown(summary["laws"]["little"])) is not None:
+    if not evidence.is_open and (why := _little_unknown(evidence)) is not None:
         yield NotChecked(Kind.LITTLE_LAW, why)
     if not evidence.is_open and evidence.paces_are_fixed and summary["users"]["groups"] is None:
         yield NotChecked(Kind.FIXED_PACE, "groups with different pauses share transactions, and are not counted apart")
 
 
-def _little_unknown(law: Mapping[str, Any] | None) -> str | None:
+def _little_unknown(evidence: Evidence) -> str | None:
     """Return the reason why Little's law could not be checked; None if it was checked."""
+    law = evidence.summary["laws"]["little"]
     if law is None:
         return "no response was timed within the window"
-    if law["holds"] is None:
+    if (untimed := law["untimed_share"]) > UNTIMED_AT_MOST:
         return (
-            f"{percent(law['untimed_share'])} of the transactions within the window have no response time, because "
-            "their connections failed"
+            f"{percent(untimed)} of the transactions within the window have no response time, because their "
+            "connections failed"
         )
     return None
 

@@ -116,9 +116,9 @@ def _laws(results: Results) -> Table:
 
 
 def _law(law: Json) -> tuple[str, str, str]:
-    unknown = "not checked" if law.get("residual") is None else "undecided"
-    holds = unknown if law and law.get("holds") is None else _yes(law.get("holds"))
-    return people.share(law.get("residual")), people.share(law.get("limit")), holds
+    residual, limit, holds = map(law.get, ("residual", "limit", "holds"))
+    unknown = "not checked" if residual is None else "undecided"
+    return people.share(residual), people.share(limit), unknown if law and holds is None else _yes(holds)
 
 
 def _yes(value: bool | None) -> str:
