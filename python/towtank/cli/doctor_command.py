@@ -33,7 +33,7 @@ def command(
         typer.Option("--calibrate", help="Measure how much load this machine can generate; takes less than a minute."),
     ] = False,
     clean: Annotated[
-        bool, typer.Option("--clean", help="Only remove what systems left behind whose Towtank process was killed.")
+        bool, typer.Option("--clean", help="Only remove leftovers of systems whose Towtank process was killed.")
     ] = False,
     install: Annotated[
         bool,

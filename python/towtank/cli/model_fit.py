@@ -57,7 +57,7 @@ def command(
     ] = None,
     at: Annotated[str | None, typer.Option(help="Loads to predict the throughput for, for example 500,750.")] = None,
     hold_out: Annotated[
-        int | None, typer.Option(help="Number of highest loads to predict instead of fitting them.")
+        int | None, typer.Option(help="Number of highest load levels to leave out of the fit, to check the prediction.")
     ] = None,
     configuration: Annotated[
         str | None, typer.Option(help="Only fit configurations of a study whose label contains this text.")

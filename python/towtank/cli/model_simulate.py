@@ -42,7 +42,10 @@ def command(
     time: Annotated[
         str | None,
         typer.Option(
-            help=("Time limit of the computation, for example '30 s'; a simulation that reaches it is not repeatable.")
+            help=(
+                "Time limit of the computation, for example '30 s'; a simulation that reaches the limit is not "
+                "repeatable."
+            )
         ),
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the random generator.")] = 1,

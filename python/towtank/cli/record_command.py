@@ -64,7 +64,8 @@ def proxy(
     password: Annotated[
         bool,
         typer.Option(
-            "--password", help="Generate a password, print it at the start, and refuse clients that do not send it."
+            "--password",
+            help=("Generate a password, print it at the start, and refuse clients that do not send the password."),
         ),
     ] = False,
     keep_authority: Annotated[

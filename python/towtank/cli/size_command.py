@@ -52,7 +52,7 @@ def command(
     ] = None,
     growth: Annotated[str | None, typer.Option(help="Growth rate of the load, for example '20 % / year'.")] = None,
     horizon: Annotated[
-        str | None, typer.Option(help="Time until which the hardware must be sufficient, for example '3 years'.")
+        str | None, typer.Option(help="Time for which the hardware must suffice, for example '3 years'.")
     ] = None,
     history: Annotated[
         Path | None,
@@ -117,9 +117,7 @@ def command(
         bool, typer.Option("--exhaustive", help="Evaluate every candidate in order of cost.")
     ] = False,
     simulation: Annotated[bool, typer.Option(help="Simulate percentiles that are close to their limits.")] = True,
-    beyond: Annotated[
-        bool, typer.Option("--beyond", help="Also size for loads far beyond the measured loads.")
-    ] = False,
+    beyond: Annotated[bool, typer.Option("--beyond", help="Allow predictions far beyond the measured loads.")] = False,
     keep: Annotated[
         bool, typer.Option("--keep", help="Save the sizing result in the results folder, for the report.")
     ] = False,

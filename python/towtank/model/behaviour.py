@@ -30,14 +30,14 @@ class ClassBehaviour(FileModel):
     retry_delay: Duration | None = Field(
         None,
         description=(
-            "Mean pause before the first retry; it doubles before each further retry, up to 1024 times the first pause."
+            "Mean pause before the first retry; doubles before each further retry, up to 1024 times the first pause."
         ),
     )
     on_timeout: Literal["continue", "cancel"] | None = Field(
         None,
         description=(
-            "After a timeout, the system continues to work on the job (`continue`) or stops (`cancel`); "
-            "default: `continue`."
+            "What the system does with a job after a timeout: `continue` work on it or `cancel` it; default: "
+            "`continue`."
         ),
     )
 
@@ -56,7 +56,7 @@ class CacheFile(FileModel):
         None,
         ge=0,
         allow_inf_nan=False,
-        description="Exponent of Zipf's law for the popularity of keys; default: 0, all keys equally popular.",
+        description="Exponent of Zipf's law for the popularity of keys; 0 makes all keys equally popular. Default: 0.",
     )
     hit_time: Duration | None = Field(None, description="Time that a cache hit takes; default: 0.")
 
@@ -76,9 +76,7 @@ class StationBehaviour(FileModel):
     )
     quantum: Duration | None = Field(
         None,
-        description=(
-            "Service time after which a job moves to the end of the next lower queue; only simulation uses it."
-        ),
+        description="Service time after which a job moves to the end of the next lower queue; only simulation uses it.",
     )
     levels: int | None = Field(
         None, ge=1, le=1000, description="Number of lower queues that `quantum` can move a job to; default: 1."
@@ -91,8 +89,8 @@ class StationBehaviour(FileModel):
     samples: dict[Name, list[Duration]] | None = Field(
         None,
         description=(
-            "Measured service times by class; only simulation uses them, for the shape of the "
-            "distribution. The mean is that of the station's service time."
+            "Measured service times by class: the shape of the distribution, scaled to the mean service time of "
+            "the station. Only simulation uses them."
         ),
     )
 
@@ -104,7 +102,7 @@ class BalancerFile(FileModel):
         "random", description="Policy that chooses a station among those that are up."
     )
     stations: list[Name] = Field(
-        min_length=2, description="Names of the stations of the group; the visits to each of them are added up."
+        min_length=2, description="Names of the stations behind the load balancer; their visits are added up."
     )
 
 

@@ -61,9 +61,7 @@ class ClassFile(ClassBehaviour):
     )
     arrival_distribution: Distribution | None = Field(
         None,
-        description=(
-            "Distribution of the times between arrivals; default: `exponential`, which makes Poisson arrivals."
-        ),
+        description="Distribution of the times between arrivals; default: `exponential`, which makes Poisson arrivals.",
     )
     arrival_scv: Number | None = Field(
         None,
@@ -148,7 +146,7 @@ class ForkFile(FileModel):
     """Branches of a transaction that run at the same time; the transaction continues when all are complete."""
 
     branches: list[Branch] = Field(
-        description="Branches that run at the same time; each is a station or a list of stations."
+        description="Branches that run at the same time; each branch is a station or a list of stations."
     )
     classes: list[Name] = Field([], description="Names of the classes that fork; default: all classes.")
 
@@ -196,13 +194,14 @@ class FittedFile(FileModel):
     tails: dict[Name, dict[str, Annotated[list[Number], Field(min_length=3, max_length=3)]]] = Field(
         {},
         description=(
-            "Ratios like `percentiles` for other percentiles: by class or transaction, then by `p50`, `p99` and so on."
+            "Measured divided by computed percentiles, by class or transaction, then by percentile (`p50`, "
+            "`p99`): mean, smallest and largest ratio."
         ),
     )
     draws: dict[Name, list[Number]] = Field(
         {},
         description=(
-            "Uncertainty of demands by station: demand in each bootstrap replicate, divided by the demand in the file."
+            "Demand of each station in every bootstrap replicate, divided by the demand of the station in the file."
         ),
     )
 
@@ -235,4 +234,4 @@ class ModelFile(FileModel):
     balancers: dict[Name, BalancerFile] = Field(
         {}, description="Groups of stations behind a load balancer; each visit goes to one station of the group."
     )
-    fitted: FittedFile | None = Field(None, description="Measurements that the numbers of a fitted model come from.")
+    fitted: FittedFile | None = Field(None, description="Measurements that a fitted model is based on.")

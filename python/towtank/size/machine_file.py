@@ -81,7 +81,7 @@ class DiskFile(FileModel):
     count: Count = Field(1, description="Number of disks of this type.")
     operations: PositiveRate | None = Field(
         None,
-        description=("Random reads or writes per second of one disk, of 4 KiB unless the source states another size."),
+        description="Random reads or writes per second of one disk, of 4 KiB unless the source states another size.",
     )
     throughput: DataRate | None = Field(None, description="Rate of sequential reads or writes of one disk.")
     size: PositiveSize | None = Field(None, description="Capacity of one disk.")
@@ -111,7 +111,7 @@ class MachineEntry(FileModel):
 
     title: str | None = Field(None, description="Description of the machine in one line.")
     cpus: Count | None = Field(
-        None, description="Number of CPUs that the operating system sees: hardware threads or virtual processors."
+        None, description="Number of CPUs that the operating system shows: hardware threads or virtual processors."
     )
     cores: Count | None = Field(None, description="Number of physical cores.")
     threads_per_core: Annotated[int, Field(ge=1, le=16)] | None = Field(
@@ -123,12 +123,12 @@ class MachineEntry(FileModel):
     ratings: dict[Name, Rating] = Field(
         {},
         description=(
-            "Ratings of the whole machine by scale: `towtank`, `cpw`, `mcu` or any other. Each is a "
+            "Ratings of the whole machine by scale: `towtank`, `cpw`, `mcu` or any other. Each rating is a "
             "number, or a number with its interval."
         ),
     )
     price: PriceFile | None = Field(None, description="Price of the machine, for a period or for purchase.")
-    source: str | None = Field(None, min_length=1, description="Publication or author that these numbers come from.")
+    source: str | None = Field(None, min_length=1, description="Publication or author of the numbers of this machine.")
     measured: MeasuredFile | None = Field(None, description="Measurements by `towtank rate`.")
 
     @model_validator(mode="after")

@@ -58,12 +58,13 @@ class HistoryFile(FileModel):
     )
     date: str = Field("date", min_length=1, description="Name of the column with the dates, written like 2026-01-31.")
     load: str = Field(
-        "users", min_length=1, description="Name of the column with the load, for example `users` or `processors`."
+        "users", min_length=1, description="Name of the column with the load, in users or as an arrival rate."
     )
     season: Literal["none", "weekly", "yearly"] = Field(
         "none",
         description=(
-            "Season of the load: `weekly` has a factor for each day of the week, `yearly` one for each month."
+            "Season of the load: `weekly` has one factor per day of the week, `yearly` one factor per month, "
+            "`none` no factors."
         ),
     )
 
@@ -79,9 +80,7 @@ class LoadFile(FileModel):
     )
     rate: Named[PositiveRate] | None = Field(
         None,
-        description=(
-            "Arrival rate of all open classes together, or of each class by name; default: that of the model."
-        ),
+        description="Arrival rate of all open classes together, or of each class by name; default: that of the model.",
     )
     think: Named[Duration] | None = Field(
         None, description="Think time of all closed classes, or of each class by name; default: that of the model."
@@ -100,13 +99,13 @@ class LoadFile(FileModel):
     growth_interval: Annotated[list[Growth], Field(min_length=2, max_length=2)] | None = Field(
         None, description="95 % interval around `growth`, for example [10 % / year, 30 % / year]."
     )
-    horizon: Span = Field(0.0, description="Time until which the hardware must be sufficient, for example `3 years`.")
+    horizon: Span = Field(0.0, description="Time for which the hardware must suffice, for example `3 years`.")
     history: HistoryFile | None = Field(None, description="Past loads to estimate the growth from; replaces `growth`.")
     start: Day | None = Field(
         None,
         description=(
-            "Date to which the load applies. Default: today; with a history its last day, or with a "
-            "weekly season the busiest day of its last week."
+            "Date to which the load applies. Default: today; with `history` its last day, or with a weekly "
+            "season the busiest day of its last week."
         ),
     )
 
@@ -117,13 +116,17 @@ class TierFile(FileModel):
     stations: Annotated[list[Name], Field(min_length=1)] | None = Field(
         None,
         description=(
-            "Name of the station of the model, in a list of one; default: the station with the name of the tier."
+            "Name of the station of the model, in a list with one element; default: the station with the name "
+            "of the tier."
         ),
     )
     kind: Literal["cpu", "disk"] = Field("cpu", description="Kind of servers at the station: `cpu` or `disk`.")
     cpus: Numbers | None = Field(None, description="Possible numbers of CPUs (or disks) per node; excludes `machines`.")
     nodes: Numbers = Field(
-        [1], description="Possible numbers of nodes behind a load balancer; 1 for a service that does not scale out."
+        [1],
+        description=(
+            "Possible numbers of nodes behind a load balancer; use 1 for a service that cannot run on several nodes."
+        ),
     )
     machines: Annotated[list[Name], BeforeValidator(one_or_more), Field(min_length=1)] | None = Field(
         None, description="Names of the machines to choose from; default: `machines` of the sizing file."
@@ -135,13 +138,15 @@ class TierFile(FileModel):
 class MemoryFile(FileModel):
     """Memory consumer on every node of a tier."""
 
-    what: str = Field(min_length=1, description="Name of what uses the memory, for example `sessions`.")
-    size: Size | None = Field(None, description="Memory for each `per`: node, CPU, user, transaction or connection.")
+    what: str = Field(min_length=1, description="Name of the consumer of memory, for example `sessions`.")
+    size: Size | None = Field(
+        None, description="Memory per node, CPU, user, transaction or connection, as chosen by `per`."
+    )
     per: Literal["node", "cpu", "user", "transaction", "connection"] = Field(
         "node",
         description=(
-            "Factor of `size`: memory is needed per node, CPU, user, transaction or connection. Nodes "
-            "share users, transactions in progress and connections."
+            "Quantity by which `size` is multiplied. Users, transactions in progress and connections are "
+            "divided among the nodes."
         ),
     )
     share: Share | None = Field(
@@ -171,8 +176,8 @@ class WantedPoolFile(FileModel):
 
     holds: Annotated[list[Name], BeforeValidator(one_or_more), Field(min_length=1)] = Field(
         description=(
-            "Names of the stations that a job visits while it holds a unit of the pool; its time there is "
-            "the holding time."
+            "Names of the stations that a job visits while it holds a unit; the residence time there is the "
+            "holding time."
         )
     )
     wait_at_most: Duration | None = Field(
@@ -250,7 +255,8 @@ class SizingFile(FileModel):
     keep_alive: Duration | None = Field(
         None,
         description=(
-            "Time that a connection of an open class stays open after a response; users of closed classes keep theirs."
+            "Time that a connection of an open class stays open after a response; users of closed classes keep "
+            "their connections open."
         ),
     )
     uncertainty: Share | None = Field(

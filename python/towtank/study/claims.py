@@ -50,7 +50,7 @@ class PairMeasure(FileModel):
     of: str = Field(min_length=1, description=_OF)
     per: str | None = Field(None, min_length=1, description=_PER)
     at: Place = Field(default_factory=dict, description=_AT)
-    to: Place = Field(min_length=1, description="Second place of the comparison: the levels that differ from `at`.")
+    to: Place = Field(min_length=1, description="Levels of the factors to compare with, where they differ from `at`.")
 
 
 class CourseMeasure(FileModel):
@@ -63,10 +63,17 @@ class CourseMeasure(FileModel):
     to: Place | None = Field(
         None,
         min_length=1,
-        description="Levels of a second place; if set, the ratio to that place is compared at each level of `over`.",
+        description=(
+            "Levels of the factors to compare with; if set, the measure is the ratio to the quantity there, for "
+            "each level of `over`."
+        ),
     )
     allow: Share = Field(
-        0.05, description="Tolerance: a step of a trend may go the other way, or levels may differ, by this share."
+        0.05,
+        description=(
+            "Tolerance: largest relative change against the direction of a trend, or between levels that count "
+            "as equal."
+        ),
     )
 
 
@@ -76,7 +83,7 @@ AnyMeasure = ValueMeasure | PairMeasure | CourseMeasure
 class Measure(FileModel):
     """Measure to compute from the runs; exactly one key is set."""
 
-    value: ValueMeasure | None = Field(None, description="A quantity at one place of the design.")
+    value: ValueMeasure | None = Field(None, description="Value of a quantity at the levels in `at`.")
     ratio: PairMeasure | None = Field(None, description="Ratio of the quantity at `at` to the quantity at `to`.")
     difference: PairMeasure | None = Field(
         None, description="Difference of a quantity: its value at `at` minus its value at `to`."

@@ -102,9 +102,11 @@ class Event(FileModel):
             "Default: to the end of the load for `fill`, 0 for `restart`."
         ),
     )
-    leave: Size | None = Field(None, description="Number of bytes that `fill` leaves free; default: 0.")
+    leave: Size | None = Field(
+        None, description="Number of bytes that `fill` leaves free; default: 0, unless `leave_files` is set."
+    )
     leave_files: int | None = Field(None, ge=0, description="Number of files that can still be created after `fill`.")
-    happens: bool = Field(True, description="Whether the event happens; a level of a factor may change this.")
+    happens: bool = Field(True, description="Whether the event happens; a level of a factor can set this value.")
 
     @model_validator(mode="after")
     def _whole(self) -> Event:

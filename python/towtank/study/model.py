@@ -51,7 +51,10 @@ class Stages(FileModel):
     """Stages of a run at each level of load; results count only `steady`, although all stages are recorded."""
 
     ramp_up: Ramp = Field(
-        0.0, description="Time over which the users start one by one, or `{each: 20 ms}` from one user to the next."
+        0.0,
+        description=(
+            "Time over which users start one by one, or time between two starts, for example `{each: 20 ms}`."
+        ),
     )
     settle: Settle = Field(
         0.0, description="Time for the system to become steady, for example `2 min` or `until steady, at most 5 min`."
@@ -232,7 +235,10 @@ class Limits(FileModel):
 
     errors: Share = Field(0.01, description="Largest share of transactions that may fail.")
     start_lag_p99: Duration = Field(
-        0.01, description="Largest 99th percentile of the start lag: how late requests leave."
+        0.01,
+        description=(
+            "Largest 99th percentile of the start lag, the delay between intended and actual start of a request."
+        ),
     )
     start_lag_share: Share = Field(
         0.05, description="Largest share of start lag in the response time, for its mean and for its 99th percentile."
@@ -252,7 +258,7 @@ class Limits(FileModel):
     generator_busy: Share = Field(
         0.85,
         description=(
-            "Largest share of time that the generator's threads may be busy; `100 %` if its own work is "
+            "Largest share of time that the generator's threads may be busy; `100 %` if the generator itself is "
             "part of the measurement. A search for the limit always stops at 85 %."
         ),
     )
@@ -290,7 +296,7 @@ class StudyFile(FileModel):
     """Study: a question, and the runs of a system and a workload that answer it."""
 
     schema_: Literal["towtank/study/1"] = Field(alias="schema", description="Name and version of the file format.")
-    name: Name = Field(description="Name of the study; also the name of its results folders.")
+    name: Name = Field(description="Name of the study; names of results folders begin with it.")
     title: str = Field("", description="Description of the study in one line.")
     question: str = Field("", description="Question that the study answers.")
     expect: str = Field("", description="Expected answer to the question, with the reason.")
@@ -316,9 +322,8 @@ class StudyFile(FileModel):
     factors: dict[Name, Levels] = Field(
         default_factory=dict,
         description=(
-            "Factors to vary: `users` or `rate` with a list of levels; others with named levels that each "
-            "map paths to values. Levels of `users` may be shares of the limit that a pilot run finds "
-            "(`[20 %, 70 %]`)."
+            "Factors by name. `users` and `rate` are lists; levels of `users` can be shares of the limit that a "
+            "pilot run finds (`[20 %, 70 %]`). Other factors map named levels to values by path."
         ),
     )
     overrides: Overrides = Field(
@@ -336,8 +341,8 @@ class StudyFile(FileModel):
     pinning: Pinning = Field(
         "auto",
         description=(
-            "CPUs for system and generator: `auto` separates them if the machine has two CPUs or more, "
-            "`off` does not; or lists of CPUs."
+            "CPUs for system and generator: `auto` separates them on a machine with at least two CPUs, `off` "
+            "disables pinning, `{system, generator}` lists CPUs."
         ),
     )
     limits: Limits = Field(
@@ -353,7 +358,7 @@ class StudyFile(FileModel):
         ),
     )
     predict: Predict | None = Field(
-        None, description="Configuration to predict from the runs of another configuration, before it runs itself."
+        None, description="Configuration to predict, before its runs, from the runs of another configuration."
     )
     size: str | None = Field(
         None,

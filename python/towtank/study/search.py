@@ -96,7 +96,9 @@ class Refine(FileModel):
 class SearchLoad(FileModel):
     """Search for the limit, without its stages and its arrivals."""
 
-    kind: Literal["find-limit"] = Field(description="The load rises in steps until the system fails.")
+    kind: Literal["find-limit"] = Field(
+        description="Kind of load: `find-limit` raises the load in steps until the system fails."
+    )
     of: Literal["users", "rate"] = Field(
         "users", description="Load to raise: `users` (closed load) or `rate` (open load)."
     )

@@ -17,7 +17,7 @@ class SettleUntil(FileModel):
         description="`steady` ends the stage when throughput, response time and backlog show no trend."
     )
     at_most: PositiveDuration = Field(
-        description="Longest duration of the stage; the result states if the stage ended for this reason."
+        description="Longest duration of the stage; the run reports a stage that reached this limit."
     )
     at_least: Duration = Field(0.0, description="Shortest duration of the stage.")
 

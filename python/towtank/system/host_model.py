@@ -51,14 +51,15 @@ _COPIES = "Number of identical hosts to create, each with all services of the ho
 class Disk(FileModel):
     """Disk of a host: a file on this machine that serves as a block device with its own file system."""
 
-    size: Size = Field(ge=LEAST_DISK_BYTES, description="Size of the disk; its file on this machine is sparse.")
+    size: Size = Field(
+        ge=LEAST_DISK_BYTES,
+        description=("Size of the disk. The file that holds the disk is sparse, so it only takes the space in use."),
+    )
     images: int = Field(
         1,
         ge=1,
         le=16,
-        description=(
-            "Number of files that the disk is striped over, each with the rate limits of the disk; btrfs only."
-        ),
+        description="Number of files that the disk is striped over, each with the rate limits of the disk; btrfs only.",
     )
     file_system: Literal["ext4", "ext3", "ext2", "xfs", "btrfs"] = Field("ext4", description="File system of the disk.")
     journal: bool = Field(True, description="Whether ext4 has a journal; `false` creates the file system without one.")
@@ -124,7 +125,7 @@ class Link(FileModel):
 class LocalHost(FileModel):
     """This machine, without limits."""
 
-    provider: Literal["local"] = Field(description="The services are processes of this machine.")
+    provider: Literal["local"] = Field(description="Provider `local`: services are ordinary processes of this machine.")
     copies: Copies = Field(None, description=_COPIES)
 
 
@@ -132,7 +133,7 @@ class NamespacesHost(FileModel):
     """Part of this machine: namespaces for network, files and name, and a control group for CPU, memory and disks."""
 
     provider: Literal["namespaces"] = Field(
-        description="The host is a part of this machine, with its own network address."
+        description=("Provider `namespaces`: an isolated part of this machine with its own network address and limits.")
     )
     copies: Copies = Field(None, description=_COPIES)
     cpus: float | None = Field(
@@ -153,7 +154,7 @@ class NamespacesHost(FileModel):
     pinned: list[Annotated[int, Field(ge=0, le=8191)]] | None = Field(
         None,
         min_length=1,
-        description="Numbers of the CPUs that the host may use; default: those of the system under test.",
+        description="Numbers of the CPUs that the host may use; default: the CPUs of the system under test.",
     )
     timeslice: PositiveDuration | None = Field(
         None,
@@ -193,7 +194,7 @@ def _variable(value: str) -> str:
 class SshHost(FileModel):
     """Machine that Towtank uses over SSH: it copies files to the machine and starts processes there."""
 
-    provider: Literal["ssh"] = Field(description="The host is another machine that Towtank reaches over SSH.")
+    provider: Literal["ssh"] = Field(description="Provider `ssh`: another machine that Towtank reaches over SSH.")
     address: str = Field(
         min_length=1, description="Name or address of the machine, for SSH and for the services on it."
     )
@@ -207,7 +208,7 @@ class SshHost(FileModel):
         description="Private key file, relative to the system file; default: the SSH agent and the default keys.",
     )
     password_from: Annotated[str, AfterValidator(_variable), WithJsonSchema(_VARIABLE_SCHEMA)] | None = Field(
-        None, description="Environment variable with the password for SSH; its name begins with `TOWTANK_`."
+        None, description="Name of the environment variable with the password for SSH; begins with `TOWTANK_`."
     )
     known_hosts: str | None = Field(
         None,
@@ -218,7 +219,7 @@ class SshHost(FileModel):
         "/tmp", pattern="^/", description="Folder on the machine in which Towtank creates its own folder."
     )
     python: str = Field(
-        "python3", min_length=1, description="Python interpreter on the machine that has the content server installed."
+        "python3", min_length=1, description="Python interpreter on the machine that can run the content server."
     )
 
 
@@ -226,7 +227,7 @@ class ExistingHost(FileModel):
     """Machine whose services already run: Towtank loads and observes them, but does not start them."""
 
     provider: Literal["existing"] = Field(
-        description="The host is a machine that Towtank loads and observes, but does not set up."
+        description="Provider `existing`: a machine that Towtank only loads and observes."
     )
     metrics: str | None = Field(
         None,
@@ -255,15 +256,11 @@ class Network(FileModel):
     )
     offloads: bool = Field(
         True,
-        description=(
-            "Whether the generator's link has segmentation offloads; with `false`, no packet exceeds the MTU."
-        ),
+        description="Whether the generator's link has segmentation offloads; with `false`, no packet exceeds the MTU.",
     )
     checksums: bool = Field(
         True,
-        description=(
-            "Whether the generator's link has checksum offloads; with `false`, the CPU computes each checksum."
-        ),
+        description="Whether the generator's link has checksum offloads; with `false`, the CPU computes each checksum.",
     )
 
 
@@ -271,7 +268,10 @@ class Generator(FileModel):
     """Host whose network the load generator uses."""
 
     host: Name | None = Field(
-        None, description="Host on this machine whose network the load generator uses; default: outside all hosts."
+        None,
+        description=(
+            "Name of the host on this machine whose network the load generator uses; default: outside all hosts."
+        ),
     )
 
 

@@ -139,7 +139,9 @@ class MariadbSettings(FileModel):
     innodb_purge_threads: int | None = Field(
         None, ge=1, le=32, description="Number of threads that remove old row versions."
     )
-    innodb_page_size: Annotated[Size, AfterValidator(_page)] | None = Field(None, description="Size of a page.")
+    innodb_page_size: Annotated[Size, AfterValidator(_page)] | None = Field(
+        None, description="Size of a page of the database."
+    )
     innodb_adaptive_hash_index: Switch | None = Field(
         None, description="Whether the server builds hash indexes for frequently used index pages."
     )
@@ -159,9 +161,7 @@ class MariadbSettings(FileModel):
     )
     thread_handling: Literal["one-thread-per-connection", "pool-of-threads"] | None = Field(
         None,
-        description=(
-            "Assignment of threads to connections: `one-thread-per-connection`, or a pool (`pool-of-threads`)."
-        ),
+        description="Assignment of threads to connections: `one-thread-per-connection`, or a pool (`pool-of-threads`).",
     )
     thread_pool_size: int | None = Field(
         None, ge=1, le=100_000, description="Number of thread groups in the thread pool."
@@ -225,7 +225,7 @@ class Mariadb(Service):
     host: Name = Field(description="Name of the host that runs the server.")
     port: Port = Field(0, description="Port that the server listens on; 0 chooses a free port.")
     disk: Name | None = Field(
-        None, description="Name of the disk of the host that stores the data; default: the host's own files."
+        None, description="Name of the disk of the host that stores the data; default: the host's file system."
     )
     user: Identifier = Field(
         "towtank", description="Owner of the database; users of the workload log in under this name."

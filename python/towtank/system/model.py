@@ -141,7 +141,7 @@ class ContentServer(NodesService):
 
     kind: Literal["content_server"]
     disk: Name | None = Field(
-        None, description="Name of the disk of the host that stores the data; default: the host's own files."
+        None, description="Name of the disk of the host that stores the data; default: the host's file system."
     )
     settings: ContentServerSettings = Field(
         default_factory=ContentServerSettings, description="Settings of the content server."
@@ -172,9 +172,8 @@ class Existing(Service):
     address: Annotated[list[HttpAddress], BeforeValidator(one_or_more, json_schema_input_type=str | list[str])] = Field(
         min_length=1,
         description=(
-            "Address of the server, `http://host:port` or `https://host:port`, or a list of addresses. A "
-            "login in the address, `http://user:password@host:port`, is sent as Basic authentication with "
-            "each request that has no authorization of its own."
+            "Address `http://host:port` or `https://host:port`, or a list of addresses. A login "
+            "(`http://user:password@host:port`) is sent as Basic authentication, unless a request has its own."
         ),
     )
     metrics: Annotated[str, Field(pattern="^/")] | None = Field(
@@ -282,7 +281,7 @@ class Postgresql(Service):
     host: Name = Field(description="Name of the host that runs the server.")
     port: Port = Field(0, description="Port that the server listens on; 0 chooses a free port.")
     disk: Name | None = Field(
-        None, description="Name of the disk of the host that stores the data; default: the host's own files."
+        None, description="Name of the disk of the host that stores the data; default: the host's file system."
     )
     settings: PostgresqlSettings = Field(default_factory=PostgresqlSettings, description="Settings of PostgreSQL.")
     population: SqlPopulation | None = Field(None, description="SQL script that fills the database before a run.")
@@ -323,13 +322,11 @@ def _server_name(value: str) -> str:
 class Tls(FileModel):
     """TLS settings of the connections to a target."""
 
-    verify: bool = Field(True, description="Whether the engine verifies the server's certificate and its name.")
+    verify: bool = Field(True, description="Whether the engine verifies the server's certificate and host name.")
     ca: str | None = Field(
         None,
         min_length=1,
-        description=(
-            "PEM file of certificate authorities, relative to the system file; default: those of this machine."
-        ),
+        description="PEM file of certificate authorities, relative to the system file; default: those of this machine.",
     )
     server_name: Annotated[str, Field(min_length=1), AfterValidator(_server_name)] | None = Field(
         None, description="Server name to send and to verify; default: the name in `host`."
@@ -430,9 +427,9 @@ class SystemFile(FileModel):
         default_factory=Network,
         description="Virtual network between the load generator and hosts of provider `namespaces`.",
     )
-    generator: Generator = Field(default_factory=Generator, description="Place of the load generator in the network.")
+    generator: Generator = Field(default_factory=Generator, description="Host of the load generator.")
     services: dict[Name, AnyService] = Field(
-        min_length=1, description="Services of the system by name; `kind` is the server program."
+        min_length=1, description="Services of the system by name, such as servers and databases."
     )
     targets: dict[Name, Target] = Field(
         default_factory=dict,

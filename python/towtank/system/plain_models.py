@@ -28,9 +28,9 @@ class Folder(Service):
     kind: Literal["folder"]
     host: Name = Field(description="Name of the host that has the folder; a host on this machine.")
     disk: Name | None = Field(
-        None, description="Name of the disk of the host that stores the folder; default: the host's own files."
+        None, description="Name of the disk of the host that stores the folder; default: the host's file system."
     )
-    settings: FolderSettings = Field(default_factory=FolderSettings, description="Settings of file access.")
+    settings: FolderSettings = Field(default_factory=FolderSettings, description="Settings of the folder.")
 
 
 class TcpPeerSettings(FileModel):
@@ -56,4 +56,4 @@ class TcpPeer(Service):
 
     kind: Literal["tcp_peer"]
     host: Name = Field(description="Name of the host that runs the peer.")
-    settings: TcpPeerSettings = Field(default_factory=TcpPeerSettings, description="Settings of the exchanges.")
+    settings: TcpPeerSettings = Field(default_factory=TcpPeerSettings, description="Settings of the peer.")

@@ -124,9 +124,7 @@ class NginxSettings(FileModel):
 
     policy: Literal["round_robin", "random", "least_busy", "by_client"] = Field(
         "round_robin",
-        description=(
-            "Policy of the balancer; the values are nginx's round robin, `random`, `least_conn` and `ip_hash`."
-        ),
+        description="Policy of the balancer; the values are nginx's round robin, `random`, `least_conn` and `ip_hash`.",
     )
     workers: int = Field(1, ge=1, le=512, description="Number of worker processes (`worker_processes`).")
     worker_connections: int = Field(
@@ -246,7 +244,9 @@ class RedisSettings(FileModel):
         "volatile-lfu",
         "volatile-random",
         "volatile-ttl",
-    ] = Field("noeviction", description="Keys that the server evicts if its memory is full (`maxmemory-policy`).")
+    ] = Field(
+        "noeviction", description="Policy that chooses the keys to evict if the memory is full (`maxmemory-policy`)."
+    )
     threads: int = Field(1, ge=1, le=128, description="Number of threads for network input and output (`io-threads`).")
     max_clients: int = Field(
         10000, ge=1, le=1000000, description="Largest number of concurrent clients (`maxclients`)."

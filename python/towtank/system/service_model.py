@@ -56,9 +56,9 @@ class Service(FileModel):
     # True if it can only be on a host with its own files.
     needs_namespaces: ClassVar[bool] = False
 
-    kind: str = Field(description="Kind of the service: the server program.")
+    kind: str = Field(description="Kind of the service, for example `nginx` or `postgresql`.")
     host: Name | None = Field(None, description="Name of the host that runs the service.")
-    observe: Observe | None = Field(None, description="Further metrics of the service, for example those of exporters.")
+    observe: Observe | None = Field(None, description="Additional sources of metrics, for example exporters.")
 
     @property
     def outside(self) -> list[str]:

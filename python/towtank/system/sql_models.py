@@ -15,9 +15,7 @@ class SqlPopulation(FileModel):
 
     script: str = Field(
         min_length=1,
-        description=(
-            "SQL file, relative to the system file; `${NAME}` in the file is replaced by a value of `values`."
-        ),
+        description="SQL file, relative to the system file; `${NAME}` in the file is replaced by a value of `values`.",
     )
     values: dict[Name, str | int | float] = Field(
         default_factory=dict, description="Values for `${NAME}` in the script; a study may vary them."
@@ -28,7 +26,7 @@ class SqliteSettings(FileModel):
     """Settings of a SQLite database."""
 
     journal: Literal["wal", "delete", "truncate", "memory", "off"] = Field(
-        "wal", description="Method to undo a transaction (`journal_mode`)."
+        "wal", description="Journal mode, which determines how transactions are rolled back (`journal_mode`)."
     )
     synchronous: Literal["off", "normal", "full"] = Field(
         "full",
@@ -52,7 +50,7 @@ class Sqlite(Service):
     kind: Literal["sqlite"]
     host: Name = Field(description="Name of the host that has the database file; a host on this machine.")
     disk: Name | None = Field(
-        None, description="Name of the disk of the host that stores the database; default: the host's own files."
+        None, description="Name of the disk of the host that stores the database; default: the host's file system."
     )
     settings: SqliteSettings = Field(default_factory=SqliteSettings, description="Settings of SQLite.")
     population: SqlPopulation = Field(description="SQL script that fills the database before a run.")

@@ -38,10 +38,7 @@ class Mount(Service):
     hosts: list[Name] = Field(
         default_factory=list,
         max_length=64,
-        description=(
-            "Names of all hosts that mount the file system, including `host`; each has its own process. "
-            "Default: `host`."
-        ),
+        description="Names of all hosts that mount the file system, including `host`; default: only `host`.",
     )
     servers: Servers = Field(
         min_length=1, max_length=64, description="Names of the services that store the files, in their order."
@@ -105,7 +102,7 @@ class GlusterfsServer(StorageServer):
     host: Name = Field(description="Name of the host that runs the server.")
     port: Port = Field(0, description="Port that the server listens on; 0 chooses a free port.")
     disk: Name | None = Field(
-        None, description="Name of the disk of the host that stores the files; default: the host's own files."
+        None, description="Name of the disk of the host that stores the files; default: the host's file system."
     )
     settings: GlusterfsServerSettings = Field(
         default_factory=GlusterfsServerSettings, description="Settings of the GlusterFS server."
@@ -138,8 +135,7 @@ class GlusterfsMountSettings(FileModel):
         1.0,
         le=600,
         description=(
-            "Time that cached attributes are used without asking the server (`md-cache-timeout` and those "
-            "of the kernel)."
+            "Time that cached attributes are used without asking the server (`md-cache-timeout` and kernel timeouts)."
         ),
     )
     direct: bool = Field(
@@ -152,9 +148,7 @@ class GlusterfsMountSettings(FileModel):
     write_behind: Size = Field(
         _MIB,
         le=2**30,
-        description=(
-            "Memory for delayed writes (`cache-size` of `write-behind`): at least 512 KiB, or `0 B` for none."
-        ),
+        description="Memory for delayed writes (`cache-size` of `write-behind`): at least 512 KiB, or `0 B` for none.",
     )
     copies: Literal[1, 2] = Field(
         1,

@@ -110,7 +110,7 @@ class CallExtract(FileModel):
     pick: Literal["first", "last", "random", "all", "append", "count"] = Field(
         "first",
         description=(
-            "Row to extract; `all` and `append` fill a list of the user, `count` extracts the number of rows."
+            "Row to extract: `all` fills a list, `append` extends a list, `count` extracts the number of rows."
         ),
     )
     required: bool = Field(True, description="If true, the step fails if there is no value to extract.")
@@ -289,7 +289,9 @@ class FileOperation(FileModel):
         ),
     )
     sync: Template | None = Field(None, description="Path of a file to flush to the disk with `fsync`.")
-    stat: Template | None = Field(None, description="Path of a file whose `size` and `kind` are read.")
+    stat: Template | None = Field(
+        None, description="Path of a file to examine; the response has its `size` and `kind`."
+    )
     list: Template | None = Field(
         None, description="Path of a folder to list; the response has the `name` of each file."
     )

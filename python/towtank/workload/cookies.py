@@ -35,7 +35,7 @@ class GivenCookie(FileModel):
     name: HeaderName = Field(description="Name of the cookie.")
     value: Annotated[HeaderValue, AfterValidator(_value)] = Field(description="Value of the cookie.")
     path: Annotated[Template, AfterValidator(_path)] = Field(
-        "/", description="Path of requests that the cookie is sent with; includes all paths below it."
+        "/", description="Path for which the cookie is sent, including all paths below."
     )
     target: Name | None = Field(
         None, description="Target that receives the cookie; default: `defaults.target`, or the only target."
@@ -48,17 +48,16 @@ class Cookies(FileModel):
     kept: Literal["per_user", "per_round", "never"] = Field(
         "per_user",
         description=(
-            "Time that a user keeps cookies from servers: `per_user` until it leaves, `per_round` until "
-            "its next round begins, `never` not at all. Transactions of `once` belong to the first round, "
-            "those of `end` to the last."
+            "Lifetime of cookies from servers: until the user leaves (`per_user`), until the user's next round "
+            "(`per_round`), or `never` kept. `once` belongs to the first round, `end` to the last."
         ),
     )
     given: list[GivenCookie] = Field(
         default_factory=list,
         max_length=COOKIES_AT_MOST,
         description=(
-            "Cookies that each user has from its start; a server may replace or delete them. With "
-            "`per_round`, each round starts with them again."
+            "Initial cookies of each user; a server may replace or delete them. With `per_round`, they are set "
+            "again in each round."
         ),
     )
 

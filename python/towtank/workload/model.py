@@ -38,9 +38,7 @@ class Pool(FileModel):
     columns: list[Name] | None = Field(
         None,
         min_length=1,
-        description=(
-            "Names of the columns: required if `rows` are lists; with `csv`, columns that the file must have."
-        ),
+        description="Names of the columns: required if `rows` are lists; with `csv`, columns that the file must have.",
     )
     rows: list[list[Text] | dict[Name, Text]] | None = Field(
         None,
@@ -131,7 +129,7 @@ class Defaults(FileModel):
     """Default settings of requests; a request may override them."""
 
     target: Name | None = Field(
-        None, description="Target of requests that do not name one; may be omitted if the system has one target."
+        None, description="Name of the target of requests without `target`; default: the only target of the system."
     )
     headers: dict[SentHeaderName, HeaderValue] = Field(
         default_factory=dict, description="Headers to send with every request."
@@ -144,7 +142,7 @@ class Defaults(FileModel):
     drain: PositiveTimedDuration = Field(
         30.0, description="Time that the engine waits for outstanding responses at the end of the load."
     )
-    think: Pause | None = Field(None, description="Think time of loops that do not set their own.")
+    think: Pause | None = Field(None, description="Think time of loops without `think` or `pacing`.")
     connections: Connections = Field(
         "per_user",
         description=(
@@ -175,7 +173,7 @@ class Page(FileModel):
     steps: list[Step] = Field(
         min_length=1,
         description=(
-            "Steps of the page; the response time of the page is from its first request to the end of its last."
+            "Steps of the page; its response time runs from the start of the first request to the end of the last."
         ),
     )
 
@@ -228,7 +226,9 @@ class Loop(FileModel):
     think: Pause | None = Field(None, description="Think time of a user after every transaction.")
     pacing: Annotated[Pause | None, BeforeValidator(read_pacing, json_schema_input_type=str | PauseModel)] = Field(
         None,
-        description="Rate of transactions of each user, for example `5 /h`, or the time from one start to the next.",
+        description=(
+            "Transaction rate of each user, for example `5 /h`, or time between the starts of two transactions."
+        ),
     )
     mix: Annotated[dict[Name, Weight], Field(min_length=1), AfterValidator(_some_weight)] = Field(
         description=(
@@ -297,9 +297,7 @@ class WorkloadFile(FileModel):
     data: dict[Name, Pool] = Field(
         default_factory=dict, description="Pools of data that users draw rows from, by name."
     )
-    defaults: Defaults = Field(
-        default_factory=Defaults, description="Settings of all requests that do not override them."
-    )
+    defaults: Defaults = Field(default_factory=Defaults, description="Default settings of all requests.")
     transactions: dict[Name, Transaction] = Field(
         min_length=1,
         description=(

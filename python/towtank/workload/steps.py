@@ -116,9 +116,7 @@ class Extract(FileModel):
     status: Literal[True] | None = Field(None, description="Extracts the HTTP status of the response.")
     pick: Literal["first", "last", "random", "all", "append", "count"] = Field(
         "first",
-        description=(
-            "Match to extract; `all` and `append` fill a list of the user, `count` extracts the number of matches."
-        ),
+        description="Match to extract: `all` fills a list, `append` extends a list, `count` gives the number.",
     )
     required: bool = Field(True, description="If true, the step fails if there is no value to extract.")
     default: Text | None = Field(
@@ -327,8 +325,8 @@ class Branch(FileModel):
     """Chooses at random between two lists of steps."""
 
     branch: Share = Field(description="Probability of the steps in `then`, for example `30 %`.")
-    then: list[Step] = Field(min_length=1, description="Steps with the probability `branch`.")
-    else_: list[Step] = Field(default_factory=list, alias="else", description="Steps of all other cases.")
+    then: list[Step] = Field(min_length=1, description="Steps to do with the probability in `branch`.")
+    else_: list[Step] = Field(default_factory=list, alias="else", description="Steps to do in all other cases.")
 
 
 def _condition(value: object) -> object:
@@ -344,8 +342,8 @@ def _condition(value: object) -> object:
 class Condition(FileModel):
     """Condition on a variable: it is empty, or it is not."""
 
-    filled: Name | None = Field(None, description="Name of a variable; true if the variable is not empty.")
-    empty: Name | None = Field(None, description="Name of a variable; true if the variable is empty.")
+    filled: Name | None = Field(None, description="Name of a variable that must not be empty.")
+    empty: Name | None = Field(None, description="Name of a variable that must be empty.")
 
     @model_validator(mode="after")
     def _one(self) -> Condition:

@@ -93,7 +93,10 @@ class RuleExample(FileModel):
     inputs: dict[Name, Scalar] = Field({}, description="Values of the inputs, by name.")
     result: Scalar = Field(description="Expected result, in the unit of the result; `yes` or `no` for a condition.")
     tolerance: Scalar = Field(
-        0, description="Largest allowed difference from the result, in its unit; 0 only allows rounding."
+        0,
+        description=(
+            "Largest allowed difference from `result`, in the unit of the result; 0 only allows rounding errors."
+        ),
     )
     origin: Literal["source", "derived", "inferred"] = Field(
         description=(
@@ -102,7 +105,7 @@ class RuleExample(FileModel):
             "nothing)."
         )
     )
-    case: Text = Field("", description="Place of the example in the source, or its description.")
+    case: Text = Field("", description="Place of the example in the source, or description of the example.")
 
 
 class RuleEntry(FileModel):
@@ -128,19 +131,21 @@ class RuleEntry(FileModel):
     result: RuleResult | None = Field(None, description="Unit and description of the result.")
     range: str = Field("", description="Range of inputs in which the rule is valid, in words.")
     valid_when: Text | None = Field(
-        None, description="Condition on the inputs that expresses the range; if it is false, the result has a doubt."
+        None,
+        description=("Validity range as a condition on the inputs; if the condition is false, the result has a doubt."),
     )
     applies_when: Text | None = Field(
-        None, description="Condition on the inputs; the rule applies to the system if it is true."
+        None, description="Condition on the inputs; the rule applies to the system if the condition is true."
     )
     follows_when: Text | None = Field(
-        None, description="Condition on the inputs and `result`; the system follows the rule if it is true."
+        None,
+        description=("Condition on the inputs and `result`; the system follows the rule if the condition is true."),
     )
     identity: bool = Field(
         False,
         description=(
-            "Whether the rule is a law that relates measurements of the same period; it is then checked "
-            "with the measured values, without their intervals."
+            "Whether the rule is a law between measurements of the same period. Such a rule is checked with the "
+            "measured values, without their intervals."
         ),
     )
     source: RuleSource = Field(description="Document and place that the rule comes from.")
