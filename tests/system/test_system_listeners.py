@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from towtank.system.listeners import is_below, is_here, listening_root, servers_behind
+from towtank.system import listeners
+from towtank.system.listeners import Seen, is_below, is_here, listening_root, servers_behind
+from towtank.system.sock_diag import UnixSocket, tcp_sockets, unix_sockets
 
 HEAD = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
 
@@ -58,16 +60,22 @@ def test_the_root_of_the_processes_with_the_socket_is_found(proc: Path, host: st
     assert listening_root(host, port, proc) == pid
 
 
-def test_servers_behind_a_server_are_found_by_its_connections(proc: Path) -> None:
+def add(proc: Path, pid: int, above: int, *sockets: int) -> None:
+    """Add a process that holds sockets with these inodes."""
+    folder = proc / str(pid)
+    (folder / "fd").mkdir(parents=True)
+    (folder / "comm").write_text("database\n")
+    (folder / "stat").write_text(f"{pid} (database) S {above} 1 1 0")
+    for number, inode in enumerate(sockets):
+        (folder / "fd" / str(number)).symlink_to(f"socket:[{inode}]")
+
+
+@pytest.fixture
+def databases(proc: Path) -> Path:
     """A worker of 20 has a connection to 40 on port 5432, which has one to 41; 42 listens too, but has no
     connection."""
     for pid, above, sockets in ((40, 1, (50, 51)), (41, 1, (52,)), (42, 1, (53,)), (43, 22, (54,))):
-        folder = proc / str(pid)
-        (folder / "fd").mkdir(parents=True)
-        (folder / "comm").write_text("database\n")
-        (folder / "stat").write_text(f"{pid} (database) S {above} 1 1 0")
-        for number, inode in enumerate(sockets):
-            (folder / "fd" / str(number)).symlink_to(f"socket:[{inode}]")
+        add(proc, pid, above, *sockets)
     here = "0100007F"
     rows = [
         row(here, 5432, 50),
@@ -78,8 +86,101 @@ def test_servers_behind_a_server_are_found_by_its_connections(proc: Path) -> Non
     ]
     with (proc / "net" / "tcp").open("a") as table:
         table.writelines(rows)
-    assert servers_behind(20, proc) == {40, 41}
-    assert servers_behind(42, proc) == set()
+    return proc
+
+
+def no_unix_sockets() -> list[UnixSocket]:
+    return []
+
+
+def test_servers_behind_a_server_are_found_by_its_connections(databases: Path) -> None:
+    assert servers_behind(20, databases, no_unix_sockets) == {40, 41}
+    assert servers_behind([40, 42], databases, no_unix_sockets) == {41}
+    assert servers_behind({20, 40}, databases, no_unix_sockets) == {41}
+    assert servers_behind(42, databases, no_unix_sockets) == set()
+
+
+def test_a_server_behind_a_unix_socket_is_found(proc: Path) -> None:
+    """A worker of 20 has connections to a worker of 40 and to the accepted socket of a pair without an address; the
+    kernel lets 62 and 72 share the address of another file."""
+    add(proc, 40, 1, 60)
+    add(proc, 41, 40, 60, 61)
+    add(proc, 42, 1, 62)
+    add(proc, 43, 22, 70, 71)
+    add(proc, 44, 1, 72)
+    place, other = (b"/run/php.sock\0", b"\1"), (b"/run/php.sock\0", b"\2")
+    sockets = [
+        UnixSocket("60", True, place, None),
+        UnixSocket("61", False, place, "70"),
+        UnixSocket("62", True, other, None),
+        UnixSocket("70", False, (), "61"),
+        UnixSocket("71", False, (), "72"),
+        UnixSocket("72", False, (), "71"),
+    ]
+    assert servers_behind(20, proc, lambda: sockets) == {40}
+    # The server has the other end of the connection, but its client is not behind it.
+    assert servers_behind(40, proc, lambda: sockets) == set()
+
+
+def test_the_first_process_does_not_hide_the_server_that_it_started(databases: Path) -> None:
+    add(databases, 1001, 1, 50)
+    (databases / "1" / "fd" / "9").symlink_to("socket:[52]")
+    assert servers_behind(40, databases, no_unix_sockets) == {41}
+
+
+def test_a_repeated_search_reads_the_files_of_the_trees_only(databases: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+    held = listeners._held
+
+    def noting(folder: str) -> dict[str, str]:
+        read.append(Path(folder).parent.name)
+        return held(folder)
+
+    monkeypatch.setattr(listeners, "_held", noting)
+    seen: dict[str, Seen] = {}
+    assert servers_behind(20, databases, no_unix_sockets, seen) == {40, 41}
+    assert "30" in read
+    read.clear()
+    assert servers_behind(20, databases, no_unix_sockets, seen) == {40, 41}
+    assert sorted(read) == ["20", "21", "22", "40", "41", "43"]
+    # The database 41 was started again as 45: its socket is another, at the same address.
+    (databases / "41" / "fd" / "0").unlink()
+    add(databases, 45, 1, 59)
+    table = databases / "net" / "tcp"
+    table.write_text(table.read_text().replace(row("0100007F", 6379, 52), row("0100007F", 6379, 59)))
+    assert servers_behind(20, databases, no_unix_sockets, seen) == {40, 45}
+
+
+def test_the_kernel_names_the_server_at_the_other_end_of_a_unix_socket(tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as server, socket.socket(socket.AF_UNIX) as client:
+        server.bind(str(tmp_path / "s"))
+        server.listen()
+        client.connect(str(tmp_path / "s"))
+        accepted, _ = server.accept()
+        with accepted:
+            listed = {each.inode: each for each in unix_sockets()}
+            of_server, of_client, of_accepted = (
+                listed[str(os.fstat(each.fileno()).st_ino)] for each in (server, client, accepted)
+            )
+    assert of_server.listens and not of_accepted.listens and not of_client.listens
+    assert of_client.peer == of_accepted.inode and of_accepted.peer == of_client.inode
+    assert of_accepted.place == of_server.place and of_server.place[0].startswith(bytes(tmp_path))
+    assert of_client.place == ()
+
+
+@pytest.mark.parametrize(("family", "host"), [(socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")])
+def test_the_kernel_reports_tcp_sockets_as_in_its_tables(family: socket.AddressFamily, host: str) -> None:
+    if not is_here(host):
+        pytest.skip(f"no network with {host}")
+    with socket.create_server((host, 0), family=family) as server, socket.socket(family) as client:
+        client.connect(server.getsockname()[:2])
+        inodes = {str(os.fstat(each.fileno()).st_ino) for each in (server, client)}
+        asked = {each for each in tcp_sockets() or () if each.inode in inodes}
+        recorded = {each for each in listeners._recorded(Path("/proc")) if each.inode in inodes}
+        ports = {server.getsockname()[1], client.getsockname()[1]}
+    assert len(asked) == 2
+    assert asked == recorded
+    assert {each.own[1] for each in asked} == ports
 
 
 def test_a_process_is_below_itself_and_its_parents(proc: Path) -> None:

@@ -4,17 +4,32 @@ from __future__ import annotations
 
 import ipaddress
 import os
-import re
 import socket
-from collections.abc import Iterable, Iterator
+import sys
+from collections.abc import Callable, Iterable
 from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+
+from towtank.system.sock_diag import TcpSocket, UnixSocket, tcp_sockets, unix_sockets
 
 Host = ipaddress.IPv4Address | ipaddress.IPv6Address
 _LISTENS, _CONNECTED = "0A", "01"
-_SOCKET = re.compile(r"socket:\[(\d+)\]")
+_PROC = Path("/proc")
+_SOCKET = "socket:["
+_INIT = 1
+_STAT_BYTES = 1024
 # These programs relay connections to servers in containers, which are separate processes.
 _RELAYS = frozenset({"docker-proxy", "rootlessport", "slirp4netns"})
+
+
+@dataclass(frozen=True)
+class Seen:
+    """Server that holds a listening socket, and the path of the socket among its files; None if it was not found."""
+
+    pid: int | None
+    path: str | None
 
 
 def is_here(host: str) -> bool:
@@ -28,7 +43,7 @@ def is_here(host: str) -> bool:
     return True
 
 
-def listening_root(host: str, port: int, proc: Path = Path("/proc")) -> int | None:
+def listening_root(host: str, port: int, proc: Path = _PROC) -> int | None:
     """Return the process that listens on an address of this machine.
 
     Parameters
@@ -46,49 +61,73 @@ def listening_root(host: str, port: int, proc: Path = Path("/proc")) -> int | No
         Of several processes that share the socket (a server and its workers) the one whose parent does not. None if the
         socket, or who holds it, cannot be seen, as with a server of another user, or if it is a relay to a container.
     """
-    inodes = _sockets(ipaddress.ip_address(host), port, proc)
-    holders = {pid for pid in _pids(proc) if inodes & _held(proc / str(pid))} if inodes else set()
-    roots = sorted(pid for pid in holders if parent(pid, proc) not in holders)
-    if not roots or any(_name(pid, proc) in _RELAYS for pid in roots):
-        return None
-    return roots[0]
+    machine = _Machine(proc)
+    return machine.root_of(machine.listening(ipaddress.ip_address(host), port))
 
 
-def servers_behind(root: int, proc: Path = Path("/proc")) -> set[int]:
-    """Return the processes of this machine to which a server has TCP connections, directly or through others.
+def servers_behind(
+    roots: int | Iterable[int],
+    proc: Path = _PROC,
+    unix: Callable[[], Iterable[UnixSocket]] = unix_sockets,
+    seen: dict[str, Seen] | None = None,
+) -> set[int]:
+    """Return the processes of this machine to which servers have connections, directly or through others.
 
     Parameters
     ----------
-    root : int
-        The server; its children count, too.
+    roots : int or iterable of int
+        The servers; their children count, too.
     proc : Path
         Folder of the kernel's process files.
+    unix : callable
+        Returns the Unix sockets of this machine.
+    seen : dict, optional
+        Servers found by earlier searches, by the inode of their listening socket; the search adds those it finds.
+
+    Returns
+    -------
+    set of int
+        Roots of the servers with TCP connections or Unix sockets from the given ones, without the first process of
+        the machine and without processes below `roots`.
 
     Notes
     -----
-    Connections through Unix sockets, and those that are opened later, are not seen.
+    Connections that are opened later are not seen, so a caller repeats the search, with the same `seen`. The search
+    reads the parents of all processes, the files of the given trees, and the tables of sockets; it reads the files of
+    all processes only if a connection leads to a server that is not in `seen`.
     """
-    found, ahead = {root}, [root]
+    machine = _Machine(proc, seen)
+    given = {roots} if isinstance(roots, int) else set(roots)
+    found, ahead = set(given), list(given)
     while ahead:
-        tree = ahead.pop()
-        inodes = {inode for pid in _pids(proc) if is_below(pid, [tree], proc) for inode in _held(proc / str(pid))}
-        peers = {peer for _, peer, state, inode in _rows(proc) if state == _CONNECTED and inode in inodes}
-        roots = {listening_root(str(host), port, proc) for host, port in peers if is_here(str(host))} - {None}
-        new = {pid for pid in roots if pid is not None and pid != 1 and not is_below(pid, found, proc)}
+        inodes = machine.held_by_tree(ahead.pop())
+        listening = [*machine.tcp_behind(inodes), *machine.unix_behind(inodes, unix)]
+        servers = {machine.root_of(each) for each in listening} - {None}
+        new = {pid for pid in servers if pid is not None and pid != _INIT and not machine.is_below(pid, found)}
         found |= new
         ahead += new
-    return found - {root}
+    return found - given
 
 
-def parent(pid: int, proc: Path = Path("/proc")) -> int | None:
+def parent(pid: int, proc: Path = _PROC) -> int | None:
     """Return the parent of a process; None if there is none, or the process has ended."""
+    return _parent(f"{proc}/{pid}/stat")
+
+
+def _parent(stat: str) -> int | None:
+    # The buffered file objects of the library take longer than the kernel for files as short as these.
     try:
-        return int((proc / str(pid) / "stat").read_text().rpartition(")")[2].split()[1]) or None
+        opened = os.open(stat, os.O_RDONLY)
+        try:
+            content = os.read(opened, _STAT_BYTES)
+        finally:
+            os.close(opened)
+        return int(content.rpartition(b")")[2].split(None, 2)[1]) or None
     except (OSError, ValueError, IndexError):
         return None
 
 
-def is_below(pid: int, roots: Iterable[int], proc: Path = Path("/proc")) -> bool:
+def is_below(pid: int, roots: Iterable[int], proc: Path = _PROC) -> bool:
     """Return True if a process is one of the roots or descends from one."""
     wanted, current = set(roots), pid
     while current not in wanted:
@@ -99,8 +138,112 @@ def is_below(pid: int, roots: Iterable[int], proc: Path = Path("/proc")) -> bool
     return True
 
 
-def _pids(proc: Path) -> list[int]:
-    return [int(entry.name) for entry in proc.iterdir() if entry.name.isdigit()]
+class _Machine:
+    """Processes and sockets of this machine at one moment; each table is read once, and only if it is needed."""
+
+    def __init__(self, proc: Path, seen: dict[str, Seen] | None = None) -> None:
+        self._proc = proc
+        self._held: dict[int, dict[str, str]] = {}
+        self._seen = {} if seen is None else seen
+
+    @cached_property
+    def parents(self) -> dict[int, int | None]:
+        """Parent of each process, None if there is none."""
+        pids = [int(entry.name) for entry in os.scandir(self._proc) if entry.name.isdigit()]
+        return {pid: parent(pid, self._proc) for pid in pids}
+
+    @cached_property
+    def _tcp(self) -> list[TcpSocket]:
+        """TCP sockets in the network of this process; recorded files have tables of the kernel."""
+        asked = tcp_sockets() if self._proc == _PROC else None
+        return _recorded(self._proc) if asked is None else asked
+
+    @cached_property
+    def _listening(self) -> list[tuple[Host, int, str]]:
+        """Address, port and inode of each TCP socket that accepts connections."""
+        return [(_address(each.own[0]), each.own[1], each.inode) for each in self._tcp if each.listens]
+
+    @cached_property
+    def _children(self) -> dict[int, list[int]]:
+        children: dict[int, list[int]] = {}
+        for pid, above in self.parents.items():
+            if above is not None:
+                children.setdefault(above, []).append(pid)
+        return children
+
+    def held_by_tree(self, root: int) -> set[str]:
+        """Return the inodes of the sockets that a process or its descendants hold."""
+        inodes: set[str] = set()
+        ahead = [root]
+        while ahead:
+            pid = ahead.pop()
+            inodes.update(self.held(pid))
+            ahead += self._children.get(pid, [])
+        return inodes
+
+    def held(self, pid: int) -> dict[str, str]:
+        """Return the paths of the sockets that a process holds by inode; none if its files cannot be seen."""
+        if pid not in self._held:
+            self._held[pid] = _held(f"{self._proc}/{pid}/fd")
+        return self._held[pid]
+
+    def is_below(self, pid: int, roots: set[int]) -> bool:
+        """Return True if a process is one of the roots or descends from one."""
+        current: int | None = pid
+        while current is not None and current not in roots:
+            current = self.parents.get(current)
+        return current is not None
+
+    def root_of(self, inodes: set[str]) -> int | None:
+        """Return the server that holds one of the sockets; None if no holder is seen, or if it is a relay."""
+        for inode in inodes & self._seen.keys():
+            if self._is_still_so(inode, self._seen[inode]):
+                return self._seen[inode].pid
+        root = self._search(inodes)
+        path_of = self.held(root) if root is not None else {}
+        self._seen.update({inode: Seen(root, path_of.get(inode)) for inode in inodes})
+        return root
+
+    def _is_still_so(self, inode: str, seen: Seen) -> bool:
+        """Return True if a server still holds a socket. The kernel gives an inode to one socket at a time."""
+        if seen.path is None:
+            return seen.pid is None
+        with suppress(OSError):
+            return str(Path(seen.path).readlink()) == f"{_SOCKET}{inode}]"
+        return False
+
+    def _search(self, inodes: set[str]) -> int | None:
+        """Search all processes for the server; the first process of the machine holds the sockets of servers, too, that
+        it starts when they are asked.
+        """
+        holders = {pid for pid in self.parents if inodes & self.held(pid).keys()} if inodes else set()
+        holders = holders - {_INIT} or holders
+        roots = sorted(pid for pid in holders if self.parents[pid] not in holders)
+        if not roots or any(_name(pid, self._proc) in _RELAYS for pid in roots):
+            return None
+        return roots[0]
+
+    def listening(self, host: Host, port: int) -> set[str]:
+        """Return the inodes of the sockets that accept connections to an address: sockets bound to this address, else
+        sockets bound to all addresses.
+        """
+        bound = {(at, inode) for at, number, inode in self._listening if number == port}
+        exact = {inode for at, inode in bound if at == host}
+        return exact or {inode for at, inode in bound if at.is_unspecified}
+
+    def tcp_behind(self, inodes: set[str]) -> list[set[str]]:
+        """Return the listening sockets that accepted the other ends of TCP sockets."""
+        ports = {port for _, port, _ in self._listening}
+        peers = {each.peer for each in self._tcp if each.inode in inodes and not each.listens and each.peer[1] in ports}
+        places = [(_address(host), port) for host, port in peers]
+        return [self.listening(host, port) for host, port in places if is_here(str(host))]
+
+    def unix_behind(self, inodes: set[str], unix: Callable[[], Iterable[UnixSocket]]) -> list[set[str]]:
+        """Return the listening sockets that accepted the other ends of Unix sockets."""
+        listed = {each.inode: each for each in unix()}
+        ends = {listed[peer] for inode in inodes & listed.keys() if (peer := listed[inode].peer) in listed}
+        places = {end.place for end in ends if end.place}
+        return [{each.inode for each in listed.values() if each.listens and each.place == place} for place in places]
 
 
 def _name(pid: int, proc: Path) -> str:
@@ -109,45 +252,44 @@ def _name(pid: int, proc: Path) -> str:
     return ""
 
 
-def _held(folder: Path) -> set[str]:
-    """Return the inodes of the sockets that a process holds; none if its files cannot be seen."""
-    found = set()
+def _held(folder: str) -> dict[str, str]:
+    """Return the paths of the sockets in a folder `/proc/PID/fd` by inode; none if the folder cannot be seen."""
+    found = {}
     with suppress(OSError):
-        for entry in os.scandir(folder / "fd"):
-            with suppress(OSError):
-                if match := _SOCKET.fullmatch(str(Path(entry.path).readlink())):
-                    found.add(match[1])
+        opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            with os.scandir(opened) as entries:
+                for name in [entry.name for entry in entries]:
+                    with suppress(OSError):
+                        target = os.readlink(name, dir_fd=opened)
+                        if target.startswith(_SOCKET):
+                            found[target[len(_SOCKET) : -1]] = f"{folder}/{name}"
+        finally:
+            os.close(opened)
     return found
 
 
-def _sockets(host: Host, port: int, proc: Path) -> set[str]:
-    """Return the inodes of the sockets that accept connections to an address: sockets bound to this address, else
-    sockets bound to all addresses.
-    """
-    bound = {(at, inode) for (at, number), _, state, inode in _rows(proc) if state == _LISTENS and number == port}
-    exact = {inode for at, inode in bound if at == host}
-    return exact or {inode for at, inode in bound if at.is_unspecified}
-
-
-def _rows(proc: Path) -> Iterator[tuple[tuple[Host, int], tuple[Host, int], str, str]]:
-    """Yield own address, peer, state and inode of each TCP socket in the network of this process."""
+def _recorded(proc: Path) -> list[TcpSocket]:
+    """Read the TCP sockets from the tables `tcp` and `tcp6`."""
+    found = []
     for name in ("tcp", "tcp6"):
         lines: list[str] = []
         with suppress(OSError):
             lines = (proc / "net" / name).read_text().splitlines()[1:]
-        for fields in map(str.split, lines):
-            if len(fields) >= 10:
-                yield _place(fields[1]), _place(fields[2]), fields[3], fields[9]
+        for row in map(str.split, lines):
+            if len(row) >= 10 and row[3] in (_LISTENS, _CONNECTED):
+                found.append(TcpSocket(row[9], row[3] == _LISTENS, _place(row[1]), _place(row[2])))
+    return found
 
 
-def _place(text: str) -> tuple[Host, int]:
+def _place(text: str) -> tuple[bytes, int]:
+    """Read an address and port: words of 32 bits in the byte order of the machine."""
     address, _, port = text.partition(":")
-    return _address(address), int(port, 16)
+    words = [int(address[at : at + 8], 16).to_bytes(4, sys.byteorder) for at in range(0, len(address), 8)]
+    return b"".join(words), int(port, 16)
 
 
-def _address(text: str) -> Host:
-    """Read an address of the kernel's table: words of 32 bits in the byte order of the machine."""
-    words = [int(text[at : at + 8], 16).to_bytes(4, "little") for at in range(0, len(text), 8)]
-    found = ipaddress.ip_address(b"".join(words))
+def _address(packed: bytes) -> Host:
+    found = ipaddress.ip_address(packed)
     mapped = getattr(found, "ipv4_mapped", None)
     return found if mapped is None else mapped
