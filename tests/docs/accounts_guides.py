@@ -143,6 +143,8 @@ GUIDES: dict[str, tuple[Judgement, ...]] = {
         Snippet("# reports.yaml", kind="model", saved="reports.yaml"),
         Run("$ towtank model solve"),
         Run("$ towtank size"),
+        Run("$ towtank diagnose"),
+        Output("limited by a lock", of="towtank diagnose"),
     ),
     "docs/guides/put-servers-together.md": (
         Snippet("schema: towtank/system/1", kind="system", saved="system.yaml"),

@@ -10,7 +10,7 @@ from typing import Any
 
 from towtank.results.folder import RunFolder
 from towtank.results.observe import GENERATOR_GROUP, WATCHED
-from towtank.system.listeners import is_below, is_here, listening_root, servers_behind
+from towtank.system.listeners import Seen, is_below, is_here, listening_root, servers_behind
 from towtank.system.running import facts_of, program_name
 from towtank.workload.targets import host_and_port
 
@@ -77,6 +77,7 @@ class _Watch:
         self._own, self._here, self._add_group = dict(own), os.getpid(), add_group
         self._tiers: dict[str, Mapping[str, Any]] = {}
         self._roots: dict[str, int] = {}
+        self._seen: dict[str, Seen] = {}
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -98,10 +99,9 @@ class _Watch:
 
     def find_behind(self) -> None:
         """Find servers that the targets are connected to."""
-        for root in list(self._roots.values()):
-            for pid in sorted(servers_behind(root)):
-                if not is_below(self._here, [pid]):
-                    self._take(pid, "", None)
+        for pid in sorted(servers_behind(self._roots.values(), seen=self._seen)) if self._roots else ():
+            if not is_below(self._here, [pid]):
+                self._take(pid, "", None)
 
     def _take(self, pid: int, name: str, address: str | None) -> None:
         """Watch a tree of processes, unless it is watched already or overlaps another tree."""
