@@ -43,6 +43,13 @@ def test_the_tables_name_what_the_probe_samples() -> None:
     assert keys(sample["groups"]["content"]) == names(metrics.GROUPS) - of_limits
 
 
+def test_the_table_of_the_busiest_names_what_the_page_of_the_stream_shows() -> None:
+    page = (ROOT / "docs/reference/run-folder.md").read_text("utf-8")
+    shown = json.loads(page[page.index('{"k":"sample"') :].split("```", 1)[0])["groups"]["content"]
+    assert keys(shown["busiest_thread"]) == names(metrics.BUSIEST)
+    assert keys(shown["busiest_process"]) == names(metrics.BUSIEST) - {"tid", "waits"}
+
+
 def test_counters_are_reported_by_their_names() -> None:
     for table in metrics.TABLES:
         assert len(names(table)) == len(table.metrics), f"{table.title}: a name stands twice"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from rich.console import RenderableType
@@ -27,7 +28,7 @@ def drive_table(document: dict[str, Any]) -> list[RenderableType]:
         *_errors(document),
         *_connections(document),
         _generator(document),
-        *Diagnosis.read(document["diagnosis"]).lines,
+        *_diagnosis(document),
         *_verdict(document),
     ]
 
@@ -125,6 +126,12 @@ def _generator(document: dict[str, Any]) -> str:
         f"generator: {used.get('cpu_s') or 0.0:.2f} s CPU, {each} µs per request, start lag p99 {_number(lag)} ms, "
         f"{(used.get('peak_rss_bytes') or 0) / 2**20:.0f} MiB"
     )
+
+
+def _diagnosis(document: Mapping[str, Any]) -> list[str]:
+    """Render what limits the target; empty for documents of older versions."""
+    found = document.get("diagnosis")
+    return [] if found is None else Diagnosis.read(found).lines
 
 
 def _verdict(document: dict[str, Any]) -> list[str]:

@@ -14,6 +14,7 @@ _STAT = "`/proc/stat`"
 _PID_STAT = "`/proc/PID/stat`"
 _PID_IO = "`/proc/PID/io`"
 _THREAD_STATUS = "`/proc/PID/task/TID/status`"
+_THREAD_TIMES = "`/proc/PID/task/TID/schedstat`"
 _DISKSTATS = "`/proc/diskstats`"
 _NET_DEV = "`/proc/net/dev`"
 _SNMP = "`/proc/net/snmp`"
@@ -219,7 +220,7 @@ GROUPS = Table(
         _counter(
             "run_queue_wait_s",
             "s",
-            "`/proc/PID/task/TID/schedstat`",
+            _THREAD_TIMES,
             "Time in which threads could run and had no CPU",
         ),
         _gauge("threads", "1", _PID_STAT, "Threads"),
@@ -266,6 +267,19 @@ GROUPS = Table(
             "Start time of the root, in clock ticks; another value is another process",
         ),
         Metric("alive", "1", "gauge", _PID_STAT, "Whether the root runs; `true` or `false`"),
+    ),
+)
+BUSIEST = Table(
+    "Busiest process and thread of a group",
+    "`busiest_process` and `busiest_thread` of a group: those whose CPU time grew most since the previous sample. A "
+    "process or thread without a previous sample is left out, and so is a process of which a thread has ended since",
+    "the name, when another one becomes the busiest",
+    (
+        Metric("pid", "1", "fact", "`/proc`", "Number of the process"),
+        Metric("tid", "1", "fact", "`/proc/PID/task`", "Number of the thread; of the thread only"),
+        Metric("name", "1", "fact", "`/proc/PID/task/TID/comm`", "Name of the process or thread, a text"),
+        _gauge("cpus", "1", _THREAD_TIMES, "Growth of its CPU time over the time between both samples"),
+        _gauge("waits", "1", _THREAD_TIMES, "Growth of its time ready to run without a CPU; of the thread only"),
     ),
 )
 OWN_CGROUP = Table(
@@ -556,6 +570,7 @@ VIRTUAL_HOST = Table(
     ),
 )
 TABLES = (
-    *(HOST, CPUS, DISKS, NETWORKS, GROUPS, OWN_CGROUP, CGROUP, PIDS, PORTS, PROBE, POSTGRESQL, SQLITE, VIRTUAL_HOST),
+    *(HOST, CPUS, DISKS, NETWORKS, GROUPS, BUSIEST, OWN_CGROUP, CGROUP, PIDS, PORTS, PROBE),
+    *(POSTGRESQL, SQLITE, VIRTUAL_HOST),
     *service_metrics.TABLES,
 )

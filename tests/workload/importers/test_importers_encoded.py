@@ -220,7 +220,7 @@ def test_parts_of_one_name_are_all_sent(form: str, import_text: Importer) -> Non
     params = [{"name": "tag", "value": "1"}, {"name": "tag", "value": "2"}]
     files = [{"name": "file", "fileName": name, "_size": 9} for name in ("a.txt", "b.txt")]
     data = {"postData": {"mimeType": "multipart/form-data; boundary=x", "params": params + files}}
-    script = "{tag: ['1', '2'], file: [http.file(open('a.txt', 'b')), http.file(open('b.txt', 'b'))]}"
+    script = "{tag: ['1', '2'], file: [http.file(open('a.txt', 'b'), 'a.txt'), http.file(open('b.txt', 'b'), 'b.txt')]}"
     named = "".join(
         f'<elementProp name="{name}" elementType="HTTPFileArg"><stringProp name="File.path">{name}</stringProp>'
         '<stringProp name="File.paramname">file</stringProp></elementProp>'
