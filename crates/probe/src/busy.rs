@@ -10,6 +10,7 @@ use crate::json::Json;
 
 /// CPU time and run-queue wait that grew between two readings of the same process or thread.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[expect(clippy::struct_field_names, reason = "the unit ends each name")]
 pub struct Growth {
     /// Growth of the CPU time. [ns]
     pub cpu_ns: u64,
