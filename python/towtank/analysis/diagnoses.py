@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from towtank.analysis.diagnosis import Diagnosis, diagnose_run
-from towtank.analysis.diagnosis.seen import value_at
 from towtank.analysis.run import kept_summary
 from towtank.analysis.study import summarize_study
 from towtank.analysis.system.rates import lookup
+from towtank.digging import dig
 from towtank.errors import StudyError
 from towtank.results.folder import RUN_MANIFEST, ResultsFolder, RunFolder
 
@@ -36,7 +36,7 @@ class Diagnoses:
     def of(cls, configurations: Sequence[Mapping[str, Any]]) -> Diagnoses:
         """Read the diagnoses of the configurations of a study summary."""
         best_first = sorted(configurations, key=_peak_per_s, reverse=True)
-        pairs = ((value_at(each, "label"), value_at(each, "diagnosis")) for each in best_first)
+        pairs = ((dig(each, "label"), dig(each, "diagnosis")) for each in best_first)
         return cls({str(label): Diagnosis.read(found) for label, found in pairs})
 
     def only(self, label: str) -> Diagnoses:
@@ -78,7 +78,7 @@ def diagnoses_of(folder: Path) -> Diagnoses:
     """
     if (folder / RUN_MANIFEST).is_file():
         return Diagnoses({_DRIVEN: diagnose_run(kept_summary(RunFolder(folder)))})
-    found = Diagnoses.of(value_at(summarize_study(ResultsFolder.open(folder)), "configurations"))
+    found = Diagnoses.of(dig(summarize_study(ResultsFolder.open(folder)), "configurations"))
     if not found.by_label:
         raise StudyError.at(folder, "must hold at least one run, got none")
     return found

@@ -18,10 +18,11 @@ def command(
     from towtank.cli.options import OptionCheck  # noqa: PLC0415
     from towtank.cli.output import failed_parts, print_failed, print_json, printer  # noqa: PLC0415
     from towtank.containment import contained  # noqa: PLC0415
+    from towtank.digging import dig  # noqa: PLC0415
     from towtank.errors import ExitStatus  # noqa: PLC0415
     from towtank.report import REPORT, write  # noqa: PLC0415
     from towtank.report.content.headline import headline, level, unchecked  # noqa: PLC0415
-    from towtank.report.source import dig, load  # noqa: PLC0415
+    from towtank.report.source import load  # noqa: PLC0415
 
     check = OptionCheck()
     check.target("--out", out)

@@ -16,6 +16,7 @@ from typing import Any
 
 from towtank.analysis import Diagnosis
 from towtank.containment import Failed, attempt, attempt_or, failures_so_far
+from towtank.digging import dig
 from towtank.engine import binary
 from towtank.errors import Fault, StudyError
 from towtank.load_level import KINDS, Load
@@ -30,15 +31,6 @@ CLAIMS_FILE = "claims.json"
 PREDICTION_FILE = "prediction.json"
 STATES = ("valid", "suspect", "invalid")
 Json = Mapping[str, Any]
-
-
-def dig(document: Any, *keys: str) -> Any:
-    """Return the value under a path of keys; None if a key is missing."""
-    for key in keys:
-        if not isinstance(document, Mapping):
-            return None
-        document = document.get(key)
-    return document
 
 
 def load_of(point: Json) -> float:

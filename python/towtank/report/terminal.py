@@ -13,10 +13,11 @@ from rich.text import Text
 from towtank import over_runs
 from towtank.analysis import not_checked
 from towtank.analysis.objective_runs import FAR
+from towtank.digging import dig
 from towtank.report import format as people
 from towtank.report.figures.series import point_state
 from towtank.report.objectives import line
-from towtank.report.source import diagnosis_of, dig, label_of
+from towtank.report.source import diagnosis_of, label_of
 from towtank.terminal import fit_table, is_bounded, stacked, table_width
 
 _STYLES = {"valid": "green", "suspect": "yellow", "invalid": "red"}

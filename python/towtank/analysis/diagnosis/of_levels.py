@@ -10,9 +10,10 @@ from typing import Any
 from towtank.analysis.aggregation import Point
 from towtank.analysis.diagnosis.answer import Cause, Diagnosis
 from towtank.analysis.diagnosis.of_run import diagnose_run
-from towtank.analysis.diagnosis.seen import objects_at, value_at
+from towtank.analysis.diagnosis.seen import objects_at
 from towtank.analysis.limits.of_levels import LimitKind
 from towtank.analysis.system.rates import lookup
+from towtank.digging import dig
 
 _FLAT = 0.10
 """Largest relative growth of throughput between two levels that counts as flat, in (0, 1)."""
@@ -37,7 +38,7 @@ def diagnose_levels(points: Sequence[Point], limit: Mapping[str, Any]) -> Diagno
     The levels show whether throughput stopped to grow; the runs of the level with the highest throughput beyond that
     show which resource was at its limit. Runs of one level that disagree leave the cause unknown.
     """
-    kind, evidence = LimitKind(value_at(limit, "kind")), str(value_at(limit, "evidence"))
+    kind, evidence = LimitKind(dig(limit, "kind")), str(dig(limit, "evidence"))
     if kind is LimitKind.NONE:
         settle = "raise the load until throughput stops to grow"
         return Diagnosis(Cause.NONE, sure=0.9, evidence=(evidence,), settle=settle)

@@ -9,6 +9,7 @@ from typing import Any
 from towtank.analysis.diagnosis.waits import Series, series_of
 from towtank.analysis.doubts import Kind
 from towtank.analysis.system.rates import lookup
+from towtank.digging import dig
 
 _AS_ANSWERS = ("status_4xx", "status_5xx", "status_other", "check", "extract", "refused")
 """Kinds of failures for which the server gave an answer in time."""
@@ -133,7 +134,7 @@ class Seen:
             machine_used=number("host", "cpus_used", "value"),
             generator_used=number("generator", "cpus_used"),
             others_used=number("other_programs", "cpus_used", "value"),
-            not_found=tuple(value_at(summary, "other_programs", "not_found") or ()),
+            not_found=tuple(dig(summary, "other_programs", "not_found") or ()),
             errors=share,
             errors_answered=share * answered / failed if failed else 0.0,
             kinds=kinds,
@@ -143,7 +144,7 @@ class Seen:
             throughput=number("throughput_per_s", "value"),
             response_s=number("response_time_s", "mean", "value"),
             think_s=number("laws", "little", "z_s"),
-            grows=bool(value_at(summary, "window", "growth", "is_significant")),
+            grows=bool(dig(summary, "window", "growth", "is_significant")),
             transactions=tuple(objects_at(summary, "transactions")),
             series=tuple(series_of(objects_at(summary, "services"))),
         )
@@ -154,23 +155,16 @@ class Seen:
         return message if level in levels else None
 
 
-def value_at(document: Any, *path: str) -> Any:
-    """Return the value at a path of keys; None if a key is missing."""
-    for key in path:
-        document = document.get(key) if isinstance(document, Mapping) else None
-    return document
-
-
 def objects_at(document: Any, *path: str) -> Mapping[str, Any]:
     """Return the object at a path of keys; an empty one if a key is missing."""
-    found = value_at(document, *path)
+    found = dig(document, *path)
     return found if isinstance(found, Mapping) else {}
 
 
 def _doubts(summary: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     """Return kind, level and message of each doubt about a run."""
-    reasons = value_at(summary, "verdict", "reasons") or ()
-    return [tuple(value_at(each, key) for key in ("kind", "level", "message")) for each in reasons]
+    reasons = dig(summary, "verdict", "reasons") or ()
+    return [tuple(dig(each, key) for key in ("kind", "level", "message")) for each in reasons]
 
 
 def _tier(name: str, summary: Mapping[str, Any]) -> Tier:
@@ -179,19 +173,19 @@ def _tier(name: str, summary: Mapping[str, Any]) -> Tier:
 
     return Tier(
         name,
-        value_at(summary, "tiers", name, "host"),
+        dig(summary, "tiers", name, "host"),
         number("cpus_used", "value"),
         number("cpus_allotted"),
-        value_at(summary, "tiers", name, "cpu_control_group"),
+        dig(summary, "tiers", name, "cpu_control_group"),
         lookup(summary, ("host", "throttled", name)),
         number("run_queue_wait_s_per_s"),
-        _busiest(value_at(summary, "tiers", name, "busiest", "process")),
-        _busiest(value_at(summary, "tiers", name, "busiest", "thread")),
+        _busiest(dig(summary, "tiers", name, "busiest", "process")),
+        _busiest(dig(summary, "tiers", name, "busiest", "thread")),
     )
 
 
 def _busiest(found: Any) -> Busiest | None:
-    if value_at(found, "cpus") is None:
+    if dig(found, "cpus") is None:
         return None
     known = {**{"name": "", "pid": None, "waits": 0.0, "most": None, "share_of_time_full": 0.0}, **found}
     return Busiest(*(known[key] for key in ("name", "pid", "cpus", "waits", "most", "share_of_time_full")))

@@ -51,11 +51,11 @@ class Series:
     @property
     def words(self) -> list[str]:
         """Words of the name in lower case."""
-        return [word for word in re.split(r"[_:.]+|(?<=[a-z])(?=[A-Z])", self.name) if word]
+        return [word.lower() for word in re.split(r"[_:.]+|(?<=[a-z])(?=[A-Z])", self.name) if word]
 
     def has(self, words: frozenset[str]) -> bool:
         """Return True if one of the words is in the name."""
-        return any(word.lower() in words for word in self.words)
+        return not words.isdisjoint(self.words)
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ def _shared(one: Series, other: Series) -> int:
     """Return the number of words that two names have in common at their beginning."""
     shared = 0
     for left, right in zip(one.words, other.words, strict=False):
-        if left.lower() != right.lower():
+        if left != right:
             break
         shared += 1
     return shared

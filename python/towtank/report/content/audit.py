@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from towtank.digging import dig
 from towtank.report import format as people
 from towtank.report.content.headline import nothing
 from towtank.report.document import Block, Column, Section, Table, paragraph
-from towtank.report.source import Json, Results, dig
+from towtank.report.source import Json, Results
 
 # Number of shares of a mix that fit into a cell; the summary has all of them.
 _SHARES_SHOWN = 3

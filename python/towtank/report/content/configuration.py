@@ -8,12 +8,13 @@ from itertools import combinations
 from typing import Any
 
 from towtank.analysis.checks.storage import throttled_disks
+from towtank.digging import dig
 from towtank.report import format as people
 from towtank.report.content.headline import nothing
 from towtank.report.content.question import cpu_names
 from towtank.report.content.tiers import named
 from towtank.report.document import Block, Column, Section, Table, paragraph
-from towtank.report.source import Json, Results, RunResult, dig
+from towtank.report.source import Json, Results, RunResult
 
 
 def build(results: Results) -> Section:

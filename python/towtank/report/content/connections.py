@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from towtank.digging import dig
 from towtank.report import format as people
 from towtank.report.document import Block, Column, Table, paragraph
-from towtank.report.source import Json, Results, RunResult, dig
+from towtank.report.source import Json, Results, RunResult
 
 
 def blocks(results: Results) -> list[Block]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from towtank.digging import dig
 from towtank.report import format as people
 from towtank.report import runs_over_time
 from towtank.report.content import heads
 from towtank.report.document import Column, Figure, Section, Table, paragraph
 from towtank.report.figures import timeline
-from towtank.report.source import Json, Results, RunResult, dig
+from towtank.report.source import Json, Results, RunResult
 
 _SAID = (
     "Events of the study, at the times at which they occurred. The window of a run with an event ends when its first "

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from towtank.analysis.limits.of_runs import how_found, text_of
+from towtank.digging import dig
 from towtank.report import format as people
 from towtank.report.document import Block, Callout, Column, Section, Table, paragraph, text
 from towtank.report.figures import limit as limit_figure
 from towtank.report.figures import panel
-from towtank.report.source import Json, Results, RunResult, dig, label_of
+from towtank.report.source import Json, Results, RunResult, label_of
 
 _ENDED = {
     "refined": "the bracket is as narrow as asked, and both ends were repeated",

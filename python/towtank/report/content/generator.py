@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from towtank.digging import dig
 from towtank.report import format as people
 from towtank.report.content import connections
 from towtank.report.content.headline import nothing
 from towtank.report.document import Block, Column, Section, Table, paragraph
-from towtank.report.source import Results, dig
+from towtank.report.source import Results
 
 
 def build(results: Results) -> Section:

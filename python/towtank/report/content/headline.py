@@ -7,13 +7,14 @@ from typing import Any
 
 from towtank.analysis import not_checked
 from towtank.containment import Failed, attempt
+from towtank.digging import dig
 from towtank.report import format as people
 from towtank.report import objectives as outcomes
 from towtank.report.content import brief, claims
 from towtank.report.content.not_made import not_made
 from towtank.report.document import Block, Callout, Column, Section, Table, Text, paragraph, strong, text
 from towtank.report.figures import MAIN
-from towtank.report.source import Json, Results, dig
+from towtank.report.source import Json, Results
 from towtank.report.suspects import MARK, NOTE
 
 _REASONS = 3

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from towtank.digging import dig
 from towtank.report import format as people
 from towtank.report.content.extremes import SHOWN_AT_MOST, extremes
 from towtank.report.document import Block, Column, Section, Table, paragraph
-from towtank.report.source import Json, Results, RunResult, dig
+from towtank.report.source import Json, Results, RunResult
 
 _WAYS = ("receive", "transmit")
 

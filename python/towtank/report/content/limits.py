@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from towtank.digging import dig
 from towtank.report import format as people
 from towtank.report.document import (
     Block,
@@ -18,7 +19,7 @@ from towtank.report.document import (
     text,
 )
 from towtank.report.figures import series
-from towtank.report.source import Json, Results, dig
+from towtank.report.source import Json, Results
 
 _STUDY = "study"  # used in place of a run for doubts about the whole study
 _ORDER = {"invalid": 0, "suspect": 1, "note": 2}

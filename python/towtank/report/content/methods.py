@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 from towtank.analysis.ideal import share_of
 from towtank.analysis.statistics.estimates import from_document
+from towtank.digging import dig
 from towtank.report import format as people
 from towtank.report.content import network_model
 from towtank.report.document import Column, Table
 from towtank.report.figures import panel, series
-from towtank.report.source import Json, Results, dig, label_of, load_of
+from towtank.report.source import Json, Results, label_of, load_of
 from towtank.report.suspects import MARK, NOTE
 
 KNEES = "Knees: where the curve bends, by several definitions"

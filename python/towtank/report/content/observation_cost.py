@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from towtank.digging import dig
 from towtank.report import format as people
 from towtank.report.content.headline import nothing
 from towtank.report.document import Block, Column, Section, Table, paragraph
-from towtank.report.source import Results, dig
+from towtank.report.source import Results
 
 LIMIT_CPUS = 0.01  # limit of the whole observation [CPU], so that it does not disturb the measured system
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from towtank.analysis.comparison import compared_points
+from towtank.digging import dig
 from towtank.report import format as people
 from towtank.report.document import Block, Bullets, Column, Section, Table, paragraph, text
 from towtank.report.figures import series
 from towtank.report.figures.panel import load_title
-from towtank.report.source import Json, Results, diagnosis_of, dig, label_of, load_of
+from towtank.report.source import Json, Results, diagnosis_of, label_of, load_of
 from towtank.report.suspects import MARK, NOTE
 
 

@@ -6,9 +6,10 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from towtank.digging import dig
 from towtank.report import format as people
 from towtank.report.document import Block, Callout, Column, Section, Table, paragraph, text
-from towtank.report.source import Json, Results, dig
+from towtank.report.source import Json, Results
 
 
 def build(results: Results) -> Section | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from towtank.digging import dig
 from towtank.report import drawing
 from towtank.report import format as people
 from towtank.report.content.tiers import (
@@ -20,7 +21,7 @@ from towtank.report.content.tiers import (
     when,
 )
 from towtank.report.document import Block, Column, Figure, Section, Table
-from towtank.report.source import Json, Results, dig
+from towtank.report.source import Json, Results
 
 _GENERATOR = "virtual users"
 

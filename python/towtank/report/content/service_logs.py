@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from towtank.analysis.log_lines import ERROR, folded
+from towtank.digging import dig
 from towtank.report import format as people
 from towtank.report.document import Block, Column, Table, paragraph
-from towtank.report.source import Results, RunResult, dig
+from towtank.report.source import Results, RunResult
 
 ROWS_AT_MOST = 10
 """Largest number of lines shown per service. [1]"""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from towtank.digging import dig
 from towtank.report import format as people
 from towtank.report.content import heads
 from towtank.report.document import Block, Column, Section, Table, paragraph
-from towtank.report.source import Json, Results, RunResult, dig
+from towtank.report.source import Json, Results, RunResult
 
 # A cache may exceed its limit by the pages of the file in use.
 _OVER = 1.25

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from towtank import over_runs
+from towtank.digging import dig
 from towtank.report import format as people
 from towtank.report.content import answers
 from towtank.report.document import Block, Callout, Column, Section, Table, paragraph, text
 from towtank.report.figures import panel, series
-from towtank.report.source import Json, Results, dig, label_of, load_of
+from towtank.report.source import Json, Results, label_of, load_of
 from towtank.report.suspects import MARK, NOTE
 
 _TIERS_BESIDE = 2

@@ -12,8 +12,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from towtank.digging import dig
 from towtank.load_level import KINDS
-from towtank.report.source import Json, Results, RunResult, dig
+from towtank.report.source import Json, Results, RunResult
 
 # Keys of a service that contain the services to which it sends requests.
 _ASKS = ("members", "servers", "storage")

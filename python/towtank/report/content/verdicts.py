@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from towtank.digging import dig
 from towtank.report import format as people
 from towtank.report import runs_over_time
 from towtank.report.content import service_logs
 from towtank.report.document import Block, Column, Figure, Section, Table
 from towtank.report.figures import timeline
-from towtank.report.source import Json, Results, RunResult, dig
+from towtank.report.source import Json, Results, RunResult
 
 _CONSEQUENCES = {
     "valid": "counts",

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from towtank.digging import dig
 from towtank.report import format as people
 from towtank.report.content.configuration import shown
 from towtank.report.content.headline import nothing
 from towtank.report.document import Block, Bullets, Column, Section, Table, paragraph, text
-from towtank.report.source import Json, Results, dig
+from towtank.report.source import Json, Results
 
 
 def build(results: Results) -> Section:

@@ -9,12 +9,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from towtank.digging import dig
 from towtank.estimates import FEW_DIGITS
 from towtank.report import format as people
 from towtank.report import theme
 from towtank.report.document import Column, Figure, Table
 from towtank.report.figures import panel, series, throughput
-from towtank.report.source import Json, Results, dig, label_of
+from towtank.report.source import Json, Results, label_of
 
 NAME = throughput.NAME
 _STATISTICS = {

@@ -6,11 +6,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from towtank.digging import dig
 from towtank.report import format as people
 from towtank.report import theme
 from towtank.report.document import Column, Figure, Table
 from towtank.report.figures import panel, series
-from towtank.report.source import Json, Results, dig, label_of, load_of
+from towtank.report.source import Json, Results, label_of, load_of
 
 NAME = "cpu-by-tier"
 

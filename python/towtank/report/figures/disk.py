@@ -7,11 +7,12 @@ from functools import partial
 from typing import Any
 
 from towtank.analysis.system.disks import counted_once
+from towtank.digging import dig
 from towtank.report import format as people
 from towtank.report import theme
 from towtank.report.document import Figure, Table
 from towtank.report.figures import panel, series
-from towtank.report.source import Json, Results, dig
+from towtank.report.source import Json, Results
 
 NAME = "disk"
 DIRECTIONS = {"read": "reads", "write": "writes"}

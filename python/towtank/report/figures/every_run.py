@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 from xml.etree import ElementTree
 
+from towtank.digging import dig
 from towtank.report import bidi, theme
 from towtank.report import format as people
 from towtank.report.document import Column, Figure, Table
 from towtank.report.drawing import canvas
 from towtank.report.figures.panel import load_title
 from towtank.report.runs_over_time import has_timeline
-from towtank.report.source import Json, Results, RunResult, dig
+from towtank.report.source import Json, Results, RunResult
 
 NAME = "every-run"
 RAMP_DOWN = "ramp_down"

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from towtank.analysis.limits.of_runs import text_of
+from towtank.digging import dig
 from towtank.report import format as people
 from towtank.report import theme
 from towtank.report.document import Column, Figure, Table
 from towtank.report.figures import panel
-from towtank.report.source import Json, Results, RunResult, dig
+from towtank.report.source import Json, Results, RunResult
 
 PASSED, FAILED, SILENT = "passed", "failed", "failed without an answer"
 _FAILED_COLOUR, _PASSED_COLOUR, _BAND = theme.COLOURS[1], theme.COLOURS[0], "#d8ecdf"

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from towtank.digging import dig
 from towtank.report import format as people
 from towtank.report import theme
 from towtank.report.document import Figure, Table
 from towtank.report.figures import panel, series
-from towtank.report.source import Json, Results, dig
+from towtank.report.source import Json, Results
 
 NAME = "percentiles"
 PERCENTILES = {"p50": "median", "p90": "90th percentile", "p99": "99th percentile"}

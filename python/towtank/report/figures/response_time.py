@@ -6,11 +6,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from towtank.digging import dig
 from towtank.report import format as people
 from towtank.report import theme
 from towtank.report.document import Figure, Table
 from towtank.report.figures import panel, series
-from towtank.report.source import Json, Results, dig
+from towtank.report.source import Json, Results
 
 NAME = "response-time"
 METRICS = {"mean": "mean", "p95": "95th percentile"}

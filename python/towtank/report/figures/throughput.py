@@ -12,11 +12,12 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
+from towtank.digging import dig
 from towtank.report import format as people
 from towtank.report import theme
 from towtank.report.document import Column, Figure, Table
 from towtank.report.figures import panel, series
-from towtank.report.source import Json, Results, dig, label_of
+from towtank.report.source import Json, Results, label_of
 
 NAME = "throughput"
 # Ratio of a bound to the highest measured throughput above which drawing the bound would flatten all points. [ratio]

@@ -12,13 +12,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from towtank.analysis.checks.machine import NOT_ATTRIBUTED_SHARE
+from towtank.digging import dig
 from towtank.report import format as people
 from towtank.report import theme
 from towtank.report.document import Column, Figure, Table
 from towtank.report.figures import ground
 from towtank.report.figures.ground import Ground
 from towtank.report.runs_over_time import choose
-from towtank.report.source import Json, Results, RunResult, dig
+from towtank.report.source import Json, Results, RunResult
 from towtank.results.observe import THIS_MACHINE
 
 NAME = "timeline"

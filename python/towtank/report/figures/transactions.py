@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from towtank.digging import dig
 from towtank.report import format as people
 from towtank.report import theme
 from towtank.report.document import Column, Figure, Table
 from towtank.report.figures import matrix, panel, series
-from towtank.report.source import Json, Results, dig, label_of, load_of
+from towtank.report.source import Json, Results, label_of, load_of
 
 NAME = "transactions"
 # Ratio of times above which short bars of a linear scale are unreadable; a logarithmic scale with points is used then.
