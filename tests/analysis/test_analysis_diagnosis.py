@@ -123,6 +123,8 @@ def test_a_pool_that_is_fully_in_use_limits(series):
         # A pool without connections, the size of another pool, memory.
         (gauge("shop_pool_connections_in_use", 0.0), gauge("shop_pool_size", 0.0)),
         (gauge("shop_pool_connections_in_use", 4.0), gauge("other_pool_size", 4.0)),
+        # The busy threads of one thing, and the size of another thing of the same program.
+        (gauge("content_server_worker_threads_busy", 4.0), gauge("content_server_database_pool_size", 4.0)),
         (gauge('pool_a_in_use{of="x"}', 4.0), gauge('pool_a_size{of="y"}', 4.0)),
         (gauge("jvm_memory_used_bytes", 4e9), gauge("jvm_memory_max_bytes", 4e9)),
     ],
@@ -194,6 +196,13 @@ def test_no_cause_is_likely_by_a_run_that_is_not_valid():
     assert found.headline.startswith("perhaps limited by")
     # An overload is what a limit looks like.
     assert of_seen(seen(ONE_PROCESS, doubts={Kind.NO_STEADY_STATE: ("invalid", "it grows")})).is_likely
+
+
+def test_other_programs_on_the_cpus_of_a_started_system_are_the_cause_only_if_it_waits():
+    busy_others = {"others_used": None, "doubts": {Kind.INTERFERENCE: ("invalid", "other programs used 76 %")}}
+    waiting = replace(SHOP, cpus_used=0.6, cpus_allotted=1.0, waits=0.5)
+    assert of_seen(seen(waiting, **busy_others)).cause is Cause.MACHINE
+    assert of_seen(seen(replace(waiting, waits=0.01), **busy_others)).cause is Cause.UNKNOWN
 
 
 def test_a_control_group_hides_the_machine():

@@ -9,7 +9,7 @@ from towtank.analysis.checks.course import ERRORS_SHARE
 from towtank.analysis.diagnosis import waits
 from towtank.analysis.diagnosis.answer import Cause, Place
 from towtank.analysis.diagnosis.seen import Busiest, Seen, Tier
-from towtank.analysis.doubts import Kind
+from towtank.analysis.doubts import Kind, Level
 
 MACHINE_FULL = 0.95
 """Share of a machine's CPUs in use from which the machine counts as full, in (0, 1]."""
@@ -76,15 +76,17 @@ def _generator(seen: Seen) -> Iterator[Sign]:
 
 
 def _other_programs(seen: Seen) -> Iterator[Sign]:
-    if not _foreign(seen):
+    message = seen.has(Kind.INTERFERENCE, Level.INVALID)
+    if not _foreign(seen) and (message is None or seen.others_used is not None):
         return
     own = sum(tier.cpus_used or 0.0 for tier in seen.tiers)
     if seen.tiers and sum(tier.waits or 0.0 for tier in seen.tiers) < max(_LEAST_WAITS, _WAITS_OF_USE * own):
         return  # the system gets the CPU time that it wants
-    used = f"{seen.others_used:.2f} of {seen.machine_cpus:g} CPUs"
-    text = f"programs outside system and generator use {used}, and none is idle"
+    if seen.others_used is not None:
+        used = f"{seen.others_used:.2f} of {seen.machine_cpus:g} CPUs"
+        message = f"programs outside system and generator use {used}, and none is idle"
     settle = "stop the other programs and repeat"
-    yield Sign(Cause.MACHINE, Place(part="CPUs of this machine"), 0.9, (text,), settle)
+    yield Sign(Cause.MACHINE, Place(part="CPUs of this machine"), 0.9, (str(message),), settle)
 
 
 def _foreign(seen: Seen) -> bool:

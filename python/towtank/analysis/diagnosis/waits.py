@@ -10,6 +10,7 @@ _LOCKS = frozenset({"lock", "locks", "mutex", "held", "semaphore", "critical", "
 _WAITS = frozenset({"wait", "waits", "waiting", "waited", "waiters", "pending", "queued", "blocked", "acquire"})
 _USED = frozenset({"use", "active", "busy", "used", "borrowed", "leased"})
 _LIMITS = frozenset({"size", "max", "limit", "capacity", "maximum"})
+_FILLING = frozenset({"in", "open", "config", "current", "number", "count", "total"})
 _OTHER_UNITS = frozenset({"bytes", "ratio", "percent", "fds", "seconds", "ms"})
 HELD = (0.90, 1.03)
 """Seconds per second in which a lock is held if it limits the system: near 1, above it only by errors of reading."""
@@ -101,7 +102,7 @@ def locks(found: list[Series]) -> Iterator[Wait]:
 
 
 def pools(found: list[Series]) -> Iterator[Wait]:
-    """Yield the pools that are fully in use, by a gauge of use and a gauge of size with the same beginning."""
+    """Yield the pools that are fully in use, by a gauge of use and a gauge of the size of the same thing."""
     gauges = [each for each in found if not each.is_counter and not each.has(_OTHER_UNITS)]
     for each in (gauge for gauge in gauges if gauge.has(_USED) and not gauge.has(_LIMITS)):
         size = _size_of(each, gauges)
@@ -111,14 +112,23 @@ def pools(found: list[Series]) -> Iterator[Wait]:
 
 
 def _size_of(used: Series, gauges: list[Series]) -> Series | None:
-    """Return the gauge of the size of a pool: that with the longest common beginning of its name."""
+    """Return the gauge of the size of a pool: its name states the same thing, or a part of it, with a word of size."""
+    thing = _thing(used, _USED)
     candidates = [
-        (_shared(used, each), each)
+        (len(thing & other), each)
         for each in gauges
-        if each.service == used.service and each.labels == used.labels and each.has(_LIMITS)
+        if each.service == used.service
+        and each.labels == used.labels
+        and each.has(_LIMITS)
+        and ((other := _thing(each, _LIMITS)) <= thing or thing <= other)
     ]
     best = max(candidates, key=lambda entry: entry[0], default=None)
     return None if best is None or best[0] < _SHARED_WORDS else best[1]
+
+
+def _thing(of: Series, words: frozenset[str]) -> set[str]:
+    """Return the words of a name that state the thing, without those of its use or size."""
+    return set(of.words) - words - _FILLING
 
 
 def _waiting(of: Series, found: list[Series]) -> float | None:
