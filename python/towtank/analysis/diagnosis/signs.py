@@ -76,7 +76,7 @@ def _generator(seen: Seen) -> Iterator[Sign]:
 
 
 def _other_programs(seen: Seen) -> Iterator[Sign]:
-    message = seen.has(Kind.INTERFERENCE, Level.INVALID)
+    message = seen.has(Kind.INTERFERENCE, Level.INVALID) or seen.has(Kind.NOT_ATTRIBUTED, Level.INVALID)
     if not _foreign(seen) and (message is None or seen.others_used is not None):
         return
     own = sum(tier.cpus_used or 0.0 for tier in seen.tiers)
