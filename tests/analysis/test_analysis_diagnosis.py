@@ -12,7 +12,7 @@ from towtank.analysis import Diagnosis, summarize_run
 from towtank.analysis.diagnosis import Cause, diagnose_run
 from towtank.analysis.diagnosis.of_run import of_seen
 from towtank.analysis.diagnosis.seen import Busiest, Seen, Tier
-from towtank.analysis.diagnosis.waits import Series
+from towtank.analysis.diagnosis.waits import Series, series_of
 from towtank.analysis.doubts import Kind
 
 IDLE = Seen(
@@ -24,6 +24,8 @@ IDLE = Seen(
     not_found=(),
     errors=0.0,
     errors_answered=0.0,
+    failing=None,
+    pool_share=0.0,
     kinds={},
     doubts={},
     users=16.0,
@@ -46,7 +48,7 @@ def busy(cpus: float, waits: float = 0.0, most: float | None = None, full: float
     return Busiest("worker", 4711, cpus, waits, cpus + 0.01 if most is None else most, full)
 
 
-ONE_PROCESS = replace(SHOP, cpus_used=1.05, process=busy(0.99))
+ONE_PROCESS = replace(SHOP, cpus_used=1.05, process=busy(0.99), thread=busy(0.9, waits=0.02))
 ONE_THREAD = replace(SHOP, cpus_used=1.10, process=busy(1.1, most=1.2), thread=busy(0.97))
 CROWDED_THREAD = replace(SHOP, cpus_used=0.80, thread=busy(0.75, waits=0.24))
 LIMITED = replace(SHOP, cpus_used=0.49, cpus_allotted=0.5, group="/shop", throttled=0.4)
@@ -63,6 +65,8 @@ FULL = replace(SHOP, cpus_used=3.8)
         (seen(CROWDED_THREAD, machine_used=4.0, others_used=0.3), Cause.CPU, "shop, thread worker (4711)"),
         (seen(LIMITED), Cause.QUOTA, "shop, control group /shop"),
         (seen(SHOP, errors=0.2, errors_answered=0.2, kinds={"status_5xx": 20}), Cause.ERRORS, ""),
+        (seen(SHOP, pool_share=0.75), Cause.GENERATOR, "pool of connections"),
+        (seen(SHOP, doubts={"generator_saturated": ("suspect", "81 %")}), Cause.GENERATOR, ""),
         (seen(replace(SHOP, waits=0.6), machine_used=3.9, others_used=2.5), Cause.MACHINE, "CPUs of this machine"),
         (seen(SHOP, doubts={"generator_saturated": ("invalid", "it is full")}), Cause.GENERATOR, ""),
         (seen(SHOP, users=None, rate=100.0, throughput=99.9), Cause.NONE, ""),
@@ -125,6 +129,8 @@ def test_a_pool_that_is_fully_in_use_limits(series):
         (gauge("shop_pool_connections_in_use", 4.0), gauge("other_pool_size", 4.0)),
         # The busy threads of one thing, and the size of another thing of the same program.
         (gauge("content_server_worker_threads_busy", 4.0), gauge("content_server_database_pool_size", 4.0)),
+        (gauge("cache_entries_used", 1e4), gauge("cache_entries_max", 1e4)),
+        (gauge("tomcat_sessions_active_max_sessions", 9.0), gauge("tomcat_sessions_active_current_sessions", 9.0)),
         (gauge('pool_a_in_use{of="x"}', 4.0), gauge('pool_a_size{of="y"}', 4.0)),
         (gauge("jvm_memory_used_bytes", 4e9), gauge("jvm_memory_max_bytes", 4e9)),
     ],
@@ -156,6 +162,8 @@ def test_a_full_pool_before_a_saturated_cpu_is_its_consequence():
         seen(SHOP, users=None, rate=100.0, throughput=99.9, doubts={Kind.NO_STEADY_STATE: ("suspect", "it grows")}),
         # Other programs fill the machine, and the system never waits for them.
         seen(SHOP, machine_used=4.0, others_used=3.4),
+        # Users think most of the time, and wait ten times the service time all the same: a lock of 25 ms at 94 %.
+        seen(SHOP, users=84.0, throughput=39.5, response_s=0.13, think_s=2.0),
         # A few failures are no limit.
         seen(SHOP, errors=0.005, errors_answered=0.005, kinds={"status_5xx": 5}),
         # A busy machine whose other programs cannot be distinguished from the target.
@@ -207,6 +215,80 @@ def test_other_programs_on_the_cpus_of_a_started_system_are_the_cause_only_if_it
 
 def test_a_control_group_hides_the_machine():
     assert of_seen(seen(LIMITED, machine_used=3.9)).cause is Cause.QUOTA
+
+
+def test_a_resource_that_is_busy_while_the_load_is_served_is_evidence_only():
+    served = {"users": None, "rate": 100.0, "throughput": 100.0}
+    for observed in (seen(ONE_PROCESS, **served), seen(SHOP, series=(HELD,), **served), seen(ONE_PROCESS, users=1.0)):
+        found = of_seen(observed)
+        assert (found.cause, found.sure) == (Cause.NONE, 0.6)
+        assert found.against
+
+
+def test_no_load_is_below_every_limit_by_a_run_that_is_not_valid():
+    found = of_seen(seen(SHOP, users=1.0, doubts={Kind.START_LAG: ("invalid", "starts are late")}))
+    assert (found.cause, found.sure) == (Cause.NONE, 0.4)
+    assert found.headline.startswith("perhaps no limit")
+    assert "starts are late" in found.against[0]
+
+
+def test_some_failures_are_a_remark_beside_what_limits():
+    failing = {"errors": 0.15, "errors_answered": 0.15, "kinds": {"status_5xx": 15}}
+    assert of_seen(seen(SHOP, series=POOLS[0], **failing)).cause is Cause.POOL
+    few = of_seen(seen(SHOP, errors=0.03, errors_answered=0.03, kinds={"status_4xx": 3}))
+    assert few.cause is Cause.UNKNOWN
+    assert any("3 % of the requests fail (status_4xx 3)" in text for text in few.evidence)
+
+
+def test_a_busy_generator_does_not_hide_a_saturated_system():
+    busy_generator = {"doubts": {"generator_saturated": ("suspect", "81 % of the envelope")}}
+    found = of_seen(seen(FULL, machine_used=3.95, **busy_generator))
+    assert (found.cause, found.place.tier) == (Cause.CPU, "shop")
+
+
+def test_two_tiers_at_their_limits_are_both_named():
+    database = replace(SHOP, name="database", cpus_used=3.9, host="far")
+    found = of_seen(seen(ONE_PROCESS, database))
+    assert found.place.tier == "shop"
+    assert any("database uses 3.90 of its 4 CPUs" in text for text in found.against)
+
+
+def test_tiers_of_one_control_group_reach_its_limit_together():
+    app, database = replace(LIMITED, cpus_used=0.29), replace(LIMITED, name="database", cpus_used=0.2)
+    found = of_seen(seen(app, database))
+    assert (found.cause, found.where) == (Cause.QUOTA, "shop, control group /shop")
+    assert "shop and database use together 0.49 of the 0.5 CPUs" in found.evidence[0]
+    idle = of_seen(seen(*(replace(tier, throttled=0.0) for tier in (app, database))))
+    assert (idle.cause, idle.sure) == (Cause.CPU, 0.7)
+
+
+def test_a_machine_without_a_number_of_cpus_is_no_fault():
+    assert of_seen(seen(ONE_PROCESS, machine_cpus=None, machine_used=None)).cause is Cause.CPU
+
+
+def test_a_busy_machine_without_tiers_is_no_cause():
+    assert of_seen(seen(machine_used=4.0, others_used=3.8)).cause is Cause.UNKNOWN
+
+
+def test_who_waits_has_the_labels_of_the_pool():
+    first, second = (gauge(f'db_pool_in_use{{pool="{name}"}}', 10.0) for name in "ab")
+    sizes = [gauge(f'db_pool_size{{pool="{name}"}}', 10.0) for name in "ab"]
+    waiting = [gauge('db_pool_pending{pool="a"}', 0.0), gauge('db_pool_pending{pool="b"}', 14.0)]
+    found = of_seen(seen(SHOP, series=(first, second, *sizes, *waiting)))
+    assert found.place.part == 'metric db_pool_in_use{pool="a"}'
+    assert found.sure == 0.4
+    acquired = counter("hikaricp_connections_acquire_seconds", 400.0)
+    assert of_seen(seen(SHOP, series=(*POOLS[1], acquired))).sure == 0.4
+    assert not series_of(
+        {"shop": {"job_lock_held_seconds_count": {"kind": "counter", "per_s": 1.0}, "x": {"mean": None}}}
+    )
+
+
+def test_a_cause_of_a_later_version_is_read_as_unknown():
+    later = {**of_seen(seen(ONE_PROCESS)).document(), "cause": "memory", "place": {"tier": "shop", "disk": "vda"}}
+    found = Diagnosis.read(later)
+    assert (found.cause, found.sure, found.place.tier) == (Cause.UNKNOWN, 0.0, "shop")
+    assert Diagnosis.read({}).cause is Cause.UNKNOWN
 
 
 def test_what_was_not_observed_is_said():

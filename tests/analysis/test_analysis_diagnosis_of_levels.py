@@ -62,6 +62,35 @@ def test_one_process_at_its_limit_while_the_machine_is_idle(recorded):
     assert (found.cause, found.place.part) == (Cause.CPU, "process content (7)")
 
 
+def test_a_spinning_process_is_no_limit_of_the_load(recorded):
+    loads = ((1, 10.0), (4, 40.0), (16, 97.0), (32, 98.0))
+    found = diagnosed([run_at(recorded, n, x, 1.0, process=1.0) for n, x in loads])
+    assert (found.cause, found.is_likely) == (Cause.CPU, False)
+    assert found.against[0].startswith("it is the same at 1, the lowest load")
+
+
+def test_a_resource_at_its_limit_at_the_last_load_on_the_line_is_said(recorded):
+    loads = ((1, 10.0), (4, 40.0), (8, 78.0), (10, 98.0))
+    found = diagnosed([run_at(recorded, n, x, x * 0.0101, process=x * 0.0101) for n, x in loads])
+    assert (found.cause, found.sure) == (Cause.NONE, 0.6)
+    assert "the CPU of content" in found.against[0]
+
+
+def test_a_collapse_is_no_plateau(recorded):
+    runs = [run_at(recorded, n, x, x * 0.001) for n, x in ((4, 40.0), (16, 97.0), (32, 38.0))]
+    found = diagnosed(runs)
+    assert "throughput falls from 97 /s at 16 to 38 /s at 32 users" in found.evidence[0]
+
+
+def test_a_last_load_that_a_failure_spoilt_is_left_out(recorded):
+    loads = ((1, 10.0), (4, 40.0), (16, 97.0))
+    runs = [run_at(recorded, n, x, x * 0.0101, process=x * 0.0101) for n, x in loads]
+    dead = run_at(recorded, 32, 5.0, 0.05)
+    doubt = {"kind": "service_died", "level": "invalid", "message": "content ended", "seen": 0, "limit": 0}
+    dead["verdict"] = {**dead["verdict"], "level": "invalid", "reasons": [doubt]}
+    assert diagnosed([*runs, dead]).cause is Cause.CPU
+
+
 def test_a_limit_that_no_resource_explains_is_not_known(recorded):
     runs = [run_at(recorded, n, x, x * 0.001) for n, x in ((1, 10.0), (4, 39.0), (16, 40.0), (32, 40.2))]
     found = diagnosed(runs)

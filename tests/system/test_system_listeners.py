@@ -70,6 +70,20 @@ def add(proc: Path, pid: int, above: int, *sockets: int) -> None:
         (folder / "fd" / str(number)).symlink_to(f"socket:[{inode}]")
 
 
+def test_sockets_of_their_own_of_workers_of_one_program_are_one_server(proc: Path) -> None:
+    """Two workers of 50 listen on port 8090 with a socket each; two others on 8091 have no common parent."""
+    add(proc, 50, 1)
+    for pid, above, inode in ((51, 50, 90), (52, 50, 91), (60, 1, 92), (61, 1, 93)):
+        add(proc, pid, above, inode)
+    with (proc / "net" / "tcp").open("a") as table:
+        table.writelines(
+            row("0100007F", port, inode) for port, inode in ((8090, 90), (8090, 91), (8091, 92), (8091, 93))
+        )
+    assert listening_root("127.0.0.1", 8090, proc) == 50
+    # One of them alone would leave the other among the programs that are not the target's.
+    assert listening_root("127.0.0.1", 8091, proc) is None
+
+
 @pytest.fixture
 def databases(proc: Path) -> Path:
     """A worker of 20 has a connection to 40 on port 5432, which has one to 41; 42 listens too, but has no

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from towtank.analysis.connections import connections
-from towtank.analysis.diagnosis import diagnose_run
+from towtank.analysis.diagnosis import Cause, Diagnosis, diagnose_run
 from towtank.analysis.doubts import Level
 from towtank.analysis.load import distribution, status_codes, throughput
 from towtank.analysis.measurement import Column, Floats, Mask, Measurement, TimedHistograms
 from towtank.analysis.merged_percentiles import QUANTILES
 from towtank.analysis.run import SUMMARY, RunData, describe, inputs, read_run, study_limits
+from towtank.containment import attempt_or
 from towtank.results.folder import RunFolder, write_json
 
 SCHEMA = "towtank/drive/1"
@@ -47,7 +48,7 @@ def drive_document(run: RunFolder, target: str) -> dict[str, Any]:
         "invalid_because": [reason["message"] for reason in reasons if reason["level"] == Level.INVALID],
         "doubts": reasons,
         "not_checked": summary["verdict"]["not_checked"],
-        "diagnosis": diagnose_run(summary).document(),
+        "diagnosis": attempt_or("diagnosis", Diagnosis(Cause.UNKNOWN), diagnose_run, summary).document(),
         "window_s": round(length, 9),
         "users": data.asked_load("users"),
         "rate": data.asked_load("rate"),

@@ -221,7 +221,14 @@ class _Machine:
         roots = sorted(pid for pid in holders if self.parents[pid] not in holders)
         if not roots or any(_name(pid, self._proc) in _RELAYS for pid in roots):
             return None
-        return roots[0]
+        if len(roots) == 1:
+            return roots[0]
+        # Servers with a socket of their own each (SO_REUSEPORT) are one tree if the same program started all of them.
+        above = {self.parents[pid] for pid in roots}
+        parent_of_all = above.pop() if len(above) == 1 else None
+        names = {_name(pid, self._proc) for pid in roots}
+        is_one = parent_of_all not in (None, _INIT) and names == {_name(parent_of_all or 0, self._proc)}
+        return parent_of_all if is_one else None
 
     def listening(self, host: Host, port: int) -> set[str]:
         """Return the inodes of the sockets that accept connections to an address: sockets bound to this address, else

@@ -12,8 +12,10 @@ from typing import Any
 from towtank.system.limits import parse_limits, parse_ports, ports_here, read_here
 
 _INTERPRETERS = re.compile(r"(python|pypy|node|ruby|perl|php|java|bash|dash|sh)[\d.]*")
-_WITH_VALUE = frozenset({"-X", "-W", "-I", "-cp", "-classpath", "--class-path", "-r", "--require", "--import"})
+_WITH_VALUE = frozenset({"-X", "-W", "-cp", "-classpath", "--class-path", "-r", "--require", "--import"})
 """Options of interpreters that take the next argument as their value."""
+_CODE = re.compile(r"-[a-z]{0,2}[ce]|-p|--eval|--print")
+"""Options whose next argument is code, also joined as in `-lc`."""
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
 
 
@@ -49,7 +51,9 @@ def program_name(pid: int, proc: Path = Path("/proc")) -> str:
         name = (proc / str(pid) / "comm").read_text("utf-8", "replace").strip()
     with suppress(OSError):
         arguments = (proc / str(pid) / "cmdline").read_text("utf-8", "replace").rstrip("\0").split("\0")
-    if arguments and _INTERPRETERS.fullmatch(PurePath(arguments[0]).name):
+    # The option -r of PHP is code; that of other interpreters has a value.
+    is_code = name.startswith("php") and "-r" in arguments
+    if arguments and _INTERPRETERS.fullmatch(PurePath(arguments[0]).name) and not is_code:
         name = _script(arguments[1:]) or name
     return _NOT_IN_NAMES.sub("-", name).strip("-") or "process"
 
@@ -58,7 +62,7 @@ def _script(arguments: list[str]) -> str:
     """Return the name of the program that an interpreter was given; empty if it has none, as with `-c CODE`."""
     rest = iter(arguments)
     for argument in rest:
-        if argument == "-c":
+        if _CODE.fullmatch(argument):
             return ""
         if argument in ("-m", "-jar"):
             return PurePath(next(rest, "")).name.removesuffix(".jar")

@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass, fields
 from enum import StrEnum
 from typing import Any
 
+from towtank.digging import dig
+
 
 class Cause(StrEnum):
     """Kind of resource or condition that limits throughput; a closed list."""
@@ -82,7 +84,7 @@ class Diagnosis:
     place : Place
     sure : float
         Degree of belief by fixed rules, in [0, 1]. A resource that was measured at its limit has 0.9, over several load
-        levels 0.95. Evidence against it lowers the value; a run that is not valid has 0.4 at most; `unknown` has 0.
+        levels 0.95. It is below 0.5 if the evidence is weak, or if the run is not valid; `unknown` has 0.
     evidence, against, unknown : tuple of str
         Evidence for the cause, evidence against it, and what was not observed; one sentence each.
     settle : str
@@ -119,7 +121,9 @@ class Diagnosis:
         if self.clause is not None:
             verb = "limited by" if self.is_likely else "perhaps limited by"
             return f"{verb} {self.clause} ({100 * self.sure:.0f} % sure)"
-        return "no limit reached: the load determines throughput" if self.cause is Cause.NONE else "limit not known"
+        if self.cause is not Cause.NONE:
+            return "limit not known"
+        return f"{'' if self.sure >= _LIKELY else 'perhaps '}no limit reached: the load determines throughput"
 
     @property
     def lines(self) -> list[str]:
@@ -138,10 +142,13 @@ class Diagnosis:
 
     @classmethod
     def read(cls, document: Mapping[str, Any]) -> Diagnosis:
-        """Read the document of a diagnosis."""
-        own = {field.name: document[field.name] for field in fields(cls)}
-        texts = {name: tuple(map(str, own[name])) for name in ("evidence", "against", "unknown")}
-        return cls(**{**own, **texts, "cause": Cause(own.pop("cause")), "place": Place(**own.pop("place"))})
+        """Read the document of a diagnosis; a cause that this version does not know is `unknown`."""
+        cause = dig(document, "cause")
+        known = Cause(cause) if cause in list(Cause) else Cause.UNKNOWN
+        place = Place(**{field.name: dig(document, "place", field.name) for field in fields(Place)})
+        sure = float(dig(document, "sure") or 0.0) if known is not Cause.UNKNOWN else 0.0
+        texts = {name: tuple(map(str, dig(document, name) or ())) for name in ("evidence", "against", "unknown")}
+        return cls(known, place, sure, **texts, settle=str(dig(document, "settle") or ""))
 
     def document(self) -> Mapping[str, Any]:
         """Return the diagnosis for JSON; `where` is text, and `place` has its parts."""

@@ -8,9 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 from towtank.analysis.aggregation import Point
-from towtank.analysis.diagnosis.answer import Cause, Diagnosis
+from towtank.analysis.diagnosis.answer import Cause, Diagnosis, Place
 from towtank.analysis.diagnosis.of_run import diagnose_run
-from towtank.analysis.diagnosis.seen import objects_at
+from towtank.analysis.diagnosis.seen import Seen, objects_at
+from towtank.analysis.diagnosis.signs import signs
 from towtank.analysis.limits.of_levels import LimitKind
 from towtank.analysis.system.rates import lookup
 from towtank.digging import dig
@@ -19,7 +20,10 @@ _FLAT = 0.10
 """Largest relative growth of throughput between two levels that counts as flat, in (0, 1)."""
 _MORE_LOAD = 1.4
 """Smallest ratio of two loads between which a flat throughput shows a limit. [1]"""
-_SEVERAL_LEVELS = 0.95
+_SEVERAL_LEVELS, _SUPPORTED, _MEASURED, _WEAK = 0.95, 0.7, 0.9, 0.3
+"""Degrees of belief: in a measured cause over several levels, in a less certain cause over several levels; from which a
+cause counts as measured; in a cause that does not depend on the load."""
+_FAR_LOWER = 0.7
 _DECISIVE = (LimitKind.CPU, LimitKind.ERRORS, LimitKind.OVERLOAD, LimitKind.UNKNOWN)
 
 
@@ -35,33 +39,59 @@ def diagnose_levels(points: Sequence[Point], limit: Mapping[str, Any]) -> Diagno
 
     Notes
     -----
-    The levels show whether throughput stopped to grow; the runs of the level with the highest throughput beyond that
-    show which resource was at its limit. Runs of one level that disagree leave the cause unknown.
+    The levels show whether throughput stopped to grow; the runs of the highest load that can show it say which resource
+    was at its limit. Runs of one level that disagree leave the cause unknown. A resource that is at its limit at the
+    lowest load, too, is not used up by the load.
     """
     kind, evidence = LimitKind(dig(limit, "kind")), str(dig(limit, "evidence"))
-    if kind is LimitKind.NONE:
-        settle = "raise the load until throughput stops to grow"
-        return Diagnosis(Cause.NONE, sure=0.9, evidence=(evidence,), settle=settle)
     ended = [point for point in points if point.usable]
     if not ended:
         return Diagnosis(Cause.UNKNOWN, unknown=("no run of this configuration has a result",))
-    found = _agreed(_showing(ended, kind))
+    top = _showing(ended, kind)
+    found = _agreed(top)
+    if kind is LimitKind.NONE:
+        return _none(found, evidence)
     flat = _flat(ended)
     if found.cause in (Cause.UNKNOWN, Cause.NONE):
-        return _not_known(found, flat, evidence, kind)
-    shown = (flat,) if flat else ()
-    sure = found.sure
-    if flat and kind in _DECISIVE and not found.against:
-        sure = max(sure, _SEVERAL_LEVELS)
-    place = replace(found.place, transaction=found.place.transaction or _slowed(ended))
-    return replace(found, place=place, sure=sure, evidence=(*found.evidence, *shown))
+        return _not_known(found, flat, evidence, limit)
+    sure, against = found.sure, found.against
+    if _is_so_without_load(found, ended[0], top):
+        sure, against = min(sure, _WEAK), (f"it is the same at {ended[0].load:,.6g}, the lowest load", *against)
+    elif flat and kind in _DECISIVE and not against:
+        sure = max(sure, _SEVERAL_LEVELS if sure >= _MEASURED else _SUPPORTED)
+    place = found.place
+    if found.cause not in (Cause.ERRORS, Cause.GENERATOR, Cause.MACHINE):
+        place = replace(place, transaction=place.transaction or _slowed(ended))
+    return replace(
+        found, place=place, sure=sure, evidence=(*found.evidence, *([flat] if flat else [])), against=against
+    )
+
+
+def _none(found: Diagnosis, evidence: str) -> Diagnosis:
+    """Return that throughput follows the load; a resource at its limit at the highest load is evidence against."""
+    settle = "raise the load until throughput stops to grow"
+    if found.cause in (Cause.UNKNOWN, Cause.NONE):
+        return Diagnosis(Cause.NONE, sure=0.9, evidence=(evidence,), settle=settle)
+    near = f"at the highest load {found.clause} is at its limit: {'; '.join(found.evidence)}"
+    return Diagnosis(Cause.NONE, sure=0.6, evidence=(evidence,), against=(near,), settle=settle)
+
+
+def _is_so_without_load(found: Diagnosis, lowest: Point, top: Point) -> bool:
+    """Return True if a resource is at its limit at the lowest load, too, where throughput is far lower."""
+    if lowest is top or (lowest.throughput.value or 0.0) > _FAR_LOWER * (top.throughput.value or 0.0):
+        return False
+    there = [sign for run in lowest.usable for sign in signs(Seen.of(run))]
+    return any((sign.cause, sign.place.tier) == (found.cause, found.place.tier) for sign in there)
 
 
 def _showing(points: Sequence[Point], kind: LimitKind) -> Point:
-    """Return the level that shows the limit: the highest load, or the highest load that counts with a CPU limit."""
-    if kind is LimitKind.CPU:
-        return next((point for point in reversed(points) if point.is_valid), points[-1])
-    return points[-1]
+    """Return the highest load that can show the limit: valid, or invalid only by an overload or by what limits it."""
+    counts = [point for point in points if point.is_valid or (kind is not LimitKind.CPU and _only_limited(point))]
+    return (counts or list(points))[-1]
+
+
+def _only_limited(point: Point) -> bool:
+    return all(diagnose_run(run).is_likely for run in point.usable)
 
 
 def _agreed(point: Point) -> Diagnosis:
@@ -83,11 +113,14 @@ def _flat(points: Sequence[Point]) -> str | None:
     if len(known) < 2:
         return None
     last_load, last = known[-1]
-    flat = [load for load, rate in known[:-1] if last <= (1 + _FLAT) * rate and last_load >= _MORE_LOAD * load]
+    flat = [(load, rate) for load, rate in known[:-1] if last <= (1 + _FLAT) * rate and last_load >= _MORE_LOAD * load]
     if not flat:
         return None
     unit = "users" if points[0].kind == "users" else "arrivals per second"
-    return f"throughput stays at about {last:,.4g} /s from {flat[0]:,.6g} to {last_load:,.6g} {unit}"
+    most_load, most = max(flat, key=lambda entry: entry[1])
+    if most > (1 + _FLAT) * last:
+        return f"throughput falls from {most:,.4g} /s at {most_load:,.6g} to {last:,.4g} /s at {last_load:,.6g} {unit}"
+    return f"throughput stays at about {last:,.4g} /s from {flat[0][0]:,.6g} to {last_load:,.6g} {unit}"
 
 
 def _slowed(points: Sequence[Point]) -> str | None:
@@ -106,8 +139,12 @@ def _slowed(points: Sequence[Point]) -> str | None:
     return most if most is not None and len(grown) > 1 and grown[most] > total / 2 else None
 
 
-def _not_known(found: Diagnosis, flat: str | None, evidence: str, kind: LimitKind) -> Diagnosis:
-    """Return the diagnosis if no resource was observed at its limit: a limit that nothing explains, or an open end."""
+def _not_known(found: Diagnosis, flat: str | None, evidence: str, limit: Mapping[str, Any]) -> Diagnosis:
+    """Return the diagnosis if no run shows a resource at its limit: a limit that nothing explains, or an open end."""
+    kind, resource = LimitKind(dig(limit, "kind")), dig(limit, "resource")
+    if kind is LimitKind.CPU and resource:
+        settle = f"repeat with more CPUs for {resource}, or with fewer: throughput changes in proportion"
+        return Diagnosis(Cause.CPU, Place(str(resource)), _SUPPORTED, (evidence,), settle=settle)
     if flat is None:
         if found.cause is Cause.NONE and kind is LimitKind.UNDECIDED:
             return found

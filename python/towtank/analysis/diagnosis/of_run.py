@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from towtank.analysis.checks.course import ERRORS_SHARE
 from towtank.analysis.diagnosis.answer import Cause, Diagnosis, Place
 from towtank.analysis.diagnosis.seen import Seen
-from towtank.analysis.diagnosis.signs import Sign, signs
+from towtank.analysis.diagnosis.signs import Sign, failures, signs
 from towtank.analysis.doubts import Kind, Level
 
-_THINKING = 0.90
+_THINKING = 0.98
 """Share of think time in a user's cycle from which the users determine throughput, in (0, 1)."""
 NOT_VALID = 0.4
 """Largest degree of belief in a cause that only a run shows which is not valid."""
@@ -23,6 +24,8 @@ _EXPLAINED: dict[Cause, tuple[Kind, ...]] = {
     **dict.fromkeys((Cause.CPU, Cause.QUOTA, Cause.POOL, Cause.LOCK), (*_OVERLOAD, Kind.ERRORS_ABOVE_LIMIT)),
 }
 """Doubts that a limit itself causes, or that are the limit."""
+_NOT_OF_LOAD = (Cause.ERRORS, Cause.GENERATOR)
+"""Causes that contradict that the load determines throughput."""
 _SERVED = 0.98
 """Share of the arrivals that must be served for an open load to be below the limit, in (0, 1]."""
 
@@ -48,24 +51,32 @@ def of_seen(seen: Seen) -> Diagnosis:
     """Return the limit that the facts of a run show."""
     if seen.throughput is None and not seen.errors:
         return Diagnosis(Cause.UNKNOWN, unknown=("the run has no window with a completed transaction",))
-    found = signs(seen)
+    found, below = signs(seen), _below(seen)
+    if below is not None and not any(sign.cause in _NOT_OF_LOAD for sign in found):
+        return _none(seen, below, found)
     if found:
         return _of_sign(found[0], found[1:], seen)
-    below = _below(seen)
-    if below is not None:
-        busiest = _busiest(seen)
-        return Diagnosis(
-            Cause.NONE,
-            sure=0.9,
-            evidence=(below, *([busiest] if busiest else [])),
-            unknown=missing(seen),
-            settle="raise the load until throughput stops to grow, or let `towtank run` search for the limit",
-        )
     return _not_known(seen)
 
 
+def _none(seen: Seen, below: str, found: list[Sign]) -> Diagnosis:
+    """Return that the load determines throughput; a resource at its limit all the same is evidence against."""
+    invalid = _invalid_besides(Cause.NONE, seen)
+    busiest = _busiest(seen)
+    against = tuple(text for sign in found for text in sign.evidence)
+    return Diagnosis(
+        Cause.NONE,
+        sure=NOT_VALID if invalid else 0.6 if found else 0.9,
+        evidence=(below, *([busiest] if busiest else [])),
+        against=(*(f"the run is not valid: {text}" for text in invalid), *against),
+        unknown=missing(seen),
+        settle="raise the load until throughput stops to grow, or let `towtank run` search for the limit",
+    )
+
+
 def _of_sign(sign: Sign, others: list[Sign], seen: Seen) -> Diagnosis:
-    also = tuple(text for other in others if other.cause is not sign.cause for text in other.evidence)
+    own = (sign.cause, sign.place.tier)
+    also = tuple(text for other in others if (other.cause, other.place.tier) != own for text in other.evidence)
     place = sign.place
     if len(seen.transactions) == 1 and seen.transactions[0] != "request":
         place = replace(place, transaction=seen.transactions[0])
@@ -92,9 +103,10 @@ def _below(seen: Seen) -> str | None:
             or seen.has(Kind.OVERFLOW, "invalid", "suspect")
         ):
             return None
-        return f"every arrival is served: {seen.throughput:,.4g} of {seen.rate:,.4g} per second"
+        share = 100 * min(1.0, seen.throughput / seen.rate)
+        return f"the arrivals are served: {seen.throughput:,.4g} per second, {share:.3g} % of them"
     if seen.users == 1:
-        return "a single user never waits for another: throughput is the inverse of its response time"
+        return "a single user never waits for another: its response and think times determine throughput"
     if seen.response_s is not None and seen.think_s:
         share = seen.think_s / (seen.think_s + seen.response_s)
         if share >= _THINKING:
@@ -126,7 +138,9 @@ def missing(seen: Seen) -> tuple[str, ...]:
 
 def _not_known(seen: Seen) -> Diagnosis:
     busiest = _busiest(seen)
-    evidence = [f"no observed resource is at its limit: {busiest}"] if busiest else []
+    evidence = [f"no observed resource is shown to be at its limit: {busiest}"] if busiest else []
+    if seen.errors > ERRORS_SHARE:
+        evidence.append(failures(seen))
     if seen.users:
         text = f"repeat with {2 * seen.users:g} users"
         settle = f"{text}: if throughput stays, something holds requests back (a lock, a pool, a service behind); "

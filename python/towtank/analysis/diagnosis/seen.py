@@ -47,6 +47,8 @@ class Tier:
 
     Attributes
     ----------
+    host : str or None
+        Name of the other machine that it runs on; None for this machine.
     cpus_used, cpus_allotted : float or None
         CPUs used, and CPUs that it may use. [1]
     group : str or None
@@ -84,6 +86,10 @@ class Seen:
         Addresses of targets on this machine whose process was not found.
     errors, errors_answered : float
         Share of ended requests that failed, and that failed with an answer in time, in [0, 1].
+    failing : str or None
+        Transaction with more than half of the failures.
+    pool_share : float
+        Share of response time in which requests wait for a connection of the generator's own pool, in [0, 1].
     kinds : dict
         Failed requests by kind.
     doubts : dict
@@ -107,6 +113,8 @@ class Seen:
     not_found: tuple[str, ...]
     errors: float
     errors_answered: float
+    failing: str | None
+    pool_share: float
     kinds: Mapping[str, int]
     doubts: Mapping[str, tuple[str, str]]
     users: float | None
@@ -125,7 +133,8 @@ class Seen:
         def number(*path: str) -> float | None:
             return lookup(summary, path)
 
-        kinds = objects_at(summary, "request_errors", "by_kind")
+        by_kind = objects_at(summary, "request_errors", "by_kind")
+        kinds = {kind: int(count) for kind, count in by_kind.items() if isinstance(count, int | float)}
         failed, share = sum(kinds.values()), number("request_errors", "share") or 0.0
         answered = sum(count for kind, count in kinds.items() if kind in _AS_ANSWERS)
         return cls(
@@ -137,6 +146,8 @@ class Seen:
             not_found=tuple(dig(summary, "other_programs", "not_found") or ()),
             errors=share,
             errors_answered=share * answered / failed if failed else 0.0,
+            failing=_failing(summary),
+            pool_share=number("connections", "wait_time_s", "share_of_response_time") or 0.0,
             kinds=kinds,
             doubts={kind: (level, message) for kind, level, message in _doubts(summary)},
             users=number("users", "asked"),
@@ -161,6 +172,14 @@ def objects_at(document: Any, *path: str) -> Mapping[str, Any]:
     return found if isinstance(found, Mapping) else {}
 
 
+def _failing(summary: Mapping[str, Any]) -> str | None:
+    """Return the transaction with more than half of all failures; None if none has, or if there is only one."""
+    names = objects_at(summary, "transactions")
+    failed = {name: lookup(summary, ("transactions", name, "errors")) or 0.0 for name in names}
+    most = max(failed, key=lambda name: failed[name], default=None)
+    return most if most is not None and len(failed) > 1 and failed[most] > sum(failed.values()) / 2 else None
+
+
 def _doubts(summary: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     """Return kind, level and message of each doubt about a run."""
     reasons = dig(summary, "verdict", "reasons") or ()
@@ -171,13 +190,22 @@ def _tier(name: str, summary: Mapping[str, Any]) -> Tier:
     def number(*path: str) -> float | None:
         return lookup(summary, ("tiers", name, *path))
 
+    host = dig(summary, "tiers", name, "host")
+    of_host = objects_at(summary, "hosts", str(host))
+    # A host without a probe of its own is a part of this machine.
+    is_elsewhere = "steal" in of_host
+    of_groups = (
+        dig(of_host, "throttled", name),
+        dig(of_host, "throttled_share"),
+        dig(summary, "host", "throttled", name),
+    )
     return Tier(
         name,
-        dig(summary, "tiers", name, "host"),
+        str(host) if is_elsewhere else None,
         number("cpus_used", "value"),
         number("cpus_allotted"),
         dig(summary, "tiers", name, "cpu_control_group"),
-        lookup(summary, ("host", "throttled", name)),
+        next((float(share) for share in of_groups if isinstance(share, int | float)), None),
         number("run_queue_wait_s_per_s"),
         _busiest(dig(summary, "tiers", name, "busiest", "process")),
         _busiest(dig(summary, "tiers", name, "busiest", "thread")),

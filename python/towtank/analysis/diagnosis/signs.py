@@ -28,10 +28,16 @@ _FOREIGN = 0.25
 _MOSTLY_ERRORS = 0.5
 _MOSTLY_OWN = 0.5
 """Share of the CPU use besides the generator from which a full machine is full by the system, in (0, 1)."""
-_LEAST_WAITS = 0.1
+_LEAST_DEMAND = 0.5
 _WAITS_OF_USE = 0.25
-"""Threads of the tiers that wait for a CPU, at least, and as a share of their CPU use, from which CPU time is missing.
+"""Threads of the tiers that use or want a CPU, at least, and share of waiting ones, from which CPU time is missing.
 [1]"""
+MANY_ERRORS = 0.1
+"""Share of failed requests from which failures may be the limit, in (0, 1)."""
+_MOST_OF_TIME = 0.5
+_WEAK = 0.4
+"""Degree of belief in a cause by weak evidence."""
+_OTHER_LOAD = "repeat with more load threads, or from another machine: throughput rises if this is the cause"
 
 
 @dataclass(frozen=True)
@@ -63,16 +69,29 @@ def signs(seen: Seen) -> list[Sign]:
     -----
     The order is that in which one limit hides another: a generator at its limit makes the load smaller than asked. A
     control group or a process that uses all it may use gets its CPU time, whatever other programs do; otherwise these
-    take what the system would use. Requests that fail at once may use up the CPUs by themselves.
+    take what the system would use. Requests that fail at once may use up the CPUs by themselves if most fail; fewer
+    failures are often the consequence of another limit, and so is a generator that is busy but not at its limit.
     """
     return [found for rule in _RULES for found in rule(seen)]
 
 
 def _generator(seen: Seen) -> Iterator[Sign]:
-    for kind in (Kind.GENERATOR_SATURATED, Kind.GENERATOR_STALLED, Kind.CONNECTION_WAIT):
-        if message := seen.has(kind, "invalid", "suspect"):
-            settle = "repeat with more load threads, or from another machine; throughput rises if this is the cause"
-            yield Sign(Cause.GENERATOR, Place(), 0.9 if kind is Kind.GENERATOR_SATURATED else 0.7, (message,), settle)
+    for kind in (Kind.GENERATOR_SATURATED, Kind.GENERATOR_STALLED):
+        if message := seen.has(kind, Level.INVALID):
+            yield Sign(
+                Cause.GENERATOR, Place(), 0.9 if kind is Kind.GENERATOR_SATURATED else 0.7, (message,), _OTHER_LOAD
+            )
+
+
+def _busy_generator(seen: Seen) -> Iterator[Sign]:
+    if seen.pool_share >= _MOST_OF_TIME:
+        text = f"requests wait for a connection of the generator for {100 * seen.pool_share:.0f} % of response time"
+        yield Sign(
+            Cause.GENERATOR, Place(part="pool of connections"), 0.9, (text,), "allow more connections and repeat"
+        )
+    for kind in (Kind.GENERATOR_SATURATED, Kind.GENERATOR_STALLED):
+        if message := seen.has(kind, Level.SUSPECT):
+            yield Sign(Cause.GENERATOR, Place(), _WEAK, (message,), _OTHER_LOAD)
 
 
 def _other_programs(seen: Seen) -> Iterator[Sign]:
@@ -80,8 +99,9 @@ def _other_programs(seen: Seen) -> Iterator[Sign]:
     if not _foreign(seen) and (message is None or seen.others_used is not None):
         return
     own = sum(tier.cpus_used or 0.0 for tier in seen.tiers)
-    if seen.tiers and sum(tier.waits or 0.0 for tier in seen.tiers) < max(_LEAST_WAITS, _WAITS_OF_USE * own):
-        return  # the system gets the CPU time that it wants
+    waiting = sum(tier.waits or 0.0 for tier in seen.tiers)
+    if own + waiting < _LEAST_DEMAND or waiting < _WAITS_OF_USE * own:
+        return  # the system gets the CPU time that it wants, as far as it was watched
     if seen.others_used is not None:
         used = f"{seen.others_used:.2f} of {seen.machine_cpus:g} CPUs"
         message = f"programs outside system and generator use {used}, and none is idle"
@@ -96,34 +116,55 @@ def _foreign(seen: Seen) -> bool:
 
 
 def _quota(seen: Seen) -> Iterator[Sign]:
+    groups: dict[tuple[str | None, str], list[Tier]] = {}
     for tier in seen.tiers:
-        used, allotted, share = tier.cpus_used, tier.cpus_allotted, tier.throttled
-        if tier.group is None or used is None or not allotted or share is None:
+        if tier.group is not None:
+            groups.setdefault((tier.host, tier.group), []).append(tier)
+    for (host, group), tiers in groups.items():
+        used, allotted = sum(tier.cpus_used or 0.0 for tier in tiers), tiers[0].cpus_allotted
+        if not allotted or used < TIER_FULL * allotted:
             continue
-        if share >= THROTTLED and used >= TIER_FULL * allotted:
-            yield Sign(
-                Cause.QUOTA,
-                Place(tier.name, tier.host, part=f"control group {tier.group}"),
-                0.95,
-                (
-                    f"{tier.name} uses {used:.2f} of the {allotted:g} CPUs that its control group allows",
-                    f"the limit delayed it for {100 * share:.0f} % of the time",
-                ),
-                f"raise the limit (cpu.max of {tier.group}) and repeat: throughput rises if this is the cause",
-            )
+        share = max(tier.throttled or 0.0 for tier in tiers)
+        names = " and ".join(tier.name for tier in tiers)
+        use = "uses" if len(tiers) == 1 else "use together"
+        text = f"{names} {use} {used:.2f} of the {allotted:g} CPUs that the control group allows"
+        most = max(tiers, key=lambda tier: tier.cpus_used or 0.0)
+        place = Place(most.name, host, part=f"control group {group}")
+        settle = f"raise the limit (cpu.max of {group}) and repeat: throughput rises if this is the cause"
+        if share >= THROTTLED:
+            delay = f"the limit delayed it for {100 * share:.0f} % of the time"
+            yield Sign(Cause.QUOTA, place, 0.95, (text, delay), settle)
+        else:
+            yield Sign(Cause.CPU, place, 0.7, (text,), settle)
 
 
 def _errors(seen: Seen) -> Iterator[Sign]:
-    if seen.errors <= ERRORS_SHARE:
+    """Yield the failures if they prevail; a share below that is a remark, since other limits cause failures, too."""
+    if seen.errors <= ERRORS_SHARE or seen.errors < MANY_ERRORS:
         return
-    kinds = ", ".join(f"{kind} {count:,}" for kind, count in sorted(seen.kinds.items(), key=lambda item: -item[1]))
-    text = f"{100 * seen.errors:.3g} % of the requests fail ({kinds})"
     is_full = _is_full(seen) or any(_is_saturated(tier) for tier in seen.tiers)
     if is_full and seen.errors_answered < _MOSTLY_ERRORS:
         return  # a saturated resource explains failures; they are its consequence
     against = ("CPUs are used up, too: by the failing requests, or before them",) if is_full else ()
     settle = "look at the log of the server for the first failure, and find the load at which failures begin"
-    yield Sign(Cause.ERRORS, Place(), 0.7 if is_full else 0.9, (text,), settle, against)
+    sure = 0.9 if seen.errors >= _MOSTLY_ERRORS and not is_full else 0.6
+    yield Sign(Cause.ERRORS, Place(transaction=seen.failing), sure, (failures(seen),), settle, against)
+
+
+def _most_fail(seen: Seen) -> Iterator[Sign]:
+    if seen.errors >= _MOSTLY_ERRORS:
+        yield from _errors(seen)
+
+
+def _some_fail(seen: Seen) -> Iterator[Sign]:
+    if seen.errors < _MOSTLY_ERRORS:
+        yield from _errors(seen)
+
+
+def failures(seen: Seen) -> str:
+    """Render the share and the kinds of the failures."""
+    kinds = ", ".join(f"{kind} {count:,}" for kind, count in sorted(seen.kinds.items(), key=lambda item: -item[1]))
+    return f"{100 * seen.errors:.3g} % of the requests fail ({kinds})"
 
 
 def _one_process(seen: Seen) -> Iterator[Sign]:
@@ -131,8 +172,8 @@ def _one_process(seen: Seen) -> Iterator[Sign]:
         found = _full_process(tier) or _full_thread(tier, by_others=_foreign(seen))
         if found is not None and (tier.cpus_allotted or 2.0) > 1.0:
             part, text, sure = found
-            if not _is_full(seen):
-                text += f", while this machine uses {seen.machine_used or 0.0:.2f} of {seen.machine_cpus:g} CPUs"
+            if tier.host is None and seen.machine_used is not None and seen.machine_cpus and not _is_full(seen):
+                text += f", while this machine uses {seen.machine_used:.2f} of {seen.machine_cpus:g} CPUs"
             settle = "add a process or a worker, or profile this one: throughput rises if one CPU is the limit"
             yield Sign(Cause.CPU, Place(tier.name, tier.host, part=part), sure, (text,), settle)
 
@@ -143,7 +184,10 @@ def _full_process(tier: Tier) -> tuple[str, str, float] | None:
         return None
     if (tier.cpus_used or 0.0) - process.cpus > _REST_OF_TIER:
         return None
-    return _part("process", process), f"process {process.name} uses {process.cpus:.2f} CPUs at every moment", 0.9
+    # Threads that take turns at a lock of an interpreter use one CPU together, and by chance so may others.
+    is_one_thread = tier.thread is not None and tier.thread.cpus + tier.thread.waits >= _MOST_OF_TIME
+    text = f"process {process.name} uses {process.cpus:.2f} CPUs at nearly every moment"
+    return _part("process", process), text, 0.9 if is_one_thread else 0.6
 
 
 def _full_thread(tier: Tier, *, by_others: bool) -> tuple[str, str, float] | None:
@@ -164,7 +208,7 @@ def _part(kind: str, busiest: Busiest) -> str:
 
 
 def _cpus(seen: Seen) -> Iterator[Sign]:
-    full = [tier for tier in seen.tiers if _is_saturated(tier) and tier.group is None]
+    full = [tier for tier in seen.tiers if _is_saturated(tier)]
     for tier in sorted(full, key=lambda tier: -(tier.cpus_used or 0.0)):
         text = f"{tier.name} uses {tier.cpus_used:.2f} of its {tier.cpus_allotted:g} CPUs"
         settle = f"repeat with more CPUs for {tier.name}, or with fewer: throughput changes in proportion"
@@ -200,7 +244,7 @@ def _wait_sign(cause: Cause, wait: waits.Wait, settle: str) -> Sign:
     place = Place(wait.series.service, part=f"metric {wait.series.key}")
     if waits.is_waited_for(wait):
         return Sign(cause, place, 0.9, (wait.text, f"{wait.waiting:.3g} requests wait for it on average"), settle)
-    return Sign(cause, place, 0.7, (wait.text,), settle)
+    return Sign(cause, place, _WEAK, (wait.text,), settle)
 
 
 def _is_full(seen: Seen) -> bool:
@@ -209,8 +253,9 @@ def _is_full(seen: Seen) -> bool:
 
 
 def _is_saturated(tier: Tier) -> bool:
+    """Return True if a tier uses its CPUs; a control group's limit is a sign of its own."""
     used, allotted = tier.cpus_used, tier.cpus_allotted
-    return used is not None and bool(allotted) and used >= TIER_FULL * (allotted or 0.0)
+    return tier.group is None and used is not None and bool(allotted) and used >= TIER_FULL * (allotted or 0.0)
 
 
 _RULES: tuple[Callable[[Seen], Iterator[Sign]], ...] = (
@@ -218,8 +263,10 @@ _RULES: tuple[Callable[[Seen], Iterator[Sign]], ...] = (
     _quota,
     _one_process,
     _other_programs,
-    _errors,
+    _most_fail,
     _cpus,
     _locks,
     _pools,
+    _some_fail,
+    _busy_generator,
 )

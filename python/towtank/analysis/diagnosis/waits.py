@@ -11,6 +11,8 @@ _WAITS = frozenset({"wait", "waits", "waiting", "waited", "waiters", "pending", 
 _USED = frozenset({"use", "active", "busy", "used", "borrowed", "leased"})
 _LIMITS = frozenset({"size", "max", "limit", "capacity", "maximum"})
 _FILLING = frozenset({"in", "open", "config", "current", "number", "count", "total"})
+# Quantities of the kinds of things that have a size and are no pools.
+_NO_POOLS = frozenset({"cache", "entries", "sessions", "heap", "disk", "file", "files"})
 _OTHER_UNITS = frozenset({"bytes", "ratio", "percent", "fds", "seconds", "ms"})
 HELD = (0.90, 1.03)
 """Seconds per second in which a lock is held if it limits the system: near 1, above it only by errors of reading."""
@@ -83,7 +85,9 @@ def series_of(services: Mapping[str, Mapping[str, Mapping[str, object]]]) -> lis
     return [
         Series(service, key, name == "per_s", float(value))
         for service, table in services.items()
-        for key, found in table.items()
+        for key, found in (table or {}).items()
+        # The count of a histogram of seconds is a number of events.
+        if not key.split("{", 1)[0].endswith("_count")
         for name in ("per_s", "mean")
         if isinstance(value := found.get(name), int | float)
     ]
@@ -103,7 +107,7 @@ def locks(found: list[Series]) -> Iterator[Wait]:
 
 def pools(found: list[Series]) -> Iterator[Wait]:
     """Yield the pools that are fully in use, by a gauge of use and a gauge of the size of the same thing."""
-    gauges = [each for each in found if not each.is_counter and not each.has(_OTHER_UNITS)]
+    gauges = [each for each in found if not each.is_counter and not each.has(_OTHER_UNITS | _NO_POOLS)]
     for each in (gauge for gauge in gauges if gauge.has(_USED) and not gauge.has(_LIMITS)):
         size = _size_of(each, gauges)
         if size is not None and size.value >= 1 and FULL * size.value <= each.value <= 1.02 * size.value:
@@ -136,10 +140,11 @@ def _waiting(of: Series, found: list[Series]) -> float | None:
     values = [
         each.value
         for each in found
-        if each.service == of.service
+        if (each.service, each.labels) == (of.service, of.labels)
         and each.has(_WAITS)
         and _shared(of, each) >= _SHARED_WORDS
-        and (not each.is_counter or "seconds" in each.words)
+        # A counter of waited seconds grows by the number that waits; a gauge of seconds is a time.
+        and each.is_counter == ("seconds" in each.words)
     ]
     return max(values, default=None)
 

@@ -31,7 +31,7 @@ def busiest(samples: Samples, group: str, start_s: float, end_s: float) -> dict[
     -------
     dict
         `process` and `thread`, None below three samples: `name` and `pid` of the one that was the busiest most often,
-        and over all samples `cpus`, the mean CPU use of the busiest of each sample [1]; `most`, the largest [1];
+        and over all samples `cpus`, the mean CPU use of the busiest of each sample [1]; `most`, the 95 % quantile [1];
         `share_of_time_full`, the share of samples with `FULL` or more; of a thread also `waits`, the mean share of time
         in which it was ready to run and waited for a CPU.
     """
@@ -55,7 +55,7 @@ def _over_window(samples: Samples, group: str, key: str, start_s: float, end_s: 
         "name": name,
         "pid": pid,
         "cpus": float(cpus.mean()),
-        "most": float(cpus.max()),
+        "most": float(np.quantile(cpus, 0.95)),
         "share_of_time_full": float((cpus >= FULL).mean()),
         **({"waits": float(np.mean(waits))} if waits else {}),
     }

@@ -196,7 +196,7 @@ def tier(observed: Observed, name: str, measurement: Measurement, chosen: Mask) 
                 "how": part.how,
             }
     return {
-        "kind": observed.tiers.get(name, {}).get("kind"),
+        **{key: observed.tiers.get(name, {}).get(key) for key in ("kind", "host")},
         "cpus_used": used.document(),
         "cpus_allotted": allotted,
         "cpu_control_group": observed.limiting_group(name, start, end),
