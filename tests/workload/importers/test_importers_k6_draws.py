@@ -166,3 +166,41 @@ def test_a_branch_sends_a_number_for_which_its_condition_holds(script: Callable[
 def test_a_number_that_is_asked_again_is_noted(body: str, expected: list[str], script: Callable[..., Any]) -> None:
     found = script(f"const p = Math.random(), q = Math.random(), n = randomIntBetween(1, 2);\n{body}\nvisit('/end');")
     assert reasons(found) == expected
+
+
+INDEX = "const i = Math.floor(Math.random() * users.length);"
+
+
+def test_one_random_index_gives_one_row(script: Callable[..., Any]) -> None:
+    found = script(f"{INDEX} http.post('http://a/l', {{u: users[i].n, p: users[i].n}});")
+    draws = [step for step in steps_of(found) if "draw" in step]
+    assert len(draws) == 1
+    form = next(step for step in steps_of(found) if "post" in step)["form"]
+    assert form["u"] == form["p"] == "${users.n}"
+    assert not [why for _, _, why in found.notes() if "drawn" in why]
+
+
+@pytest.mark.parametrize(
+    ("body", "note"),
+    [
+        (f"{INDEX} visit('/' + i + '/' + users[i].n);", AGAIN),
+        (f"{INDEX} visit('/' + users[i].n + '/' + others[i].n);", AGAIN),
+        ("visit('/' + users[Math.floor(Math.random() * 3)].n);", "chooses among 3 of the 2 rows in k6"),
+        ("visit('/' + many[randomIntBetween(0, 1)].n);", "chooses among 2 of the 3 rows in k6"),
+    ],
+)
+def test_an_index_that_is_not_only_the_choice_of_one_row_is_noted(
+    script: Callable[..., Any], body: str, note: str
+) -> None:
+    others = "const others = [{ n: 'x' }, { n: 'y' }];\nconst many = [{ n: 1 }, { n: 2 }, { n: 3 }];\n"
+    assert any(note in why for _, _, why in script(body, others).notes())
+
+
+def test_a_row_that_a_branch_draws_is_drawn_again_after_it(script: Callable[..., Any]) -> None:
+    found = script(f"{INDEX} if (Math.random() < 0.5) {{ visit('/a/' + users[i].n); }} visit('/b/' + users[i].n);")
+    assert any(AGAIN in why for _, _, why in found.notes())
+
+
+def test_the_text_of_a_place_is_text(script: Callable[..., Any]) -> None:
+    found = script("visit('/${draw__7}/' + randomIntBetween(1, 5) + '/${users__row9.n}');")
+    assert any("draw__7" in str(step) for step in steps_of(found))

@@ -319,7 +319,7 @@ class Calls:
         if not isinstance(index, Random):
             self.note(node, shown(node), "rows are dealt one after the other, at each draw the next one, whoever draws")
             self.draft.data[holder.pool]["order"] = "sequential"
-        return self.draws.row(holder)
+        return self.draws.row(holder, index)
 
     def run(self, function: Function, values: list[Any], node: Node) -> Any:
         """Return the value of a function; its steps are added at the position of the call."""

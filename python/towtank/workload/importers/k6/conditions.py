@@ -136,12 +136,13 @@ class Conditions:
         """Add the steps that a user executes in its first round only."""
         consequence, alternative = branches
         outer, self.calls.out = self.calls.out, []
+        rows = dict(self.calls.draws.rows)
         try:
             self.script.statements(statements_of(consequence), environment)
         except Returned:
             self.calls.note(node, shown(node), "ends the first round in k6; here the user goes on")
         self.script.once += self.calls.out
-        self.calls.out = outer
+        self.calls.out, self.calls.draws.rows = outer, rows
         why = "is done once by each user, before its rounds"
         # In k6 a variable stays empty if its request failed; the round number does not depend on this.
         asked = text_of(node.child_by_field_name("condition"))

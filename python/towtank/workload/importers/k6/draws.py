@@ -21,6 +21,7 @@ Place = tuple[int, int]
 _WHOLE = 1e-6
 # Longest random text of a template. [character]
 _TEXT_AT_MOST = 2**20
+_FEWER = "chooses among {} of the {} rows in k6; here all rows are drawn"
 _AGAIN = "is drawn once in k6; here it is drawn again at each of the places that use it in different ways"
 
 
@@ -62,6 +63,9 @@ class Draws:
         self.asked: set[int] = set()
         # First number that is drawn inside the current loop: a loop repeats the uses of those before it.
         self.loop_from = 0
+        # Rows that are known at this point, by pool, draw of the index, and its range.
+        self.rows: dict[tuple[str, int, float, float], Row] = {}
+        self._pools_of: dict[int, set[str]] = {}
         self._numbers: dict[int, _Number] = {}
         self._bases: dict[str, str] = {}
         self._count = 0
@@ -112,12 +116,30 @@ class Draws:
         self.add({"set": number.values})
         return drawn
 
-    def row(self, table: Table) -> Row:
-        """Return a row that is drawn here."""
+    def row(self, table: Table, index: Any) -> Row:
+        """Return a row that is drawn here, or the row that the same random index has drawn before."""
+        key = (table.pool, index.draw, index.low, index.high) if isinstance(index, Random) else None
+        if key is not None and key in self.rows:
+            return self.rows[key]
         self._count += 1
-        name = f"{table.pool}__row{self._count}"
-        self.add({"draw": table.pool, "as": name})
-        return Row(table, name)
+        row = Row(table, f"{table.pool}__row{self._count}")
+        self.add({"draw": table.pool, "as": row.name})
+        if key is not None:
+            self._note_index(table, index)
+            self.rows[key] = row
+        return row
+
+    def _note_index(self, table: Table, index: Random) -> None:
+        """Note an index that chooses among some rows only, or whose number is used elsewhere, too."""
+        number = self._numbers.get(index.draw)
+        if number is None:
+            return
+        choices = index.high - index.low
+        if (index.low, index.high) != (0, table.length) and not table.open:
+            self.draft.notes.add(number.place, number.shown, _FEWER.format(f"{choices:g}", table.length))
+        if number.written or index.draw in self._pools_of or index.draw in self.asked:
+            self.draft.notes.add(number.place, number.shown, _AGAIN)
+        self._pools_of.setdefault(index.draw, set()).add(table.pool)
 
     def template(self, value: Random) -> str | None:
         """Return the place for a random number; equal numbers of one draw have the same place."""
@@ -127,7 +149,7 @@ class Draws:
         template = (part or value).template()
         if template is None or found is None:
             return template
-        if part is None or self._differs(value.draw, left, template):
+        if part is None or value.draw in self._pools_of or self._differs(value.draw, left, template):
             self.draft.notes.add(found.place, found.shown, _AGAIN)
         found.written.append((left, template))
         known = next((name for name, text in found.values.items() if text == template), None)
@@ -140,7 +162,7 @@ class Draws:
         found = self._numbers.get(value.draw)
         if found is None:
             return
-        if value.draw < self.loop_from or self._differs(value.draw, ALL, ""):
+        if value.draw < self.loop_from or value.draw in self._pools_of or self._differs(value.draw, ALL, ""):
             self.draft.notes.add(found.place, found.shown, _AGAIN)
         found.written.append((ALL, ""))
 

@@ -88,6 +88,7 @@ class Script:
     def steps(self, function: Function) -> list[Step]:
         """Return the steps of a function that users execute."""
         self.calls.out, self.calls.pages, self.once = [], [], []
+        self.calls.draws.rows = {}
         before = dict(self.globals.maps[0])
         self.calls.writer.variables.clear()
         parameters = named(function.node.child_by_field_name("parameters"))
@@ -241,6 +242,7 @@ class Script:
         Notes refer to the block `place`, or else to the first statement.
         """
         outer, self.calls.out = self.calls.out, []
+        rows = dict(self.calls.draws.rows)
         grouped, self.calls.inside_group = self.calls.inside_group, True
         before = [dict(scope) for scope in environment.maps]
         try:
@@ -255,6 +257,7 @@ class Script:
                 if scope[name] is not value:
                     scope[name] = Unknown(f"{name} is set in a condition or a loop, so that it is not known after it")
         steps, self.calls.out, self.calls.inside_group = self.calls.out, outer, grouped
+        self.calls.draws.rows = rows  # a row that was drawn inside is not known after it
         return [] if all(map(is_draw, steps)) else steps
 
     def _for(self, node: Node, environment: Environment) -> None:

@@ -13,8 +13,9 @@ from towtank.workload.importers.draft import Step, method_of, unique
 
 # Names of draws until all statements are converted; identifiers have no two underscores in a row.
 PREFIX = "draw__"
-_VALUE = re.compile(r"\$\{(draw__\d+)(\|\w+)?\}")
-_ROW = re.compile(r"\$\{(\w+__row\d+)\.")
+# A place after `$` is text of the script.
+_VALUE = re.compile(r"(?<!\$)\$\{(draw__\d+)(\|\w+)?\}")
+_ROW = re.compile(r"(?<!\$)\$\{(\w+__row\d+)\.")
 # Keys of steps with steps inside them.
 _INNER = ("steps", "then", "else")
 
