@@ -6,11 +6,15 @@ import difflib
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 # Similarity below which no word is suggested, as `difflib` measures it. [ratio]
 _SIMILAR = 0.6
 # A word of this many letters may have two wrong letters and still be recognized; a shorter one has one. [1]
 _LONG_WORD = 6
+_SLIPS_AT_MOST = 2
+# Among more names only a slip is looked for, since similarity costs far more. [1]
+_COMPARED = 500
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,15 @@ class Misspelt(str):
         return marked
 
 
+@lru_cache(maxsize=4096)
+def _nearest(written: str, words: tuple[str, ...]) -> str | None:
+    slipped = [other for other in words if abs(len(other) - len(written)) <= _SLIPS_AT_MOST and is_slip(written, other)]
+    if slipped:
+        return min(slipped, key=lambda other: (_slips(written, other), -_similarity(written, other)))
+    near = difflib.get_close_matches(written, words, n=1, cutoff=_SIMILAR) if len(words) <= _COMPARED else []
+    return near[0] if near else None
+
+
 def nearest(word: object, known: Iterable[str]) -> str | None:
     """Return the most similar known word; None if no word is similar.
 
@@ -55,12 +68,7 @@ def nearest(word: object, known: Iterable[str]) -> str | None:
     >>> nearest("fi", ["get", "if"])
     'if'
     """
-    written, words = str(word), list(dict.fromkeys(known))
-    slipped = [other for other in words if is_slip(written, other)]
-    if slipped:
-        return min(slipped, key=lambda other: (_slips(written, other), -_similarity(written, other)))
-    near = difflib.get_close_matches(written, words, n=1, cutoff=_SIMILAR)
-    return near[0] if near else None
+    return _nearest(str(word), tuple(dict.fromkeys(known)))
 
 
 def meant(word: object, known: Iterable[str], *, is_form: bool = False) -> Typo | None:

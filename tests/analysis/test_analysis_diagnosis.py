@@ -12,7 +12,7 @@ from towtank.analysis import Diagnosis, summarize_run
 from towtank.analysis.diagnosis import Cause, diagnose_run
 from towtank.analysis.diagnosis.of_run import of_seen
 from towtank.analysis.diagnosis.seen import Busiest, Seen, Tier
-from towtank.analysis.diagnosis.waits import Series, series_of
+from towtank.analysis.diagnosis.waits import Series, pools, series_of
 from towtank.analysis.doubts import Kind
 
 IDLE = Seen(
@@ -275,13 +275,26 @@ def test_who_waits_has_the_labels_of_the_pool():
     sizes = [gauge(f'db_pool_size{{pool="{name}"}}', 10.0) for name in "ab"]
     waiting = [gauge('db_pool_pending{pool="a"}', 0.0), gauge('db_pool_pending{pool="b"}', 14.0)]
     found = of_seen(seen(SHOP, series=(first, second, *sizes, *waiting)))
-    assert found.place.part == 'metric db_pool_in_use{pool="a"}'
-    assert found.sure == 0.4
+    assert (found.place.part, found.sure) == ('metric db_pool_in_use{pool="b"}', 0.9)
     acquired = counter("hikaricp_connections_acquire_seconds", 400.0)
     assert of_seen(seen(SHOP, series=(*POOLS[1], acquired))).sure == 0.4
     assert not series_of(
         {"shop": {"job_lock_held_seconds_count": {"kind": "counter", "per_s": 1.0}, "x": {"mean": None}}}
     )
+
+
+def test_nobody_who_waits_means_no_limit():
+    series = (*POOLS[1], gauge('hikaricp_connections_pending{pool="a"}', 0.0))
+    assert of_seen(seen(SHOP, series=series)).cause is Cause.UNKNOWN
+
+
+def test_a_page_of_thousands_of_full_pools_names_a_few():
+    many = [
+        each
+        for number in range(3000)
+        for each in (gauge(f"app_{number}_pool_in_use", 10.0), gauge(f"app_{number}_pool_size", 10.0))
+    ]
+    assert len(list(pools(many))) == 3
 
 
 def test_a_cause_of_a_later_version_is_read_as_unknown():

@@ -7,6 +7,7 @@ that of the word.
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,7 +17,7 @@ from small_study import Files
 
 from towtank.errors import StudyError
 from towtank.filecheck import check_file
-from towtank.study import load_study
+from towtank.study import find_shipped, load_study
 from towtank.system.model import load_system
 from towtank.workload import load_workload
 
@@ -214,3 +215,16 @@ def test_a_name_that_is_misspelt_in_some_of_its_uses_is_a_fault_of_each(files: F
 def test_a_key_is_not_renamed_to_one_that_is_there_already(files: Files) -> None:
     (found,) = faults_of(files, ("study", "seed: 7", "seed: 7\nsede: 8"))
     assert found.startswith("study:8: ")
+
+
+def test_a_word_misspelt_inside_a_place_of_a_shipped_study_is_one_fault(tmp_path: Path) -> None:
+    """The check of the study reads the texts of its workload, too, and reports what the workload's check reports."""
+    shipped = find_shipped("content-users")
+    assert shipped is not None
+    folder = tmp_path / "study"
+    shutil.copytree(shipped.parent, folder)
+    workload = folder / "workload.yaml"
+    workload.write_text(workload.read_text().replace("system.content.accounts", "sysem.content.accounts", 1))
+    found = check_file(folder / "study.yaml").faults
+    assert len(found) == 1
+    assert "sysem" in found[0].message

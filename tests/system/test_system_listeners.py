@@ -84,6 +84,17 @@ def test_sockets_of_their_own_of_workers_of_one_program_are_one_server(proc: Pat
     assert listening_root("127.0.0.1", 8091, proc) is None
 
 
+def test_all_addresses_of_the_same_family_come_first(proc: Path) -> None:
+    for pid, inode in ((50, 90), (51, 91)):
+        add(proc, pid, 1, inode)
+    with (proc / "net" / "tcp").open("a") as table:
+        table.write(row("00000000", 8095, 91))
+    with (proc / "net" / "tcp6").open("a") as table:
+        table.write(row("0" * 32, 8095, 90))
+    assert listening_root("127.0.0.1", 8095, proc) == 51
+    assert listening_root("::1", 8095, proc) == 50
+
+
 @pytest.fixture
 def databases(proc: Path) -> Path:
     """A worker of 20 has a connection to 40 on port 5432, which has one to 41; 42 listens too, but has no

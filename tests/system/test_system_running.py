@@ -25,6 +25,7 @@ from towtank.system.running import facts_of, program_name
         ("java", ["java", "-jar", "/srv/shop.jar"], "shop"),
         ("postgres", ["/usr/lib/postgresql/15/bin/postgres", "-D", "/data"], "postgres"),
         ("a b;c", ["a b;c"], "a-b-c"),
+        ("python3", ["python3", "B" * 60_000], "B" * 40),
         ("", [], "process"),
     ],
 )

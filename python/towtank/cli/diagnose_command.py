@@ -19,6 +19,7 @@ def command(
     from towtank.analysis import diagnoses_of  # noqa: PLC0415 - imports the analysis
     from towtank.cli.output import print_json, printer  # noqa: PLC0415
     from towtank.errors import ExitStatus  # noqa: PLC0415
+    from towtank.terminal import visible  # noqa: PLC0415
 
     found = diagnoses_of(results)
     if configuration is not None:
@@ -28,5 +29,5 @@ def command(
         return ExitStatus.DONE
     for label, diagnosis in found.by_label.items():
         heading = f"{label}: " if len(found.by_label) > 1 else ""
-        printer().print(f"{heading}{diagnosis}", markup=False, soft_wrap=True)
+        printer().print(visible(f"{heading}{diagnosis}"), markup=False, soft_wrap=True)
     return ExitStatus.DONE

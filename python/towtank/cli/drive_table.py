@@ -11,6 +11,7 @@ from rich.table import Table
 from towtank.analysis import Diagnosis, Level, not_checked
 from towtank.analysis.statistics.estimates import Estimate, estimate_of
 from towtank.estimates import few_digits, interval_texts, number_estimate
+from towtank.terminal import visible
 
 _HEADS = {Level.INVALID: "not valid", Level.SUSPECT: "suspect", Level.NOTE: "note"}
 # Failures for which the engine records a response time: an answer arrived, or the wait for it timed out.
@@ -131,7 +132,7 @@ def _generator(document: dict[str, Any]) -> str:
 def _diagnosis(document: Mapping[str, Any]) -> list[str]:
     """Render what limits the target; empty for documents of older versions."""
     found = document.get("diagnosis")
-    return [] if found is None else Diagnosis.read(found).lines
+    return [] if found is None else [visible(line) for line in Diagnosis.read(found).lines]
 
 
 def _verdict(document: dict[str, Any]) -> list[str]:

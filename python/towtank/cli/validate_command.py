@@ -30,6 +30,7 @@ def command(
 
     from towtank.cli.output import print_json  # noqa: PLC0415
     from towtank.filecheck import check_file  # noqa: PLC0415
+    from towtank.terminal import visible  # noqa: PLC0415
 
     reports = [check_file(_path_of(name)) for name in files]
     faults = sorted({fault for report in reports for fault in report.faults})
@@ -40,7 +41,7 @@ def command(
             if not report.faults:
                 print(f"{report.file}: ok ({report.kind})")
         for fault in faults:
-            print(fault, file=sys.stderr)
+            print(visible(str(fault)).replace("\n", "\\n"), file=sys.stderr)
     return ExitStatus.INPUT if faults else ExitStatus.DONE
 
 

@@ -18,7 +18,7 @@ from towtank.report import format as people
 from towtank.report.figures.series import point_state
 from towtank.report.objectives import line
 from towtank.report.source import diagnosis_of, label_of
-from towtank.terminal import fit_table, is_bounded, stacked, table_width
+from towtank.terminal import fit_table, is_bounded, stacked, table_width, visible
 
 _STYLES = {"valid": "green", "suspect": "yellow", "invalid": "red"}
 _OBSERVATIONS_AT_MOST = 3
@@ -63,7 +63,7 @@ def _print_diagnoses(console: Console, study_summary: Mapping[str, Any]) -> None
     for label, diagnosis in found if len(found) <= _CONFIGURATIONS_AT_MOST else ():
         if diagnosis is not None:
             heading = f"{label}: " if len(found) > 1 else ""
-            console.print(Text(f"{heading}{diagnosis}"), soft_wrap=True)
+            console.print(Text(visible(f"{heading}{diagnosis}")), soft_wrap=True)
 
 
 def _print_claims(console: Console, study_summary: Mapping[str, Any]) -> None:

@@ -261,12 +261,20 @@ def _seams(workload: Workload, system: SystemFile) -> list[Fault]:
     faults = target_faults(workload, system.spoken)
     services = list(system.services)
     for path, text in workload.texts():
-        for export in templates.exports(text):
+        for export in _exports(text):
             if export.service not in services:
                 allowed = f"a service of the system ({', '.join(services)})"
                 message = misnamed(allowed, export.service, services)
                 faults.append(workload.fault(path, message))
     return faults
+
+
+def _exports(text: str) -> list[templates.Export]:
+    """Return the exports that a template reads; none if it is wrong, which the check of the workload reports."""
+    try:
+        return templates.exports(text)
+    except ValueError:
+        return []
 
 
 def study_path(text: str) -> Path:

@@ -232,11 +232,14 @@ class _Machine:
 
     def listening(self, host: Host, port: int) -> set[str]:
         """Return the inodes of the sockets that accept connections to an address: sockets bound to this address, else
-        sockets bound to all addresses.
+        sockets bound to all addresses, those of the same family first.
         """
         bound = {(at, inode) for at, number, inode in self._listening if number == port}
         exact = {inode for at, inode in bound if at == host}
-        return exact or {inode for at, inode in bound if at.is_unspecified}
+        anywhere = {(at.version, inode) for at, inode in bound if at.is_unspecified}
+        of_family = {inode for version, inode in anywhere if version == host.version}
+        # A socket of IPv6 may take connections of both families.
+        return exact or of_family or {inode for _, inode in anywhere}
 
     def tcp_behind(self, inodes: set[str]) -> list[set[str]]:
         """Return the listening sockets that accepted the other ends of TCP sockets."""

@@ -12,10 +12,13 @@ from typing import Any
 from towtank.system.limits import parse_limits, parse_ports, ports_here, read_here
 
 _INTERPRETERS = re.compile(r"(python|pypy|node|ruby|perl|php|java|bash|dash|sh)[\d.]*")
-_WITH_VALUE = frozenset({"-X", "-W", "-cp", "-classpath", "--class-path", "-r", "--require", "--import"})
+_WITH_VALUE = frozenset(
+    {"-X", "-W", "-cp", "-classpath", "--class-path", "-r", "--require", "--import", "--add-opens", "--add-exports"}
+)
 """Options of interpreters that take the next argument as their value."""
 _CODE = re.compile(r"-[a-z]{0,2}[ce]|-p|--eval|--print")
 """Options whose next argument is code, also joined as in `-lc`."""
+_LONGEST_NAME = 40
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
 
 
@@ -55,7 +58,7 @@ def program_name(pid: int, proc: Path = Path("/proc")) -> str:
     is_code = name.startswith("php") and "-r" in arguments
     if arguments and _INTERPRETERS.fullmatch(PurePath(arguments[0]).name) and not is_code:
         name = _script(arguments[1:]) or name
-    return _NOT_IN_NAMES.sub("-", name).strip("-") or "process"
+    return _NOT_IN_NAMES.sub("-", name)[:_LONGEST_NAME].strip("-") or "process"
 
 
 def _script(arguments: list[str]) -> str:

@@ -215,5 +215,6 @@ def _tier(name: str, summary: Mapping[str, Any]) -> Tier:
 def _busiest(found: Any) -> Busiest | None:
     if dig(found, "cpus") is None:
         return None
-    known = {**{"name": "", "pid": None, "waits": 0.0, "most": None, "share_of_time_full": 0.0}, **found}
+    given = {key: value for key, value in found.items() if value is not None}
+    known = {**{"name": "", "pid": None, "waits": 0.0, "most": None, "share_of_time_full": 0.0}, **given}
     return Busiest(*(known[key] for key in ("name", "pid", "cpus", "waits", "most", "share_of_time_full")))

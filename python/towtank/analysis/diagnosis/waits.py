@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
 
 _LOCKS = frozenset({"lock", "locks", "mutex", "held", "semaphore", "critical", "exclusive"})
 _WAITS = frozenset({"wait", "waits", "waiting", "waited", "waiters", "pending", "queued", "blocked", "acquire"})
@@ -20,6 +22,10 @@ FULL = 0.90
 """Share of its size that a pool has in use, on average, if it limits the system."""
 _SIGNIFICANT_WAIT = 0.5
 _SHARED_WORDS = 2
+_NOBODY = 0.05
+"""Requests that wait on average, below which a lock or a pool holds nobody back. [1]"""
+_SHOWN, _COMPARED = 3, 200
+"""Most locks and pools that are named, and most sizes that a gauge is compared with."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +47,7 @@ class Series:
     is_counter: bool
     value: float
 
-    @property
+    @cached_property
     def name(self) -> str:
         """Name without labels."""
         return self.key.split("{", 1)[0]
@@ -51,7 +57,7 @@ class Series:
         """Labels with their braces; empty without labels."""
         return self.key[len(self.name) :]
 
-    @property
+    @cached_property
     def words(self) -> list[str]:
         """Words of the name in lower case."""
         return [word.lower() for word in re.split(r"[_:.]+|(?<=[a-z])(?=[A-Z])", self.name) if word]
@@ -98,33 +104,48 @@ def locks(found: list[Series]) -> Iterator[Wait]:
     held = [
         each
         for each in found
-        if each.is_counter and "seconds" in each.words and each.has(_LOCKS) and not each.has(_WAITS)
+        if each.is_counter
+        and HELD[0] <= each.value <= HELD[1]
+        and "seconds" in each.words
+        and each.has(_LOCKS)
+        and not each.has(_WAITS)
     ]
-    for each in sorted(held, key=lambda each: -each.value):
-        if HELD[0] <= each.value <= HELD[1]:
-            yield Wait(each, f"`{each.key}` grows by {each.value:.2f} s per second", _waiting(each, found))
+    for each in sorted(held, key=lambda each: -each.value)[:_SHOWN]:
+        yield from _waited_for(each, f"`{each.key}` grows by {each.value:.2f} s per second", found)
 
 
 def pools(found: list[Series]) -> Iterator[Wait]:
     """Yield the pools that are fully in use, by a gauge of use and a gauge of the size of the same thing."""
     gauges = [each for each in found if not each.is_counter and not each.has(_OTHER_UNITS | _NO_POOLS)]
-    for each in (gauge for gauge in gauges if gauge.has(_USED) and not gauge.has(_LIMITS)):
-        size = _size_of(each, gauges)
-        if size is not None and size.value >= 1 and FULL * size.value <= each.value <= 1.02 * size.value:
-            text = f"`{each.key}` is {each.value:.3g} of `{size.name}` {size.value:.3g}"
-            yield Wait(each, text, _waiting(each, found))
+    sizes: dict[tuple[str, str], list[Series]] = {}
+    for each in gauges:
+        if each.has(_LIMITS) and each.value >= 1:
+            sizes.setdefault((each.service, each.labels), []).append(each)
+    yield from islice(_full_pools(gauges, sizes, found), _SHOWN)
 
 
-def _size_of(used: Series, gauges: list[Series]) -> Series | None:
+def _full_pools(
+    gauges: list[Series], sizes: Mapping[tuple[str, str], list[Series]], found: list[Series]
+) -> Iterator[Wait]:
+    for each in gauges:
+        if not each.has(_USED) or each.has(_LIMITS) or each.value < FULL:
+            continue
+        # Only a size that the use comes up to can be that of a full pool.
+        near = [size for size in sizes.get((each.service, each.labels), ()) if _is_full(each, size)]
+        size = _size_of(each, near[:_COMPARED])
+        if size is not None:
+            yield from _waited_for(each, f"`{each.key}` is {each.value:.3g} of `{size.name}` {size.value:.3g}", found)
+
+
+def _is_full(used: Series, size: Series) -> bool:
+    return FULL * size.value <= used.value <= 1.02 * size.value
+
+
+def _size_of(used: Series, sizes: list[Series]) -> Series | None:
     """Return the gauge of the size of a pool: its name states the same thing, or a part of it, with a word of size."""
     thing = _thing(used, _USED)
     candidates = [
-        (len(thing & other), each)
-        for each in gauges
-        if each.service == used.service
-        and each.labels == used.labels
-        and each.has(_LIMITS)
-        and ((other := _thing(each, _LIMITS)) <= thing or thing <= other)
+        (len(thing & other), each) for each in sizes if (other := _thing(each, _LIMITS)) <= thing or thing <= other
     ]
     best = max(candidates, key=lambda entry: entry[0], default=None)
     return None if best is None or best[0] < _SHARED_WORDS else best[1]
@@ -133,6 +154,13 @@ def _size_of(used: Series, gauges: list[Series]) -> Series | None:
 def _thing(of: Series, words: frozenset[str]) -> set[str]:
     """Return the words of a name that state the thing, without those of its use or size."""
     return set(of.words) - words - _FILLING
+
+
+def _waited_for(of: Series, text: str, found: list[Series]) -> Iterator[Wait]:
+    """Yield a lock or pool with the number of requests that wait for it, unless that number is known to be 0."""
+    waiting = _waiting(of, found)
+    if waiting is None or waiting >= _NOBODY:
+        yield Wait(of, text, waiting)
 
 
 def _waiting(of: Series, found: list[Series]) -> float | None:
