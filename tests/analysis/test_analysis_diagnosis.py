@@ -329,3 +329,18 @@ def test_a_recorded_run_is_diagnosed(tmp_path):
     assert found.cause in (Cause.UNKNOWN, Cause.NONE)
     summary["tiers"]["content"]["cpus_used"]["value"] = 0.97 * summary["tiers"]["content"]["cpus_allotted"]
     assert (diagnose_run(summary).cause, diagnose_run(summary).where) == (Cause.CPU, "content, transaction read")
+
+
+def test_a_tier_of_another_machine_is_not_compared_with_this_machine(tmp_path):
+    summary = summarize_run(write_run(tmp_path / "r001", script()), tables=False)
+    summary["tiers"]["content"] |= {"host": "far", "cpus_allotted": 4, "busiest": {"process": None, "thread": None}}
+    summary["tiers"]["content"]["busiest"]["process"] = {
+        "name": "java",
+        "pid": 9,
+        "cpus": 0.99,
+        "share_of_time_full": 1.0,
+    }
+    summary["hosts"] = {"far": {"steal": 0.0, "throttled": {}}}
+    found = diagnose_run(summary)
+    assert (found.cause, found.place.host) == (Cause.CPU, "far")
+    assert "this machine" not in found.evidence[0]

@@ -62,7 +62,7 @@ def test_refusals_above_a_rate(tmp_path):
 
 def test_a_load_below_the_knee(tmp_path):
     with own_application("none") as app:
-        found = driven(app.report, tmp_path, "--users", "8", "--think", "300ms")
+        found = driven(app.report, tmp_path, "--users", "40", "--think", "2s")
     assert found["cause"] == "none"
 
 
