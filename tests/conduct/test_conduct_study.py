@@ -37,6 +37,7 @@ class Spec:
     index: int
     users: int
     study: Any
+    repetition: int = 1
 
     @property
     def factors(self) -> dict[str, str]:
@@ -46,6 +47,7 @@ class Spec:
         return {
             "run": self.run,
             "index": self.index,
+            "repetition": self.repetition,
             "factors": self.factors,
             "users": self.users,
             "rate": None,
@@ -60,7 +62,8 @@ class SmallStudy:
     name: str = "small"
     users: tuple[int, ...] = (3, 1, 2)
     needs_pilot: bool = False
-    study: SimpleNamespace = field(default_factory=lambda: SimpleNamespace(predict=None))
+    at_least: int = 0
+    study: SimpleNamespace = field(default_factory=lambda: SimpleNamespace(predict=None, repeat=None))
     workload: SimpleNamespace = field(default_factory=lambda: SimpleNamespace(secret_parameters=frozenset()))
 
     def design(self) -> list[Spec]:

@@ -7,6 +7,7 @@ packages in here.
 """
 
 from towtank.analysis.compaction import compact
+from towtank.analysis.deciding import OpenQuestion, open_questions
 from towtank.analysis.diagnoses import Diagnoses, diagnoses_of
 from towtank.analysis.diagnosis import Diagnosis
 from towtank.analysis.doubts import Level, not_checked
@@ -19,11 +20,13 @@ __all__ = [
     "Diagnoses",
     "Diagnosis",
     "Level",
+    "OpenQuestion",
     "compact",
     "diagnoses_of",
     "drive_document",
     "gather",
     "not_checked",
+    "open_questions",
     "summarize_run",
     "summarize_study",
 ]

@@ -15,7 +15,7 @@ from towtank.analysis.merged_percentiles import HISTOGRAM, percentile, share_of
 from towtank.analysis.objective_runs import far_misses, is_share, metric_name
 from towtank.analysis.objective_scopes import COMPARISONS, Compare, is_scoped
 from towtank.analysis.objective_stored import is_about_stored, is_certain, left_open, worst_count
-from towtank.analysis.statistics.estimates import NOTHING, Estimate, estimate_of
+from towtank.analysis.statistics.estimates import CONFIDENCE, NOTHING, Estimate, estimate_of
 
 _ESTIMATES = ("mean", "p50", "p90", "p95", "p99", "p99.9")
 _EXTREMES = ("min", "max")
@@ -46,6 +46,7 @@ def check(
     configurations: list[Json],
     runs: Iterable[Json] = (),
     missing: Sequence[MissingRun] = (),
+    confidence: float = CONFIDENCE,
 ) -> list[Json]:
     """Judge every objective in every configuration, at the load that it names or at every load.
 
@@ -59,6 +60,8 @@ def check(
         Summaries of the runs, with phases, windows and verdicts.
     missing : sequence of MissingRun
         Runs of the design that have no results.
+    confidence : float
+        Confidence of the intervals that make a verdict certain, in (0, 1).
 
     Returns
     -------
@@ -80,13 +83,15 @@ def check(
     """
     by_name = {str(run["run"]): run for run in runs}
     return [
-        _check(objective, configuration, by_name, missing)
+        _check(objective, configuration, by_name, missing, confidence)
         for objective in objectives
         for configuration in configurations
     ]
 
 
-def _check(objective: Json, configuration: Json, runs: dict[str, Json], missing: Sequence[MissingRun]) -> Json:
+def _check(
+    objective: Json, configuration: Json, runs: dict[str, Json], missing: Sequence[MissingRun], confidence: float
+) -> Json:
     compare: Compare = COMPARISONS.get(str(objective.get("comparison", "<")), operator.lt)
     upward = compare in (operator.gt, operator.ge)
     limit = objective.get("value")
@@ -117,7 +122,7 @@ def _check(objective: Json, configuration: Json, runs: dict[str, Json], missing:
         head["up_to"] = text_of(found)
     met = None if met and head["not_judged"] else met
     missed_at = min((load for load, is_met in holding if not is_met), default=None)
-    certainty = _Certainty(objective, judged, runs, compare, limit, far)
+    certainty = _Certainty(objective, judged, runs, compare, limit, far, confidence)
     decided = {"met": met, "certain": None if met is None else certainty.of(judged, met=met), "seen": worst[1]}
     sides = {"holds_certain": certainty.up_to(holds), "missed_certain": certainty.at(missed_at)}
     where = {"at": {**at, **configuration["key"]}, "holds_up_to": holds, "missed_at": missed_at}
@@ -157,6 +162,7 @@ class _Certainty:
     compare: Compare
     limit: float
     far: list[Json]
+    confidence: float
 
     def up_to(self, load: float | None) -> bool | None:
         """Return True if it is certainly met at each level up to a load; None without one."""
@@ -183,7 +189,7 @@ class _Certainty:
         of_far = [miss["certain"] for miss in self.far if miss["load"] == _load_of(point)]
         if of_far and not met:
             return True if True in of_far else None if None in of_far else False
-        found = estimate_at(point, self.objective)
+        found = estimate_at(point, self.objective).at(self.confidence)
         if found.low is None or found.high is None or is_scoped(self.objective):
             return None
         return {self.compare(found.low, self.limit), self.compare(found.high, self.limit)} == {met}

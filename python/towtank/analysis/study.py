@@ -18,6 +18,7 @@ from towtank.analysis.objective_scopes import is_scoped
 from towtank.analysis.run import SCHEMA as RUN_SUMMARY_SCHEMA
 from towtank.analysis.run import SUMMARY, is_current, kept_summary
 from towtank.analysis.service_logs import first_words
+from towtank.analysis.statistics.estimates import CONFIDENCE
 from towtank.claim_words import sentence
 from towtank.containment import Failed, attempt, attempt_or
 from towtank.errors import StudyError
@@ -54,6 +55,8 @@ class Question:
         Factor that sets the load, `users` or `rate`; None if no factor sets it.
     run_to_run : float
         Standard deviation from run to run, relative to the value, that is assumed for single runs. [1]
+    confidence : float
+        Confidence of the intervals that decide objectives; above 95 % if the study is judged after each block of runs.
     """
 
     name: str
@@ -64,6 +67,7 @@ class Question:
     objectives: list[dict[str, Any]]
     design: list[dict[str, Any]]
     run_to_run: float
+    confidence: float
 
 
 def summarize_study(results: ResultsFolder, fresh: bool = False) -> dict[str, Any]:
@@ -183,7 +187,8 @@ def describe_study(manifest: dict[str, Any], runs: list[dict[str, Any]]) -> dict
 def _objectives(
     question: Question, configurations: list[dict[str, Any]], runs: list[dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    return objectives.check(question.objectives, configurations, runs, _missing_runs(question, runs))
+    missing = _missing_runs(question, runs)
+    return objectives.check(question.objectives, configurations, runs, missing, question.confidence)
 
 
 def _describe_configuration(configuration: dict[str, Any], runs: list[dict[str, Any]]) -> None:
@@ -227,6 +232,7 @@ def question_of(manifest: dict[str, Any], runs: list[dict[str, Any]]) -> Questio
     if load is None:
         load = next((factor["name"] for factor in factors if factor["name"] in KINDS), None)
     design = manifest.get("design") if isinstance(manifest.get("design"), list) else study.get("design")
+    looks = claims.looks_of(study)
     return Question(
         str(study.get("name") or "study"),
         str(study.get("title") or study.get("name") or "study"),
@@ -236,6 +242,7 @@ def question_of(manifest: dict[str, Any], runs: list[dict[str, Any]]) -> Questio
         list(study.get("objectives") or []),
         [planned for planned in design if isinstance(planned, dict)] if isinstance(design, list) else [],
         claims.run_to_run_of(study),
+        CONFIDENCE if looks is None else looks.confidence,
     )
 
 

@@ -28,6 +28,10 @@ def command(
     quick: Annotated[bool, typer.Option("--quick", help="Short for `--preset quick`.")] = False,
     out: Annotated[Path | None, typer.Option(help="Results folder to write; default: results/NAME-DATE-TIME.")] = None,
     resume: Annotated[Path | None, typer.Option(help="Continue the interrupted study in this results folder.")] = None,
+    more: Annotated[
+        int | None,
+        typer.Option(min=1, help="Add this number of runs of each combination of levels to the results folder STUDY."),
+    ] = None,
     repetitions: Annotated[
         int | None, typer.Option(min=1, help="Number of runs of each combination of levels.")
     ] = None,
@@ -63,8 +67,10 @@ def command(
         message = f"must be left out, or be {QUICK}, beside --quick, got {preset!r} instead"
         raise StudyError.at(COMMAND_LINE, message, where="--preset")
     preset = QUICK if quick else preset
+    if more is not None:
+        resume, study = _folder_to_add_to(study, resume), None
     if resume is not None:
-        request = recorded_request(resume, study, tuple(i_may_load or ()), trusted=trust)
+        request = recorded_request(resume, study, tuple(i_may_load or ()), trusted=trust, more=more or 0)
     elif study is not None:
         asked = (tuple(set_ or ()), tuple(i_may_load or ()))
         request = StudyRequest(study, preset, repetitions, seed, *asked, trusted=trust)
@@ -88,6 +94,15 @@ def command(
         )
     _print(outcome, request, json=json)
     return outcome.exit_status
+
+
+def _folder_to_add_to(study: str | None, resume: Path | None) -> Path:
+    """Return the results folder that gets more runs."""
+    if study is not None and resume is None:
+        return Path(study)
+    if resume is not None and study is None:
+        return resume
+    raise StudyError.at(COMMAND_LINE, "must name the results folder that gets more runs, once", where="--more")
 
 
 def _print(outcome: StudyOutcome, request: StudyRequest, *, json: bool) -> None:

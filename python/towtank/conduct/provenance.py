@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from towtank import __version__
+from towtank.digging import dig
 from towtank.engine import binary
 from towtank.errors import StudyError
 from towtank.results.folder import SECRETS, SECRETS_SCHEMA, STUDY_MANIFEST, ResultsFolder, write_json
@@ -61,6 +62,10 @@ def open_results(
     if resume:
         results = ResultsFolder.open(folder)
         require_same_design(results, design)
+        if len(design) > len(dig(results.manifest, "design")):
+            described = redacted(study.describe(), study.workload.secret_parameters)
+            command = {**(dig(results.manifest, "command") or {}), "at_least": study.at_least}
+            results.update(study=described, design=design, command=command, repeat_ended=None)
         return results
     require_no_results(folder)
     from towtank.observe.host import host_facts  # noqa: PLC0415 - asks the probe: only when a study begins
@@ -112,9 +117,9 @@ def require_no_results(folder: Path) -> None:
 
 
 def require_same_design(results: ResultsFolder, design: list[dict[str, Any]]) -> None:
-    """Refuse to mix runs of two designs in one folder."""
+    """Refuse to mix runs of two designs in one folder; the new design may have more repetitions."""
     recorded = results.manifest.get("design")
-    if recorded != design:
+    if not isinstance(recorded, list) or recorded != design[: len(recorded)]:
         count = len(recorded) if isinstance(recorded, list) else 0
         message = f"must hold the design of this study ({len(design)} runs), got another one ({count} runs)"
         raise StudyError.at(results.path / STUDY_MANIFEST, message, where="design")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from towtank.conduct.envelope import beyond_open_files
 from towtank.conduct.provenance import FILES, content_hash
+from towtank.digging import dig
 from towtank.errors import Fault, StudyError, TargetError
 from towtank.results.folder import ResultsFolder
 
@@ -36,6 +38,9 @@ class StudyRequest:
         Hosts that may be loaded although they are neither local nor private.
     trusted : bool
         Whether files outside of the study's folder may be sent, served or run.
+    at_least : int
+        Number of runs of each combination of levels that a study is continued to; 0 for the number of the study file.
+        [1]
     """
 
     study: str
@@ -45,6 +50,7 @@ class StudyRequest:
     changes: tuple[str, ...] = ()
     allowed: tuple[str, ...] = ()
     trusted: bool = False
+    at_least: int = 0
 
     def load(self) -> Study:
         """Read the study with all changes, and check that its system may be loaded.
@@ -60,7 +66,9 @@ class StudyRequest:
         from towtank.study import load_study, study_path  # noqa: PLC0415
         from towtank.study.named_files import refuse_outside  # noqa: PLC0415
 
-        study = load_study(study_path(self.study), self.preset, changes=self._changes())
+        study = replace(
+            load_study(study_path(self.study), self.preset, changes=self._changes()), at_least=self.at_least
+        )
         if not self.trusted and not study.is_shipped:
             refuse_outside(study.named_files(), study.path.parent)
         study = replace(study, numbers=self._check_targets(study))
@@ -109,6 +117,7 @@ class StudyRequest:
             "changes": list(self.changes),
             "allowed": list(self.allowed),
             "trusted": self.trusted,
+            "at_least": self.at_least,
             "folder": str(Path.cwd()),
         }
 
@@ -139,7 +148,7 @@ def _check_open_files(study: Study) -> None:
 
 
 def recorded_request(
-    folder: Path, named: str | None, allowed: tuple[str, ...] = (), *, trusted: bool = False
+    folder: Path, named: str | None, allowed: tuple[str, ...] = (), *, trusted: bool = False, more: int = 0
 ) -> StudyRequest:
     """Return the request for the study of a results folder, with the files that it was made from.
 
@@ -155,6 +164,8 @@ def recorded_request(
         Hosts that may be loaded; not taken from the results, which may be another user's.
     trusted : bool
         Whether files outside of the study's folder may be sent; not taken from the results either.
+    more : int
+        Number of runs of each combination of levels to add to those of the results. [1]
 
     Raises
     ------
@@ -178,7 +189,13 @@ def recorded_request(
         results.changes,
         allowed,
         trusted,
+        _blocks(manifest) + more if more else int(dig(command, "at_least") or 0),
     )
+
+
+def _blocks(manifest: Mapping[str, Any]) -> int:
+    """Return the number of runs of each combination of levels in the design of results. [1]"""
+    return max((int(dig(run, "repetition") or 1) for run in dig(manifest, "design") or ()), default=0)
 
 
 def _study_file(results: ResultsFolder, manifest: dict[str, Any]) -> Path:

@@ -7,6 +7,7 @@ import fcntl
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from towtank.conduct import provenance
 from towtank.conduct.display import Display
 from towtank.conduct.live_sending import LiveSending
 from towtank.conduct.piloting import with_limit
+from towtank.conduct.repeating import Ended, Repeating, remaining
 from towtank.conduct.run import RunOutcome, conduct_run, disk_is_full
 from towtank.conduct.stopping import StopRequest
 from towtank.conduct.wiring import make_task
@@ -124,6 +126,8 @@ def run_study(
             _say(first_words, display)
         study = with_limit(study, folder, display, stop, resume=resume)
         specs = study.design()
+        if resume:
+            specs = remaining(specs, ResultsFolder.open(folder).manifest, study.at_least)
         results = provenance.open_results(study, specs, folder, resume=resume, command=command or {})
         stop.kept = str(results.path)
         with held(results), display:
@@ -137,6 +141,8 @@ def run_study(
             display.note("analysing")
             _summarise(results, outcome, report=report)
         outcome.exit_status = exit_status(ended, outcome, stopped=stop.requested)
+        if by_rule := Ended.of(results.manifest):
+            outcome.messages += by_rule.lines(results.path)
     return outcome
 
 
@@ -173,19 +179,33 @@ class _Runs:
 
     def all(self, specs: list[RunSpec]) -> list[RunOutcome]:
         """Do the missing runs; return the outcome of each."""
-        ended = []
-        for number, spec in enumerate(specs, start=1):
-            if self.stop.requested:
+        ended: list[RunOutcome] = []
+        repeating = Repeating(self.study, self.results)
+        for block, numbered in groupby(enumerate(specs, start=1), key=lambda pair: pair[1].repetition):
+            before = len(ended)
+            for number, spec in numbered:
+                if self.stop.requested:
+                    return ended
+                if not is_done(self.results, spec.run):
+                    ended.append(self._do(spec, f"{spec.run} ({number}/{len(specs)}) "))
+            if not self.stop.requested and repeating.block_ended(block, ran=len(ended) > before):
                 break
-            if is_done(self.results, spec.run):
-                continue
-            if not is_source(self.study, spec.factors):
-                self._predict()
-            title = f"{spec.run} ({number}/{len(specs)}) " + ", ".join(f"{k} {v}" for k, v in spec.factors.items())
-            ended.append(self._one(spec, title))
-            if ended[-1].disk_full:
-                raise _disk_full(self.results.path)
         return ended
+
+    def _do(self, spec: RunSpec, head: str) -> RunOutcome:
+        """Do one run, after the prediction that the study declares.
+
+        Raises
+        ------
+        EngineError
+            If the disk is full.
+        """
+        if not is_source(self.study, spec.factors):
+            self._predict()
+        outcome = self._one(spec, head + ", ".join(f"{k} {v}" for k, v in spec.factors.items()))
+        if outcome.disk_full:
+            raise _disk_full(self.results.path)
+        return outcome
 
     def _predict(self) -> None:
         """Write the prediction that the study declares, once, from the runs of its source configuration."""

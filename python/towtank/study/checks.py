@@ -74,7 +74,7 @@ class StudyCheck:
 
     def faults(self) -> list[Fault]:
         """Return all faults, sorted by place."""
-        parts = (self._factors, self._load, self._size, self._overrides, self._objectives, self._claims)
+        parts = (self._factors, self._load, self._repeat, self._size, self._overrides, self._objectives, self._claims)
         return sorted({fault for part in parts for fault in part()})
 
     def _at(self, path: Path_, message: str, *, key: bool = False) -> Fault:
@@ -176,8 +176,17 @@ class StudyCheck:
         if load.kind == "open" and load.rate == 0:
             yield self._at(("load", "rate"), "must be above 0, got 0 instead")
 
+    def _repeat(self) -> Iterator[Fault]:
+        """Check that a study that repeats its runs until it is decided has something to decide."""
+        if self.study.repeat is None:
+            return
+        if self.study.predict is not None:
+            yield self._at(("repeat",), "must not be given with predict, whose runs come in two parts", key=True)
+        if not self.study.claims and not self.study.objectives:
+            yield self._at(("repeat",), "must be given with claims or objectives to decide, got none", key=True)
+
     def _size(self) -> Iterator[Fault]:
-        runs = self.study.repetitions
+        runs = self.study.blocks
         for levels in self.study.factors.values():
             runs *= len(levels)
         if runs > RUNS_AT_MOST:

@@ -30,7 +30,10 @@ def describe(study: Study) -> dict[str, Any]:
         "expect": file.expect,
         "preset": study.preset,
         "seed": file.seed,
-        "repetitions": file.repetitions,
+        "repetitions": study.blocks,
+        "repeat": None
+        if file.repeat is None
+        else {**file.repeat.document(), "at_most": max(file.blocks, study.at_least)},
         "run_to_run": file.run_to_run,
         "order": file.order,
         "factors": [factor.document() for factor in study.factors],

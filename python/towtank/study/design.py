@@ -259,7 +259,7 @@ def design(study: Study) -> list[RunSpec]:
     shuffler = random.Random(f"{file.seed}/order")
     runs: list[RunSpec] = []
     for part in _parts(study, cells):
-        for repetition in range(1, file.repetitions + 1):
+        for repetition in range(1, study.blocks + 1):
             block = list(part)
             if file.order == "random":
                 shuffler.shuffle(block)

@@ -13,6 +13,7 @@ from towtank.study.claims import Claim
 from towtank.study.events import Event
 from towtank.study.objectives import read_objective
 from towtank.study.precise import Steady, SteadyUntil
+from towtank.study.repeat import Repeat
 from towtank.study.search import SearchLoad
 from towtank.study.settle import Settle, SettleUntil
 from towtank.study.shares import Pilot
@@ -306,6 +307,13 @@ class StudyFile(FileModel):
         1, ge=0, lt=2**63, description="Seed of the random generators: order of runs, and random choices in each run."
     )
     repetitions: int = Field(1, ge=1, le=1000, description="Number of runs of each combination of levels.")
+    repeat: Repeat | None = Field(
+        None,
+        description=(
+            "Rule in place of `repetitions`: `until decided, at most 8, within 10 min` repeats all runs until every "
+            "claim and objective is confirmed or refuted."
+        ),
+    )
     run_to_run: Share = Field(
         0.10,
         description=(
@@ -380,6 +388,11 @@ class StudyFile(FileModel):
         """True if the load is closed: users wait for answers."""
         load = self.load
         return load.of == "users" if isinstance(load, FindLimit) else load.kind == "closed"
+
+    @property
+    def blocks(self) -> int:
+        """Largest number of runs of each combination of levels. [1]"""
+        return self.repetitions if self.repeat is None else self.repeat.at_most
 
     @property
     def trace(self) -> Trace | None:

@@ -54,6 +54,9 @@ class Study:
         Limit found by the pilot run, which load shares refer to; None before.
     numbers : mapping of str to list of str
         IP addresses of the hosts that the systems name, as resolved before the first run.
+    at_least : int
+        Number of runs of each combination of levels that the user requests beyond those of the study file; 0 for none.
+        [1]
     """
 
     study: StudyFile
@@ -67,6 +70,7 @@ class Study:
     curve: Curve | None = field(default=None, repr=False)
     pilot_result: PilotResult | None = None
     numbers: Mapping[str, list[str]] = field(default_factory=dict, repr=False)
+    at_least: int = 0
 
     @property
     def name(self) -> str:
@@ -133,6 +137,11 @@ class Study:
         """Settings of the pilot run."""
         load = self.study.load
         return Pilot() if isinstance(load, FindLimit) or load.pilot is None else load.pilot
+
+    @property
+    def blocks(self) -> int:
+        """Largest number of runs of each combination of levels. [1]"""
+        return self.at_least or self.study.blocks
 
     @property
     def load_factor(self) -> str:

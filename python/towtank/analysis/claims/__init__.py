@@ -3,6 +3,6 @@
 `places` selects the runs, `over_levels` tests claims about all levels of a factor, `judging` gives the verdicts.
 """
 
-from towtank.analysis.claims.judging import CLAIMS_FILE, SCHEMA, judge, of_manifest, run_to_run_of
+from towtank.analysis.claims.judging import CLAIMS_FILE, SCHEMA, judge, looks_of, of_manifest, run_to_run_of
 
-__all__ = ["CLAIMS_FILE", "SCHEMA", "judge", "of_manifest", "run_to_run_of"]
+__all__ = ["CLAIMS_FILE", "SCHEMA", "judge", "looks_of", "of_manifest", "run_to_run_of"]

@@ -15,10 +15,14 @@ from typing import Any
 from pydantic import ValidationError
 
 from towtank.analysis.claims import over_levels
+from towtank.analysis.claims.needs import runs_needed
 from towtank.analysis.claims.places import Levels, Places, UntestableError
 from towtank.analysis.statistics import difference_interval, ratio_interval, t_interval
-from towtank.analysis.statistics.estimates import Estimate
+from towtank.analysis.statistics.estimates import CONFIDENCE, Estimate
+from towtank.analysis.statistics.looks import FIRST, Looks
 from towtank.analysis.statistics.run_to_run import ASSUMED_SHARE
+from towtank.claim_words import ANSWERED
+from towtank.digging import dig
 from towtank.estimates import in_words
 from towtank.study.claim_holds import AtLevels, Bounds, Direction, read_holds
 from towtank.study.claim_metrics import read_metric, unit_of
@@ -55,8 +59,8 @@ def judge(study: Json, runs: Sequence[Json]) -> dict[str, Any]:
     dict
         `claims.json`, as `docs/reference/claims.md` describes.
     """
-    share = run_to_run_of(study)
-    judged = [_judged(claim, study.get("factors") or (), runs, share) for claim in study.get("claims") or ()]
+    looks = looks_of(study)
+    judged = [_in_turn(claim, study, runs, looks) for claim in study.get("claims") or ()]
     return {
         "schema": SCHEMA,
         "study": study.get("name"),
@@ -78,6 +82,35 @@ def run_to_run_of(study: Json) -> float:
     return float(declared) if isinstance(declared, int | float) else ASSUMED_SHARE
 
 
+def looks_of(study: Json) -> Looks | None:
+    """Return the looks at a study that repeats its runs until its claims are decided; None for any other study."""
+    at_most = dig(study, "repeat", "at_most")
+    return None if at_most is None else Looks(int(at_most))
+
+
+def _in_turn(written: Json, study: Json, runs: Sequence[Json], looks: Looks | None) -> dict[str, Any]:
+    """Judge a claim after each block of runs, with the confidence of `looks`; the first decision stands."""
+    factors, share = dig(study, "factors") or (), run_to_run_of(study)
+    if looks is None:
+        return _judged(written, factors, runs, share)
+    block_of = {str(dig(run, "run")): int(dig(run, "repetition") or 1) for run in dig(study, "design") or ()}
+    block_by_run = [(block_of.get(str(dig(run, "run")), 1), run) for run in runs]
+    done = max((block for block, _ in block_by_run), default=0)
+    for block in looks.until(done):
+        there = [run for number, run in block_by_run if number <= block]
+        judged = _judged(written, factors, there, share, looks.confidence)
+        if judged["verdict"] in ANSWERED:
+            return {**judged, "decided_after": block}
+    judged = _judged(written, factors, runs, share, looks.confidence)
+    if judged["verdict"] in ANSWERED:
+        judged |= {
+            "verdict": "undecided",
+            "why": f"it is judged from run {FIRST} of each combination on",
+            "do": _REPEAT,
+        }
+    return judged
+
+
 def of_manifest(manifest: Json, runs: Sequence[Json]) -> dict[str, Any] | None:
     """Judge the claims of a results folder; None if its study declares no claims."""
     study = manifest.get("study")
@@ -86,7 +119,9 @@ def of_manifest(manifest: Json, runs: Sequence[Json]) -> dict[str, Any] | None:
     return judge(study, [run for run in runs if run.get("status") != "planned"])
 
 
-def _judged(written: Json, factors: Sequence[Json], runs: Sequence[Json], share: float) -> dict[str, Any]:
+def _judged(
+    written: Json, factors: Sequence[Json], runs: Sequence[Json], share: float, confidence: float = CONFIDENCE
+) -> dict[str, Any]:
     try:
         claim = Claim.model_validate(written)
     except ValidationError:
@@ -98,7 +133,7 @@ def _judged(written: Json, factors: Sequence[Json], runs: Sequence[Json], share:
     if claim.measure is None or claim.holds is None:
         return {**head, **_blank("not_testable", str(claim.not_testable), _OTHER_STUDY)}
     asked = {"asks": words_of(claim.measure), "holds": claim.holds, "measure": claim.document()["measure"]}
-    places = Places(factors, runs, share)
+    places = Places(factors, runs, share, confidence)
     try:
         found = _measured(claim.measure, claim.holds, places)
     except UntestableError as fault:
@@ -135,7 +170,7 @@ def _doubts(measure: Measure, holds: str, places: Places, verdict: str) -> list[
 def _without_suspects(measure: Measure, holds: str, places: Places, verdict: str) -> str:
     """Describe the verdict without the suspect runs; empty if it is the same, or if all runs used are suspect."""
     suspects = places.suspects
-    sound = Places(places.factors, [run for run in places.runs if str(run["run"]) not in suspects], places.run_to_run)
+    sound = replace(places, runs=[run for run in places.runs if str(run["run"]) not in suspects], used={}, left_out=[])
     without = f"; without {'it' if len(suspects) == 1 else 'them'} the claim"
     try:
         other = _WORDS[_measured(measure, holds, sound)["verdict"]]
@@ -162,6 +197,8 @@ def _blank(verdict: str, why: str, remedy: str) -> dict[str, Any]:
         "runs": [],
         "suspect_runs": [],
         "left_out": [],
+        "decided_after": None,
+        "needs_runs": None,
     }
 
 
@@ -205,9 +242,9 @@ def _numbers(kind: str, given: ValueMeasure | PairMeasure, places: Places, wante
     blocks = list(_blocks(given, places))
     if len(blocks) == 1:
         estimate = _in_block(kind, given, blocks[0], places)
-        return {"verdict": wanted.verdict(estimate.low, estimate.high), "measured": estimate.document()}
+        return _by_bounds(estimate, wanted)
     found = _at_levels(kind, given, blocks, places)
-    mean = _mean(kind, [estimate.value for _, estimate in found if estimate.value is not None])
+    mean = _mean(kind, [estimate.value for _, estimate in found if estimate.value is not None], places.confidence)
     entry = {"measured": mean.document()}
     for block, estimate in found:
         wide = estimate.at(1 - (1 - estimate.confidence) / len(found))
@@ -217,6 +254,13 @@ def _numbers(kind: str, given: ValueMeasure | PairMeasure, places: Places, wante
     if all(wanted.verdict(estimate.low, estimate.high) for _, estimate in found):
         return {**entry, "verdict": True}
     return {**entry, "verdict": wanted.verdict(mean.low, mean.high)}
+
+
+def _by_bounds(estimate: Estimate, wanted: Bounds) -> dict[str, Any]:
+    """Judge a quantity at a single place."""
+    verdict = wanted.verdict(estimate.low, estimate.high)
+    needs = runs_needed(estimate, wanted) if verdict is None else None
+    return {"verdict": verdict, "measured": estimate.document(), "needs_runs": needs}
 
 
 def _at_levels(
@@ -254,15 +298,15 @@ def _in_block(kind: str, given: ValueMeasure | PairMeasure, at: Levels, places: 
     return made
 
 
-def _mean(kind: str, values: Sequence[float]) -> Estimate:
+def _mean(kind: str, values: Sequence[float], confidence: float) -> Estimate:
     """Return the mean over blocks with Student's t interval; for ratios the geometric mean, from logarithms."""
     if kind != RATIO:
-        return replace(t_interval(values), method=LEVELS)
+        return replace(t_interval(values, confidence), method=LEVELS)
     if min(values) <= 0:
         raise UntestableError("a ratio is not above zero, and has no logarithm", _NO_RATIO)
-    logs = t_interval([math.log(value) for value in values])
+    logs = t_interval([math.log(value) for value in values], confidence)
     assert logs.value is not None and logs.low is not None and logs.high is not None  # at least two values
-    return Estimate(math.exp(logs.value), math.exp(logs.low), math.exp(logs.high), LEVELS, logs.n)
+    return Estimate(math.exp(logs.value), math.exp(logs.low), math.exp(logs.high), LEVELS, logs.n, confidence)
 
 
 def words_of(measure: Measure) -> str:

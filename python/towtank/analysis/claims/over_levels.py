@@ -8,7 +8,7 @@ from typing import Any
 
 from towtank.analysis.claims.places import OTHER_PRESET, Levels, Places, UntestableError
 from towtank.analysis.statistics import difference_interval, ratio_interval
-from towtank.analysis.statistics.estimates import CONFIDENCE, Estimate
+from towtank.analysis.statistics.estimates import Estimate
 from towtank.claim_words import estimate_text, number_text
 from towtank.study.claim_holds import AtLevels, Direction
 from towtank.study.claims import HIGHEST, CourseMeasure
@@ -77,7 +77,11 @@ def trend(given: CourseMeasure, holds: Direction, places: Places, unit: str) -> 
     series = _level_series(given, places, skip_inner=True)
     if len(series) < 2:
         raise UntestableError(f"{given.over} has one level only in this preset", _MORE_LEVELS)
-    steps = _stays(series, given.allow) if holds.name == "stays" else _moves(series, given.allow, holds.name)
+    steps = (
+        _stays(series, given.allow, places.confidence)
+        if holds.name == "stays"
+        else _moves(series, given.allow, holds.name, places.confidence)
+    )
     seen = _together([step.holds for step in steps])
     reasons = () if seen else (step.why(given.over, unit) for step in steps if step.holds is seen)
     return {
@@ -112,7 +116,7 @@ def extreme(kind: str, given: CourseMeasure, holds: AtLevels, places: Places) ->
     names = [level for level, _ in series]
     allowed = _allowed(given.over, holds, names)
     upward = kind == HIGHEST
-    may_be = [level for level in names if _may_be(level, series, upward=upward)]
+    may_be = [level for level in names if _may_be(level, series, places.confidence, upward=upward)]
     best = (max if upward else min)(series, key=lambda pair: pair[1].value or 0.0)[0]
     inside, outside = [level in allowed for level in may_be], [level for level in may_be if level not in allowed]
     verdict = True if all(inside) else None if any(inside) else False
@@ -162,8 +166,8 @@ def _there(given: CourseMeasure, place: Levels, places: Places) -> Estimate:
     return ratio_interval(here, places.quantity(given.of, given.per, {**place, **places.one_place(given.to)}))
 
 
-def _moves(series: LevelSeries, allow: float, direction: str) -> list[Step]:
-    confidence = 1 - (1 - CONFIDENCE) / (len(series) - 1)
+def _moves(series: LevelSeries, allow: float, direction: str, overall: float) -> list[Step]:
+    confidence = 1 - (1 - overall) / (len(series) - 1)
     upward, against = (direction == "rises", "fall" if direction == "rises" else "rise")
     steps, way = [], abs((series[-1][1].value or 0.0) - (series[0][1].value or 0.0))
 
@@ -174,13 +178,13 @@ def _moves(series: LevelSeries, allow: float, direction: str) -> list[Step]:
     for before, after in pairwise(series):
         free = max(allow * abs(before[1].value or 0.0), _OF_THE_WAY * way)
         steps.append(step(before, after, free, confidence))
-    return [*steps, step(series[0], series[-1], 0.0, CONFIDENCE)]
+    return [*steps, step(series[0], series[-1], 0.0, overall)]
 
 
-def _stays(series: LevelSeries, allow: float) -> list[Step]:
+def _stays(series: LevelSeries, allow: float, overall: float) -> list[Step]:
     name, first = series[0]
     free = allow * abs(first.value or 0.0)
-    confidence = 1 - (1 - CONFIDENCE) / (len(series) - 1)
+    confidence = 1 - (1 - overall) / (len(series) - 1)
     found = []
     for other_name, other in series[1:]:
         change = difference_interval(other, first, confidence)
@@ -204,10 +208,10 @@ def _together(parts: list[bool | None]) -> bool | None:
     return True if all(parts) else None
 
 
-def _may_be(level: str, series: LevelSeries, *, upward: bool) -> bool:
+def _may_be(level: str, series: LevelSeries, overall: float, *, upward: bool) -> bool:
     """Return True if no other level is significantly beyond this level."""
     mine = dict(series)[level]
-    confidence = 1 - (1 - CONFIDENCE) / max(1, len(series) - 1)
+    confidence = 1 - (1 - overall) / max(1, len(series) - 1)
     for name, other in series:
         if name != level:
             beyond = (

@@ -10,7 +10,7 @@ from towtank.analysis.aggregation import combined
 from towtank.analysis.elasticity import elasticity_of
 from towtank.analysis.merged_percentiles import of_all_requests
 from towtank.analysis.statistics import estimates, ratio_interval
-from towtank.analysis.statistics.estimates import BINOMIAL, EXACT, Estimate
+from towtank.analysis.statistics.estimates import BINOMIAL, CONFIDENCE, EXACT, Estimate
 from towtank.analysis.statistics.run_to_run import ASSUMED_SHARE, with_run_to_run
 from towtank.analysis.stored import not_read_back
 from towtank.analysis.system.disks import counted_once
@@ -55,6 +55,8 @@ class Places:
     run_to_run : float
         Standard deviation of the system's speed from run to run that is assumed for a place with one run, relative to
         the speed. [1]
+    confidence : float
+        Confidence of all intervals, in (0, 1).
     assumed : bool
         Whether any place in use has a single run.
     used : dict of str to dict
@@ -66,6 +68,7 @@ class Places:
     factors: Sequence[Json]
     runs: Sequence[Json]
     run_to_run: float = ASSUMED_SHARE
+    confidence: float = CONFIDENCE
     assumed: bool = False
     used: dict[str, Json] = field(default_factory=dict)
     left_out: list[str] = field(default_factory=list)
@@ -134,7 +137,7 @@ class Places:
             together = with_run_to_run(together, self.run_to_run * _elasticity(alone, of, per))
             self.assumed = True
         self.used |= {str(run["run"]): run for run in usable}
-        return together
+        return together if self.confidence == together.confidence else together.at(self.confidence)
 
     @property
     def suspects(self) -> list[str]:

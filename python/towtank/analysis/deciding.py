@@ -1,0 +1,63 @@
+"""Open questions of a study: claims and objectives that its runs do not decide yet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from towtank.analysis.claims import CLAIMS_FILE
+from towtank.analysis.claims.places import INVALID
+from towtank.analysis.study import summarize_study
+from towtank.digging import dig
+from towtank.results.folder import ResultsFolder
+from towtank.results.manifests import read_object
+
+Json = Mapping[str, Any]
+_OBJECTIVE = ("text", "label", "configuration", "met", "certain")
+
+
+@dataclass(frozen=True)
+class OpenQuestion:
+    """Claim or objective that the runs do not decide.
+
+    Attributes
+    ----------
+    text : str
+        The claim or objective as the study file states it.
+    why : str
+        Reason; empty if unknown.
+    needs_runs : int or None
+        Number of runs of each combination of levels that would probably decide it; None if unknown. [1]
+    """
+
+    text: str
+    why: str = ""
+    needs_runs: int | None = None
+
+
+def open_questions(results: ResultsFolder) -> list[OpenQuestion]:
+    """Summarize the runs of a results folder, and return the claims and objectives that they leave open."""
+    summary = summarize_study(results)
+    claims = results.path / CLAIMS_FILE
+    judged = dig(read_object(claims), "claims") if "claims" in summary and claims.exists() else []
+    return [*_open_claims(judged), *_open_objectives(dig(summary, "objectives") or [])]
+
+
+def _open_claims(judged: list[Json]) -> Iterator[OpenQuestion]:
+    """Yield the undecided claims, and claims that only invalid runs could test."""
+    for claim in judged:
+        verdict, text, why, remedy, needs = (dig(claim, key) for key in ("verdict", "says", "why", "do", "needs_runs"))
+        if verdict == "undecided" or (verdict == "not_testable" and remedy == INVALID):
+            yield OpenQuestion(str(text), str(why), needs)
+
+
+def _open_objectives(judged: list[Json]) -> Iterator[OpenQuestion]:
+    """Yield the objectives without a verdict, and those whose intervals contain the limit."""
+    for objective in judged:
+        text, label, key, met, certain = (dig(objective, name) for name in _OBJECTIVE)
+        where = f" ({label})" if key else ""
+        if met is None:
+            yield OpenQuestion(f"{text}{where}", "no valid run judges it at every load")
+        elif certain is False:
+            yield OpenQuestion(f"{text}{where}", "an interval contains its limit")

@@ -1,0 +1,119 @@
+"""Confidence of each look at a study that is judged after every block of runs, so that all looks together keep 95 %."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import brentq
+from scipy.stats import norm
+
+from towtank.analysis.statistics.estimates import CONFIDENCE
+
+Floats = npt.NDArray[np.float64]
+
+FIRST = 2
+"""Number of blocks before the first look: a single run has no scatter between runs. [1]"""
+_STEPS_PER_DEVIATION = 4
+_WIDEST = 6.0
+"""Largest critical value that is searched, in standard deviations. [1]"""
+
+
+@dataclass(frozen=True)
+class Looks:
+    """Looks at a study after each block of runs, from block `FIRST` on.
+
+    Attributes
+    ----------
+    at_most : int
+        Largest number of blocks, that is of runs at each combination of levels. [1]
+    """
+
+    at_most: int
+
+    @property
+    def confidence(self) -> float:
+        """Confidence of the intervals at each look, with which all looks together have 95 %, in (0, 1)."""
+        return nominal_confidence(self.at_most, FIRST)
+
+    def until(self, blocks: int) -> range:
+        """Return the numbers of blocks after which the study was judged, if `blocks` are complete."""
+        return range(FIRST, min(blocks, self.at_most) + 1)
+
+
+@cache
+def nominal_confidence(at_most: int, first: int = 1, confidence: float = CONFIDENCE) -> float:
+    """Return the constant confidence of each look that gives all looks together the confidence `confidence`.
+
+    Parameters
+    ----------
+    at_most : int
+        Number of the last block. [1]
+    first : int
+        Number of the block after which the first look takes place. [1]
+    confidence : float
+        Probability that no look excludes the true value, in (0, 1).
+
+    Returns
+    -------
+    float
+        In (0, 1); `confidence` itself for a single look.
+
+    Notes
+    -----
+    Pocock's group sequential test [1]_: the sum S_k of k independent standard normal values is judged at each block k
+    by |S_k| > c sqrt(k), and c is such that the sum exceeds no bound with probability `confidence`. The probability
+    follows from the density of the sums that have not crossed, by numerical integration from block to block [2]_. The
+    level of a look is 2 (1 - Phi(c)). Student's t intervals at this level keep the error closely, because the level,
+    not the critical value, is held constant (section 3.8 of [3]_); `tests/certified/test_certified_looks.py` measures
+    the error with few runs.
+
+    References
+    ----------
+    .. [1] S. J. Pocock, "Group sequential methods in the design and analysis of clinical trials", Biometrika 64(2),
+           191-199, 1977, doi:10.1093/biomet/64.2.191.
+    .. [2] P. Armitage, C. K. McPherson and B. C. Rowe, "Repeated significance tests on accumulating data", Journal of
+           the Royal Statistical Society A 132(2), 235-244, 1969, doi:10.2307/2343787.
+    .. [3] C. Jennison and B. W. Turnbull, Group Sequential Methods with Applications to Clinical Trials, Chapman and
+           Hall, 2000.
+
+    Examples
+    --------
+    >>> round(1 - nominal_confidence(5), 4)  # c = 2.413 in table 2.1 of [3]_
+    0.0158
+    """
+    if at_most <= first:
+        return confidence
+
+    def excess(critical: float) -> float:
+        return _never_crossed(critical, at_most, first) - confidence
+
+    critical = brentq(excess, norm.ppf(0.5 + confidence / 2), _WIDEST, xtol=1e-6)
+    return float(2 * norm.cdf(critical) - 1)
+
+
+def _never_crossed(critical: float, at_most: int, first: int) -> float:
+    """Return the probability that no look at a sum of standard normal values finds the sum beyond its bound."""
+    edge = critical * math.sqrt(first)
+    values = _grid(edge)
+    density = norm.pdf(values, scale=math.sqrt(first))
+    for block in range(first + 1, at_most + 1):
+        further = _grid(critical * math.sqrt(block))
+        density = norm.pdf(further[:, None] - values[None, :]) @ (density * _weights(values))
+        values = further
+    return float(density @ _weights(values))
+
+
+def _grid(edge: float) -> Floats:
+    return np.linspace(-edge, edge, 2 * math.ceil(edge * _STEPS_PER_DEVIATION) + 1)
+
+
+def _weights(values: Floats) -> Floats:
+    """Return the weights of Simpson's rule on an odd number of equally spaced values."""
+    weights = np.ones(len(values))
+    weights[1:-1:2], weights[2:-1:2] = 4.0, 2.0
+    found: Floats = weights * (values[1] - values[0]) / 3.0
+    return found

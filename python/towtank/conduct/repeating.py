@@ -1,0 +1,187 @@
+"""Repeats the runs of a study in blocks, until its claims and objectives are decided or cannot be decided in time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from towtank import units
+from towtank.digging import dig
+from towtank.results.folder import ResultsFolder
+
+if TYPE_CHECKING:
+    from towtank.analysis import OpenQuestion
+    from towtank.study import RunSpec, Study
+
+LOOK_FROM = 2
+"""Number of blocks before the first look, since a single run shows no difference between runs. [1]"""
+_GIVE_UP_FROM = 3
+"""Number of blocks before the study may end because no open question can be decided. [1]"""
+ENDED = "repeat_ended"
+"""Key of the study manifest with the end of the repetition."""
+
+
+@dataclass(frozen=True)
+class Left:
+    """Open question at the end of the repetition.
+
+    Attributes
+    ----------
+    text, why : str
+        Claim or objective, and the reason why it is open.
+    needs_runs, more : int or None
+        Number of runs of each combination of levels that would probably decide it, in all and beyond those done; None
+        if unknown. [1]
+    more_s : float or None
+        Duration of these further runs; None if unknown. [s]
+    """
+
+    text: str
+    why: str
+    needs_runs: int | None
+    more: int | None
+    more_s: float | None
+
+    def sentence(self) -> str:
+        """State the question, and the runs that would decide it."""
+        head = f"open: {self.text.rstrip('.')}; "
+        if self.more is None:
+            return f"{head}the number of runs that would decide it is not known"
+        lasts = "" if self.more_s is None else f" ({units.format_duration(round(self.more_s) or 1)})"
+        return f"{head}about {self.more} more runs of each combination would decide it{lasts}"
+
+
+@dataclass(frozen=True)
+class Ended:
+    """End of the repetition, as the manifest of the study records it.
+
+    Attributes
+    ----------
+    blocks : int
+        Number of runs of each combination of levels. [1]
+    because : str
+        `decided`, `at_most`, `undecidable` or `budget`.
+    open : tuple of Left
+        Open questions.
+    """
+
+    blocks: int
+    because: str
+    open: tuple[Left, ...]
+
+    @classmethod
+    def of(cls, manifest: Mapping[str, Any]) -> Ended | None:
+        """Read the end from the manifest of a study; None if the study did not end by its rule."""
+        found = manifest.get(ENDED)
+        if not found:
+            return None
+        read = cls(**found)
+        return replace(
+            read, open=tuple(question if isinstance(question, Left) else Left(**question) for question in read.open)
+        )
+
+    def lines(self, results: Path) -> list[str]:
+        """Return the end in sentences, with the command that goes on."""
+        found = [f"ended after {self.blocks} runs of each combination: {_BECAUSE[self.because]}"]
+        found += [question.sentence() for question in self.open]
+        if self.open:
+            known = [question.more for question in self.open if question.more is not None]
+            found.append(f"to go on: towtank run {results} --more {max(known, default=2)}")
+        return found
+
+
+@dataclass
+class Repeating:
+    """Rule that ends a study after a block of runs; each block has every combination of levels once.
+
+    Attributes
+    ----------
+    block_s : list of float
+        Duration of each block that this process has run. [s]
+    """
+
+    study: Study
+    results: ResultsFolder
+    block_s: list[float] = field(default_factory=list)
+    block_began_s: float = field(default_factory=time.monotonic)
+
+    def block_ended(self, block: int, *, ran: bool) -> bool:
+        """Judge the study after a block, and return True if it ends here; the end is written into its manifest.
+
+        Parameters
+        ----------
+        block : int
+            Number of the block, from 1.
+        ran : bool
+            Whether this process has done runs of the block.
+        """
+        now = time.monotonic()
+        if ran:
+            self.block_s.append(now - self.block_began_s)
+        self.block_began_s = now
+        rule = self.study.study.repeat
+        if rule is None or block < LOOK_FROM:
+            return False
+        if block < self.study.blocks and block < self.study.at_least:
+            return False
+        recorded = Ended.of(self.results.manifest)
+        if not ran and recorded is not None and recorded.blocks == block:
+            return True
+        from towtank.analysis import open_questions  # noqa: PLC0415 - imports the analysis
+
+        found = open_questions(self.results)
+        why = self._why(block, found)
+        if why is not None:
+            self._end(block, why, found)
+        return why is not None
+
+    def _why(self, block: int, found: list[OpenQuestion]) -> str | None:
+        """Return the reason to end after a block: `decided`, `at_most`, `undecidable` or `budget`; None to go on."""
+        if not found:
+            return "decided"
+        if block >= self.study.blocks:
+            return "at_most"
+        needs = [question.needs_runs for question in found]
+        if block >= _GIVE_UP_FROM and all(need is not None and need > self.study.blocks for need in needs):
+            return "undecidable"
+        rule = self.study.study.repeat
+        budget_s = None if rule is None else rule.budget
+        later_s = sum(self.block_s) + self._mean_s
+        return "budget" if budget_s is not None and later_s > budget_s else None
+
+    @property
+    def _mean_s(self) -> float:
+        """Mean duration of a block, without blocks that earlier processes have run. [s]"""
+        return sum(self.block_s) / max(1, len(self.block_s))
+
+    def _end(self, block: int, why: str, found: list[OpenQuestion]) -> None:
+        manifest = self.results.manifest
+        kept = [planned for planned in dig(manifest, "design") if int(dig(planned, "repetition")) <= block]
+        ended = Ended(block, why, tuple(self._left(block, question) for question in found))
+        described = {**dig(manifest, "study"), "design": kept}
+        self.results.update(design=kept, study=described, **{ENDED: asdict(ended)})
+        self.results.event("repetition_ended", blocks=block, because=why, open=len(found))
+
+    def _left(self, block: int, question: OpenQuestion) -> Left:
+        more = None if question.needs_runs is None else max(1, question.needs_runs - block)
+        more_s = None if more is None or not self.block_s else more * self._mean_s
+        return Left(question.text, question.why, question.needs_runs, more, more_s)
+
+
+def remaining(specs: list[RunSpec], manifest: Mapping[str, Any], at_least: int) -> list[RunSpec]:
+    """Return the runs of a resumed study: without the blocks after its end, unless more blocks are requested."""
+    ended = Ended.of(manifest)
+    if ended is None or at_least > ended.blocks:
+        return specs
+    return [spec for spec in specs if spec.repetition <= ended.blocks]
+
+
+_BECAUSE = {
+    "decided": "every claim and objective is decided",
+    "at_most": "this is the largest number of runs that the study allows",
+    "undecidable": "no open question can be decided within the runs that the study allows",
+    "budget": "another block would exceed the budget",
+}

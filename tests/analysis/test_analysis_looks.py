@@ -1,0 +1,119 @@
+"""Confidence of repeated looks, and claims that are judged after each block of runs."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+from test_analysis_claims import CACHE, ratio, run
+
+from towtank.analysis import claims
+from towtank.analysis.claims.needs import runs_needed
+from towtank.analysis.statistics import ratio_interval, t_interval
+from towtank.analysis.statistics.estimates import RUNS, Estimate
+from towtank.analysis.statistics.looks import Looks, nominal_confidence
+from towtank.study.claim_holds import Bounds
+
+
+# C. Jennison and B. W. Turnbull, Group Sequential Methods, table 2.1: Pocock's test with two-sided error 0.05.
+@pytest.mark.parametrize(
+    ("looks", "critical"), [(1, 1.960), (2, 2.178), (3, 2.289), (4, 2.361), (5, 2.413), (10, 2.555)]
+)
+def test_critical_values_are_those_of_pocock(looks: int, critical: float) -> None:
+    assert norm.ppf(0.5 + nominal_confidence(looks) / 2) == pytest.approx(critical, abs=1e-3)
+
+
+def test_two_blocks_have_one_look_and_need_no_correction() -> None:
+    assert Looks(2).confidence == pytest.approx(0.95)
+    assert list(Looks(4).until(9)) == [2, 3, 4]
+    assert list(Looks(4).until(1)) == []
+
+
+def study(at_most: int, holds: str, blocks: int) -> dict[str, Any]:
+    design = [
+        {"run": f"{level[0]}{block}", "repetition": block}
+        for block in range(1, blocks + 1)
+        for level in CACHE["levels"]
+    ]
+    claim = {"says": "So it is.", "source": "s", **ratio(holds)}
+    rule = {"until": "decided", "at_most": at_most, "budget_s": None}
+    return {"name": "s", "preset": None, "factors": [CACHE], "claims": [claim], "repeat": rule, "design": design}
+
+
+def runs_of(small: list[float], large: list[float]) -> list[dict[str, Any]]:
+    pairs = [("small", small), ("large", large)]
+    return [
+        run(f"{level[0]}{block}", {"cache": level}, value)
+        for level, values in pairs
+        for block, value in enumerate(values, start=1)
+    ]
+
+
+def verdict(at_most: int, holds: str, small: list[float], large: list[float]) -> dict[str, Any]:
+    (found,) = claims.judge(study(at_most, holds, len(small)), runs_of(small, large))["claims"]
+    assert isinstance(found, dict)
+    return found
+
+
+def test_the_first_decision_stands_with_the_runs_that_made_it() -> None:
+    found = verdict(4, "> 1.5", [95.0, 105.0, 100.0, 10.0], [190.0, 210.0, 200.0, 400.0])
+    assert (found["verdict"], found["decided_after"]) == ("confirmed", 3)
+    assert found["runs"] == ["l1", "l2", "l3", "s1", "s2", "s3"]
+    assert found["measured"]["confidence"] == pytest.approx(nominal_confidence(4, 2))
+
+
+def test_a_single_block_decides_nothing() -> None:
+    found = verdict(4, "> 1.5", [100.0], [900.0])
+    assert (found["verdict"], found["decided_after"]) == ("undecided", None)
+
+
+def test_more_looks_make_the_interval_longer() -> None:
+    few, many = (verdict(at_most, "between 1.9 and 2", [90.0, 110.0], [180.0, 220.0]) for at_most in (2, 10))
+    length = [found["measured"]["high"] / found["measured"]["low"] for found in (few, many)]
+    assert length[0] < length[1]
+
+
+def test_the_runs_needed_follow_from_the_half_width() -> None:
+    # Half-width t(1) s / sqrt(2) with s = 10 over 2 runs; value 10 above the bound. The distance in reach is
+    # 10 + s / sqrt(2) = 17.07; t(0.975, 3) * 10 / sqrt(4) = 15.9 is below it, t(0.975, 2) * 10 / sqrt(3) = 24.8 is not.
+    half = 12.706 * 10 / math.sqrt(2)
+    estimate = Estimate(110.0, 110.0 - half, 110.0 + half, RUNS, 2)
+    assert runs_needed(estimate, Bounds(100.0, math.inf)) == 4
+
+
+def test_without_scatter_no_number_of_runs_is_known() -> None:
+    assert runs_needed(Estimate(1.0, n=1), Bounds(0.5, math.inf)) is None
+
+
+def wrong_decisions(studies: int, blocks: int, deviation: float, seed: int) -> float:
+    """Return the share of studies of two equal systems in which a look finds a difference."""
+    draws = np.exp(deviation * np.random.default_rng(seed).standard_normal((studies, 2, blocks)))
+    confidence = Looks(blocks).confidence
+    wrong = 0
+    for first, second in draws:
+        for count in Looks(blocks).until(blocks):
+            found = ratio_interval(*(t_interval(values[:count]).at(confidence) for values in (first, second)))
+            if found.low is not None and found.high is not None and not found.low <= 1 <= found.high:
+                wrong += 1
+                break
+    return wrong / studies
+
+
+@pytest.mark.waits
+@pytest.mark.parametrize("deviation", [0.02, 0.1, 0.3])
+@pytest.mark.parametrize("blocks", [3, 6, 10])
+def test_equal_systems_differ_in_five_of_a_hundred_studies_at_most(blocks: int, deviation: float) -> None:
+    # 5 % of 2,000 studies have a standard deviation of 0.49 %; the bound is 5 % plus three of these.
+    assert wrong_decisions(2000, blocks, deviation, seed=blocks) < 0.05 + 0.015
+
+
+def test_looks_at_equal_systems_without_the_correction_would_find_differences() -> None:
+    draws = np.random.default_rng(5).standard_normal((4000, 10)).cumsum(axis=1) / np.sqrt(np.arange(1, 11))
+    found = [
+        bool((abs(draws) > norm.ppf(0.5 + confidence / 2)).any(axis=1).mean() < 0.06)
+        for confidence in (0.95, nominal_confidence(10))
+    ]
+    assert found == [False, True]

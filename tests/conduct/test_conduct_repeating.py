@@ -1,0 +1,120 @@
+"""End of a study that repeats its runs in blocks: decided, largest number, no decision in reach, budget."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from towtank.analysis import OpenQuestion
+from towtank.conduct import repeating as module
+from towtank.conduct.repeating import ENDED, Ended, Repeating, remaining
+from towtank.results.folder import ResultsFolder
+
+BLOCK_S = 60.0
+
+
+def results(folder: Path, blocks: int) -> ResultsFolder:
+    design = [{"run": f"r{block:03d}", "repetition": block} for block in range(1, blocks + 1)]
+    return ResultsFolder.create(folder / "results", {"study": {"name": "s", "design": design}, "design": design})
+
+
+def ended(
+    monkeypatch: pytest.MonkeyPatch,
+    folder: Path,
+    questions: list[list[OpenQuestion]],
+    *,
+    at_most: int = 6,
+    budget_s: float | None = None,
+    at_least: int = 0,
+) -> dict[str, Any] | None:
+    """Return the recorded end of a study whose looks find these open questions, one list per block."""
+    clock = iter(BLOCK_S * number for number in range(1, 100))
+    monkeypatch.setattr(module.time, "monotonic", lambda: next(clock))
+    found = dict(enumerate(questions, start=1))
+    block_now = 0
+    monkeypatch.setattr("towtank.analysis.open_questions", lambda _: found[block_now])
+    blocks = at_least or at_most
+    rule = SimpleNamespace(budget=budget_s)
+    study: Any = SimpleNamespace(study=SimpleNamespace(repeat=rule), blocks=blocks, at_least=at_least)
+    kept = results(folder, blocks)
+    repeating = Repeating(study, kept, block_began_s=0.0)
+    for block_now in range(1, blocks + 1):
+        if repeating.block_ended(block_now, ran=True):
+            break
+    manifest = kept.manifest
+    assert all(planned["repetition"] <= block_now for planned in manifest["design"])
+    recorded: dict[str, Any] | None = manifest.get(ENDED)
+    return recorded
+
+
+OPEN = OpenQuestion("It grows.", "the interval crosses what must hold")
+
+
+def test_it_ends_when_nothing_is_open(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert ended(monkeypatch, tmp_path, [[OPEN], [OPEN], []]) == {"blocks": 3, "because": "decided", "open": []}
+
+
+def test_a_single_block_is_not_judged(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    found = ended(monkeypatch, tmp_path, [[], []])
+    assert found is not None
+    assert found["blocks"] == 2
+
+
+def test_it_ends_at_the_largest_number_of_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    found = ended(monkeypatch, tmp_path, [[OPEN]] * 4, at_most=4)
+    assert found is not None
+    assert (found["blocks"], found["because"], found["open"][0]["more"]) == (4, "at_most", None)
+
+
+def test_it_ends_when_no_question_can_be_decided_in_the_runs_that_are_left(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    far = OpenQuestion("It grows.", "", needs_runs=9)
+    found = ended(monkeypatch, tmp_path, [[far]] * 6)
+    assert found is not None
+    assert (found["blocks"], found["because"]) == (3, "undecidable")
+    assert (found["open"][0]["more"], found["open"][0]["more_s"]) == (6, 6 * BLOCK_S)
+
+
+def test_a_question_within_reach_keeps_the_study_going(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    far, near = OpenQuestion("a", "", needs_runs=9), OpenQuestion("b", "", needs_runs=5)
+    found = ended(monkeypatch, tmp_path, [[far, near]] * 4 + [[far]] * 2)
+    assert found is not None
+    assert (found["blocks"], found["because"]) == (5, "undecidable")
+
+
+def test_no_block_starts_that_would_end_after_the_budget(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    found = ended(monkeypatch, tmp_path, [[OPEN]] * 6, budget_s=3.5 * BLOCK_S)
+    assert found is not None
+    assert (found["blocks"], found["because"]) == (3, "budget")
+
+
+def test_requested_blocks_run_although_nothing_is_open(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    found = ended(monkeypatch, tmp_path, [[]] * 8, at_least=8)
+    assert found is not None
+    assert found["blocks"] == 8
+
+
+def test_a_resumed_study_ends_where_it_ended_unless_more_is_requested() -> None:
+    specs: Any = [SimpleNamespace(repetition=block) for block in range(1, 6)]
+    manifest = {ENDED: {"blocks": 3, "because": "decided", "open": []}}
+    assert [spec.repetition for spec in remaining(specs, manifest, 0)] == [1, 2, 3]
+    assert remaining(specs, manifest, 5) == specs
+    assert remaining(specs, {}, 0) == specs
+
+
+def test_the_end_is_said_with_what_each_open_question_would_take() -> None:
+    question = {"text": "It grows.", "why": "", "needs_runs": 9, "more": 6, "more_s": 360.0}
+    unknown = {**question, "text": "It holds.", "needs_runs": None, "more": None, "more_s": None}
+    found = Ended.of({ENDED: {"blocks": 3, "because": "budget", "open": [question, unknown]}})
+    assert found is not None
+    assert found.lines(Path("res")) == [
+        "ended after 3 runs of each combination: another block would exceed the budget",
+        "open: It grows; about 6 more runs of each combination would decide it (6 min)",
+        "open: It holds; the number of runs that would decide it is not known",
+        "to go on: towtank run res --more 6",
+    ]
+    assert Ended.of({}) is None
