@@ -61,7 +61,7 @@ def open_results(
     design = redacted([spec.document() for spec in specs], study.workload.secret_parameters)
     if resume:
         results = ResultsFolder.open(folder)
-        require_same_design(results, design)
+        require_same_design(results, design, may_grow=study.at_least > 0)
         if len(design) > len(dig(results.manifest, "design")):
             described = redacted(study.describe(), study.workload.secret_parameters)
             command = {**(dig(results.manifest, "command") or {}), "at_least": study.at_least}
@@ -116,10 +116,11 @@ def require_no_results(folder: Path) -> None:
         raise StudyError.at(folder, message)
 
 
-def require_same_design(results: ResultsFolder, design: list[dict[str, Any]]) -> None:
-    """Refuse to mix runs of two designs in one folder; the new design may have more repetitions."""
+def require_same_design(results: ResultsFolder, design: list[dict[str, Any]], *, may_grow: bool) -> None:
+    """Refuse to add runs to results of another design; with `may_grow`, the design may have more repetitions."""
     recorded = results.manifest.get("design")
-    if not isinstance(recorded, list) or recorded != design[: len(recorded)]:
+    shared = design[: len(recorded)] if may_grow and isinstance(recorded, list) else design
+    if recorded != shared:
         count = len(recorded) if isinstance(recorded, list) else 0
         message = f"must hold the design of this study ({len(design)} runs), got another one ({count} runs)"
         raise StudyError.at(results.path / STUDY_MANIFEST, message, where="design")
