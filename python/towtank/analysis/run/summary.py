@@ -1,4 +1,4 @@
-"""Makes the summary of a run from whatever records exist."""
+"""Makes the summary of a run from the records that exist."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def summarize_run(run: RunFolder, limits: dict[str, Any] | None = None, tables: 
     limits : dict, optional
         Limits of the study in SI units; by default those of the study that contains the folder, if any.
     tables : bool, default True
-        Whether to write the streams as Parquet, too, if the tables do not exist yet.
+        Whether to write the streams as Parquet tables as well, if the tables do not exist.
 
     Returns
     -------
@@ -72,7 +72,7 @@ def _analysed(run: RunFolder, limits: dict[str, Any]) -> dict[str, Any]:
 
 
 def kept_summary(run: RunFolder) -> dict[str, Any]:
-    """Analyse one run as `summarize_run` does, but succeed even if its folder is not writable."""
+    """Analyse one run and return its summary; write the summary only if the folder is writable."""
     summary = _analysed(run, study_limits(run))
     # The design identifies a run by the name of its folder; after renaming, the manifest still has the old name.
     summary["run"] = run.run_id
