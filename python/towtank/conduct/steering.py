@@ -19,7 +19,7 @@ from towtank.results.following import Follower
 from towtank.results.segments import Interval
 from towtank.study.precise import SteadyUntil
 
-# Shortest part of a second that counts, as in the window of the analysis. [s]
+# Shortest part of a second that is used, as in the window of the analysis. [s]
 _WHOLE_SECOND = 0.5
 
 Send = Callable[[dict[str, Any]], None]
@@ -162,7 +162,7 @@ class StageSteering:
         self.follower.forget(self.keep_from_s())
 
     def keep_from_s(self) -> float:
-        """Return the time from which intervals are still needed. [s]"""
+        """Return the time from which intervals are needed for the next test. [s]"""
         return self.follower.recorded_until
 
     def _end_stage(self, deciding: Settling | Precision, record: Seconds) -> None:
@@ -178,7 +178,7 @@ class StageSteering:
         self.send({"do": "next", "stage": stage.index})
 
     def _over(self) -> None:
-        """Record and show that a stage ended at its longest time before its test was satisfied."""
+        """Record and report that a stage reached its longest time before its test passed."""
         if self._settling is None or self.under_way is None:
             return
         stage, deciding = self.under_way, self._settling[0]
