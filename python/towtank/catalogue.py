@@ -59,7 +59,7 @@ def catalogue() -> dict[str, list[dict[str, str]]]:
 
 
 def _sentence(text: str | None) -> str:
-    """Return the first line of a docstring in lower case without its full stop, as a summary."""
+    """Return the first line of a docstring as a summary: first letter in lower case, no full stop."""
     line = (text or "").splitlines()[0].rstrip(".")
     return line[:1].lower() + line[1:]
 
