@@ -29,7 +29,7 @@ Place = tuple[str, int, int]
 
 
 class Corrected:
-    """Trees of the checked files, with the typing errors that have been found corrected."""
+    """Trees of the checked files, in which all typing errors found so far are corrected."""
 
     def __init__(self) -> None:
         self._trees: dict[str, Node] = {}

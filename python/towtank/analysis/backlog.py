@@ -25,7 +25,7 @@ def backlog(measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:
     Returns
     -------
     dict or None
-        None if the window is too short to be halved.
+        Entry `backlog` of the run summary; None if the window is too short to be halved.
 
     Notes
     -----

@@ -26,7 +26,7 @@ def comparisons(
     Parameters
     ----------
     factors, configurations : list of dict
-        As in a study summary.
+        Factors and configurations, as in a study summary.
     load_factor : str or None
     run_to_run : float, default 0.1
         Assumed standard deviation of the system's speed from run to run, relative to the speed. Used for points with

@@ -34,7 +34,7 @@ def generator(
     Returns
     -------
     dict
-        As `docs/reference/summary.md` describes; unknown values are None.
+        Entry of the run summary, as `docs/reference/summary.md` describes; unknown values are None.
     """
     counted = (engine or {}).get("generator") or {}
     length = measurement.length_of(chosen)

@@ -29,7 +29,8 @@ def pauses(measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:
     Returns
     -------
     dict or None
-        As `docs/reference/summary.md` describes; None if fewer than five seconds can be compared.
+        Entry of the run summary, as `docs/reference/summary.md` describes; None if fewer than five seconds can be
+        compared.
 
     Notes
     -----

@@ -183,7 +183,7 @@ def describe(
     Returns
     -------
     dict of dict
-        As `docs/reference/summary.md` describes.
+        Entry of the run summary by event, as `docs/reference/summary.md` describes.
     """
     first = None if asked is None else first_inside(found, asked)
     band = far = None

@@ -142,7 +142,7 @@ def service_logs(run: RunFolder, tiers: Iterable[str], origin_ns: int) -> dict[s
     Returns
     -------
     dict or None
-        By tier, as `docs/reference/summary.md` describes; None for a tier without a log, and for all tiers if the
+        Errors and warnings by tier, as `docs/reference/summary.md` describes; None for a tier without a log, and None if the
         start of the load was not recorded.
     """
     tiers = list(tiers)

@@ -80,7 +80,7 @@ def summarize_study(results: ResultsFolder, fresh: bool = False) -> dict[str, An
     Returns
     -------
     dict
-        As `docs/reference/summary.md` describes.
+        The study summary, as `docs/reference/summary.md` describes.
     """
     manifest = results.manifest
     scoped = _scoped(manifest)

@@ -30,7 +30,7 @@ def unfinished(
     Returns
     -------
     dict or None
-        As `docs/reference/summary.md` describes; None without a window.
+        Entry of the run summary, as `docs/reference/summary.md` describes; None without a window.
 
     Notes
     -----

@@ -83,7 +83,7 @@ def calibrate(
     seconds : float, default 5.0
         Length of each of the five steady stages. [s]
     note : callable
-        Called with the name of each measurement before it starts.
+        Function that is called with the name of each measurement before it starts.
 
     Returns
     -------
@@ -144,7 +144,7 @@ def null_server(pinning: Pinning) -> Iterator[str]:
     Raises
     ------
     EngineError
-        If it does not start.
+        If the null server does not start.
     """
     threads = min(_SERVERS_AT_MOST, max(1, len(pinning.system)))
     command = [str(binary()), "null-server", "--threads", str(threads), "--body", "128", "--until-stdin-closes"]

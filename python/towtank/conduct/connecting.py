@@ -52,7 +52,7 @@ class ConnectionOptions:
         Raises
         ------
         StudyError
-            With every fault.
+            With every fault of the options.
         """
         faults = [*self._connection_faults(threads), *self._source_faults(), *self._file_faults()]
         if self.streams is not None and not (self.http2 and self._is_pool):

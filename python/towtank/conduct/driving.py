@@ -61,7 +61,7 @@ def drive_target(
     stop : StopRequest
         Request of the user to stop.
     addresses : sequence of str
-        With a workload file: addresses of its targets.
+        Addresses of the targets of a workload file.
     out : Path, optional
         Folder that keeps the record; by default the record is removed at the end.
     allowed : sequence of str

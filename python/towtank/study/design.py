@@ -200,7 +200,7 @@ class RunSpec:
         keys : Path
             CSV file with the column `key`.
         out, targets, exports, cpus
-            As in `plan`.
+            As for `plan`.
         """
         workload, asked = self.study.workload, self.study.study.read_back
         if self.parameters:

@@ -91,7 +91,7 @@ def read_trace(path: Path, trace: Trace) -> tuple[Curve | None, list[Fault]]:
     Returns
     -------
     Curve or None
-        None if there are faults.
+        Rates of the trace; None if the file has faults.
     list of Fault
         Faults with their lines in the file.
     """

@@ -75,7 +75,7 @@ def build_system(
     cpus : list of int, optional
         CPUs that the system may use; all by default.
     check, note : callable
-        See `Place`.
+        Functions that are called while waiting, and for each step of the work; see `Place`.
     """
     services = [make_service(name, part, base) for name, part in file.services.items()]
     hosts = build_hosts(file, base)

@@ -130,7 +130,7 @@ def with_copies(system: SystemFile) -> SystemFile:
     Returns
     -------
     SystemFile
-        The same system if no host has copies.
+        System with all copies; the given system if no host has copies.
     """
     if all(copies_of(system, name) is None for name in system.hosts):
         return system

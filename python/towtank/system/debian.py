@@ -46,12 +46,12 @@ def install(names: list[str], run: Run) -> None:
     names : list of str
         Packages.
     run : callable
-        Runs a command and returns its exit status.
+        Function that runs a command and returns its exit status.
 
     Raises
     ------
     TargetError
-        Without apt-get or root, or if the installation fails.
+        If apt-get is missing, if this user is not root, or if the installation fails.
     """
     if shutil.which("apt-get") is None:
         raise TargetError(f"apt-get is not available; install the equivalents of Debian's {', '.join(names)}")

@@ -160,7 +160,7 @@ class System:
     cpus : list of int, optional
         CPUs that the system may use; all by default.
     check, note : callable
-        See `Place`.
+        Functions that are called while waiting, and for each step of the work; see `Place`.
     """
 
     def __init__(

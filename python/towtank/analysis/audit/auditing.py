@@ -60,7 +60,7 @@ def audit(
     Returns
     -------
     dict
-        As `docs/reference/summary.md` describes under `audit`.
+        Entry `audit` of the run summary, as `docs/reference/summary.md` describes.
     """
     window = windows.asked(measurement)
     found: list[Check]

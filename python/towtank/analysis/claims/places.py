@@ -53,10 +53,10 @@ class Places:
     runs : list of dict
         Summaries of all runs.
     run_to_run : float
-        Standard deviation of the system's speed from run to run that is assumed for a place with one run, relative to
-        the speed. [1]
+        Assumed standard deviation of the system's speed from run to run, relative to the speed. Used for levels with a
+        single run. [1]
     assumed : bool
-        Whether any place in use has a single run.
+        Whether a single run was used for any combination of levels.
     used : dict of str to dict
         Summaries of the runs in use, by name.
     left_out : list of str

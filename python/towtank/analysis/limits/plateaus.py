@@ -170,7 +170,7 @@ def judge(
     Returns
     -------
     Plateau or None
-        None if no interval of the plateau was recorded.
+        The judged plateau; None if no interval of the plateau was recorded.
 
     Notes
     -----

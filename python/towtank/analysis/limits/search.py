@@ -119,7 +119,7 @@ class Outcome:
     Attributes
     ----------
     level : float
-        [1, 1/s]
+        Load level of the plateau. [1, 1/s]
     failure : Failure or None
     margin : float or None
         log(seen / limit) of the objective closest to its limit, above 0 if missed; infinite if nothing was answered

@@ -25,7 +25,7 @@ def inputs(run: RunFolder, limits: dict[str, Any], objectives: Sequence[dict[str
     limits : dict
         Limits of the study.
     objectives : sequence of dict
-        Of the study.
+        Objectives of the study.
 
     Returns
     -------

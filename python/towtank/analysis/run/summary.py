@@ -55,7 +55,7 @@ def summarize_run(run: RunFolder, limits: dict[str, Any] | None = None, tables: 
     Returns
     -------
     dict
-        As `docs/reference/summary.md` describes.
+        The run summary, as `docs/reference/summary.md` describes.
     """
     summary = _analysed(run, study_limits(run) if limits is None else limits)
     keep_json(run.path / SUMMARY, summary)

@@ -229,7 +229,7 @@ def ratio_of_sums(
     Returns
     -------
     estimate : Estimate
-        Without an interval if the series is too short; `needs_s` is then the length that an interval needs.
+        Ratio with its interval; no interval if the series is too short, `needs_s` is then the length that it needs.
     standard_error : float or None
         Best estimate of the standard error; None with fewer than `ERROR_AT_LEAST` intervals.
 

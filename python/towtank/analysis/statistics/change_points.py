@@ -73,7 +73,7 @@ def change_points(
     Parameters
     ----------
     values : sequence of float, of shape (n_observations,)
-        In order of time.
+        Observations in order of time.
     max_p_value : float, default 0.001
         A change counts if its p-value is less, in (0, 1).
     min_magnitude : float, default 0
@@ -84,7 +84,7 @@ def change_points(
     Returns
     -------
     list of ChangePoint
-        In order of time.
+        Changes in order of time.
 
     Notes
     -----
@@ -126,7 +126,7 @@ def lasting_steps(values: Floats, max_p_value: float) -> list[tuple[int, float, 
     ----------
     values : ndarray of shape (n_observations,)
     max_p_value : float
-        In (0, 1).
+        A change counts if its p-value is at most this, in (0, 1).
 
     Returns
     -------

@@ -67,7 +67,7 @@ def ratio_along_trend(numerators: Floats, denominators: Floats, confidence: floa
     Returns
     -------
     Estimate
-        As for `mean_along_trend`.
+        Ratio with its interval, as for `mean_along_trend`.
 
     Notes
     -----

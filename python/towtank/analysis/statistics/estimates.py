@@ -40,7 +40,7 @@ class Estimate:
     Attributes
     ----------
     value : float or None
-        None if nothing was measured.
+        Estimated value; None if nothing was measured.
     low, high : float or None
         Ends of the interval; None without an interval, and `method` is then `none`.
     method : str

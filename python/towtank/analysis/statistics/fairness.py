@@ -57,7 +57,7 @@ def fairness_of(counts: Floats, lengths: Floats) -> Estimate:
     Returns
     -------
     Estimate
-        Without an interval if the record is too short.
+        Index with its interval; no interval if the record is too short.
 
     Notes
     -----

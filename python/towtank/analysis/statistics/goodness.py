@@ -82,7 +82,7 @@ def multinomial(
     Returns
     -------
     Goodness or None
-        None without draws, or with a single cell after pooling.
+        Result of the test; None without draws, or with a single cell after pooling.
 
     Notes
     -----
@@ -237,7 +237,7 @@ def dispersion(counts: Floats, lengths: Floats) -> Goodness | None:
     Returns
     -------
     Goodness or None
-        None with fewer than two intervals that expect five arrivals.
+        Result of the test; None with fewer than two intervals that expect five arrivals.
 
     Notes
     -----

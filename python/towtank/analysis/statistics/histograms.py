@@ -181,7 +181,7 @@ class Histogram:
         Parameters
         ----------
         probability : float
-            In (0, 1].
+            Share of the values, in (0, 1].
 
         Notes
         -----

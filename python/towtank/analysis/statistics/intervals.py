@@ -24,7 +24,7 @@ def t_interval(values: Sequence[float] | Floats, confidence: float = CONFIDENCE)
     values : sequence of float
         One value per run.
     confidence : float
-        In (0, 1).
+        Confidence of the interval, in (0, 1).
 
     Notes
     -----
@@ -59,7 +59,7 @@ def t_interval_about(
     together : float, optional
         Value q of all samples together, such as p95 of all requests; the mean of the runs by default.
     confidence : float
-        In (0, 1).
+        Confidence of the interval, in (0, 1).
 
     Notes
     -----
@@ -193,7 +193,7 @@ def difference_interval(first: Estimate, second: Estimate, confidence: float | N
     Returns
     -------
     Estimate
-        Without an interval if one of the two estimates has none.
+        Difference with its interval; no interval if one of the two estimates has none.
 
     Notes
     -----

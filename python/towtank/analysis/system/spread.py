@@ -26,7 +26,7 @@ def spread(plan: dict[str, Any] | None, measurement: Measurement, chosen: Mask) 
     Returns
     -------
     dict
-        By target name, as `docs/reference/summary.md` describes.
+        Entry of the run summary by target name, as `docs/reference/summary.md` describes.
     """
     found = {}
     lengths = measurement.lengths[chosen]

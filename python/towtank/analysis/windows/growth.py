@@ -79,7 +79,7 @@ def growth_of(measurement: Measurement, chosen: Mask) -> Growth | None:
     Returns
     -------
     Growth or None
-        None without arrivals, or if the window is shorter than four seconds.
+        Growth over the window; None without arrivals, or if the window is shorter than four seconds.
 
     Notes
     -----

@@ -62,7 +62,7 @@ class HostSettings:
     kept : tuple of Path
         Folders of this process that every host must see under the same path.
     check : callable
-        Called while waiting; raises when the user asks to stop.
+        Function that is called while waiting, and raises an error when the user asks to stop.
     cpus : tuple of int
         CPUs of the system under test; empty for all CPUs.
     """
