@@ -33,8 +33,9 @@ def connections(
     Returns
     -------
     dict
-        Entry of the run summary, as `docs/reference/summary.md` describes. Most connections are established before the
-        window begins, so connection times and reasons of failures cover the whole run; all other values cover the window.
+        Entry of the run summary, as `docs/reference/summary.md` describes. Most connections are established before
+        the window begins, so connection times and reasons of failures cover the whole run; all other values cover
+        the window.
     """
     every = np.ones(measurement.bins, dtype=bool)
     length = measurement.length_of(chosen)

@@ -50,8 +50,7 @@ def observations(summary: Summary) -> list[Sentence]:
     for configuration in summary["configurations"]:
         found += _found(configuration)
         found += _scaling(configuration)
-        # A search runs a single load level, which shows no limit by scaling. If the search found a limit, no sentence
-        # is needed.
+        # If a search found the limit, its single load level cannot show the limit as well, so no sentence is needed.
         if configuration["limit"]["reached"] or not configuration.get("found_limit"):
             found += _limits(configuration)
         found += _response(configuration)

@@ -12,7 +12,7 @@ TIMES_SLOWER = 8.0
 """Factor by which the mean response time of a second must exceed that of both neighbours. [1]"""
 SLOW_AT_LEAST = 3
 SLOW_SHARE = 0.10
-"""Share of slow seconds among all seconds that chance may explain; more slow seconds are a result. [1]"""
+"""Chance explains `SLOW_AT_LEAST` slow seconds, or this share of all seconds if the share is larger. [1]"""
 # Chance dominates the mean of fewer transactions.
 _TRANSACTIONS_AT_LEAST = 10
 

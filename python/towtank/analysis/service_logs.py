@@ -18,7 +18,7 @@ from towtank.results.folder import RunFolder
 GROUPS_AT_MOST = 20
 """Largest number of groups of similar lines kept for each service."""
 HEAD_BYTES = 4 * 1024 * 1024
-"""Bytes read from the part of the log that the start of the load begins."""
+"""Number of bytes of a log that are read from the start of the load on."""
 TAIL_BYTES = 1024 * 1024
 """Bytes read before the end of the load, and at both ends of the part of the log before the load."""
 _LINE_BYTES = 4096
@@ -142,8 +142,8 @@ def service_logs(run: RunFolder, tiers: Iterable[str], origin_ns: int) -> dict[s
     Returns
     -------
     dict or None
-        Errors and warnings by tier, as `docs/reference/summary.md` describes; None for a tier without a log, and None if the
-        start of the load was not recorded.
+        Errors and warnings by tier, as `docs/reference/summary.md` describes; None for a tier without a log, and None
+        if the start of the load was not recorded.
     """
     tiers = list(tiers)
     spans = logs_written(run, tiers)

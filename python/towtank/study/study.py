@@ -201,7 +201,7 @@ class Study:
             events = self.study.events
         else:
             checked = validate_tree(apply_to_events(self.tree, overrides), StudyFile)
-            assert checked.model is not None  # The load of the study has been checked.
+            assert checked.model is not None  # Loading the study checked the file.
             events = checked.model.events
         return {name: event for name, event in events.items() if event.happens}
 

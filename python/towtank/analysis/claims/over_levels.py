@@ -93,7 +93,7 @@ def trend(given: CourseMeasure, holds: Direction, places: Places, unit: str) -> 
 
 
 def ratio_of(top: Estimate, bottom: Estimate) -> Estimate:
-    """Return the ratio of two estimates; its interval ends at 0 or above if both estimates are not negative."""
+    """Return the ratio of two estimates; its interval stays at or above 0 if both given intervals do."""
     found = ratio_interval(top, bottom)
     ends = (top.low, bottom.low)
     return found.of_quantity() if all(end is not None and end >= 0 for end in ends) else found

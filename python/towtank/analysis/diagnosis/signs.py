@@ -35,7 +35,9 @@ generator's, in (0, 1).
 """
 _LEAST_DEMAND = 0.5
 _WAITS_OF_USE = 0.25
-"""CPU time is short if this many threads of the tiers use or want a CPU, and this share of them waits. [1]"""
+"""CPU time is short if the tiers use or wait for at least `_LEAST_DEMAND` CPUs, and the ratio of CPUs waited for
+to CPUs used is at least this. [1]
+"""
 MANY_ERRORS = 0.1
 """Failures may be the limit if at least this share of the requests fails, in (0, 1)."""
 _MOST_OF_TIME = 0.5

@@ -29,8 +29,8 @@ def balance(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[
     Returns
     -------
     dict
-        Entry of the run summary by service name, as `docs/reference/summary.md` describes; balancers with a single member
-        are left out.
+        Entry of the run summary by service name, as `docs/reference/summary.md` describes; balancers with a single
+        member are left out.
     """
     found = {}
     for service, samples in observed.metrics.items():

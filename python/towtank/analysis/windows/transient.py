@@ -14,7 +14,7 @@ from towtank.analysis.windows import changes, steady
 from towtank.analysis.windows.changes import Change
 from towtank.analysis.windows.rest import is_at_rest
 
-# A start that differs by less stays in the window, because it hardly changes a mean and shortens the record.
+# A start that differs by less stays in the window: it hardly changes a mean, and a cut would shorten the window.
 _WORTH_A_CUT = 0.01
 # Significance level of the cautious test, which is made in addition to the plain test. The cautious test has a larger
 # error and fewer degrees of freedom: at the level of the plain test, a start with five times the response time would
