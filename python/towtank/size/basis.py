@@ -86,12 +86,6 @@ class Basis:
         ------
         ModelError
             If other percentiles of the class were measured: they do not show how long the tail of the distribution is.
-
-        Raises
-        ------
-        ModelError
-            If percentiles of the class were measured, but not this one: another percentile does not show the length of
-            the tail.
         """
         if self.fitted is None or name is None or name not in self.fitted.percentiles:
             return None
@@ -170,13 +164,6 @@ def load_basis(source: Path, choice: ModelChoice | None = None) -> Basis:
     ------
     StudyError
         If the model file is invalid.
-    MeasurementError
-        If no run may be modelled, or the fitted model is rejected.
-
-    Raises
-    ------
-    StudyError
-        If the file is invalid.
     MeasurementError
         If no run may be modelled, or the fitted model is rejected.
     """

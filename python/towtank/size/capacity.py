@@ -65,8 +65,6 @@ def bottlenecks(question: Question, answer: Found, count: int = 3) -> list[Bottl
     """Return the bottleneck of a candidate, then the bottleneck after its servers are doubled, up to `count` times.
 
     The list ends early if no objective limits the load.
-
-    The list ends when no objective limits the load.
     """
     found: list[Bottleneck] = []
     boost: dict[str, int] = {}

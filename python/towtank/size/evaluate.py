@@ -25,11 +25,8 @@ CORRECTED = "computed from the network, and corrected by measurements"
 COARSE = 0.1
 """Error of a computed mean response time above which mean values and throughputs are simulated. [ratio]
 
-Percentiles may be simulated whatever the error. A product-form network that is too large for an exact solution has
-an error of 10 %.
-
-Percentiles may be simulated whatever their error. The error of product-form networks too large for an exact solution
-is 10 %.
+Percentiles may be simulated whatever the error. A product-form network that is too large for an exact
+solution has an error of 10 %.
 """
 # Tolerance for rounding errors: an objective that is met exactly must not be missed because of them.
 ROUNDING = 1e-9

@@ -41,8 +41,6 @@ class FurtherDay:
         """Return the probability that the load of a day exceeds the growth line by each distance. [ratio]
 
         `beyond` holds the distances, as logarithms. [1]
-
-        `beyond` holds the distances, as logarithms. [1]
         """
         ordinary = np.asarray(t_tail(beyond / deviation, self.freedom), dtype=float)
         if not len(self.misses):

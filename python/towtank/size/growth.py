@@ -174,8 +174,6 @@ class HistoricGrowth:
         """Return the median of the highest load in the season that ends after `days`, relative to the first day. [1]
 
         Without a season, this is the value of the growth line after `days`.
-
-        The season is the one that ends on that day. Without a season, this is the value of the line.
         """
         if self.history.season == "none":
             return float(np.exp(self.history.level(self._cycle(days))[0] - self._level))
@@ -213,9 +211,6 @@ class HistoricGrowth:
 
         With a weekly season, one table serves every four weeks for each weekday, as these tables are similar.
         Otherwise each day has a table, since a year begins and ends with a partial month.
-
-        With a weekly season there is a table for each weekday and four weeks, as these are similar; otherwise for each
-        day, since a year begins and ends with partial months.
         """
         peaks, counts = self._peaks(days)
         weekly = self.history.season == "weekly"
@@ -254,8 +249,6 @@ class HistoricGrowth:
         """Return the probabilities that the load, relative to the first day, exceeds each of the factors. [ratio]
 
         The load is the highest in the season that ends after `days`; without a season, the load on that day.
-
-        The load is that after `days`, or the highest of the season that ends then.
         """
         then, _ = self._peaks(days)
         middles, deviations = self.history.level(then) - self._level, self.history.deviation(then)

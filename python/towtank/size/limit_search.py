@@ -61,7 +61,7 @@ def within(question: Question, outcome: Outcome) -> bool:
 def missed_by_throughput(question: Question, drawn: Draws | None) -> float | None:
     """Return the share of the draws that miss only a throughput objective. [ratio] None without draws or without a
     throughput objective. The draws counted here do not count for a load limit, which response times and utilizations
-    define. These draws do not count in a limit of the load, which is defined by response times and utilizations."""
+    define."""
     if drawn is None or not any(check.upward for check in question.checks):
         return None
     holds = sum(all(within(question, outcome) for outcome in group) for group in drawn.groups)
@@ -71,8 +71,7 @@ def missed_by_throughput(question: Question, drawn: Draws | None) -> float | Non
 def is_bounded(question: Question, load: Load) -> bool:
     """Return True if a higher load can miss an objective for response time or utilization, or overload an open class.
     In a closed class utilization never exceeds 100 %, however many users there are. In an open class the load can
-    exceed the capacity. In a closed class utilization never exceeds 100 %, however many users there are; in an open
-    class the load can exceed the capacity."""
+    exceed the capacity."""
     times = any(not check.upward for check in question.checks)
     return times or any(most < 1 for most in question.utilization.values()) or any(load.rate.values())
 
@@ -163,8 +162,7 @@ class Limits:
     @property
     def best(self) -> float:
         """Load limit with the best estimates, as a factor of the load, found by bisection. [1] 0 if even a millionth
-        of the load is too much; infinite if no objective limits the load. 0 if even a millionth of the load is too
-        much; infinite if no objective limits the load."""
+        of the load is too much; infinite if no objective limits the load."""
         bracket = self._best_bracket()
         return math.inf if math.isinf(bracket.high[0]) else float(bracket.low[0])
 
@@ -267,11 +265,6 @@ class Limits:
         -----
         An end is above 1 exactly if the corresponding number of draws hold at their load, because the search always
         tries the load itself. With too many users for this search, limits that were narrowed for a date are used.
-
-        Notes
-        -----
-        An end is above 1 exactly if the corresponding number of draws hold at their load, because the load itself is
-        always tried. With too many users for a search of the interval, limits that were narrowed for a date are used.
         """
         if self.varies and not self.able and not self._narrowed:
             return None

@@ -136,8 +136,6 @@ def _company(measurement: Measurement) -> Iterator[Doubt]:
     """Yield doubts about CPU time that other programs or the hypervisor took.
 
     Turns of kernels that write files are ignored, because kernel threads write on their behalf.
-
-    Turns of kernels that write files are left out, because kernel threads write on their behalf.
     """
     turns = [
         turn["conditions"]

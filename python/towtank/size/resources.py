@@ -153,8 +153,7 @@ def memory_of(
     interval: Callable[[str | None], Interval | None] = lambda _: None,
 ) -> MemoryNeed:
     """Return the memory that a node of a tier needs in the scenario of the outcome. `interval` returns the interval
-    of a part by its name, and of the sum for None; the calculation steps show it. `interval` returns the interval of
-    a part by its name, and of the sum by None, for the steps."""
+    of a part by its name, and of the sum for None; the calculation steps show it."""
     lost = question.file.nodes_lost if outcome.job.lost == tier.name else 0
     nodes = max(1, option.nodes - lost)
     parts = {}
@@ -315,8 +314,7 @@ def pool_size(
     drawn: Draws | None = None,
 ) -> PoolSize:
     """Return the smallest pool size whose mean wait is within the limit in every scenario and in enough draws. All
-    nodes share one pool. The limit of the wait is computed with all nodes running, and applies to every scenario. All
-    nodes share one pool. The allowed wait is computed with all nodes running, and applies to every scenario."""
+    nodes share one pool. The limit of the wait is computed with all nodes running, and applies to every scenario."""
     held, rate = _held(wanted, outcomes[0])
     share = HOLDING_SHARE * held / rate if rate else 0.0
     limit = wanted.wait_at_most if wanted.wait_at_most is not None else share

@@ -18,8 +18,6 @@ EVENTS = 100_000_000
 """Highest number of simulated events, about 10 s on two CPUs. [1]
 
 Networks without a nearly saturated station reach the precision with far fewer events.
-
-Networks without a nearly saturated station reach the precision with far fewer events.
 """
 SEED = 1
 RELAXATIONS = 24.0

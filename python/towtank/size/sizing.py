@@ -230,8 +230,6 @@ def _spare(question: Question, limits: Limits) -> Interval | None:
 
     The lower end is at least 0 exactly if response times and utilizations hold in at least 97.5 % of the
     draws.
-
-    Its lower end is at least 0 exactly if response times and utilizations hold in at least 97.5 % of the draws.
     """
     if not question.draws or math.isinf(limits.best):
         return None

@@ -42,11 +42,6 @@ def refuse_a_guess(question: Question, *, beyond: bool) -> None:
     ------
     MeasurementError
         If the cause that limited the measured load is unknown, or the load is too far beyond the measured range.
-
-    Raises
-    ------
-    MeasurementError
-        If the limit of the measured load is unknown, or the load is too far beyond the measured range.
     """
     fitted = question.basis.fitted
     if fitted is None or beyond:
