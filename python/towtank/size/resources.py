@@ -23,8 +23,7 @@ from towtank.size.tiers import Option, Tier
 from towtank.units import format_size
 
 FIRST_GUESS_WAITS = 0.1
-"""Share of transactions that wait with the first guess of square-root staffing; a solver finds the final size.
-[ratio]"""
+"""Share of transactions that wait in the first guess by square-root staffing; the final size is solved. [ratio]"""
 HOLDING_SHARE = 0.01
 """Default limit of the mean wait for a unit of a pool, relative to the mean time for which a unit is held. [ratio]"""
 _POOL_STEPS = 16

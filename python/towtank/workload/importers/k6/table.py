@@ -1,4 +1,4 @@
-"""Fate of each option of k6: options of tests, scenarios and requests.
+"""Treatment of each option of k6: options of tests, scenarios and requests.
 
 Names are those of k6's type definitions, as listed by `scripts/import-keys`; defaults are those of k6.
 """
