@@ -1,4 +1,4 @@
-"""Sizing: the cheapest hardware that carries a load within its objectives."""
+"""Sizing: the cheapest hardware that carries a load within the objectives."""
 
 from __future__ import annotations
 
@@ -294,5 +294,5 @@ def _shares(value: ByName | None) -> object:
 
 
 def _share(value: Amount | None) -> str | None:
-    """Return a ratio as written in a file: 0.2 as `20 %`."""
+    """Return a ratio as written in a file, for example 0.2 as `20 %`."""
     return f"{100 * value:.12g} %" if isinstance(value, int | float) else value
