@@ -25,7 +25,7 @@ class Objective:
     configuration : str
         Label of the configuration; empty if there is only one.
     met : bool or None
-        True if the objective is met; None if it could not be judged.
+        True if the objective is met; None if the objective could not be judged.
     seen : Quantity or None
         Worst value over the loads, with its interval. [s], [1/s] or [ratio]
     limit : Quantity or None

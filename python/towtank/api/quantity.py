@@ -55,7 +55,7 @@ class Interval(NamedTuple):
 class Quantity(float):
     """Number with a unit and, if known, a confidence interval.
 
-    A quantity is a float, and computes, compares and formats as a float. It can also be compared with text
+    A quantity is a float, and computes, compares and formats as a float. A quantity can be compared with text
     that has a unit.
 
     Parameters
@@ -100,7 +100,7 @@ class Quantity(float):
         about: str = "",
         confidence: float = CONFIDENCE,
     ) -> Quantity:
-        """Create the quantity; its attributes cannot be changed afterwards."""
+        """Create a quantity, whose attributes cannot be changed afterwards."""
         made = super().__new__(cls, value)
         for name, content in (("unit", unit), ("interval", interval), ("about", about), ("confidence", confidence)):
             object.__setattr__(made, name, content)

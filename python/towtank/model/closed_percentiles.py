@@ -30,7 +30,7 @@ def closed_variance(
     model, answer : dict
         The solved model in the engine's form, with each node as a station, and its solution.
     station : dict
-        The station in the model; any of its nodes if it has several.
+        The station in the model; any node of the station if there are several.
     found : StationAnswer
         The station in the solution, with its nodes combined.
     name : str

@@ -249,8 +249,8 @@ def _chains(model: ModelFile) -> dict[str, str]:
 
 
 def _each(model: ModelFile, value: Any) -> dict[str, Any]:
-    """Return the value of each class, or of each of its transactions, by name; those without a value are left
-    out.
+    """Return the value of each class, or of each of its transactions, by name; classes and transactions without
+    a value are left out.
     """
     given = value if isinstance(value, dict) else dict.fromkeys(model.classes, value)
     found: dict[str, Any] = {}

@@ -132,7 +132,7 @@ def _curve(cpus: float, place: int) -> scipy.interpolate.PchipInterpolator:
 
 
 def scaled_residence(utilization: float, periods: float, cpus: float) -> float:
-    """Return the time at a station with a quota, in units of S; it may exceed that of a slow server.
+    """Return the time at a station with a quota, in units of S; the time may exceed the time at a slow server.
 
     Parameters
     ----------

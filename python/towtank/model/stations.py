@@ -16,7 +16,7 @@ _WRITTEN = 1e-6
 
 
 def servers_of(station: Json) -> int | None:
-    """Return the number of servers of a station; None if its rates do not come from a fit.
+    """Return the number of servers of a station; None if the rates of the station do not come from a fit.
 
     Notes
     -----

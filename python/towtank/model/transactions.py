@@ -118,7 +118,7 @@ def spread(document: Json, chain: Json, answer: Json) -> Json:
     Returns
     -------
     dict
-        The answer; its classes have `transactions`, its stations `residence_time_by_transaction_s`.
+        The answer; classes have the key `transactions`, and stations the key `residence_time_by_transaction_s`.
 
     Notes
     -----

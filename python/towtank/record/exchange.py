@@ -26,7 +26,7 @@ class Exchange:
     status : int
         Status of the response; 0 without a response.
     error : str
-        Reason why the response is incomplete; empty if it is complete.
+        Reason why the response is incomplete; empty for a complete response.
     kind : str
         Kind of resource in the terms of browsers (`document`, `script`, ...); empty if unknown.
     page : str

@@ -126,7 +126,7 @@ class Table:
     footnotes : tuple of str
         Notes below the table.
     is_detail : bool
-        Whether a writer may fold it, since it details a summary elsewhere.
+        True if a writer may fold the table, since another part of the report contains a summary.
     """
 
     caption: str
@@ -158,7 +158,7 @@ class Figure:
     table : Table or None
         The numbers drawn.
     is_detail : bool
-        Whether a writer may fold it.
+        True if a writer may fold the figure.
     """
 
     name: str
@@ -195,9 +195,9 @@ class Section:
     blocks : tuple of Block
         Content.
     appendix : bool
-        Whether it documents the measurement rather than answers the question.
+        True if the section documents the measurement rather than answers the question.
     is_detail : bool
-        Whether a writer may fold it.
+        True if a writer may fold the section.
     """
 
     name: str

@@ -201,8 +201,8 @@ def table(
 
 
 def _by_run(point: Mapping[str, Any]) -> str:
-    """Render the range of the 95th percentiles of a point's runs; empty if they differ by less than a factor
-    of two.
+    """Render the range of the 95th percentiles of a point's runs; empty if the percentiles differ by less than
+    a factor of two.
     """
     ends = dig(point, "of_runs", "response_time_s", "p95")
     return over_runs.words(ends, ends[1], people.seconds) if ends and ends[1] >= FAR * ends[0] else ""

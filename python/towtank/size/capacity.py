@@ -27,7 +27,7 @@ class Bottleneck:
     limits : Limits
         Search for the load factor at which an objective is missed.
     lost : str or None
-        Tier with lost nodes in the scenario that reaches its limit first.
+        Tier with lost nodes in the scenario that reaches a limit at the lowest load; None if all nodes are up.
     """
 
     station: str

@@ -51,7 +51,7 @@ class History:
     season : str
         `none`, `weekly` or `yearly`.
     steps : tuple of date
-        First days of new levels that persist; they are not counted as growth.
+        First days of new levels that persist; these steps are not counted as growth.
     bent : bool
         True if the growth rate changes over time, so that a single rate does not describe it.
     """

@@ -89,7 +89,7 @@ def _finite(value: float) -> float | None:
 
 
 def interval_document(interval: Interval | None) -> Json | None:
-    """Return the interval for JSON; None if it is unknown."""
+    """Return an interval as JSON; None if the interval is unknown."""
     return None if interval is None else interval.document()
 
 

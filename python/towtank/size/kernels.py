@@ -22,7 +22,7 @@ class Kernel:
         Resource whose speed the kernel measures: `cpu` is processors with caches, memory and the operating system's
         work; `disk` is the device.
     unit : str
-        Unit of work; its rate is per second.
+        Unit of work; the rate of the kernel is in this unit per second.
     summary : str
         One line on the kernel's work.
     """

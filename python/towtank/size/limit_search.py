@@ -179,8 +179,8 @@ class Limits:
 
     @property
     def why_no_interval(self) -> str:
-        """Reason why a limit that differs between draws has no interval; empty if it has an interval or needs
-        none."""
+        """Reason why a limit that differs between draws has no interval; empty if the limit has an interval or
+        does not vary."""
         if not self.varies or math.isinf(self.best) or self.interval() is not None:
             return ""
         most = _USERS_OF_INTERVALS / _SOLUTIONS_OF_A_DRAW / len(self.question.draws)

@@ -53,7 +53,7 @@ class Ratio:
 
 @dataclass(frozen=True)
 class Machine:
-    """Machine of the catalogue. Its fields are those of a machine file, in bytes and seconds."""
+    """Machine of the catalogue. The fields are the keys of a machine file, in bytes and seconds."""
 
     name: str
     title: str | None = None

@@ -211,7 +211,7 @@ def ratings(measured: Mapping[str, Measured], reference: Mapping[str, float]) ->
 
 
 def _rated(vector: Mapping[str, Estimate], reference: Mapping[str, float], resource: Resource) -> Estimate:
-    """Return the rating for the rates of kernels; its interval spans the ratings of single rounds."""
+    """Return the rating for the rates of kernels; the interval spans the ratings of single rounds."""
     rounds = min(len(estimate.rounds) for estimate in vector.values())
     by_round = [
         capacity_units({name: estimate.rounds[number] for name, estimate in vector.items()}, reference, resource)

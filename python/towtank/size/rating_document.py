@@ -214,6 +214,6 @@ def machine_text(rated: Rated, name: str, **other: str) -> str:
 
 
 def machine_name(facts: Mapping[str, Any]) -> str:
-    """Return a machine name made from the host name; it contains letters, digits, `_` and `-` only."""
+    """Return a machine name made from the host name; the name contains letters, digits, `_` and `-` only."""
     name = re.sub(r"[^A-Za-z0-9_-]+", "-", str(facts.get("name", ""))).strip("-_")[:60]
     return name if re.match(r"[A-Za-z]", name) else f"machine-{name}".rstrip("-")

@@ -271,7 +271,7 @@ class PoolSize:
     lost : str or None
         Tier with lost nodes in the scenario that needs most; None for all nodes running.
     simulated : bool
-        True if the wait was simulated because its solution is too inaccurate.
+        True if the wait was simulated because the analytic solution is too inaccurate.
     """
 
     name: str

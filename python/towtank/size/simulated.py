@@ -54,7 +54,7 @@ class Simulated:
 
 
 def simulate(question: Question, outcome: Outcome) -> Simulated | None:
-    """Simulate the scenario of an outcome; None if no objective needs it, or without a steady state."""
+    """Simulate the scenario of an outcome; None if no objective needs a simulation, or without a steady state."""
     checks = {number: check for number, check in _open(question, outcome).items() if _has_figures(outcome, check)}
     if not checks or outcome.why_not:
         return None

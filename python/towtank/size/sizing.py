@@ -207,7 +207,8 @@ def _answered(
 
 
 def _chance_interval(question: Question, share: float | None) -> Json | None:
-    """Return the interval of a share of the draws, for JSON; it accounts for the limited number of draws."""
+    """Return the interval of a share of the draws, for JSON; the interval accounts for the limited number of
+    draws."""
     draws = len(question.draws)
     return None if share is None else interval_document(share_between(round(share * draws), draws))
 

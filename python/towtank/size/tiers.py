@@ -96,7 +96,8 @@ class Tier:
 
     @property
     def strongest(self) -> Option:
-        """Smallest hardware that is at least as strong as every option; it need not be an option.
+        """Smallest hardware that is at least as strong as every option; the hardware need not be one of the
+        options.
 
         Used for bounds.
         """

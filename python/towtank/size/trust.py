@@ -69,7 +69,7 @@ def _asked(question: Question) -> float:
 
 
 def no_probability(question: Question) -> str:
-    """Return the reason why no probability can be computed; empty if it can."""
+    """Return the reason why no probability can be computed; empty if it can be computed."""
     basis, fitted = question.basis, question.basis.fitted
     if basis.guess or fitted is None:
         return basis.guess
@@ -130,7 +130,7 @@ def trust(settled: SizingProblem, search: Search, limits: Limits | None) -> Json
 
 
 def _no_interval(question: Question, answer: Found | None) -> str | None:
-    """Return the reason why values have no intervals; None if they have intervals."""
+    """Return the reason why values have no intervals; None if the values have intervals."""
     if question.draws:
         return None
     reason = no_probability(question) or "the model's demands are given without error"

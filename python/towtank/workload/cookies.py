@@ -62,7 +62,7 @@ class Cookies(FileModel):
     )
 
     def plan(self, target_of: Callable[[GivenCookie], int]) -> dict[str, Any]:
-        """Return the `cookies` of the plan; `target_of` returns the index of a cookie's target."""
+        """Return the key `cookies` of the engine's plan; `target_of` returns the index of a cookie's target."""
         given = [
             {
                 "target": target_of(cookie),

@@ -161,7 +161,7 @@ class LdapOperation(FileModel):
 
     @property
     def columns(self) -> list[str] | None:
-        """Names of the columns in the response; None if they depend on the server."""
+        """Names of the columns in the response; None if the server determines the columns."""
         if self.action == "compare":
             return ["matches"]
         if self.action != "search":

@@ -44,7 +44,7 @@ def parse(text: str, first: int = 0) -> Filter:
     text : str
         Text of the filter.
     first : int
-        Index of its first value among the values of the call.
+        Index of the filter's first value among all values of the call.
 
     Raises
     ------

@@ -28,7 +28,7 @@ class Scope:
     workload : WorkloadFile
         Loaded workload file.
     columns : dict of str to list of str or None
-        Columns of each pool; None if they are known only while the system runs.
+        Columns of each pool; None if the columns are known only while the system runs.
     pools : list of str
         Names of all pools.
     doubtful : set of str
@@ -148,7 +148,7 @@ class Scope:
             yield (*path, *placed.path), message
 
     def _why_not(self, name: str, have: set[str]) -> str | None:
-        """Return the reason why a variable cannot be read at a point; None if it can."""
+        """Return the reason why a variable cannot be read at a point; None if the variable can be read."""
         row, dot, column = name.partition(".")
         if row in self.doubtful or name in have:
             return None
@@ -170,7 +170,8 @@ class Scope:
         )
 
     def _why_not_column(self, name: str, row: str, column: str, have: set[str]) -> str | None:
-        """Return the reason why a column of a drawn row cannot be read at a point; None if it can."""
+        """Return the reason why a column of a drawn row cannot be read at a point; None if the column can be
+        read."""
         pool = self.rows.get(row, row)
         if pool not in self.pools:
             return self._unknown(name)

@@ -107,8 +107,8 @@ def check_targets(
     Returns
     -------
     dict of str to list of str
-        Numeric addresses of each host, in the order in which they are tried (RFC 6724). They are used in place of the
-        name, so that they cannot change after the check.
+        Numeric addresses of each host, in the order in which they are tried (RFC 6724). Connections use these
+        addresses instead of the name, so that the target cannot change after the check.
 
     Raises
     ------

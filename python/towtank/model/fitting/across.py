@@ -9,9 +9,10 @@ most one CPU. Shared services, such as the database and the gateway, are station
 transaction there, on hosts of their own size; this demand is subtracted from O. The physical machine below all hosts is
 a bound: throughput is at most what its CPUs allow.
 
-A host with less than one CPU has a CPU quota, which lets short work pass at full speed (`towtank.model.quota`). Its
-station is that of a slow server, S = D / c, in the curve and in the network. The time by which the host answers sooner
-at the resulting utilization is subtracted from the time elsewhere, iterated until throughput and utilization agree.
+A host with less than one CPU has a CPU quota, which lets short work pass at full speed (`towtank.model.quota`).
+In the curve and in the network, the station of this host is a slow server with S = D / c. The time by which the
+host answers sooner at the resulting utilization is subtracted from the time elsewhere, iterated until
+throughput and utilization agree.
 
 CPU times of the service's hosts that change with the load are fitted as measured. Which of them holds for the predicted
 configuration is unknown, so the bands include their spread.

@@ -64,9 +64,9 @@ def fit_source(source: Path, columns: Columns, request: FitRequest, configuratio
     columns : Columns
         Columns of a CSV file; ignored for a results folder.
     request : FitRequest
-        The curve and its settings.
+        Curve to fit, and settings of the fit.
     configuration : str or None
-        Part of the labels of the configurations to fit; None for all of them.
+        Part of the labels of the configurations to fit; None for all configurations.
 
     Raises
     ------

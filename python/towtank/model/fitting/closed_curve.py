@@ -126,10 +126,12 @@ class ClosedCurve:
     think_s : float
         Think time Z at loads that were not measured. [s]
     with_busy : bool, default False
-        True if the utilization of the bottleneck was measured too, U = b + S X. The background b is then a third
-        parameter. It takes its share of the servers, which slows down transactions by m / (m - b).
+        True if the utilization of the bottleneck was measured too, U = b + S X. The background b is then a
+        third parameter. The background keeps b of the m servers busy, which slows down transactions by m / (m -
+        b).
     others : float, default 0
-        Servers that other programs keep busy at loads that were not measured; they slow down transactions likewise. [1]
+        Servers that other programs keep busy at loads that were not measured; transactions slow down in the
+        same way as by the background. [1]
     """
 
     servers: int
@@ -172,7 +174,7 @@ class ClosedCurve:
         return self.throughput_in(parameters, load, self.usual(len(load)))
 
     def usual(self, count: int) -> Conditions:
-        """Return the conditions to assume at loads that were not measured."""
+        """Return think times, mixes and work of other programs to assume at loads that were not measured."""
         return Conditions(np.full(count, self.think_s), np.ones(count), np.full(count, self.others))
 
     def throughput_in(self, parameters: Floats, load: Floats, conditions: Conditions) -> Floats:

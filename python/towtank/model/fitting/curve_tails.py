@@ -1,8 +1,8 @@
 """Compares percentiles of a fitted curve with measured percentiles, to choose the order of service and a correction.
 
-The mean response time of a closed curve is the same for processor sharing and for first come, first served;
-its percentiles differ. Beyond saturation the 95th percentile of processor sharing is twice that of first
-come, first served.
+The mean response time of a closed curve is the same for processor sharing and for first come, first served; the
+percentiles differ. Beyond saturation the 95th percentile of processor sharing is twice that of first come,
+first served.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Tails:
     Attributes
     ----------
     discipline : str
-        Order of service whose 95th percentiles are closer to the measured ones.
+        Order of service whose 95th percentiles are closer to the measured percentiles.
     ratio, low, high : float
         Measured over computed 95th percentile: geometric mean over the levels, and the smallest and the largest value
         within the measured intervals of any level. [ratio]

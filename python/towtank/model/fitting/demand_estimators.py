@@ -4,8 +4,9 @@ All estimators solve, each in its own sense,
 
     U = b + sum_c X_c D_c
 
-with the background b, busy time that no transaction explains [1]_. They differ in their assumptions. If they agree, the
-demand is known; if not, the data hardly determine it, even if the interval of a single estimator is narrow.
+with the background b, busy time that no transaction explains [1]_. The estimators differ in their assumptions.
+If they agree, the demand is known; if not, the data hardly determine it, even if the interval of a single
+estimator is narrow.
 
 References
 ----------
@@ -101,11 +102,10 @@ def total(series: Series) -> Floats | None:
     times.
 
     Notes
-    -----
-    Work is done before the transaction is counted, so counts in short intervals have errors too. In ordinary least
-    squares these errors pull the demands towards zero. Total least squares finds the hyperplane nearest to the points
-    by the singular value decomposition [1]_. It assumes that all columns are equally uncertain relative to their
-    standard deviations, and is unstable if the classes are collinear.
+    ----- Work is done before the transaction is counted, so counts in short intervals have errors too. In
+    ordinary least squares these errors pull the demands towards zero. Total least squares finds the hyperplane
+    nearest to the points by the singular value decomposition [1]_. The method assumes that all columns are
+    equally uncertain relative to their standard deviations, and is unstable if the classes are collinear.
 
     References
     ----------

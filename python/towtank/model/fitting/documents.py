@@ -60,7 +60,8 @@ class FitRequest:
     loads : list of float or None
         Loads at which to predict; None for default loads.
     hold_out : int or None
-        Number of highest levels to leave out of the fit; None leaves out the highest for a test only, then fits it too.
+        Number of highest levels to leave out of the fit; None leaves out the highest level for a test, and then
+        fits all levels.
     think_s : float or None
         Think time, for results without a measured think time. [s]
     """

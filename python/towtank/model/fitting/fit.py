@@ -41,11 +41,11 @@ def curve_named(name: str, servers: int, think_s: float, points: Observations | 
 class Problem:
     """Least-squares problem of a fit: residuals of throughput and, for a closed curve, of response and busy times.
 
-    In a closed system, throughput and response time are one quantity, R = N / X - Z. Throughput determines
-    the demand of the bottleneck but hardly the time elsewhere, since think time dominates the cycle; response
-    times at low load determine the time elsewhere. So both are fitted, each weighted by its own error, while
-    the degrees of freedom count each point once. If the utilization of the bottleneck was measured, U = b + S
-    X is fitted as well; it is an independent observation and counts separately.
+    In a closed system, throughput and response time are one quantity, R = N / X - Z. Throughput determines the
+    demand of the bottleneck but hardly the time elsewhere, since think time dominates the cycle; response times
+    at low load determine the time elsewhere. So both are fitted, each weighted by its own error, while the
+    degrees of freedom count each point once. If the utilization of the bottleneck was measured, U = b + S X is
+    fitted as well; utilization is an independent observation and counts separately.
     """
 
     curve: Curve

@@ -135,7 +135,7 @@ class Configuration:
 
     @property
     def think_s(self) -> float:
-        """Mean think time over the points; 0 if it was not measured. [s]"""
+        """Mean think time over the points; 0 if think time was not measured. [s]"""
         known = [
             (float(point["think_time_s"]), from_document(point["throughput_per_s"]).value, float(point["load"]))
             for point in self.points
@@ -308,7 +308,7 @@ def _judged(runs: dict[str, Json], loads: dict[str, float]) -> tuple[list[Findin
 
 
 def _empty(run: Json, load: float) -> str | None:
-    """Return the reason why a run cannot be a point of a curve; None if it can."""
+    """Return the reason why a run cannot be a point of a curve; None if the run can be a point."""
     if not run["laws"]["little"]:
         return "nothing ended in its window"
     if not from_document(run["throughput_per_s"]).value:

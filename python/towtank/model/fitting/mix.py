@@ -125,7 +125,7 @@ def _shares(configuration: Configuration) -> tuple[Floats, list[str]]:
 
 
 def _by_times(first: tuple[Series, list[str]] | None, classes: list[str]) -> Floats | None:
-    """Return demands proportional to the response times at the lowest level; None if they cannot be
+    """Return demands proportional to the response times at the lowest level; None if the demands cannot be
     estimated.
     """
     if first is None:

@@ -55,14 +55,14 @@ def predict(candidate: Candidate, loads: list[float], think_s: float) -> list[di
     Returns
     -------
     list of dict
-        `load`, `range` (`measured`, `between`, `beyond`), and `throughput` with `curve`, `median`, `band_80`, `band_95`
-        and `measurement_95`; `response_s` likewise if it can be computed as N / X - Z; or `refused` with the reason.
+        `load`, `range` (`measured`, `between`, `beyond`), and `throughput` with `curve`, `median`, `band_80`,
+        `band_95` and `measurement_95`; `response_s` with the same keys, if the response time can be computed as
+        N / X - Z; or `refused` with the reason.
 
     Notes
-    -----
-    The bands are percentiles over the bootstrap replicates, whose demand drifts beyond the measured utilizations
-    (`drift`); they refer to the true curve. `measurement_95` adds the error of a further measurement. An infinite end
-    is None.
+    ----- The bands are percentiles over the bootstrap replicates, whose demand drifts beyond the measured
+    utilizations (`drift`); the bands refer to the true curve. `measurement_95` adds the error of a further
+    measurement. An infinite end is None.
 
     A straight line has no limit, but the true system may reach one anywhere beyond the highest load. There, the bands
     start at the throughput of the highest measured load, and `bound` is `upper`.
@@ -92,7 +92,7 @@ def _range(candidate: Candidate, load: float) -> str:
 
 
 def _refusal(candidate: Candidate, load: float) -> str | None:
-    """Return the reason why a rejected curve must not predict at a load; None if it may."""
+    """Return the reason why a rejected curve must not predict at a load; None if the curve may predict there."""
     if candidate.judgement.level == REJECTED and _range(candidate, load) == "beyond":
         return f"{candidate.name} is rejected, and so are its predictions beyond the measurements"
     return None

@@ -216,7 +216,7 @@ def _factor(grown: Evidence) -> str:
 
 
 def _percent(short: Evidence) -> str:
-    """Render the share by which throughput is below the proportional line; 0 if it is above."""
+    """Render the share by which throughput is below the proportional line; 0 if throughput is above the line."""
     low, high = short.interval or (None, None)
     value = max(0.0, short.highest or 0.0)
     if low is None or high is None:

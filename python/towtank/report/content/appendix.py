@@ -24,7 +24,7 @@ _SWITCHES = {"trusted": "--trust"}
 
 
 def build(results: Results) -> Section:
-    """Build the section: facts, commands, seeds and times of the runs, hashes."""
+    """Build the appendix on the measurement: facts, commands, seeds and times of the runs, hashes."""
     blocks: list[Block] = [Definitions(tuple(_facts(results)))]
     blocks.append(Listing("To run the study again, then to write this report again", commands(results)))
     blocks.append(_runs(results))
@@ -54,7 +54,7 @@ def versions(results: Results) -> dict[str, str]:
 
 
 def seed(results: Results) -> Any:
-    """Return the seed of the study; None if it was not recorded."""
+    """Return the seed of the study; None if no seed was recorded."""
     study = results.study
     return results.manifest.get("seed", study.get("seed"))
 

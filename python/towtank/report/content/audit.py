@@ -16,7 +16,8 @@ _OF_SHARES = ("mix", "group shares")
 
 
 def build(results: Results) -> Section:
-    """Build the section: all tests of the load, then the tests that could not be made, with reasons."""
+    """Build the section on the audit of the load: all tests, then the tests that could not be made, with
+    reasons."""
     found = [(run.run_id, one) for run in results.measured if (one := dig(run.summary, "audit"))]
     rows = tuple(_row(run, test) for run, audit in found for test in audit.get("tests") or ())
     left = _untested(found)

@@ -18,7 +18,7 @@ from towtank.report.source import Json, Results, RunResult
 
 
 def build(results: Results) -> Section:
-    """Build the section: settings of every service, pinning, disks and host."""
+    """Build the configuration sheet: settings of every service, pinning, disks and host."""
     blocks: list[Block] = []
     sheet = settings(results)
     if sheet:

@@ -56,8 +56,8 @@ _KINDS = (
 
 
 def build(results: Results) -> Section | None:
-    """Build the section: work of each database, and statements of the run with the highest load; None without
-    data.
+    """Build the section on databases: work of each database, and statements of the run with the highest load;
+    None without data.
     """
     blocks = [*_work(results), *_statements(results)]
     return Section("databases", "Databases", tuple(blocks)) if blocks else None

@@ -13,5 +13,6 @@ def columns(results: Results) -> tuple[Column, Column, Column]:
 
 
 def cells(run: RunResult, *, first: bool = True) -> tuple[str, str, str]:
-    """Return run, configuration and load for the first row of a run; empty cells for its further rows."""
+    """Return run, configuration and load for the first row of a run; empty cells for further rows of the same
+    run."""
     return (run.run_id, run.configuration, people.plain(run.load)) if first else ("", "", "")

@@ -35,8 +35,8 @@ class Doubt:
 
 
 def build(results: Results) -> Section:
-    """Build the section: doubts, the gravest first, then questions that the design of the study cannot
-    answer.
+    """Build the section on limits of the conclusions: doubts, the gravest first, then questions that the design
+    of the study cannot answer.
     """
     blocks: list[Block] = [block for doubt in gather(results) for block in _blocks(doubt)]
     if not blocks:
@@ -150,7 +150,8 @@ def _limits_of_configurations(results: Results) -> list[Text]:
 
 
 def _no_model(results: Results) -> list[Text]:
-    """Return a text with the reason why the report has no capacity model; empty if it has one."""
+    """Return a text with the reason why the report has no capacity model; empty if the report has a capacity
+    model."""
     why = results.model.get("refused")
     return [text(f"No capacity model was made: {why}.")] if why else []
 

@@ -15,7 +15,7 @@ from towtank.report.suspects import MARK, NOTE
 
 
 def build(results: Results) -> Section:
-    """Build the section: the observations of the analysis as sentences, and the tables behind them."""
+    """Build the section on observations: sentences of the analysis, and the tables from which they follow."""
     blocks: list[Block] = []
     found = sentences(results)
     if found:

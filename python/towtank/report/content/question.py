@@ -27,7 +27,7 @@ _GENERATOR = "virtual users"
 
 
 def build(results: Results) -> Section:
-    """Build the section: factors, then the system."""
+    """Build the section on the question of the study: the factors, then the system under test."""
     study = results.study
     blocks: list[Block] = []
     factors = [

@@ -74,7 +74,8 @@ def _notes(run: RunResult) -> list[str]:
 
 
 def _beside(name: str, event: Json, at_s: float) -> str:
-    """Describe a time relative to an event; empty unless the time is within the event or shortly before it."""
+    """Describe a time relative to an event; empty unless the time is within the event or shortly before the
+    event."""
     begin, until = event.get("begin_s"), event.get("until_s")
     if begin is None or until is None:
         return ""

@@ -21,8 +21,8 @@ _CONSEQUENCES = {
 
 
 def build(results: Results) -> Section:
-    """Build the section: verdicts, log lines of runs with doubts, and the operational laws checked on every
-    run.
+    """Build the section on verdicts: verdicts of the runs, log lines of runs with doubts, and the operational
+    laws checked on every run.
     """
     blocks: list[Block] = [_verdicts(results)]
     if results.measured:
@@ -73,7 +73,7 @@ def status(run: RunResult) -> str:
 def reasons(run: RunResult) -> str:
     """Return the doubts behind the verdict of a run.
 
-    Notes are left out; they appear as limits of the conclusions.
+    Notes are left out; the section on limits of the conclusions contains the notes.
     """
     return (
         "; ".join(

@@ -114,7 +114,7 @@ class _Reader:
         self.faults: list[Fault] = []
 
     def rule(self, file: RuleFile) -> Rule:
-        """Return the rule; it is valid only if `faults` stays empty."""
+        """Return the rule, which is valid only if `faults` stays empty."""
         entry = self._entry
         documents = {"towtank": "Towtank", **file.documents}
         rule = Rule(

@@ -270,7 +270,7 @@ def answer(rule: Rule, given: Mapping[str, InputValue], measured: Collection[str
     given : mapping of str to float, bool or str
         Inputs in base units, as returned by `Rule.read`; may include inputs that are not needed.
     measured : collection of str
-        Names of measured inputs; these and the results are rendered with few digits.
+        Names of measured inputs; measured inputs and results are rendered with few digits.
 
     Raises
     ------

@@ -76,7 +76,7 @@ class Note:
     what : str
         Construct, as named in the imported file.
     why : str
-        Reason why it is missing, or its substitute.
+        Reason why the construct is missing, or what replaces it.
     places : list of (int, int)
         First positions: line and column from 1; column 0 if only the line is known.
     times : int

@@ -35,7 +35,7 @@ def survives(text: str, *, in_query: bool) -> bool:
 
 
 def pairs_of(text: str, *, in_query: bool) -> list[tuple[str, str]] | None:
-    """Return the decoded pairs of a query or form; None if a mapping cannot represent all of them.
+    """Return the decoded pairs of a query or form; None if a mapping cannot represent all pairs.
 
     A mapping cannot represent a repeated name, a name without `=`, or text that does not survive decoding.
 

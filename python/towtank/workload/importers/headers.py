@@ -48,7 +48,7 @@ def carry(
     notes : Notes
         Notes, to which dropped headers are added.
     recorded : bool
-        True if a browser generated the headers; otherwise an author set each of them deliberately.
+        True if a browser generated the headers; False if an author wrote each header deliberately.
     keep : collection of str
         Lower-case names of headers that are always kept.
     """

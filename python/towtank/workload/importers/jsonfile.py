@@ -33,7 +33,7 @@ def load(path: Path) -> Node:
     Raises
     ------
     StudyError
-        If the file cannot be read or is not JSON; the fault has its position.
+        If the file cannot be read or is not JSON; the error states the position.
     """
     return parse(read_text(path), str(path))
 

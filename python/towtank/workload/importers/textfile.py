@@ -52,10 +52,11 @@ def require_file(path: Path) -> None:
 
 
 def beside(source: Path | str, name: str) -> Path | None:
-    """Return the path of a file that an imported file names; None unless it is a regular file in or below its folder.
+    """Return the path of a file that an imported file names; None unless the named file is a regular file in or
+    below the folder of the imported file.
 
-    The content goes into the workload and from there to servers, so an untrusted file must not choose it
-    freely.
+    The content goes into the workload and from there to servers, so an untrusted file must not name arbitrary
+    files.
 
     Parameters
     ----------

@@ -33,13 +33,13 @@ class Fit:
     name : str
         `exponential`, `normal`, `uniform`, or `lognormal`, which the workload format does not support.
     parameters : dict of str to float
-        Parameters of the distribution [s]; for the lognormal distribution those of the logarithm [1].
+        Parameters of the distribution [s]; for the lognormal distribution, the parameters of the logarithm [1].
     statistic : float
         Kolmogorov-Smirnov statistic D, the largest distance between the distribution functions. [1]
     p : float
         p-value: share of samples drawn from the fit, and fitted again, whose D is at least as large. [1]
     pause : dict or None
-        Distribution in the form of the workload file; None if the format does not support it.
+        Distribution in the form of the workload file; None if the format does not support the distribution.
     mean : float
         Mean of the resulting pauses. [s]
     """
@@ -136,7 +136,8 @@ def _written(fit: Fit, family: _Family, gaps: Sample, least: float) -> Fit:
 
 
 def _mean(name: str, parameters: tuple[float, ...], least: float, longest: float) -> float:
-    """Return the mean pause of a fitted distribution; 0 if the workload format does not support it. [s]"""
+    """Return the mean pause of a fitted distribution; 0 if the workload format does not support the
+    distribution. [s]"""
     if name == "exponential":
         return parameters[0]
     if name == "uniform":
@@ -156,7 +157,8 @@ def _distance(cdf: Sample) -> float:
 
 
 def _pause(name: str, parameters: tuple[float, ...], least: float, longest: float) -> dict[str, Any] | None:
-    """Return a fitted distribution as a pause of the workload file; None if the format does not support it."""
+    """Return a fitted distribution as a pause of the workload file; None if the format does not support the
+    distribution."""
     if name == "exponential":
         return {"exponential": seconds(parameters[0])}
     if name == "uniform":

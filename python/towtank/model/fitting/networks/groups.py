@@ -43,7 +43,7 @@ class Grouping:
     condition, inflation : float
         Condition number and largest variance inflation of the groups.
     before : float
-        Condition number with every class in a group of its own.
+        Condition number with every class in a separate group.
     unsure : tuple of int
         Indices of groups that differ from all others but have imprecise demands.
     """

@@ -50,7 +50,7 @@ class Exchange:
     start, end : float
         Times of the request and of the end of the response. [s]
     body : str
-        Text of the response; empty if it was not recorded.
+        Text of the response; empty if no text was recorded.
     asset : bool
         True if the request is for a static part of a page, the same for all users.
     step : dict

@@ -165,7 +165,7 @@ def _exchange(entry: Node) -> Exchange:
 
 
 def _response_text(entry: Node) -> str:
-    """Return the body text of a response; empty if it was not recorded."""
+    """Return the body text of a response; empty if no text was recorded."""
     content = child_of(entry, "response", "content")
     text = text_of(content, "text")
     if text_of(content, "encoding") == "base64":
@@ -208,7 +208,7 @@ def _why_not(exchange: Exchange) -> str | None:
 
 
 def _from_browser(exchange: Exchange) -> str | None:
-    """Return the reason why a request did not reach a server; None if it did."""
+    """Return the reason why a request did not reach a server; None if the request reached a server."""
     if text_of(exchange.node, "_fromCache"):
         return "the browser had it in its cache; users who come anew would ask for it"
     if _is_true(exchange.node, "response", "_fetchedViaServiceWorker"):

@@ -24,7 +24,7 @@ class Field:
     name_written, value_written : str
         Name and value as written in the plan.
     encode : bool
-        True if JMeter encodes name and value; otherwise the plan contains them encoded.
+        True if JMeter encodes name and value; False if the plan contains name and value encoded.
     media : str
         Media type for a part of a multipart body.
     """

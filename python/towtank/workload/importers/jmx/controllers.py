@@ -229,7 +229,7 @@ class Controllers:
     def _action(self, item: Item, scope: Scope) -> list[Step]:
         """Read a flow control action, which is a pause or has no counterpart.
 
-        Timers apply to it as to a sampler.
+        Timers apply to the action in the same way as to a sampler.
         """
         inside, work = self.enter(item.below, scope)
         for each in work:

@@ -135,7 +135,7 @@ class CookieManagers:
 
 
 def _host(address: str) -> str:
-    """Return the host of an address; it may be a variable that is not resolved."""
+    """Return the host of an address; the host may be a variable without a known value."""
     place = address.partition("://")[2].partition("/")[0]
     return place.rpartition("@")[2].lower() if "${" in place else (urlsplit(address).hostname or "")
 

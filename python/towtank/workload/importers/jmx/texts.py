@@ -95,8 +95,8 @@ class Texts:
         return written
 
     def opened(self, text: str, beginnings: tuple[str, ...]) -> str:
-        """Substitute leading constants until a text begins with one of `beginnings`; otherwise return it
-        unchanged.
+        """Substitute leading constants until a text begins with one of `beginnings`; if none does, return the
+        text unchanged.
         """
         pieces = [piece if kind == "text" else f"${{{piece}}}" for kind, piece in _pieces(text)]
         heads = (self.static("".join(pieces[:count])) for count in range(len(pieces) + 1))

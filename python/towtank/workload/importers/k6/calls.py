@@ -206,7 +206,7 @@ class Calls:
         node : Node
             Node of the test.
         thrown : bool
-            True if k6 ends the round too; False if it leaves only the function that contains the test.
+            True if k6 ends the round; False if k6 leaves only the function that contains the test.
         """
         for step in checked.steps:
             step.pop("on_failure", None)
@@ -322,7 +322,7 @@ class Calls:
         return self.draws.row(holder, index)
 
     def run(self, function: Function, values: list[Any], node: Node) -> Any:
-        """Return the value of a function; its steps are added at the position of the call."""
+        """Return the value of a function; its steps are added where it is called."""
         if self.depth >= _CALLS_AT_MOST:
             self.note(node, shown(node), "functions call each other too deeply: left out")
             return Unknown("is the value of a function that was left out")
@@ -382,7 +382,8 @@ class Calls:
         return self.checked(answer.step)
 
     def _tests(self, node: Node | None, environment: Environment) -> list[tuple[Node, str, Any]] | None:
-        """Return the tests of a `check` with their positions and names; None if they are not known."""
+        """Return the tests of a `check` with their positions and names; None if the tests are not known before the
+        run."""
         if node is not None and node.type == "object":
             pairs = [(pair, pair.child_by_field_name("key"), pair.child_by_field_name("value")) for pair in named(node)]
             return [(pair, text_of(key) or shown(pair), self.value(test, environment)) for pair, key, test in pairs]
@@ -394,7 +395,7 @@ class Calls:
         )
 
     def _test(self, test: Function, subject: Answer | Part) -> dict[str, Any]:
-        """Return the check for a single test; it is built separately, so that a failure has no side effects."""
+        """Return the check for a single test; built separately, so that a failure has no side effects."""
         environment = test.environment.new_child()
         parameters = test.node.child_by_field_name("parameters") or test.node.child_by_field_name("parameter")
         names = [parameters] if parameters is not None and parameters.type == "identifier" else named(parameters)

@@ -151,7 +151,7 @@ def _stages(options: dict[str, Any], place: Place, ledger: Ledger) -> None:
 
 
 def _thresholds(thresholds: Any, place: Place, draft: Draft, ledger: Ledger) -> None:
-    """Convert thresholds to objectives of a study; others are noted."""
+    """Convert thresholds to objectives of a study; thresholds that cannot be converted are noted."""
     objectives: list[str] = []
     for metric, limits in thresholds.items() if isinstance(thresholds, dict) else ():
         for limit in limits if isinstance(limits, list) else [limits]:

@@ -45,7 +45,7 @@ class Requests:
         self.ledger = Ledger(draft.notes, OPTIONS, strict=False)
 
     def call(self, name: str, arguments: list[Any], place: Place) -> Step | None:
-        """Return the request for `http.NAME(...)`; None, with a note, if it cannot be converted."""
+        """Return the request for `http.NAME(...)`; None, with a note, if the call cannot be converted."""
         if name == "request":
             method, rest = arguments[0] if arguments else None, arguments[1:]
             if not isinstance(method, str):

@@ -118,7 +118,7 @@ def number_of(text: str) -> int | float | None:
 
 
 def json_of(text: str) -> object:
-    """Return the value of a JSON text; None if it is invalid."""
+    """Return the value of a JSON text; None if the text is no valid JSON."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

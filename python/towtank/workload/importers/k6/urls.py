@@ -137,7 +137,7 @@ def _path(pieces: list[Piece]) -> str:
 
 
 def _unset(draft: Draft, place: Place, parameters: list[str]) -> str:
-    """Return an address made of parameters; its target is named after the last parameter."""
+    """Return an address made of parameters; the target is named after the last parameter."""
     shown = ", ".join(f"parameters.{name}" for name in parameters)
     draft.notes.add(place, "URL", f"where requests go to is not in the script ({shown}): only the path is kept")
     address = f"http://{'.'.join(f'${{{name}}}' for name in parameters)}"

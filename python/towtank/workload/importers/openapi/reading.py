@@ -274,7 +274,8 @@ class _Reader:
         return _text(value)
 
     def _security(self, label: str, operation: Node, places: dict[str, dict[str, str]]) -> dict[str, str] | None:
-        """Return the login of the first security requirement; its other parameters are added to the request."""
+        """Return the login of the first security requirement; keys and tokens of the requirement are added to
+        the request as parameters."""
         declared = operation.child("security") or self.root.child("security")
         ways, auth = items_of(declared), None
         for way in ways[1:]:
@@ -313,7 +314,8 @@ class _Reader:
 
 
 def _check(operation: Node) -> dict[str, Any] | None:
-    """Return a check of the successful status codes that an operation declares; None if it declares none."""
+    """Return a check of the successful status codes that an operation declares; None if no status code is
+    declared."""
     good = [status for status in entries_of(operation, "responses") if re.fullmatch(r"[23](\d\d|XX)", status)]
     statuses = [int(status) if status.isdecimal() else status.lower() for status in good]
     if not statuses:
