@@ -237,13 +237,13 @@ def size_model(
     model : str, default "auto"
         Model to fit to a results folder: `network` (all resources), `curve`, or `auto` for the one that explains more.
     exhaustive : bool, default False
-        Whether to evaluate every candidate.
+        If true, evaluates every candidate.
     simulation : bool, default True
-        Whether to simulate percentiles that are close to their limits.
+        If true, simulates percentiles that are close to their limits.
     beyond : bool, default False
-        Whether to size for loads far beyond the measured loads too.
+        If true, allows loads far beyond the measured loads.
     keep : bool, default False
-        Whether to save the sizing result in the results folder, for the report.
+        If true, saves the sizing result in the results folder, for the report.
 
     Returns
     -------

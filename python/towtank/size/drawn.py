@@ -97,9 +97,9 @@ class Summary:
 
 
 def drawn(question: Question, candidate: Candidate, scales: Mapping[str | None, Factors] | None = None) -> Draws | None:
-    """Solve a candidate in every draw; None without draws.
+    """Solve a candidate for every random draw of uncertain inputs; None without draws.
 
-    `scales` are ratios of simulated to computed values.
+    `scales` contains the ratios of simulated to computed percentiles and means.
     """
     if not question.draws:
         return None

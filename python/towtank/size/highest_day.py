@@ -73,8 +73,8 @@ class HighestDay:
         return cls(np.asarray(alone[kept], dtype=float), np.asarray(together[kept], dtype=float))
 
     def below(self, alone: Floats) -> Floats:
-        """Return the probability that all days stay below a load, from the smallest probability of a single
-        day.
+        """Return the probability that the loads of all days are below a limit. `alone` is the probability for
+        the day that exceeds the limit most easily.
         """
         return np.asarray(np.interp(alone, [0.0, *self.alone, 1.0], [0.0, *self.together, 1.0]), dtype=float)
 

@@ -149,8 +149,8 @@ class Situation:
     services: dict[str, tuple[str, Facts]] = field(default_factory=dict)
 
     def instances(self, prefix: str) -> list[tuple[str, Facts]]:
-        """Return the services whose kind is `prefix`, with their facts by full name; `tier` selects every
-        service.
+        """Return the services of kind `prefix`, with their facts by full name (`prefix.NAME`); `tier` selects
+        all services.
         """
         found = []
         for name, (kind, facts) in self.services.items():

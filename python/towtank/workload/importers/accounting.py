@@ -73,7 +73,7 @@ class Ledger:
     table : Table
         Fate of each key, by kind of construct.
     strict : bool
-        Whether a carried key that was not read raises an exception.
+        True if a carried key that was not read raises an exception.
     own : callable
         Returns whether a key missing from the table is private to the program that wrote the file.
     """

@@ -119,8 +119,8 @@ def document(of: Measured, parameters: Parameters, at: Condition) -> Json:
 
 
 def _station(name: str, servers: int, parameters: Parameters, services: list[Json]) -> Json:
-    """Return a station: requests wait in turn, share its servers, or share them up to a number of requests at
-    once.
+    """Return a station for the engine. Its discipline is first come, first served or processor sharing; sharing
+    may be limited to a number of requests at once.
     """
     at_once = None if parameters.in_turn or parameters.at_once is None else parameters.at_once * servers
     return {

@@ -67,7 +67,7 @@ class Hit:
     response_time : float or None
         Response time, if logged. [s]
     ends : bool
-        Whether `time` is the end of the request, as in logs with nginx's `request_time`.
+        True if `time` is the end of the request, as in logs with nginx's `request_time`.
     bytes : int
         Size of the response body; 0 if not logged. [byte]
     """

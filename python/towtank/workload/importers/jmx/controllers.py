@@ -173,7 +173,8 @@ class Controllers:
         return [*({"draw": pool} for pool in here if f"${{{pool}." in written), *steps]
 
     def whole(self, below: list[Item], outer: Scope, *, top: bool) -> list[Step]:
-        """Return the steps of a group or of a part of a group; at the top level, steps may be pages."""
+        """Return the steps for the elements below a thread group or controller; below a thread group (`top`),
+        steps may be pages."""
         scope, work = self.enter(below, outer)
         steps: list[Step] = []
         for item in work:

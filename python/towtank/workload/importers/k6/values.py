@@ -54,7 +54,7 @@ class Checked:
     steps : tuple of dict
         Checked requests.
     prompt : bool
-        Whether each response is tested before any other step.
+        True if each response is tested before any other step.
     """
 
     steps: tuple[Step, ...]
