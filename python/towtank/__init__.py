@@ -1,6 +1,6 @@
 """Towtank drives a system, watches every tier, explains why it behaves as it does, and sizes the hardware.
 
-The functions of this package do what the commands of the same names do, and return typed results:
+Each function of this package does the work of the command with the same name, and returns a typed result:
 
 >>> import towtank
 >>> results = towtank.open("results/content-users-20261125-101500")  # doctest: +SKIP
@@ -54,7 +54,7 @@ _HOMES = {
 }
 _NAMES = {name: f"towtank.api.{module}" for module, names in _HOMES.items() for name in names}
 _OTHER_NAMES = {"open": "open_results"}
-"""Names of functions that would hide a builtin of Python in their own module."""
+"""Names of functions that, in their own modules, would hide a builtin of Python."""
 
 __all__ = [
     "Cheaper",
@@ -110,5 +110,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """List the public names, whether they were imported yet or not."""
+    """List the public names, whether or not they have been imported."""
     return sorted({*globals(), *__all__})

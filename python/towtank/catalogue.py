@@ -1,4 +1,6 @@
-"""Catalogue of all parts that ship: studies, workloads, systems, kinds of services, observers, drivers, machines."""
+"""Lists all parts that come with Towtank: studies, workloads, systems, kinds of services, observers, drivers,
+machines.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,7 @@ DRIVERS = {
 
 
 def catalogue() -> dict[str, list[dict[str, str]]]:
-    """Return all shipped parts by section; each entry has at least `name` and `summary`."""
+    """Return all parts that come with Towtank, by section; each entry has at least `name` and `summary`."""
     files = shipped()
     return {
         "studies": [_entry(file, name) for name, file in files.items()],
@@ -57,7 +59,7 @@ def catalogue() -> dict[str, list[dict[str, str]]]:
 
 
 def _sentence(text: str | None) -> str:
-    """Return the first line of a docstring as a summary."""
+    """Return the first line of a docstring as a summary: first letter in lower case, no full stop."""
     line = (text or "").splitlines()[0].rstrip(".")
     return line[:1].lower() + line[1:]
 
@@ -72,7 +74,7 @@ def _machine(machine: Machine) -> str:
 
 
 def _beside(studies: dict[str, Path], key: str) -> list[dict[str, str]]:
-    """Return entries for the distinct files that the studies name under a key."""
+    """Return an entry for each different file that the studies name under a key."""
     named = {(study.parent / str(_read(study).get(key, ""))).resolve(): None for study in studies.values()}
     return [_entry(file) for file in named if file.is_file()]
 
@@ -87,7 +89,7 @@ def _entry(file: Path, name: str | None = None) -> dict[str, str]:
 
 
 def _read(file: Path) -> dict[str, Any]:
-    """Read the content of a file; a faulty file yields an empty title, so that the other files are still listed."""
+    """Read the content of a file; a faulty file gives an empty result, so that other files are still listed."""
     try:
         data = yamlfile.load(file).data
     except StudyError:

@@ -1,4 +1,4 @@
-"""Texts of claims in terminal, report, JSON and exports: the measured value, and the sentence that answers a claim."""
+"""Renders claims for terminal, report, JSON and exports: the measured value, and sentences that answer the claim."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def measured(claim: Claim) -> str:
 
 
 def estimate_text(estimate: Mapping[str, Any], unit: str) -> str:
-    """Write an estimate in the unit of a claim, with its interval if it has one: `200 (80 to 320) ms`."""
+    """Render an estimate in the unit of a claim, with its interval if one exists: `200 (80 to 320) ms`."""
     value, low, high = (estimate[key] for key in ("value", "low", "high"))
     return number_text(value, unit) if low is None or high is None else _with_interval(value, low, high, unit)
 
@@ -48,7 +48,7 @@ def _with_interval(value: float, low: float, high: float, unit: str) -> str:
 
 
 def number_text(value: float, unit: str) -> str:
-    """Write a number without an interval in the unit of a claim, with three significant digits."""
+    """Render a number without an interval in the unit of a claim, with three significant digits."""
     short = float(f"{value:.3g}")
     if unit == "s" and short > 0:
         return units.format_duration(short)
@@ -58,7 +58,7 @@ def number_text(value: float, unit: str) -> str:
 
 
 def sentence(claim: Claim) -> str:
-    """Answer a claim in sentences: verdict, claim, expected and measured value, doubts, and next step.
+    """Answer a claim in sentences: verdict, claim, expected and measured value, doubts, next step.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def sentence(claim: Claim) -> str:
 
 
 def answer(claim: Claim) -> str:
-    """Answer a claim next to its expectation and value, which are not repeated: verdict, reason, doubts, next step."""
+    """Answer a claim for a place that shows expectation and value separately: verdict, reason, doubts, next step."""
     return " ".join(map(_stop, (_head(claim) + _because(claim), *_notes(claim))))
 
 

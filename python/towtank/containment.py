@@ -1,8 +1,8 @@
-"""Containment of faults: if one part of an answer fails, the other parts are still made.
+"""Contains faults: if one part of an answer fails, the other parts are still made.
 
 A command opens the boundary with `contained`. Inside it, `attempt` makes one part: a summary, a fit, a figure, a
 section. If a part raises, its traceback is written to a file, and the caller gets a `Failed` to show in its place.
-Outside of a boundary, `attempt` lets the exception pass, so that library calls never hide a fault.
+Outside a boundary, `attempt` does not catch the exception, so that library calls never hide a fault.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Failed:
-    """A part that could not be made.
+    """Part of an answer that could not be made.
 
     Attributes
     ----------
     part : str
-        Name of the part, as `capacity model of workers 4`.
+        Name of the part, such as `capacity model of workers 4`.
     what : str
         Message of the error, in one line.
     fault_file : str or None
@@ -38,7 +38,7 @@ class Failed:
     internal : bool
         True for an error in Towtank; False for a known error, such as wrong input.
     error : Exception or None
-        The error.
+        Error that made the part fail.
     """
 
     part: str
@@ -60,7 +60,7 @@ class Failed:
 
 @dataclass
 class Parts:
-    """Parts that were attempted within one boundary.
+    """Parts of an answer that were attempted within one boundary.
 
     Attributes
     ----------
@@ -78,11 +78,11 @@ class Parts:
         return [each for each in self.failed if each.internal]
 
     def status(self, otherwise: ExitStatus) -> ExitStatus:
-        """Return 1 if a part failed because of an error in Towtank, else the given exit status."""
+        """Return exit status 1 if a part failed because of an error in Towtank, otherwise the given exit status."""
         return ExitStatus.INTERNAL if self.faults else otherwise
 
     def documents(self) -> list[dict[str, Any]]:
-        """Return `failed_parts` of a JSON document."""
+        """Return the failed parts as JSON for `failed_parts` of a document."""
         return [each.document() for each in self.failed]
 
 
@@ -91,7 +91,7 @@ _OPEN: ContextVar[Parts | None] = ContextVar("contained parts", default=None)
 
 @contextmanager
 def contained() -> Iterator[Parts]:
-    """Open a boundary, or join the one that is open."""
+    """Open a boundary, or join the boundary that is already open."""
     known = _OPEN.get()
     if known is not None:
         yield known
@@ -103,7 +103,7 @@ def contained() -> Iterator[Parts]:
     except Stopped:
         raise
     except TowtankError as error:
-        # The error refuses the whole answer; a failed part may be the reason.
+        # The error ends the whole answer; a part that failed earlier may be its cause.
         error.failed_parts = tuple(each.sentence for each in parts.faults)
         raise
     finally:
@@ -111,20 +111,20 @@ def contained() -> Iterator[Parts]:
 
 
 def failures_so_far() -> int:
-    """Return the number of parts that failed within the open boundary; 0 outside of one."""
+    """Return the number of parts that failed within the open boundary; 0 without an open boundary."""
     parts = _OPEN.get()
     return 0 if parts is None else len(parts.failed)
 
 
 def attempt(part: str, make: Callable[P, T], *arguments: P.args, **keywords: P.kwargs) -> T | Failed:
-    """Make one part.
+    """Make one part of an answer.
 
     Parameters
     ----------
     part : str
         Name of the part, for the user.
     make : callable
-        Makes the part from the other arguments.
+        Function that makes the part from the other arguments.
 
     Returns
     -------
@@ -141,7 +141,7 @@ def attempt(part: str, make: Callable[P, T], *arguments: P.args, **keywords: P.k
         raise
     except TowtankError as error:
         failed = _failed(parts, part, error, internal=isinstance(error, EngineError))
-    except Exception as error:  # the boundary: a fault in one part must not affect the others
+    except Exception as error:  # A fault in one part must not affect the other parts.
         failed = _failed(parts, part, error, internal=True)
     if all((each.part, each.what) != (failed.part, failed.what) for each in parts.failed):
         parts.failed.append(failed)
@@ -149,18 +149,18 @@ def attempt(part: str, make: Callable[P, T], *arguments: P.args, **keywords: P.k
 
 
 def _make(part: str, make: Callable[P, T], *arguments: P.args, **keywords: P.kwargs) -> T:  # noqa: ARG001
-    """Call `make`; tests replace this function to raise in a chosen part."""
+    """Call `make`; tests replace this function to raise an error in a chosen part."""
     return make(*arguments, **keywords)
 
 
 def attempt_or(part: str, otherwise: T, make: Callable[P, T], *arguments: P.args, **keywords: P.kwargs) -> T:
-    """Make one part as `attempt` does; return `otherwise` if it failed."""
+    """Make one part of an answer as `attempt` does; return `otherwise` if the part failed."""
     made = attempt(part, make, *arguments, **keywords)
     return otherwise if isinstance(made, Failed) else made
 
 
 def attempt_unknown(part: str, make: Callable[P, T], *arguments: P.args, **keywords: P.kwargs) -> T | Failed:
-    """Make one part as `attempt` does, but raise known errors, which refuse the whole answer."""
+    """Make one part of an answer as `attempt` does, but raise known errors, which end the whole answer."""
     made = attempt(part, make, *arguments, **keywords)
     if isinstance(made, Failed) and not made.internal and made.error is not None:
         raise made.error
@@ -188,12 +188,12 @@ def fault_text(error: BaseException) -> str:
 
 
 def keep_fault(error: BaseException, part: str = "", path: Path | None = None) -> Path | None:
-    """Write the traceback of a fault into a new file, or append it to `path`.
+    """Write the traceback of a fault to a new file, or append it to `path`; return the path of the file.
 
     Returns
     -------
     Path or None
-        The file; None if none could be written.
+        Path of the file; None if no file could be written.
     """
     head = f"in {part}:\n" if part else ""
     text = f"{head}{fault_text(error)}".encode("utf-8", "backslashreplace")

@@ -1,4 +1,4 @@
-"""Connects to the first address of a host name that accepts the connection, and describes failures in sentences."""
+"""Connects to the first address of a host name that accepts the connection, and describes failures as sentences."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from collections.abc import Sequence
 ATTEMPT_DELAY_S = 0.25
 
 _CONNECTION = "is the server up, and is the port right?"
-# Next steps by error of a connection, on Linux.
+# Next steps for the user by connection error, on Linux.
 NEXT_STEPS = {
     errno.ECONNREFUSED: _CONNECTION,
     errno.ETIMEDOUT: "is the host up, and does a firewall drop packets to this port?",
@@ -42,7 +42,7 @@ NEXT_STEPS = {
 }
 
 _SPELLING = "is it spelled right? `getent hosts NAME` shows what this machine finds"
-# Facts and next steps by error of name resolution (RFC 3493, section 6.1).
+# Descriptions and next steps by error of name resolution (RFC 3493, section 6.1).
 NAME_ERRORS = {
     socket.EAI_NONAME: ("the name is not known", _SPELLING),
     socket.EAI_NODATA: ("the name has no address", _SPELLING),
@@ -58,7 +58,7 @@ NAME_ERRORS = {
     socket.EAI_SYSTEM: ("this machine failed to look it up", "is /etc/resolv.conf readable?"),
 }
 
-# Next steps by error code of certificate verification in OpenSSL (X509_V_ERR_...).
+# Next steps for the user by error code of certificate verification in OpenSSL (X509_V_ERR_...).
 CERTIFICATE_ERRORS = {
     9: ("the certificate is not valid yet", "set the clocks of both machines"),
     10: ("the certificate has expired", "renew it"),
@@ -72,12 +72,12 @@ CERTIFICATE_ERRORS = {
 
 
 class UnreachedError(OSError):
-    """No address of a host name accepted a connection.
+    """Raised if no address of a host name accepted a connection.
 
     Attributes
     ----------
     attempts : dict of str to OSError
-        Error of each address that was tried, in the order of the tries.
+        Error of each address, in the order of the attempts.
     """
 
     def __init__(self, attempts: dict[str, OSError]) -> None:
@@ -88,7 +88,7 @@ class UnreachedError(OSError):
 
 
 def _together(facts: list[tuple[str, str]]) -> str:
-    """Describe the failure of each tried address; without the address if only one was tried."""
+    """Describe the failure at each address; with a single address, the address is left out."""
     if len(facts) == 1:
         return facts[0][1]
     if len({text for _, text in facts}) == 1:
@@ -97,12 +97,12 @@ def _together(facts: list[tuple[str, str]]) -> str:
 
 
 def addresses_of(host: str, port: int) -> list[str]:
-    """Return the numeric addresses of a name in the order of RFC 6724, each once.
+    """Return the numeric addresses of a host name in the order of RFC 6724, each once.
 
     Raises
     ------
     OSError
-        If it has none.
+        If the name has no address.
     """
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(entry[4][0]) for entry in found))
@@ -116,15 +116,15 @@ def connect_first(numbers: Sequence[str], port: int, limit_s: float) -> tuple[so
     Parameters
     ----------
     numbers : sequence of str
-        Numeric addresses, one or more, in the order of the tries.
+        Numeric addresses, at least one, in the order of the attempts.
     port : int
     limit_s : float
-        Longest time of all tries. [s]
+        Time limit for all attempts together. [s]
 
     Returns
     -------
     socket.socket, str
-        The connection, in blocking mode, and its address.
+        Connection in blocking mode, and its address.
 
     Raises
     ------
@@ -139,7 +139,7 @@ def connect_first(numbers: Sequence[str], port: int, limit_s: float) -> tuple[so
 
 
 class _Attempts:
-    """Pending connection attempts."""
+    """Connection attempts that are still pending."""
 
     def __init__(self, numbers: Sequence[str], port: int) -> None:
         self._waiting = deque(dict.fromkeys(numbers))
@@ -202,17 +202,17 @@ class _Attempts:
 
 
 def fact(error: BaseException) -> str:
-    """Describe a failure of name resolution, connection, TLS or HTTP without names of libraries."""
+    """Describe a failure of name resolution, connection, TLS or HTTP as text, without names of libraries."""
     return _described(error)[0]
 
 
 def next_step(error: BaseException) -> str:
-    """Return the next step after a failure that `fact` describes."""
+    """Return the next step for the user after a failure."""
     return _described(error)[1]
 
 
 def _described(error: BaseException) -> tuple[str, str]:
-    """Return fact and next step for an error."""
+    """Return the description of an error, and the next step for the user."""
     if isinstance(error, socket.gaierror):
         return NAME_ERRORS.get(error.errno or 0, ("this machine failed to look the name up", _SPELLING))
     if isinstance(error, ssl.SSLCertVerificationError):
@@ -229,7 +229,7 @@ def _described(error: BaseException) -> tuple[str, str]:
 
 
 _LOG = "see the log of the server for the reason"
-# Facts and next steps by class of error, subclasses before their base classes.
+# Descriptions and next steps by class of error, with subclasses before their base classes.
 _KINDS: tuple[tuple[type[BaseException], tuple[str, str]], ...] = (
     (UnicodeError, ("the name is not valid: a part is empty or longer than 63 letters", _SPELLING)),
     (ssl.SSLError, ("the TLS handshake failed", "does the port speak TLS, with a version that this machine accepts?")),

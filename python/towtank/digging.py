@@ -1,4 +1,4 @@
-"""Values in nested JSON objects, of which any part may be missing."""
+"""Looks up values in nested JSON objects, of which any part may be missing."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Quantiles and tails of common distributions, computed from special functions.
+"""Computes quantiles and tails of common distributions from special functions.
 
-This avoids `scipy.stats`, whose import takes half a second of CPU time, more than most commands need for their work.
+The module avoids `scipy.stats`, whose import takes half a second of CPU time, more than most commands take for their
+work.
 """
 
 from __future__ import annotations
@@ -71,12 +72,12 @@ def normal_density(value: float) -> float:
 
 
 def f_tail(value: float, numerator: float, denominator: float) -> float:
-    """Return the probability that Fisher's F with these degrees of freedom exceeds a value."""
+    """Return the probability that Fisher's F with the given degrees of freedom exceeds a value."""
     return 1.0 if value <= 0 else float(scipy.special.fdtrc(numerator, denominator, value))
 
 
 def f_quantile(probability: float, numerator: float, denominator: float) -> float:
-    """Return the quantile of Fisher's F with these degrees of freedom."""
+    """Return the quantile of Fisher's F with the given degrees of freedom."""
     return float(scipy.special.fdtri(numerator, denominator, probability))
 
 
@@ -86,21 +87,21 @@ def chi_square_tails(value: float, freedom: float) -> tuple[float, float]:
 
 
 def binomial_tail(count: int, trials: int, probability: float) -> float:
-    """Return the probability of more than `count` successes."""
+    """Return the probability of more than `count` successes in a binomial experiment."""
     if count < 0 or count >= trials:
         return float(count < 0)
     return float(scipy.special.betainc(count + 1, trials - count, probability))
 
 
 def binomial_quantile(share: float, trials: int, probability: float) -> int:
-    """Return the least number of successes that is not exceeded with probability `share`, in (0, 1).
+    """Return the smallest number of successes that is not exceeded with probability `share`, in (0, 1).
 
     Examples
     --------
     >>> binomial_quantile(0.5, 10, 0.3)
     3
     """
-    # The inverse of the continuous extension is off by less than one, and undefined below the first step.
+    # The inverse of the continuous extension is wrong by less than one, and undefined below the first step.
     start = scipy.special.bdtrik(share, trials, probability)
     count = min(trials, max(0, math.ceil(start))) if math.isfinite(start) else 0
     while count > 0 and 1 - binomial_tail(count - 1, trials, probability) >= share:
@@ -111,12 +112,12 @@ def binomial_quantile(share: float, trials: int, probability: float) -> int:
 
 
 def binomial_interval(successes: int, trials: int, confidence: float) -> tuple[float, float]:
-    """Return the exact interval of the probability of success [1]_.
+    """Return the exact (Clopper-Pearson) interval of the probability of success [1]_.
 
     Raises
     ------
     ValueError
-        If there are no trials, or fewer than successes.
+        If there are no trials, or fewer trials than successes.
 
     References
     ----------
@@ -137,12 +138,12 @@ def binomial_interval(successes: int, trials: int, confidence: float) -> tuple[f
 
 
 def poisson_tails(count: int, mean: float) -> tuple[float, float]:
-    """Return the probabilities of at most and of at least `count` events."""
+    """Return the Poisson probabilities of at most `count` events, and of at least `count` events."""
     return float(scipy.special.pdtr(count, mean)), float(scipy.special.pdtrc(count - 1, mean)) if count > 0 else 1.0
 
 
 def poisson_probabilities(counts: npt.NDArray[np.int_] | Floats, mean: float) -> Floats:
-    """Return the probability of each number of events."""
+    """Return the Poisson probability of each number of events."""
     return np.asarray(
         np.exp(scipy.special.xlogy(counts, mean) - mean - scipy.special.gammaln(np.add(counts, 1.0))), dtype=float
     )

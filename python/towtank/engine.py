@@ -18,12 +18,12 @@ from towtank.errors import EngineError
 
 
 def binary() -> Path:
-    """Return the path of `towtank-engine`: `$TOWTANK_ENGINE`, beside this Python, or on the path.
+    """Return the path of `towtank-engine`: `$TOWTANK_ENGINE`, beside this Python, or on the search path.
 
     Raises
     ------
     EngineError
-        If it is not installed.
+        If the engine is not installed.
     """
     named = os.environ.get("TOWTANK_ENGINE")
     beside = Path(sys.executable).with_name("towtank-engine")
@@ -33,12 +33,12 @@ def binary() -> Path:
     raise EngineError("towtank-engine is not installed", hint="run `make setup` in the checkout")
 
 
-# Soft limit of open files of started processes, within the hard limit: the largest value that systemd sets. Some
-# servers allocate a table row for each file that they might open, so an unlimited value would cost memory.
+# Soft limit of open files for started processes, within the hard limit: the largest value that systemd sets. Some
+# servers allocate a table row for each file that they may open, so an unlimited value would use much memory.
 OPEN_FILES = 524_288
 # The usual soft limit of 1,024 is meant for programs that use `select`; a server under load needs more. An explicit
-# number is set within the hard limit; without one the limit is only ever raised. If the shell may not change the limit,
-# it stays.
+# number is set within the hard limit. Without a number the limit is only raised. If the shell may not change the
+# limit, it stays.
 _RAISE = f"""
 hard=$(ulimit -Hn); soft=$(ulimit -Sn); most=${{0:-{OPEN_FILES}}}
 [ "$hard" = unlimited ] || [ "$hard" -ge "$most" ] || most=$hard
@@ -55,20 +55,20 @@ def guarded(
     open_files: int | None = None,
     engine: Path | None = None,
 ) -> list[str]:
-    """Wrap a command so that it and all its descendants end when the caller's end of standard input closes.
+    """Wrap a command so that it and all its descendants end when the caller closes its standard input.
 
     Parameters
     ----------
     command : list of str
-        The command to run.
+        Command to run.
     cpus : list of int, optional
-        CPUs that it may use; all by default.
+        CPUs that the command may use; all by default.
     grace_s : float, default 5.0
         Time between TERM and KILL, for the whole tree. [s]
     open_files : int, optional
         Soft limit of open files, within the hard limit; by default the hard limit, 524,288 at most.
     engine : Path, optional
-        The engine on the machine of the command; that of this machine by default.
+        Path of the engine on the machine that runs the command; by default the engine of this machine.
     """
     pin = ["--cpus", ",".join(map(str, cpus))] if cpus else []
     guard = [str(engine or binary()), "guard", "--grace", str(grace_s), *pin, "--", *command]
@@ -76,23 +76,24 @@ def guarded(
 
 
 class EngineProcess:
-    """Engine process that carries out one plan.
+    """Engine process that executes one plan.
 
-    The engine ends when its standard input closes. This process holds the only other end, so the engine never outlives
-    it.
+    The engine ends when its standard input closes. This process holds the only other end, so the engine never
+    outlives this process.
 
     Parameters
     ----------
     plan : Path
-        The plan, as JSON.
+        File of the plan, as JSON.
     log : Path
-        File for its messages.
+        File for the messages of the engine.
     control : bool, default False
-        Whether it takes commands, see `send`. Off by default because most plans need none.
+        Whether the engine accepts commands, see `send`. False by default, because most plans need no commands.
     enter : callable
-        Returns a command that enters the place of the engine and then executes the given command; unchanged by default.
+        Function that wraps a command so that it first enters the namespaces of the engine's host; by default the
+        command is unchanged.
     environment : mapping of str to str, optional
-        Its environment; that of this process with the mark of the run by default.
+        Environment of the engine; by default the environment of this process, with the mark of the run.
     """
 
     def __init__(
@@ -113,9 +114,9 @@ class EngineProcess:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=stream,
-                start_new_session=True,  # Ctrl-C on the terminal is the conductor's business alone
-                # Python ignores SIGXFSZ, and the engine must ignore it too, to report a file size limit as an error
-                # instead of dying.
+                start_new_session=True,  # Only Towtank itself handles Ctrl-C on the terminal.
+                # Python ignores SIGXFSZ. The engine must ignore the signal as well, to report a file size limit as an
+                # error instead of dying.
                 restore_signals=False,
             )
         assert self._process.stdout is not None
@@ -129,14 +130,16 @@ class EngineProcess:
         return self._process.pid
 
     def status(self) -> int | None:
-        """Return the exit status, or None while it runs."""
+        """Return the exit status of the engine; None while it runs."""
         return self._process.poll()
 
     def frames(self, wait_s: float) -> list[dict[str, Any]]:
-        """Return the live frames that came since the last call, after waiting at most `wait_s` for one."""
+        """Return the live messages that the engine has sent since the last call; wait at most
+        `wait_s` for a message.
+        """
         select.select([self._output], [], [], wait_s)
         chunk = self._output.read()
-        if chunk == b"":  # the engine has closed its end: wait for the process instead of spinning
+        if chunk == b"":  # The engine has closed its end: wait for the process instead of reading in a loop.
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(wait_s)
         whole, newline, rest = (self._rest + (chunk or b"")).rpartition(b"\n")
@@ -148,12 +151,15 @@ class EngineProcess:
         return [frame for frame in frames if isinstance(frame, dict)]
 
     def send(self, command: dict[str, Any]) -> None:
-        """Send a command; the reply is among the frames. A command to an engine that has ended is dropped.
+        """Send a command to the engine; its reply is among the live messages.
+
+        A command to an engine that has ended is dropped.
 
         Parameters
         ----------
         command : dict
-            As in `docs/reference/plan.md`: `{"do": "next", "stage": 2}` or `{"do": "append", "stages": [...]}`.
+            Command as in `docs/reference/plan.md`: `{"do": "next", "stage": 2}` or `{"do": "append", "stages":
+            [...]}`.
         """
         assert self._process.stdin is not None
         with suppress(BrokenPipeError):
@@ -161,8 +167,9 @@ class EngineProcess:
             self._process.stdin.flush()
 
     def stop(self) -> None:
-        """Ask the engine to ramp down and write all results; a second call makes it end after writing its current
-        records.
+        """Ask the engine to ramp down and to write all results.
+
+        A second call ends the engine as soon as it has written its current records.
         """
         if self.status() is None:
             self._process.terminate()

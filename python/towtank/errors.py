@@ -1,4 +1,4 @@
-"""All errors that Towtank raises on purpose, and the exit statuses they end in.
+"""Defines all errors that Towtank raises intentionally, and their exit statuses.
 
     TowtankError
     ├── StudyError          a study, workload, system or model file, or a command line, is wrong    exit 2
@@ -23,14 +23,15 @@ from towtank.files import UNUSABLE
 from towtank.secrets import redacted_text
 from towtank.spelling import Misspelt, Typo
 
-# Longest word and longest message: a message may repeat a wrong value of any length. [characters]
+# Lengths of the longest word and the longest message, because a message may repeat a wrong value of any length.
+# [characters]
 _RUN_AT_MOST = 400
 _MESSAGE_AT_MOST = 4000
 _LONG_RUN = re.compile(rf"(\S{{{_RUN_AT_MOST}}})\S+")
 
 
 def without_runs(text: str) -> str:
-    """Shorten very long words of a message.
+    """Shorten very long words in a message.
 
     Examples
     --------
@@ -41,13 +42,13 @@ def without_runs(text: str) -> str:
 
 
 def shortened(text: str) -> str:
-    """Shorten a message that may repeat a value of any length."""
+    """Shorten a message, which may repeat a value of any length."""
     text = without_runs(text)
     return text if len(text) <= _MESSAGE_AT_MOST else f"{text[:_MESSAGE_AT_MOST]}... ({len(text)} letters)"
 
 
 class ExitStatus(IntEnum):
-    """Exit statuses of `towtank`; documented, never renumbered."""
+    """Exit statuses of `towtank`, which are documented and never change."""
 
     DONE = 0
     INTERNAL = 1
@@ -61,20 +62,20 @@ class ExitStatus(IntEnum):
 
 @dataclass(frozen=True, order=True)
 class Fault:
-    """One fault in a file, with its position.
+    """Fault in a file, with its position.
 
     Attributes
     ----------
     file : str
-        The file as the user named it, or `<command line>`.
+        Name of the file as the user gave it, or `<command line>`.
     line, column : int
-        Place of the value, both from 1; 0 without a place (a file that cannot be read), or with a line only.
+        Position of the value, both from 1; 0 if unknown, as for a file that cannot be read.
     where : str
-        Path of keys, as `groups.editors.mix`; empty for the whole file.
+        Path of keys, such as `groups.editors.mix`; empty for the whole file.
     message : str
-        The expected and the actual value, without secrets.
+        Message with the expected and the actual value, without secrets.
     typo : Typo or None
-        Correction of a misspelt word at this place; taken from the message.
+        Correction of a misspelt word at this position, taken from the message.
     """
 
     file: str
@@ -96,7 +97,7 @@ class Fault:
 
 
 class TowtankError(Exception):
-    """Base of all errors that Towtank raises on purpose.
+    """Base class of all errors that Towtank raises intentionally.
 
     Parameters
     ----------
@@ -124,7 +125,7 @@ class TowtankError(Exception):
 
 
 class StudyError(TowtankError):
-    """A file or a command line is wrong; contains all faults, sorted by position."""
+    """Raised if a file or command line is wrong; contains all faults, sorted by position."""
 
     exit_status = ExitStatus.INPUT
 
@@ -134,41 +135,41 @@ class StudyError(TowtankError):
 
     @classmethod
     def at(cls, file: Path | str, message: str, *, line: int = 0, column: int = 0, where: str = "") -> StudyError:
-        """Build the error for a single fault."""
+        """Make the error for a single fault."""
         return cls([Fault(str(file), line, column, where, message)])
 
 
 class TargetError(TowtankError):
-    """The system under test could not be brought up or reached."""
+    """Raised if the system under test could not be started or reached."""
 
     exit_status = ExitStatus.TARGET
 
 
 class EngineError(TowtankError):
-    """The engine or the probe ended abnormally."""
+    """Raised if the engine or the probe ended abnormally."""
 
 
 class MeasurementError(TowtankError):
-    """A measurement cannot support the answer; the results are kept."""
+    """Raised if a measurement cannot support the answer; the results are kept."""
 
     exit_status = ExitStatus.INVALID_MEASUREMENT
 
 
 class ModelError(TowtankError):
-    """A model has no answer for its input."""
+    """Raised if a model has no answer for its input."""
 
     exit_status = ExitStatus.INPUT
 
 
 class ReportError(TowtankError):
-    """A report or another file could not be written.
+    """Raised if a report or another file could not be written.
 
-    The exit status is that of wrong input if the path accepts no file at all.
+    If the path accepts no file at all, the exit status is that of wrong input.
     """
 
     @classmethod
     def unwritten(cls, what: str, path: Path, error: OSError) -> ReportError:
-        """Build the error for a file that the system refused: `WHAT could not be written to PATH: why`."""
+        """Make the error for a file that the operating system refused to write: `WHAT to PATH: why`."""
         found = cls(f"{what} to {path}: {error.strerror or error}")
         if error.errno in UNUSABLE:
             found.exit_status = ExitStatus.INPUT
@@ -176,6 +177,6 @@ class ReportError(TowtankError):
 
 
 class Stopped(TowtankError):  # noqa: N818 - it is the user's wish, not an error
-    """The user stopped the work; the results are kept."""
+    """Raised if the user stopped the work; the results are kept."""
 
     exit_status = ExitStatus.STOPPED

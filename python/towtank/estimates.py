@@ -1,4 +1,4 @@
-"""Estimates as text: a value has the digits that its interval supports, and stands beside it: `434 [425, 442] ms`.
+"""Renders estimates as text: a value has the digits that its interval supports: `434 [425, 442] ms`.
 
 References
 ----------
@@ -12,17 +12,19 @@ import math
 from collections.abc import Sequence
 
 _TWO_DIGITS = 355
-"""Leading three digits of an error below which the error keeps two digits, else one: rule of [1]_."""
+"""If the leading three digits of an error are below this number, the error keeps two digits, otherwise one (rule of
+[1]_).
+"""
 WIDE = 10.0
-"""Ratio of interval width to value above which the interval of a positive quantity is shown as not known. [1]"""
+"""The interval of a positive quantity is shown as not known if it is wider than this many times the value. [1]"""
 NOT_KNOWN = "not known"
-"""Text in place of an interval that is wider than `WIDE` allows."""
+"""Text that is shown instead of an interval wider than `WIDE` allows."""
 FEW_DIGITS = 3
 """Significant digits of a value without a known error. [1]"""
 _MOST_PLACES = 12
-# Interval width, as share of the value, below which the width is a rounding error of sums.
+# Width of an interval, as a share of the value, below which the width is a rounding error of sums.
 _NOISE = 1e-14
-# Above this share, and beyond this number of decimal places of a percentage, an interval shows only nines.
+# Above this share, and beyond this number of decimal places of a percentage, an interval would show only nines.
 _ALMOST_ALL = 0.999
 _NINES_AT_MOST = 4
 # Smallest value that `.4g` writes as a power of ten.
@@ -59,7 +61,7 @@ def last_place(error: float) -> int:
 
 
 def places_of(value: float, low: float, high: float) -> int | None:
-    """Return the decimal places of a value and of the ends of its interval; None if the interval has no width.
+    """Return the number of decimal places for a value and its interval; None if the interval has no width.
 
     Parameters
     ----------
@@ -69,14 +71,14 @@ def places_of(value: float, low: float, high: float) -> int | None:
     Returns
     -------
     int or None
-        Places behind the decimal point; a negative number rounds before it, -1 to tens.
+        Number of places after the decimal point; a negative number rounds to tens (-1), hundreds (-2) and so on.
 
     Notes
     -----
-    The error is half the width of the interval, at most twice its shorter side but no less than a tenth of that, or
-    the distance to its only finite end: 22.7 [17.8, 98] is 23 [18, 98] and not 20 [20, 100]. If the interval excludes
-    zero, the value keeps its first digit, however long the interval is on its other side: 4.3 [0.5, 90] is 4 [0, 90]
-    and not 0 [0, 90].
+    The error is half the width of the interval, but at most twice its shorter side, and at least a tenth of half the
+    width. If only one end is finite, the error is the distance to that end: 22.7 [17.8, 98] is 23 [18, 98] and not 20
+    [20, 100]. If the interval excludes zero, the value keeps its first digit, even if the other side of the interval
+    is long: 4.3 [0.5, 90] is 4 [0, 90] and not 0 [0, 90].
 
     Examples
     --------
@@ -104,8 +106,8 @@ def places_of(value: float, low: float, high: float) -> int | None:
 def says_nothing(value: float, low: float, high: float) -> bool:
     """Return True if the interval of a positive quantity is wider than ten times its value.
 
-    Texts show such an interval as not known; documents keep the numbers. Intervals of differences, which may contain
-    zero at any width, and unbounded intervals are shown as they are.
+    Texts show such an interval as not known; JSON documents contain the numbers. Intervals of differences, which may
+    contain zero at any width, and unbounded intervals are always shown.
 
     Examples
     --------
@@ -128,7 +130,7 @@ def interval_texts(value: float, low: float, high: float) -> tuple[str, str, str
 
 
 def rounded_text(value: float, places: int | None) -> str:
-    """Write a number with the decimal places of `places_of`, or with four significant digits without them.
+    """Render a number with a number of decimal places; with four significant digits if `places` is None.
 
     Examples
     --------
@@ -228,14 +230,15 @@ def duration_in_words(value: float, low: float, high: float) -> str:
 
 
 def error_estimate(predicted: float, band: Sequence[float | None] | None, measured: float) -> str:
-    """Write the relative error of a prediction in per cent, with the digits that its band supports.
+    """Render the relative error of a prediction in per cent, with the digits that the band of the prediction
+    supports.
 
     Parameters
     ----------
     predicted, measured : float
-        Of one unit, `measured` above 0.
+        Predicted and measured value in the same unit; `measured` is above 0.
     band : sequence of float or None
-        Ends of the band of the prediction; None if it is not known, with an end of None unbounded.
+        Ends of the band of the prediction; None if the band is unknown. An end of None is unbounded.
 
     Examples
     --------
@@ -250,7 +253,7 @@ def error_estimate(predicted: float, band: Sequence[float | None] | None, measur
 
 
 def relative_error(value: float, interval: Sequence[float | None] | None) -> str:
-    """Write a relative error in per cent with its sign; with two digits if its interval has an unknown end.
+    """Render a relative error in per cent with its sign; with two digits if an end of its interval is unknown.
 
     Examples
     --------
@@ -266,7 +269,7 @@ def relative_error(value: float, interval: Sequence[float | None] | None) -> str
 
 
 def rate_estimate(value: float, low: float, high: float) -> str:
-    """Write an estimated rate; low rates are per minute or per hour.
+    """Render an estimated rate; low rates are shown per minute or per hour.
 
     Examples
     --------
@@ -278,7 +281,9 @@ def rate_estimate(value: float, low: float, high: float) -> str:
 
 
 def share_estimate(value: float, low: float, high: float) -> str:
-    """Write an estimated ratio in per cent; above 99.9 %, an interval that only adds nines is omitted.
+    """Render an estimated share in per cent.
+
+    Above 99.9 %, an interval is left out if it would only add nines.
 
     Examples
     --------
@@ -288,14 +293,14 @@ def share_estimate(value: float, low: float, high: float) -> str:
     'above 99.9 %'
     """
     places = places_of(100 * value, 100 * low, 100 * high)
-    below_all = 1 - value > _NOISE / 2  # a share that differs from 1 by rounding only is 100 %
+    below_all = 1 - value > _NOISE / 2  # A share that differs from 1 by rounding only is rendered as 100 %.
     if low > _ALMOST_ALL and high <= 1 and below_all and (places is None or places > _NINES_AT_MOST):
         return "above 99.9 %"
     return number_estimate(100 * value, 100 * low, 100 * high, "%")
 
 
 def rounded_to(value: float, error: float) -> float:
-    """Round a value to the last digit that an error supports; unchanged if the error is zero or not known.
+    """Round a value to the last digit that an error supports; unchanged if the error is zero or unknown.
 
     Examples
     --------
@@ -319,7 +324,7 @@ def significant(value: float, digits: int) -> float:
 
 
 def few_digits(value: float, digits: int = FEW_DIGITS) -> str:
-    """Write a number with few significant digits, without a power of ten.
+    """Render a number with few significant digits, without a power of ten.
 
     Examples
     --------

@@ -31,13 +31,13 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,79}")
 class FileModel(BaseModel):
     """Base of all models of files: refuses unknown keys, converts no values silently, and is immutable."""
 
-    # `defer_build`: a command uses few of the many models, so each model is built at its first use.
+    # With `defer_build`, each model is built when it is first used; a command uses few of the many models.
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, serialize_by_alias=True, defer_build=True)
 
     @model_validator(mode="wrap")
     @classmethod
     def _name_known_keys(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
-        """Add the known keys to the error of every unknown key, since pydantic does not list them."""
+        """Add the known keys to the error for every unknown key, because pydantic does not list them."""
         try:
             return handler(data)
         except ValidationError as error:
@@ -50,7 +50,7 @@ class FileModel(BaseModel):
 
 
 def _detail(problem: Any, known: list[str]) -> InitErrorDetails:
-    """Return a problem in the form that pydantic requires; add the known keys if the key is unknown in this model."""
+    """Return a problem in the form that pydantic requires; for an unknown key, add the known keys."""
     kind, context = problem["type"], problem.get("ctx", {})
     if kind == "extra_forbidden" and len(problem["loc"]) == 1:
         kind, context = "unknown_key", {"known": known}
@@ -72,12 +72,12 @@ def _schema(units_by_name: dict[str, Any], *examples: str) -> WithJsonSchema:
 
 
 def mapping_or_plain(value: Any) -> str:
-    """Distinguish a mapping from a plain value; a discriminator of unions."""
+    """Return the tag of a value's form, mapping or plain value, as discriminator of a union."""
     return "<mapping>" if isinstance(value, dict | FileModel) else "<plain>"
 
 
 def one_or_more(value: object) -> object:
-    """Return a list; a single value becomes a list of one."""
+    """Return a value as a list; a single value becomes a list with one element."""
     return value if isinstance(value, list) else [value]
 
 
@@ -94,7 +94,7 @@ def _positive(value: float) -> float:
 
 
 def _text(value: object) -> object:
-    """Turn numbers and booleans back into text: YAML converts unquoted words into them."""
+    """Turn numbers and booleans back into text, because YAML converts unquoted words into them."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float):
@@ -103,7 +103,7 @@ def _text(value: object) -> object:
 
 
 def _writer(exact: Callable[[Any], str]) -> PlainSerializer:
-    """Serialize quantities with their unit, so that a model can be read back from its JSON."""
+    """Return a serializer that writes quantities with their unit, so that a model can be read back from its JSON."""
     return PlainSerializer(exact, return_type=str, when_used="json-unless-none")
 
 
@@ -130,6 +130,6 @@ DataRate = Annotated[
 PositiveRate = Annotated[Rate, AfterValidator(_positive)]
 Share = Annotated[float, BeforeValidator(units.share), _writer(units.exact_share), _schema(units.SHARE_UNITS, "70 %")]
 Name = Annotated[str, AfterValidator(_name)]
-# Text that needs no quotes in a statement, an address or a file of options.
+# A text that needs no quotes in a statement, an address or an options file.
 Word = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9_.~-]+$")]
 Text = Annotated[str, BeforeValidator(_text), WithJsonSchema({"type": ["string", "number", "boolean"]})]

@@ -1,4 +1,4 @@
-"""Checks a user's file of any kind; the `schema` key of the file names the kind."""
+"""Checks a user's file of any kind; the key `schema` in the file names the kind."""
 
 from __future__ import annotations
 
@@ -16,11 +16,14 @@ SCHEMAS = (
     "towtank/study/1", "towtank/workload/1", "towtank/system/1", "towtank/browser-script/1", "towtank/model/1",
     "towtank/machine/1", "towtank/sizing/1", "towtank/rule-file/1", "towtank/sheet/1",
 )  # fmt: skip
-"""Values of the key `schema`; the models of a kind are imported only when a file of that kind is checked."""
+"""Values of the key `schema`, with the kind of file and the module that checks it.
+
+The models of a kind are imported only when a file of that kind is checked.
+"""
 
 
 _AS_MEANT = ("towtank/study/1", "towtank/workload/1", "towtank/system/1")
-"""Schemas of the files that are checked with their typing errors corrected."""
+"""Schemas of the files whose typing errors are corrected before the rest of the file is checked."""
 
 
 @dataclass
@@ -30,12 +33,12 @@ class FileReport:
     Attributes
     ----------
     file : str
-        As the user named it.
+        Name of the file as the user gave it.
     kind : str
-        `study`, `workload`, `system`, `browser-script`, `model`, `machine`, `sizing`, `rule-file`, `sheet`;
-        empty if the kind is unknown.
+        `study`, `workload`, `system`, `browser-script`, `model`, `machine`, `sizing`, `rule-file`, `sheet`; empty if
+        the kind is unknown.
     faults : list of Fault
-        Sorted by place.
+        Faults sorted by position.
     """
 
     file: str
@@ -128,9 +131,9 @@ _CHECKS: dict[str, Callable[[Document], list[Fault]]] = {
 
 
 def _meant_schema(document: Document) -> str | None:
-    """Return the schema of a file whose `schema` key or its value is misspelt; None if it is not to be guessed.
+    """Return the schema that a file most likely means if the key `schema` or its value is misspelt; None if unclear.
 
-    The check of the kind then reports the misspelt word, together with all other faults.
+    The check for this schema then reports the misspelt word, together with all other faults.
     """
     written = document.data if isinstance(document.data, dict) else {}
     names = ["schema"] if "schema" in written else [name for name in written if is_slip(name, "schema")]
@@ -142,14 +145,14 @@ def _meant_schema(document: Document) -> str | None:
 
 
 def _schema_fault(document: Document) -> Fault | None:
-    """Return the fault of the `schema` key; None if the key is correct."""
+    """Return the fault in the key `schema` of a file; None if the key is correct."""
     root = document.root
     allowed = ", ".join(SCHEMAS)
     if not isinstance(root.value, dict):
         return document.fault((), f"must be a mapping of keys to values, got {shown(root.plain())} instead")
     schema = root.child("schema")
     if schema is None and root.child("stations") is not None and root.child("classes") is not None:
-        return None  # `schema` is optional in a model file, since no other file has these two keys
+        return None  # A model file may lack `schema`, because no other kind of file has these two keys.
     if schema is None:
         return document.fault((), f"must have the key 'schema' with one of {allowed}, got none")
     if schema.value not in SCHEMAS:

@@ -1,4 +1,4 @@
-"""Atomic replacement of regular files: after a crash, a file has either its old or its complete new content."""
+"""Replaces regular files atomically: after a crash, a file has either its old or its complete new content."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ _KINDS = (
 UNUSABLE = (
     errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENAMETOOLONG, errno.ELOOP,
 )  # fmt: skip
-"""Error numbers of a path that accepts no file at all; a full disk is not included."""
+"""Error numbers for a path that accepts no file at all; the error for a full disk is not among them."""
 
 
 class NotAFileError(OSError):
-    """A path names something other than a regular file, such as a device, which must not be replaced."""
+    """Raised if a path names something other than a regular file, such as a device, which must not be replaced."""
 
 
 def is_regular_file(path: Path) -> bool:
-    """Return True if a path is an existing regular file; False also if no file can have this name."""
+    """Return True if a path is an existing regular file; False also if the path is not a valid file name."""
     try:
         return path.is_file()
-    except (OSError, ValueError):  # a name that is too long, or with a zero byte
+    except (OSError, ValueError):  # The name is too long, or contains a zero byte.
         return False
 
 
@@ -52,24 +52,25 @@ def put(path: Path, write: Callable[[Path], object]) -> None:
     Parameters
     ----------
     path : Path
-        The file. Its folder is created if missing. If it is a symbolic link, the linked file is replaced.
+        Path of the file. Its folder is created if missing. If the path is a symbolic link, the linked file is
+        replaced.
     write : callable
-        Writes the whole content to a given path.
+        Function that writes the whole content to a given path.
 
     Raises
     ------
     NotAFileError
         If the path names something that is not a regular file.
     OSError
-        If it cannot be written; the temporary file is removed.
+        If the file cannot be written; the temporary file is removed.
 
     Notes
     -----
-    `write` finds an empty file. It has the mode of the file that it replaces.
+    `write` receives the path of an empty file, which has the mode of the file to replace.
     """
     place = path.resolve() if path.is_symlink() else path
     _refuse_other_kinds(path, place)
-    # The random name prevents that other users put a link or a pipe at the path.
+    # With the random name, other users cannot put a link or a pipe at the path.
     temporary = place.with_name(f".towtank-{secrets.token_hex(8)}.tmp")
     try:
         make_folder(place.parent)
@@ -87,7 +88,7 @@ def put(path: Path, write: Callable[[Path], object]) -> None:
 
 
 def _sync_folder(path: Path) -> None:
-    """Write the names in a folder to disk, if its file system supports this and the folder is readable.
+    """Write the names in a folder to disk, if the file system supports this and the folder is readable.
 
     Without this step, a power failure may leave the old file.
     """
@@ -100,12 +101,14 @@ def _sync_folder(path: Path) -> None:
 
 
 def why_no_file(path: Path) -> str | None:
-    """Return the reason why a path accepts no new file; None if it does. Creates and removes a temporary file.
+    """Return the reason why a path accepts no new file; None if the path accepts a file.
+
+    The function creates and removes a temporary file.
 
     Parameters
     ----------
     path : Path
-        Place of the file. Missing folders above it are not created: the nearest existing folder is tried.
+        Path of the file. Missing folders are not created; the function uses the nearest existing folder.
     """
     folder = path.parent
     try:
@@ -125,14 +128,14 @@ def make_folder(path: Path, mode: int = 0o777) -> None:
     Raises
     ------
     OSError
-        If it cannot be made. A file system that accepts no new folders, such as `/proc`, reports that the folder does
-        not exist; that becomes a `PermissionError` with a clear message.
+        If the folder cannot be made. A file system that accepts no new folders, such as `/proc`, reports that the
+        folder does not exist; the function raises a `PermissionError` with a clear message instead.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.mkdir(mode=mode)
     except FileExistsError as error:
-        if not path.is_dir():  # the system's own message would name the wrong cause
+        if not path.is_dir():  # The message of the operating system would name the wrong cause.
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path)) from error
     except FileNotFoundError as error:
         raise PermissionError(errno.EACCES, "its file system takes no new folder", str(path)) from error
@@ -174,12 +177,12 @@ def read_regular(path: Path) -> str:
 
 
 def put_text(path: Path, text: str) -> None:
-    """Write a text file as `put` does; lone surrogates, which UTF-8 cannot encode, are written as escapes."""
+    """Write a text file as `put` does; lone surrogates, which UTF-8 cannot encode, become escapes."""
     put(path, lambda temporary: temporary.write_bytes(text.encode("utf-8", "backslashreplace")))
 
 
 def other_kind(path: Path) -> str | None:
-    """Name the kind of a path that is not a regular file: `a folder`, `a device`...; None if regular or missing."""
+    """Return the kind of a path that is not a regular file: `a folder`, `a device`...; None if regular or missing."""
     try:
         mode = path.stat().st_mode
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""Commands that install missing third-party Python packages into the environment of Towtank.
+"""Returns commands that install missing third-party Python packages into the environment of Towtank.
 
 A checkout installs all packages.
 """
@@ -9,7 +9,7 @@ import shlex
 import sys
 
 SSH_LIBRARY = "asyncssh"
-"""Package for hosts of provider `ssh`."""
+"""Package that hosts of provider `ssh` need."""
 
 
 def pip_install(package: str) -> str:

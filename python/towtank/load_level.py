@@ -1,4 +1,4 @@
-"""Kind and level of a load, read from any document that contains a load."""
+"""Reads kind and level of a load from any document that contains a load."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Any, Literal
 
 Kind = Literal["users", "rate"]
 KINDS: tuple[Kind, ...] = ("users", "rate")
-"""Names of the factors that set the load, which are also the keys of its level."""
+"""Names of the factors that set the load; they are also the keys of the load level in documents."""
 
 
 @dataclass(frozen=True)
 class Load:
-    """One level of the load.
+    """Load level: kind of the load, and its value.
 
     Attributes
     ----------
     kind : str
-        `users` of a closed load, or `rate` of an open one.
+        `users` for a closed load, `rate` for an open load.
     level : float
         Virtual users [1], or arrivals per second [1/s].
     """
@@ -29,13 +29,13 @@ class Load:
 
     @classmethod
     def read(cls, document: Mapping[str, Any]) -> Load | None:
-        """Read the load of a run manifest, a run summary, or a point or comparison of a study summary.
+        """Read the load from a run manifest, a run summary, or a point or comparison of a study summary.
 
         Returns
         -------
         Load or None
-            By `users` (in summaries `users.asked`), else by `rate`, else the users of a bare `load`; None if the
-            document names none.
+            Load from the key `users` (in summaries `users.asked`), otherwise from `rate`, otherwise from `load` as
+            users; None if the document names no load.
 
         Examples
         --------
@@ -54,11 +54,11 @@ class Load:
 
     @property
     def is_open(self) -> bool:
-        """True if arrivals do not wait for answers (open load)."""
+        """True if the load is open: arrivals do not wait for responses."""
         return self.kind == "rate"
 
     def __str__(self) -> str:
-        """Write the load as text: `1,500 users`, `0.5 /s`."""
+        """Render the load as text: `1,500 users`, `0.5 /s`."""
         return f"{self.level:,.10g} {'/s' if self.is_open else 'users'}"
 
 

@@ -1,4 +1,4 @@
-"""Mark of a run in the environment of all its processes, so that leftover processes can be found.
+"""Marks all processes of a run in their environment, so that remaining processes can be found.
 
 The environment of this process itself is not changed, because it may belong to a program that uses Towtank as a
 library.
@@ -17,7 +17,7 @@ _marks: list[str] = []
 
 @contextmanager
 def marked(path: Path) -> Iterator[None]:
-    """Mark all processes that are started inside this context as processes of the run with this folder."""
+    """Mark all processes that start inside this context as processes of the run with the given folder."""
     _marks.append(str(path))
     try:
         yield

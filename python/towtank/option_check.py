@@ -1,4 +1,4 @@
-"""Checks of option values, which collect all faults to report them together."""
+"""Checks the values of options, and collects all faults to report them together."""
 
 from __future__ import annotations
 
@@ -16,34 +16,34 @@ _BOUND_AT_MOST = 10_000_000
 
 
 class OptionCheck:
-    """Checks values one by one; `refuse_faults` raises all faults together."""
+    """Checks values of options one by one; `refuse_faults` raises all faults together."""
 
     def __init__(self) -> None:
         self._faults: list[Fault] = []
 
     @property
     def count(self) -> int:
-        """Number of faults found. [1]"""
+        """Number of faults collected so far. [1]"""
         return len(self._faults)
 
     def refuse_faults(self) -> None:
-        """Raise the faults, if any."""
+        """Raise an error with all collected faults, if any."""
         if self._faults:
             raise StudyError(self._faults)
 
     def fault(self, option: str, message: str) -> None:
-        """Add a fault."""
+        """Collect a fault of an option."""
         self._faults.append(Fault(COMMAND_LINE, 0, 0, option, message))
 
     def pair(self, option: str, text: str) -> tuple[str, str]:
-        """Split PATH=VALUE."""
+        """Split the text PATH=VALUE of an option into path and value."""
         path, equals, value = text.partition("=")
         if not equals or not path or not value:
             self.fault(option, f"must be PATH=VALUE, got {text!r} instead")
         return path, value
 
     def pairs(self, option: str, texts: list[str] | None) -> dict[str, str]:
-        """Split every PATH=VALUE of a repeatable option; of equal paths the last value counts."""
+        """Split every PATH=VALUE of a repeatable option; if a path is repeated, the last value counts."""
         return dict(self.pair(option, text) for text in texts or ())
 
     def duration(self, option: str, text: str) -> float:
@@ -71,7 +71,7 @@ class OptionCheck:
         return value
 
     def rate(self, rate: float | None, users: int | None) -> float | None:
-        """Check an arrival rate, which cannot be combined with users. [1/s]"""
+        """Check an arrival rate, which must not be combined with users. [1/s]"""
         if rate is not None and users is not None:
             self.fault("--rate", "must not be given together with --users: a load is either open or closed")
         if rate is not None and not 0 < rate < float("inf"):
@@ -79,7 +79,7 @@ class OptionCheck:
         return rate
 
     def trace(self, file: str | None, others: Mapping[str, object]) -> Curve | None:
-        """Read a trace of the arrival rate, which cannot be combined with other options for amount and length."""
+        """Read a trace of the arrival rate, which must not be combined with other options for amount and length."""
         from towtank.study.model import Trace  # noqa: PLC0415
         from towtank.study.traces import read_trace  # noqa: PLC0415
 
@@ -93,7 +93,7 @@ class OptionCheck:
         return curve
 
     def bound(self, option: str, value: int | None, default: int, least: int, *, is_open: bool) -> int:
-        """Check a bound that only an open load has."""
+        """Check a limit that only an open load has, and return the limit or its default."""
         if value is not None and not is_open:
             self.fault(option, "must be given with --rate or --trace only: a closed load has as many as its users")
         if value is not None and not least <= value <= _BOUND_AT_MOST:
@@ -101,7 +101,7 @@ class OptionCheck:
         return default if value is None else value
 
     def new_file(self, option: str, path: Path | None, *, force: bool) -> None:
-        """Check an output file: its folder must accept files, and the file must be new unless `force` is set."""
+        """Check an output file: its folder must accept files, and the file must not exist unless `force` is set."""
         from towtank.files import why_no_file  # noqa: PLC0415
 
         if path is None:
@@ -121,7 +121,7 @@ class OptionCheck:
 
         if path is None:
             return
-        # Typer turns an empty name into the folder ".".
+        # Typer converts an empty name to the folder ".".
         kind = "''" if path == Path() else other_kind(path)
         if kind is not None:
             got = kind if kind == "''" else f"{kind}, {str(path)!r}"
@@ -130,7 +130,7 @@ class OptionCheck:
             self.fault(option, f"must be a file that can be written, got {str(path)!r}: {reason}")
 
     def one_of(self, option: str, value: str, allowed: tuple[str, ...]) -> str:
-        """Check that a value is in a closed list."""
+        """Check that a value is in a list of allowed values."""
         if value not in allowed:
             self.fault(option, f"must be one of {', '.join(allowed)}, got {value!r} instead")
         return value
@@ -142,13 +142,13 @@ class OptionCheck:
         return seed
 
     def method(self, method: str) -> str:
-        """Check an HTTP method."""
+        """Check that a text is an HTTP method."""
         if not method.isascii() or not method.isalpha():
             self.fault("--method", f"must be an HTTP method, got {method!r} instead")
         return method
 
     def cpus(self, pin: str | None) -> tuple[int, ...]:
-        """Read CPU numbers; this process must be allowed to use each of them."""
+        """Read numbers of CPUs; this process must be allowed to use each of these CPUs."""
         import os  # noqa: PLC0415
 
         if pin is None:
@@ -176,7 +176,7 @@ class OptionCheck:
         return tuple(pairs)
 
     def body(self, body: str | None) -> str | None:
-        """Check a body: text, or `@FILE` with a file that exists."""
+        """Check the body of a request: a text, or `@FILE` with a file that exists."""
         if body is not None and body.startswith("@") and not Path(body[1:]).is_file():
             self.fault("--body", f"must name a file that can be read after @, got {body!r} instead")
         return body

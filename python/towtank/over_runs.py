@@ -1,4 +1,4 @@
-"""A number that differs between runs, written as the range over all runs: `38 to 87 %`."""
+"""Renders a number that differs between runs as the range over all runs: `38 to 87 %`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from towtank.estimates import few_digits
 
 _FACTORS = {"µs": 1e-6, "ms": 1e-3, "s": 1.0, "": 1.0}
 _NUMBER = r"(?<![\w.,-])[-+−]?\d+(?:,\d{3})*(?:\.\d+)?(?:e[-+]?\d+)?(?!-?\d|\w)(?: (?:µs|ms|s)\b)?"
-# `from 12 s to 15.2 s` is a pair: a change, or the times of something. Anything else with `to` is a range.
+# `from 12 s to 15.2 s` is a pair: a change, or a time span. Other texts with `to` are ranges.
 _RANGE = re.compile(rf"from {_NUMBER} to {_NUMBER}|{_NUMBER}(?: to {_NUMBER})?")
 _PAIR = "from "
 _PART = re.compile(_NUMBER)
@@ -17,7 +17,7 @@ Range = tuple[float, float]
 
 
 def ends(values: Sequence[float | None]) -> Range | None:
-    """Return the least and the greatest of the known values; None without any.
+    """Return the smallest and largest known value; None if no value is known.
 
     Examples
     --------
@@ -34,11 +34,11 @@ def words(found: Sequence[float] | None, value: float, form: Callable[[float], s
     Parameters
     ----------
     found : sequence of float or None
-        Least and greatest value of the runs.
+        Smallest and largest value of the runs; None if unknown.
     value : float
         Value that is rendered if no range is known.
     form : callable
-        Renders a number, with a blank before its unit.
+        Function that renders a number, with a blank before its unit.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def _joined(low: str, high: str) -> str:
 
 
 def alike(message: str, other: str) -> bool:
-    """Return True if two messages differ only in their numbers; digits that are part of a name do not count.
+    """Return True if two messages differ only in numbers; digits that are part of a name do not count as numbers.
 
     Examples
     --------
@@ -79,17 +79,17 @@ def alike(message: str, other: str) -> bool:
 
 
 def merged(messages: Sequence[str]) -> str:
-    """Merge messages that differ only in numbers, with a range in place of each number that differs.
+    """Merge messages that differ only in numbers; a range replaces each number that differs.
 
     Parameters
     ----------
     messages : sequence of str
-        At least one; all are alike.
+        At least one message; all messages differ only in numbers.
 
     Notes
     -----
-    A range within the messages becomes that of all of them. A pair (`from 12 s to 15 s`) is the one of the run in which
-    it spans most: the hull of two pairs would be a gap or a growth that no run had.
+    A range within the messages becomes the range over all messages. Of pairs (`from 12 s to 15 s`), the pair with the
+    largest difference is used: the range over two pairs would describe a gap or a growth that no run had.
 
     Examples
     --------
@@ -105,7 +105,7 @@ def merged(messages: Sequence[str]) -> str:
 
 
 def _hull(texts: Sequence[str]) -> str:
-    """Return the range over the texts of one position, each a number or a range."""
+    """Return the range over the texts at one position of the messages, each a number or a range."""
     if len(set(texts)) == 1:
         return texts[0]
     if texts[0].startswith(_PAIR):
@@ -115,13 +115,13 @@ def _hull(texts: Sequence[str]) -> str:
 
 
 def _span(pair: str) -> float:
-    """Return how far the ends of a pair are apart, in the base unit of its numbers."""
+    """Return the difference between the ends of a pair, in the base unit of its numbers."""
     start, end = map(_value, _with_units(pair))
     return abs(end - start)
 
 
 def _with_units(text: str) -> list[str]:
-    """Return the numbers of `5 to 10 ms`, each with the unit."""
+    """Return the numbers of a range such as `5 to 10 ms`, each with the unit."""
     numbers = _PART.findall(text)
     unit = numbers[-1].partition(" ")[2]
     return [number if " " in number or not unit else f"{number} {unit}" for number in numbers]

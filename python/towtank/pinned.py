@@ -1,4 +1,4 @@
-"""HTTP connection to an IP address that was resolved and checked before the request."""
+"""Connects by HTTP to an IP address that was resolved and checked before the request."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from towtank.dialing import connect_first
 
 
 class PinnedConnection(http.client.HTTPConnection):
-    """Connection to an address that was resolved before; Host header and certificate check use the URL.
+    """HTTP connection to an address that was resolved before; Host header and certificate check use the URL.
 
     Parameters
     ----------
     url : SplitResult
-        Of scheme `http` or `https`.
+        URL with the scheme `http` or `https`.
     addresses : sequence of str
-        Numbers of its host, in the order in which they are tried.
+        IP addresses of the URL's host, in the order of the attempts.
     timeout_s : float
-        How long connecting, sending and receiving may each take. [s]
+        Time limit for each of connecting, sending and receiving. [s]
     """
 
     def __init__(self, url: SplitResult, addresses: Sequence[str], timeout_s: float) -> None:
         self._context = ssl.create_default_context() if url.scheme == "https" else None
         super().__init__(str(url.hostname), url.port or (443 if self._context else 80), timeout=timeout_s)
         self._addresses, self._limit_s = tuple(addresses), timeout_s
-        self.default_port = 443 if self._context else 80  # port that `http.client` omits from the Host header
+        self.default_port = 443 if self._context else 80  # Port that `http.client` omits from the Host header.
 
     def connect(self) -> None:
         """Connect to the first address that accepts the connection."""

@@ -1,4 +1,4 @@
-"""JSON Schemas of all files that users write, and the tables of their keys for the reference.
+"""Generates JSON Schemas of all files that users write, and tables of their keys for the reference.
 
 Both are generated from the models that check the files, so they always agree with the checks.
 """
@@ -52,7 +52,7 @@ class _Schema(GenerateJsonSchema):
     """Generates schemas in which defaults of quantities have a unit, as in files."""
 
     def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
-        """Write the default in the form in which files contain it."""
+        """Return the schema of a default, written as in a file."""
         written = super().default_schema(schema)
         writer = _writer_of(schema["schema"])
         if writer is not None and schema.get("default") is not None:
@@ -61,7 +61,7 @@ class _Schema(GenerateJsonSchema):
 
 
 def _writer_of(schema: Any) -> Any:
-    """Return the function that writes a quantity, which may be nested inside checks."""
+    """Return the function that writes a quantity; the function may be nested inside checks."""
     while isinstance(schema, dict):
         serialization = schema.get("serialization", {})
         if serialization.get("type") == "function-plain":
@@ -71,7 +71,7 @@ def _writer_of(schema: Any) -> Any:
 
 
 def json_schema(kind: str) -> dict[str, Any]:
-    """Return the JSON Schema (draft 2020-12) of a kind of file: a key of `FILES`."""
+    """Return the JSON Schema (draft 2020-12) of a kind of file, which must be a key of `FILES`."""
     schema = FILES[kind].model_json_schema(by_alias=True, mode="validation", schema_generator=_Schema)
     if kind == "system":
         _add_services(schema)
@@ -115,14 +115,16 @@ def _text(document: dict[str, Any]) -> str:
 
 
 def with_tables(text: str, tabled: Container[str] = ()) -> str:
-    """Fill the generated blocks of a page: tables of keys, remaining models of a kind of file, facts for rules.
+    """Fill the generated blocks of a page: tables of keys, tables of the other models of a kind of file, facts for
+    rules.
 
     Parameters
     ----------
     text : str
-        The page. A table is between `<!-- keys of Model -->` and `<!-- end -->`.
+        Text of the page. A table is between `<!-- keys of Model -->` and `<!-- end -->`.
     tabled : container of str
-        Models that have a table of their own on any page; `<!-- forms of KIND -->` lists the others.
+        Names of the models that have a table on any page; `<!-- forms of KIND -->` contains tables of the other
+        models.
     """
     schemas = {kind: json_schema(kind) for kind in FILES}
     definitions: dict[str, Any] = {model.__name__: schemas[kind] for kind, model in FILES.items()}
@@ -135,7 +137,9 @@ def with_tables(text: str, tabled: Container[str] = ()) -> str:
 
 
 def forms(schema: dict[str, Any], tabled: Container[str]) -> str:
-    """Render tables of the models that no page has a table of, under the words that other tables use for them."""
+    """Render tables of the models that have no table on any page, with the names that other tables use for these
+    models.
+    """
     parts = {
         name: part for name, part in schema.get("$defs", {}).items() if name not in tabled and "properties" in part
     }

@@ -1,4 +1,4 @@
-"""Decides by the name of a key, header or parameter whether its value is a secret."""
+"""Decides from the name of a key, header or parameter whether its value is a secret."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ WORDS = (
     r"account_?keys?|subscription_?keys?|(?:auth|signing|signature|encryption|master|shared|license)_?keys?|"
     r"auth|authorization|credentials?|cookies?|session_?id|jsessionid|phpsessid|signature|sig|jwt|bearer|otp"
 )
-# Words that name a secret also at the end of a longer word: `dbpass`, `csrftoken`.
+# Words that name a secret even at the end of a longer word: `dbpass`, `csrftoken`.
 _GLUED = r"(?!(?:by|com|encom|sur|tres|over|under)pass$)[a-z]*(?:pass|password|passwd|pwd|secret|token)"
 _SECRET = re.compile(rf"(?:^|[^a-z])x?(?:{WORDS}|pw|pin|cvc|cvv|{_GLUED})$")
-# Keys and codes that may grant access, or may only order or number things.
+# Keys and codes that may grant access, or may merely sort or number things.
 _DOUBTFUL = re.compile(r"(?:^|[^a-z])(?:sid|codes?|[a-z]+_keys?)$")
 _HARMLESS_TAILS = re.compile(
     r"(?:^|_)(?:"
@@ -36,7 +36,7 @@ _SEPARATORS = re.compile(r"[^a-z0-9]+")
 
 
 def is_secret_name(name: str) -> bool:
-    """Return True if a key, a header or a parameter of this name holds a secret.
+    """Return True if a key, header or parameter with this name contains a secret.
 
     Examples
     --------
@@ -49,7 +49,7 @@ def is_secret_name(name: str) -> bool:
 
 
 def may_be_secret_name(name: str) -> bool:
-    """Return True if a key, a header or a parameter of this name may hold a secret, and is hidden.
+    """Return True if a key, header or parameter with this name may contain a secret, so that its value is hidden.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def may_be_secret_name(name: str) -> bool:
 
 
 def is_harmless_name(name: str) -> bool:
-    """Return True if a plain value of this name in a query may be shown.
+    """Return True if a plain value with this name in a query may be shown.
 
     Examples
     --------

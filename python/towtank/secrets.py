@@ -1,11 +1,12 @@
-"""Removes secrets from everything that Towtank stores, prints or passes on.
+"""Removes secrets from everything that Towtank stores, prints or passes to other programs.
 
 Logins, keys and tokens are kept in memory and in the files that need them (mode `PRIVATE_MODE`, listed in
-`docs/reference/run-folder.md`). Everything else passes through `redacted`: documents of the run folder, error messages,
-notes on the terminal, names of steps.
+`docs/reference/run-folder.md`). Everything else passes through `redacted`: documents of the run folder, error
+messages, notes on the terminal, names of steps.
 
-The place of a value decides whether it is a secret, not its content: the login of an address, the value of a key with
-the name of a secret, and the values of a query, except plain values of harmless names (`page=2`, `sort=name`).
+The position of a value decides whether the value is a secret, not its content: the login of an address, the value of
+a key with the name of a secret, and the values of a query, except plain values of harmless names (`page=2`,
+`sort=name`).
 """
 
 from __future__ import annotations
@@ -30,15 +31,15 @@ _STEP = re.compile(r"[\s/]")
 PRIVATE_MODE = 0o600
 PRIVATE_FOLDER_MODE = 0o700
 
-# Login of an address. A password that is not percent-encoded may contain any character but these. A match can only
-# begin at the first letter of a word; otherwise the time would grow with the square of the length.
+# Login of an address. A password that is not percent-encoded may contain any character except these. A match can begin
+# only at the first letter of a word; otherwise the time would grow with the square of the length.
 _LOGIN = re.compile(
     r"(?P<scheme>(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]*://)(?P<login>[^\s/?#\"'<>@]*(?:@[^\s/?#\"'<>@]+)*)@"
 )
 _BARE_LOGIN = re.compile(r"(?<![\w:/.@%+~-])[\w.%+~-]+:[^\s/@:\"'<>,]+@(?=[\w\[])")
 # Values in queries and in fragments such as `#access_token=...`.
 _QUERY_VALUE = re.compile(r"(?P<key>[?&;#](?P<name>[^\s=&;?#\"'<>]+)=)(?P<value>(?:\$\{[^{}]*\}|[^\s&;#\"'<>])+)")
-# Token after the name of its scheme, in a header or a message; prose is not matched.
+# Token after the name of its scheme, in a header or a message; ordinary text does not match.
 _BEARER = re.compile(
     r"(?P<scheme>\bBearer\s+|\bauthorization[\"']?\s*[:=]\s*[\"']?(?:bearer|basic|token|digest)\s+)"
     r"(?!\$\{|(?:auth\w*|scheme|tokens?)\b)[^\s,;\"'<>]+",
@@ -51,12 +52,12 @@ _PLACE = re.compile(r"\$\{[^{}]*\}")
 
 
 def redacted_text(text: str) -> str:
-    """Put `***` in place of logins of addresses, values of queries and tokens of headers in a text.
+    """Replace secrets in a text by `***`: logins of addresses, values of queries, and tokens of headers.
 
     Parameters
     ----------
     text : str
-        An address, or a message with addresses in it.
+        An address, or a message that contains addresses.
 
     Examples
     --------
@@ -73,9 +74,9 @@ def redacted_text(text: str) -> str:
 
 
 def _hidden_login(found: re.Match[str]) -> str:
-    """Hide a login.
+    """Return the address with its login hidden.
 
-    In a database address, a user without password is no secret; in HTTP, a single word is often a token.
+    In a database address, a user without password is no secret. In an HTTP address, a single word is often a token.
     """
     is_user = ":" not in found["login"] and not found["scheme"].lower().startswith("http")
     return found[0] if is_user else f"{found['scheme']}{HIDDEN}@"
@@ -91,14 +92,14 @@ def _hidden_value(found: re.Match[str]) -> str:
 
 
 def redacted(document: Any, parameters: Collection[str] = ()) -> Any:
-    """Copy a document without the secrets in it.
+    """Return a copy of a document without its secrets.
 
     Parameters
     ----------
     document : Any
-        Of mappings, lists and plain values.
+        Document that consists of mappings, lists and plain values.
     parameters : collection of str
-        Names of parameters whose values are secrets for the places where a workload uses them.
+        Names of workload parameters whose values are secrets, because of where the workload uses them.
 
     Examples
     --------
@@ -124,7 +125,7 @@ def _is_pair(value: Any) -> bool:
 
 
 def _redacted_pair(pair: Any, parameters: Collection[str]) -> list[Any]:
-    """Redact a pair of a name and its value, such as a header."""
+    """Return a pair of name and value, such as a header, with a secret value hidden."""
     name, value = pair
     return [redacted(name), _redacted_value(name, value, parameters)]
 
@@ -138,7 +139,7 @@ def _redacted_value(key: str, value: Any, parameters: Collection[str]) -> Any:
 
 
 def _hidden(value: Any, parameters: Collection[str]) -> Any:
-    """Hide the value under a secret name; in a mapping hide only texts, because its numbers may be counts."""
+    """Hide the value of a secret name; in a mapping only texts are hidden, because numbers may be counts."""
     if isinstance(value, Mapping):
         return {
             key: HIDDEN
@@ -158,7 +159,7 @@ def _is_secret_path(path: str, parameters: Collection[str]) -> bool:
 
 
 def redacted_setting(setting: str, parameters: Collection[str] = ()) -> str:
-    """Put `***` in place of the value of `path=value` if the path names a secret, or of secrets in that value.
+    """Replace secrets in a setting `path=value` by `***`: the whole value if the path names a secret.
 
     Examples
     --------
@@ -183,12 +184,12 @@ def _hidden_field(found: re.Match[str], parameters: Collection[str]) -> str:
     return found["key"] + HIDDEN if secret else found[0]
 
 
-# The last literal of a truncated statement has no closing quote.
+# In a truncated statement, the last literal has no closing quote.
 _LITERAL = re.compile(r"(?:(?P<name>\b\w{1,64})[^\w']{1,8})?'(?P<text>(?:[^']|'')*)(?:'|$)")
 
 
 def redacted_statement(statement: str) -> str:
-    """Put `***` in place of literals in an SQL statement, except plain words beside harmless names.
+    """Replace the literals of an SQL statement by `***`, except plain words beside harmless names.
 
     Examples
     --------
@@ -200,14 +201,14 @@ def redacted_statement(statement: str) -> str:
 
 def _hidden_literal(found: re.Match[str]) -> str:
     name, text = found["name"] or "", found["text"]
-    secret = may_be_secret_name(name) or name.lower() == "by"  # `IDENTIFIED BY 'abc'`
+    secret = may_be_secret_name(name) or name.lower() == "by"  # This is `IDENTIFIED BY 'abc'`.
     if not text or (not secret and _PLAIN_VALUE.fullmatch(text)):
         return found[0]
     return f"{found[0][: found.start('text') - found.start() - 1]}'{HIDDEN}'"
 
 
 # `password=abc`, `"password": "abc"`, `X-Api-Key: abc` anywhere in a log line. The value of another name is not
-# matched, since it may contain a pair: `error: password=abc`.
+# matched, because it may contain a pair: `error: password=abc`.
 _PAIR = re.compile(
     rf"(?P<key>(?:{WORDS.replace('_?', '[_-]?')})[\"'\])]*\s*[:=]\s*)"
     r"(?:\"[^\"]*\"?|'[^']*'?|(?:(?:basic|bearer|digest|negotiate)\s+)?[^\s,;&\"'{}\[\]()]+)",
@@ -223,10 +224,10 @@ _TOKEN = re.compile(r"(?<![\w/.+-])(?=[\w+=-]*[0-9])(?=[\w+=-]*[A-Za-z])[\w+-]{2
 
 
 def redacted_line(line: str) -> str:
-    """Put `***` in place of secrets in a log line of any form.
+    """Replace secrets in a log line of any form by `***`.
 
-    Hides values of secret names in any spelling of a pair, authorization and cookie headers, literals of statements,
-    and long words that mix digits and letters.
+    The function hides values of secret names in any notation of a pair, authorization and cookie headers, literals of
+    statements, and long words of digits and letters.
 
     Examples
     --------
@@ -246,7 +247,7 @@ def redacted_line(line: str) -> str:
 
 
 def basic_authorization(address: SplitResult) -> dict[str, str]:
-    """Make the header that sends the login of an address, RFC 7617; empty if it has no login.
+    """Return the header that sends the login of an address (RFC 7617); empty without a login.
 
     Examples
     --------
@@ -271,14 +272,14 @@ def open_private(path: Path, *, follow: bool = False) -> IO[str]:
     Parameters
     ----------
     path : Path
-        The file.
+        Path of the file.
     follow : bool, default False
-        Whether the path may be a link, for a path that the user gave. A device (`/dev/stdout`) keeps its mode.
+        Whether the path may be a link, as for a path that the user gave. A device (`/dev/stdout`) keeps its mode.
 
     Raises
     ------
     OSError
-        If it cannot be written, such as a pipe without a reader.
+        If the file cannot be written, such as a pipe without a reader.
     """
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NONBLOCK | (0 if follow else os.O_NOFOLLOW)
     descriptor = os.open(path, flags, PRIVATE_MODE)

@@ -1,4 +1,4 @@
-"""Nearness of words: finds the word that was meant, and marks messages about a misspelt word."""
+"""Finds the known word that a misspelt word most likely means, and marks messages about misspelt words."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
-# Similarity below which no word is suggested, as `difflib` measures it. [ratio]
+# No word with a lower similarity is suggested; the similarity is that of `difflib`. [1]
 _SIMILAR = 0.6
-# A word of this many letters may have two wrong letters and still be recognized; a shorter one has one. [1]
+# A word of at least this many letters may have two wrong letters and still be recognized; a shorter word, one. [1]
 _LONG_WORD = 6
 _SLIPS_AT_MOST = 2
-# Among more names only a slip is looked for, since similarity costs far more. [1]
+# Among more names than this, only typing errors are searched for, because computing similarity takes far longer. [1]
 _COMPARED = 500
 
 
 @dataclass(frozen=True)
 class Typo:
-    """A word of a file, and the word that was meant.
+    """Misspelt word of a file, and the known word that was most likely meant.
 
     Attributes
     ----------
     got, meant : str
-        Word as written, and the known word that is nearest.
+        Word as written, and the most similar known word.
     is_form : bool
         True for a key or a value of the format itself, false for a name that the user chose.
     """
@@ -35,13 +35,13 @@ class Typo:
 
 
 class Misspelt(str):
-    """A message about a misspelt word, with the correction."""
+    """Message about a misspelt word, with the correction."""
 
     typo: Typo
 
     @classmethod
     def of(cls, message: str, typo: Typo | None) -> str:
-        """Return the message with its correction; the plain message if there is none."""
+        """Return a message that contains a correction; the plain message without a correction."""
         if typo is None:
             return message
         marked = cls(message)
@@ -72,7 +72,7 @@ def nearest(word: object, known: Iterable[str]) -> str | None:
 
 
 def meant(word: object, known: Iterable[str], *, is_form: bool = False) -> Typo | None:
-    """Return the correction of a word that differs from a known word by a slip; None without such a word."""
+    """Return the correction of a word that differs from a known word by a typing error; None without such a word."""
     if not isinstance(word, str):
         return None
     near = nearest(word, known)
@@ -80,7 +80,7 @@ def meant(word: object, known: Iterable[str], *, is_form: bool = False) -> Typo 
 
 
 def misnamed(allowed: str, got: object, known: Iterable[str], *, is_form: bool = False) -> str:
-    """Return the message `must be ALLOWED, got 'GOT' instead`, with the nearest known name as a suggestion."""
+    """Return the message `must be ALLOWED, got 'GOT' instead`, with the most similar known name as a suggestion."""
     words = list(known)
     near = nearest(got, words)
     hint = f", did you mean {near!r}?" if near is not None else ""
@@ -88,9 +88,9 @@ def misnamed(allowed: str, got: object, known: Iterable[str], *, is_form: bool =
 
 
 def is_slip(word: str, known: str) -> bool:
-    """Return True if a word differs from a known word as a typing error does: by one letter, in a long word by two.
+    """Return True if a word differs from a known word by a typing error: by one letter, or two in a long word.
 
-    Words that differ in a number only, as `host-1` and `host-2`, are different names.
+    Words that differ in a number only, such as `host-1` and `host-2`, are different names.
 
     Examples
     --------
@@ -107,7 +107,7 @@ def is_slip(word: str, known: str) -> bool:
 
 
 def _plain(word: str) -> str:
-    """Return a word in the form in which words are compared: case and kind of hyphen do not count."""
+    """Return a word in the form that is compared: upper and lower case, and kinds of hyphen, are equal."""
     return word.casefold().replace("-", "_")
 
 
@@ -120,9 +120,10 @@ def _slips(word: str, known: str) -> int:
 
 
 def _distance(one: str, other: str, at_most: int) -> int:
-    """Return the number of slips from one word to another; `at_most + 1` if there are more.
+    """Return the number of typing errors between two words; `at_most + 1` if there are more.
 
-    A slip adds, omits or replaces a letter, or swaps two adjacent ones (optimal string alignment distance).
+    A typing error adds, omits or replaces a letter, or swaps two adjacent letters (optimal string alignment
+    distance).
     """
     if abs(len(one) - len(other)) > at_most:
         return at_most + 1

@@ -1,4 +1,4 @@
-"""Checks the tree of a file against a model, and reports all faults with their positions in Towtank's own words."""
+"""Checks the tree of a file against a model, and reports all faults with position and Towtank's own messages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ModelT = TypeVar("ModelT", bound=BaseModel)
 
 MISSPELT_KEY = "misspelt_key"
 """Type of pydantic's error for a misspelt key, whose message is in the context."""
-# Upper bound of the rounds. Each round removes at least one level of wrong values, and no file has more levels.
+# Largest number of rounds. Each round removes at least one level of invalid values, and no file has more levels.
 ROUNDS_AT_MOST = 20
 
 
@@ -30,11 +30,11 @@ class Checked(Generic[ModelT]):
     Attributes
     ----------
     model : model or None
-        The model of the tree without its wrong parts; None if nothing useful is left.
+        Model of the tree without its invalid parts; None if nothing useful is left.
     tree : Node
-        The tree that `model` was made from; its nodes keep the places they had in the file.
+        Tree from which `model` was made; its nodes keep their positions in the file.
     faults : list of Fault
-        Of the tree as it was.
+        Faults of the original tree.
     """
 
     model: ModelT | None
@@ -45,8 +45,8 @@ class Checked(Generic[ModelT]):
 def validate_tree(root: Node, model: type[ModelT]) -> Checked[ModelT]:
     """Check a tree against a model, and continue after faults.
 
-    Wrong parts are removed and the rest is checked again, so that checks of meaning can run on the correct parts and
-    all faults are reported together.
+    Invalid parts are removed and the rest is checked repeatedly, so that later checks can use the valid parts and all
+    faults are reported together.
     """
     rest = root.copy()
     if not isinstance(root.value, dict):
@@ -67,13 +67,13 @@ def validate_tree(root: Node, model: type[ModelT]) -> Checked[ModelT]:
 
 
 def _faults(root: Node, problems: list[tuple[Any, Path_]]) -> list[Fault]:
-    """Describe problems of pydantic in Towtank's own words."""
+    """Convert pydantic's problems to faults with Towtank's own messages."""
     missing = {path for problem, path in problems if _is_missing(problem)}
     return sorted({_as_fault(root, problem, path, missing) for problem, path in problems})
 
 
 def _wrong_node(root: Node, problem: Any, path: Path_) -> Node:
-    """Return the node that a problem concerns; for a missing key, the mapping without it."""
+    """Return the node that a problem concerns; for a missing key, the mapping that lacks the key."""
     return find(root, path[:-1] if _is_missing(problem) else path)[0]
 
 
@@ -82,7 +82,7 @@ def _is_missing(problem: Any) -> bool:
 
 
 def _take_out(root: Node, wrong: Node) -> bool:
-    """Remove a node from a tree; return False if it is the root."""
+    """Remove a node from a tree; return False if the node is the root."""
     if wrong is root:
         return False
     for node in root.walk():
@@ -105,7 +105,7 @@ _MUST_BE = {
     "none_required": "must be nothing",
     "string_too_short": "must not be empty",
 }
-# Key of the bound in pydantic's problem, and wording of the message.
+# For each kind of problem, the key of the bound in pydantic's problem, and the wording of the message.
 _BOUNDS = {
     "greater_than": ("gt", "must be above {}"),
     "greater_than_equal": ("ge", "must be at least {}"),
@@ -118,7 +118,7 @@ _BOUNDS = {
 
 
 def _as_fault(root: Node, problem: Any, path: Path_, missing: Set[Path_]) -> Fault:
-    """Describe a problem of pydantic in Towtank's own words; `missing` has the paths of all missing keys."""
+    """Convert one of pydantic's problems to a fault; `missing` contains the paths of all missing keys."""
     kind, context = problem["type"], problem.get("ctx", {})
     if kind in {"extra_forbidden", "unknown_key"}:
         return _unknown_key(root, problem, path, missing)
@@ -130,13 +130,13 @@ def _as_fault(root: Node, problem: Any, path: Path_, missing: Set[Path_]) -> Fau
 
 
 def _text_of(error: Exception | str) -> str:
-    """Return the message of an error as it was raised: a marked message loses its mark as `str(error)`."""
+    """Return the message of an error as it was raised; `str(error)` would lose the mark of a marked message."""
     text = error.args[0] if isinstance(error, Exception) and error.args else error
     return text if isinstance(text, str) else str(text)
 
 
 def message_of(problem: Any) -> str:
-    """Describe the expected value and the actual one."""
+    """Describe the expected value and the actual value of a problem."""
     kind, context, value = problem["type"], problem.get("ctx", {}), problem["input"]
     got = f", got {shown(value)} instead"
     if kind == "literal_error":
@@ -155,12 +155,13 @@ def message_of(problem: Any) -> str:
 
 
 def _unknown_key(root: Node, problem: Any, path: Path_, missing: Set[Path_]) -> Fault:
-    """Report an unknown key with the most similar known key, preferably a missing one, and all known keys."""
+    """Report an unknown key with all known keys and the most similar known key, preferably a missing key."""
     key, known = str(path[-1]), problem.get("ctx", {}).get("known", [])
     present = find(root, path[:-1])[0].value
     absent = [name for name in known if not isinstance(present, dict) or name not in present]
     needed = [name for name in absent if (*path[:-1], name) in missing]
-    # A key that is present is tried, too: a preset may misspell a key that the rest of the file has.
+    # Keys that are present are compared as well, because a preset may misspell a key that the rest of the file
+    # contains.
     near = next((typo for names in (needed, absent, known) if (typo := meant(key, names, is_form=True))), None)
     hint = f", did you mean {near.meant!r}?" if near is not None else did_you_mean(key, known)
     allowed = f"one of the keys {', '.join(known)}" if known else "a key that is known here"
@@ -169,14 +170,14 @@ def _unknown_key(root: Node, problem: Any, path: Path_, missing: Set[Path_]) -> 
 
 
 def misspelt_key(value: Mapping[str, object], must: str, known: Sequence[str]) -> InitErrorDetails | None:
-    """Return the error of the key of a mapping that is a misspelt form of a known key; None without such a key.
+    """Return the error for a key of a mapping that misspells a known key; None without such a key.
 
-    For mappings whose model is chosen by a key: without the key, no model could report it.
+    For mappings whose model is chosen by the value of a key: without that key, no model could report the fault.
 
     Parameters
     ----------
     must : str
-        First part of the message: the keys that the mapping must have.
+        First part of the message, which names the keys that the mapping must have.
     """
     for key in value:
         near = meant(key, known, is_form=True)
@@ -188,12 +189,12 @@ def misspelt_key(value: Mapping[str, object], must: str, known: Sequence[str]) -
 
 
 def unknown_choice(value: Mapping[str, object], key: str, allowed: str, known: Iterable[str]) -> InitErrorDetails:
-    """Return the error of a mapping whose model is chosen by the value of a key, if the value is missing or unknown.
+    """Return the error for a mapping whose model depends on the value of a key, if that value is missing or unknown.
 
     Parameters
     ----------
     allowed : str
-        What the value must be, for the message.
+        Description of the allowed values, for the message.
     """
     if key in value:
         message = misnamed(allowed, value[key], known, is_form=True)

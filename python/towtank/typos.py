@@ -1,8 +1,9 @@
-"""Checks files as they were meant: one typing error is one fault.
+"""Checks files as they were meant, so that one typing error gives one fault.
 
-A misspelt key hides its value, and everything that relies on the value looks wrong, too. So files with typing errors
-are checked again with the errors corrected in a copy of their trees: the result is the typing errors together with the
-faults that remain. The corrected copy never becomes the result, because the typing errors stay among the faults.
+A misspelt key hides its value, and all parts that rely on the value look wrong. Files with typing errors are
+therefore checked a second time, with the errors corrected in a copy of their trees. The result consists of the typing
+errors and of the faults that remain after the correction. The corrected copy never becomes the result, because the
+typing errors stay among the faults.
 """
 
 from __future__ import annotations
@@ -19,22 +20,22 @@ from towtank.yamlfile import Document, Node, where
 
 ResultT = TypeVar("ResultT")
 
-# Upper bound of the checks of a file. A correction may uncover typing errors inside the value of a key, or of names
-# that were not known before; no file has so many levels of them.
+# Largest number of checks of a file. A correction may reveal typing errors inside the value of a key, or in names that
+# were unknown before; no file has so many levels of them.
 ROUNDS_AT_MOST = 10
 
 Place = tuple[str, int, int]
-"""File, line and column."""
+"""Type of a position: file, line and column."""
 
 
 class Corrected:
-    """The trees of the files of a check, with the typing errors found so far corrected."""
+    """Trees of the checked files, in which all typing errors found so far are corrected."""
 
     def __init__(self) -> None:
         self._trees: dict[str, Node] = {}
 
     def tree(self, root: Node) -> Node:
-        """Return the tree of a file with corrections; before the first correction, the tree itself."""
+        """Return the corrected tree of a file; before the first correction, the tree itself."""
         return self._trees.setdefault(root.file, root)
 
     def document(self, document: Document) -> Document:
@@ -43,9 +44,10 @@ class Corrected:
         return document if tree is document.root else replace(document, root=tree)
 
     def correct(self, faults: list[Fault]) -> list[Fault]:
-        """Correct typing errors, and return the faults that report them.
+        """Correct typing errors in the trees, and return the faults that report the corrected errors.
 
-        Errors of the format come first: a name may only look wrong because the key that defines it is misspelt.
+        Misspelt keys of the format are corrected first, because a name may look wrong only because the key that
+        defines it is misspelt.
         """
         typos = [fault for fault in faults if fault.typo is not None and fault.line]
         form = [fault for fault in typos if fault.typo is not None and fault.typo.is_form]
@@ -66,19 +68,19 @@ class Corrected:
 
 
 def as_meant(check: Callable[[Corrected], tuple[ResultT, list[Fault]]]) -> tuple[ResultT, list[Fault]]:
-    """Check files, and check them again with their typing errors corrected.
+    """Check files, and then check them with their typing errors corrected.
 
     Parameters
     ----------
     check : callable
-        Checks the files, whose trees it takes from its argument; returns its result and all faults.
+        Function that checks the files with the trees in its argument, and returns a result and all faults.
 
     Returns
     -------
     result
         Result of the check of the files as written.
     list of Fault
-        The typing errors, and the faults that remain if these are corrected; sorted.
+        Typing errors, and the faults that remain after their correction; sorted.
     """
     corrected = Corrected()
     result, found = check(corrected)
@@ -93,7 +95,7 @@ def as_meant(check: Callable[[Corrected], tuple[ResultT, list[Fault]]]) -> tuple
 
 
 def _corrected(root: Node, wanted: dict[Place, list[Fault]]) -> Iterator[Fault]:
-    """Correct the keys and values of a tree at the places of faults; yield the faults that were corrected."""
+    """Correct the keys and values of a tree at the positions of faults; yield the faults that were corrected."""
     for node in root.walk():
         if isinstance(node.value, dict):
             for key, child in list(node.value.items()):
@@ -113,7 +115,7 @@ def _corrected(root: Node, wanted: dict[Place, list[Fault]]) -> Iterator[Fault]:
 
 
 def _respelt(text: str, typo: Typo | None) -> str:
-    """Return a text with a misspelt word replaced."""
+    """Return a text with the misspelt word replaced by its correction."""
     if typo is None:
         return text
     if text == typo.got:
@@ -127,14 +129,14 @@ def _word(word: str) -> re.Pattern[str]:
 
 @dataclass(frozen=True)
 class _Spot:
-    """A key or a text of a file that contains a word."""
+    """Key or text of a file that contains a certain word."""
 
     place: Place
     path: str
 
 
 def _with_definitions(faults: list[Fault], trees: list[Node]) -> list[Fault]:
-    """Replace faults of names that are used several times, but never as defined, by one fault of the definition."""
+    """Replace faults in several uses of one name by a single fault in its definition, if the definition is misspelt."""
     by_typo: dict[tuple[str, str], set[Fault]] = defaultdict(set)
     for fault in faults:
         if fault.typo is not None:

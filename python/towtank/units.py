@@ -1,8 +1,8 @@
-"""Quantities with units as written in files: durations, sizes, rates and shares.
+"""Reads and writes quantities with units: durations, sizes, rates and shares.
 
-A quantity is a number, an optional blank and a unit: `150 ms`, `1.5 h`, `8 GiB`, `5 /h`, `70 %`. Values are returned in
-SI base units: seconds, bytes, one per second, a ratio. The number is read as an exact decimal fraction, so that `0.1 s`
-and `100 ms` give the same float.
+A quantity is a number, an optional blank and a unit: `150 ms`, `1.5 h`, `8 GiB`, `5 /h`, `70 %`. Values are returned
+in SI base units: seconds, bytes, one per second, a ratio. The number is read as an exact decimal fraction, so that
+`0.1 s` and `100 ms` give the same float.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from fractions import Fraction
 _QUANTITY = re.compile(r"\s*(-?\d{1,18}(?:\.\d{1,24})?(?:[eE][+-]?\d{1,2})?)\s*([^\s\d].*?)?\s*")
 
 SIZE_AT_MOST = 2**63 - 1
-"""Largest size of a file or of memory in the kernel's interfaces. [byte]"""
+"""Largest size of a file or of memory that the kernel's interfaces support. [byte]"""
 
 DURATION_UNITS: dict[str, Fraction] = {
     "ns": Fraction(1, 10**9),
@@ -52,7 +52,7 @@ SHARE_UNITS: dict[str, Fraction] = {"%": Fraction(1, 100)}
 
 
 def _quantity(value: object, units: dict[str, Fraction], must_be: str) -> Fraction:
-    """Read one quantity; `must_be` begins every error message."""
+    """Read a quantity as an exact fraction of its base unit; `must_be` begins every error message."""
     allowed = f"{must_be} in {', '.join(units)}" if len(units) > 1 else f"{must_be} in {next(iter(units))}"
     if not isinstance(value, str):
         unit = ", with its unit" if isinstance(value, int | float) and not isinstance(value, bool) else ""
@@ -72,7 +72,7 @@ def _quantity(value: object, units: dict[str, Fraction], must_be: str) -> Fracti
 
 
 def shown(value: object) -> str:
-    """Render a value as written in the file, shortened."""
+    """Render a value as written in a file, shortened for a message."""
     if value is None:
         return "nothing"
     if isinstance(value, bool):
@@ -91,17 +91,17 @@ def duration(value: object) -> float:
     Parameters
     ----------
     value : object
-        As `3 s`, `150 ms`, `90 min`, `1.5 h`.
+        Text such as `3 s`, `150 ms`, `90 min`, `1.5 h`.
 
     Returns
     -------
     float
-        At least 0. [s]
+        Duration, at least 0. [s]
 
     Raises
     ------
     ValueError
-        If it is none; the message names the units.
+        If the value is no duration; the message names the units.
 
     Examples
     --------
@@ -117,17 +117,17 @@ def size(value: object) -> int:
     Parameters
     ----------
     value : object
-        As `512 KiB`, `8 GiB`, `10 MB`.
+        Text such as `512 KiB`, `8 GiB`, `10 MB`.
 
     Returns
     -------
     int
-        At least 0. [byte]
+        Size, at least 0. [byte]
 
     Raises
     ------
     ValueError
-        If it is none, or no whole number of bytes.
+        If the value is no size, or no whole number of bytes.
 
     Examples
     --------
@@ -148,17 +148,17 @@ def rate(value: object) -> float:
     Parameters
     ----------
     value : object
-        As `100 /s` or `5 /h`.
+        Text such as `100 /s` or `5 /h`.
 
     Returns
     -------
     float
-        At least 0. [1/s]
+        Rate, at least 0. [1/s]
 
     Raises
     ------
     ValueError
-        If it is none; the message names the units.
+        If the value is no rate; the message names the units.
 
     Examples
     --------
@@ -174,17 +174,17 @@ def data_rate(value: object) -> float:
     Parameters
     ----------
     value : object
-        As `125 MiB/s` or, of networks, `1 Gbit/s`.
+        Text such as `125 MiB/s` or, for networks, `1 Gbit/s`.
 
     Returns
     -------
     float
-        At least 0. [byte/s]
+        Data rate, at least 0. [byte/s]
 
     Raises
     ------
     ValueError
-        If it is none; the message names the units.
+        If the value is no data rate; the message names the units.
 
     Examples
     --------
@@ -200,17 +200,17 @@ def share(value: object) -> float:
     Parameters
     ----------
     value : object
-        As `70 %`.
+        Text such as `70 %`.
 
     Returns
     -------
     float
-        In [0, 1].
+        Share, in [0, 1].
 
     Raises
     ------
     ValueError
-        If it is none, or above 100 %.
+        If the value is no share, or above 100 %.
 
     Examples
     --------
@@ -230,7 +230,7 @@ def _number(value: float) -> str:
 
 
 def format_duration(seconds: float) -> str:
-    """Write a duration for people, with four significant digits.
+    """Render a duration as text, with four significant digits.
 
     Examples
     --------
@@ -247,14 +247,15 @@ def format_duration(seconds: float) -> str:
     if seconds == 0:
         return "0 s"
     for below, factor, unit in steps:
-        # A value less than half a unit of the fourth digit below the bound rounds up to it, so it gets the next unit.
+        # A value less than half a unit of the fourth digit below the bound rounds up to the bound, so it gets the next
+        # unit.
         if seconds < below * 0.99995:
             return f"{_number(seconds / factor)} {unit}"
     return f"{_number(seconds / 3600)} h"
 
 
 def format_size(size_bytes: float) -> str:
-    """Write a size for people, in binary units with four significant digits.
+    """Render a size as text, in binary units with four significant digits.
 
     Examples
     --------
@@ -268,7 +269,7 @@ def format_size(size_bytes: float) -> str:
 
 
 def format_rate(per_second: float) -> str:
-    """Write a rate as text; low rates are per minute or per hour.
+    """Render a rate as text; low rates are per minute or per hour.
 
     Examples
     --------
@@ -283,7 +284,7 @@ def format_rate(per_second: float) -> str:
 
 
 def format_data_rate(bytes_per_s: float) -> str:
-    """Write a data rate for people, in binary units with four significant digits.
+    """Render a data rate as text, in binary units with four significant digits.
 
     Examples
     --------
@@ -294,7 +295,7 @@ def format_data_rate(bytes_per_s: float) -> str:
 
 
 def exact_duration(seconds: float) -> str:
-    """Write a duration so that reading it gives the same float.
+    """Render a duration so that reading the text gives the same float.
 
     Examples
     --------
@@ -306,22 +307,22 @@ def exact_duration(seconds: float) -> str:
 
 
 def exact_size(size_bytes: int) -> str:
-    """Write a size so that reading it gives the same bytes."""
+    """Render a size so that reading the text gives the same number of bytes."""
     pretty = format_size(size_bytes)
     try:
         return pretty if size(pretty) == size_bytes else f"{size_bytes} B"
-    except ValueError:  # four digits of a large unit may not be a whole number of bytes
+    except ValueError:  # Four digits of a large unit may not give a whole number of bytes.
         return f"{size_bytes} B"
 
 
 def exact_rate(per_second: float) -> str:
-    """Write a rate so that reading it gives the same float."""
+    """Render a rate so that reading the text gives the same float."""
     pretty = format_rate(per_second)
     return pretty if rate(pretty) == per_second else f"{_digits(per_second)} /s"
 
 
 def exact_data_rate(bytes_per_s: float) -> str:
-    """Write a data rate so that reading it gives the same float.
+    """Render a data rate so that reading the text gives the same float.
 
     Examples
     --------
@@ -337,12 +338,12 @@ def exact_data_rate(bytes_per_s: float) -> str:
 
 
 def exact_share(ratio: float) -> str:
-    """Write a share so that reading it gives the same float."""
+    """Render a share so that reading the text gives the same float."""
     return f"{_digits(Decimal(repr(ratio)) * 100)} %"
 
 
 def _digits(value: float | Decimal) -> str:
-    """Return the shortest digits that give the same value."""
+    """Return the shortest decimal digits that give the same value when read."""
     if isinstance(value, float):
         return repr(value).removesuffix(".0")
     text = f"{value:f}"

@@ -1,7 +1,7 @@
-"""YAML files with a position for every key and value.
+"""Reads YAML files with the position of every key and value.
 
-The files follow the core schema of YAML 1.2, in which `yes` and `on` are text, and `017` is 17. The parser's events are
-read directly, so that nesting, aliases and size are checked before any object is built.
+The files follow the core schema of YAML 1.2, in which `yes` and `on` are text, and `017` is 17. The parser's events
+are read directly, so that nesting, aliases and size are checked before any object is built.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from ruamel.yaml.events import (
 from towtank.errors import Fault, StudyError
 from towtank.spelling import nearest
 
-# A study with its workload has some hundred values; the bounds allow generated files and exclude YAML bombs.
+# A study with its workload has some hundred values. The limits allow generated files and exclude YAML bombs.
 BYTES_AT_MOST = 10_000_000
 VALUES_AT_MOST = 200_000
 DEPTH_AT_MOST = 50
@@ -38,7 +38,7 @@ Path_ = tuple[str | int, ...]
 
 _INTEGER = re.compile(r"[-+]?[0-9]{1,30}")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]{1,3})?")
-# Lone surrogates: UTF-8 cannot encode them, but an escape in a text can produce them.
+# Lone surrogates cannot be encoded in UTF-8, but an escape in a text can produce them.
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _WORDS: dict[str, Any] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
@@ -54,11 +54,11 @@ class Node:
     Attributes
     ----------
     value : scalar, list of Node, or dict of str to Node
-        What stands there.
+        Value at this position.
     keys : dict of str to (int, int)
         Line and column of each key of a mapping.
     file : str
-        Where it stands; a preset or a factor may put a value of one file into another.
+        File that contains the value; presets and factors may put a value from one file into the tree of another.
     """
 
     value: Any
@@ -86,7 +86,7 @@ class Node:
         return Node(value, self.path, self.line, self.column, self.file, dict(self.keys))
 
     def rename(self, key: str, new: str) -> None:
-        """Rename a key of a mapping; order and positions stay as they are."""
+        """Rename a key of a mapping; the order and the positions of the keys stay unchanged."""
         self.value = {new if name == key else name: child for name, child in self.value.items()}
         self.keys = {new if name == key else name: place for name, place in self.keys.items()}
         depth = len(self.path)
@@ -95,7 +95,7 @@ class Node:
                 node.path = (*node.path[:depth], new, *node.path[depth + 1 :])
 
     def child(self, key: str | int) -> Node | None:
-        """Return the value under a key or index, if it exists."""
+        """Return the child node under a key or index; None if it does not exist."""
         if isinstance(self.value, dict):
             return self.value.get(key)
         if isinstance(self.value, list) and isinstance(key, int) and 0 <= key < len(self.value):
@@ -104,7 +104,7 @@ class Node:
         return None
 
     def walk(self) -> Iterator[Node]:
-        """Yield this node and all below it."""
+        """Yield this node and all nodes below it."""
         yield self
         children = self.value.values() if isinstance(self.value, dict) else self.value
         if isinstance(self.value, dict | list):
@@ -114,7 +114,7 @@ class Node:
 
 @dataclass
 class Document:
-    """A file as read: its tree of values and its text."""
+    """YAML file as read: its tree of values and its text."""
 
     name: str
     path: Path
@@ -123,11 +123,11 @@ class Document:
 
     @property
     def data(self) -> Any:
-        """The whole file as plain Python data."""
+        """Content of the file as plain Python data."""
         return self.root.plain()
 
     def node(self, path: Path_) -> Node:
-        """Return the node at a path, or the deepest one above it that exists."""
+        """Return the node at a path; if it does not exist, the deepest existing node on the path."""
         return find(self.root, path)[0]
 
     def fault(self, path: Path_, message: str, *, key: bool = False) -> Fault:
@@ -138,7 +138,8 @@ class Document:
 def find(root: Node, path: Path_) -> tuple[Node, Node | None]:
     """Return the deepest existing node on a path, and its parent.
 
-    Parts of the path without a node are skipped, because pydantic adds names of union branches to its paths.
+    Parts of the path for which no node exists are skipped, because pydantic adds names of union branches to its
+    paths.
     """
     node, parent = root, None
     for part in path:
@@ -161,7 +162,7 @@ def fault_at(root: Node, path: Path_, message: str, *, key: bool = False) -> Fau
 
 
 def put(root: Node, path: Path_, value: Node, place: tuple[int, int]) -> None:
-    """Set the value at a path of keys, creating missing mappings; new keys get the given position."""
+    """Set the value at a path of keys; missing mappings are created, and new keys get the given position."""
     node = root
     for part in path[:-1]:
         child = node.child(part)
@@ -173,7 +174,7 @@ def put(root: Node, path: Path_, value: Node, place: tuple[int, int]) -> None:
 
 
 def parse_value(text: str, name: str) -> Node:
-    """Read one value from the command line; its nodes have line and column 0."""
+    """Read a value from the command line; all its nodes have line 0 and column 0."""
     builder = _Builder(name)
     root = builder.build(text)
     if builder.faults:
@@ -184,7 +185,7 @@ def parse_value(text: str, name: str) -> Node:
 
 
 def where(path: Path_) -> str:
-    """Write a path as text: `groups.editors.once[2]`."""
+    """Render a path as text: `groups.editors.once[2]`."""
     text = ""
     for part in path:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
@@ -197,19 +198,19 @@ def load(path: Path | str) -> Document:
     Parameters
     ----------
     path : Path or str
-        The file; messages name it as given.
+        Path of the file; messages contain this path unchanged.
 
     Raises
     ------
     StudyError
-        With one fault if it cannot be read or is not YAML, with all of them for repeated keys.
+        With one fault if the file cannot be read or is not YAML, or with a fault for each repeated key.
     """
     name = str(path)
     return read(_read_text(Path(path), name), name)
 
 
 def read(text: str, name: str) -> Document:
-    """Read the text of a YAML file; raises as `load` does."""
+    """Read the text of a YAML file; faults are raised as by `load`."""
     builder = _Builder(name)
     root = builder.build(text)
     if builder.faults:
@@ -218,7 +219,7 @@ def read(text: str, name: str) -> Document:
 
 
 def _read_text(path: Path, name: str) -> str:
-    """Read the text of a file, or raise an error that states the reason in one sentence."""
+    """Read the text of a file; an error gives the reason as a sentence."""
     try:
         if path.is_dir():
             raise StudyError.at(name, "must be a file, got a folder instead")
@@ -242,7 +243,7 @@ def decoded(raw: bytes, name: str | Path) -> str:
     Raises
     ------
     StudyError
-        At the first byte that is none of such a text.
+        With the position of the first byte that is not valid UTF-8.
     """
     try:
         return raw.decode("utf-8-sig")
@@ -254,7 +255,7 @@ def decoded(raw: bytes, name: str | Path) -> str:
 
 
 class _Builder:
-    """Builds nodes from the events of a YAML parser, within the bounds on size, nesting and aliases."""
+    """Builds nodes from the events of a YAML parser, within limits of size, nesting and aliases."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -275,7 +276,7 @@ class _Builder:
         return root
 
     def _events(self, text: str) -> Iterator[Event]:
-        """Parse the text; an error of the parser becomes one fault at its position."""
+        """Yield the events of the YAML parser; an error of the parser becomes a fault with its position."""
         yaml = YAML(typ="safe", pure=True)
         try:
             yield from yaml.parse(text)
@@ -306,7 +307,9 @@ class _Builder:
             return self._alias(event, path, depth)
         anchor = event.anchor if isinstance(event, NodeEvent) else None
         if anchor is not None:
-            self.anchors[anchor] = None  # incomplete: detects an endless alias inside its own value
+            self.anchors[anchor] = (
+                None  # This entry is incomplete, which detects an endless alias inside its own value.
+            )
         if isinstance(event, ScalarEvent):
             node = self._make(event, self._scalar(event), path)
         elif isinstance(event, SequenceStartEvent):
@@ -346,7 +349,10 @@ class _Builder:
         return self._expand(event, target, path, depth)
 
     def _expand(self, event: Event, target: Node, path: Path_, depth: int) -> Node:
-        """Copy an anchored value. Each copy counts towards the bounds, so that a YAML bomb is refused."""
+        """Copy the value that an alias refers to.
+
+        Each copy counts towards the limits of size and nesting, so that a YAML bomb is refused.
+        """
         if depth > DEPTH_AT_MOST:
             raise self._error(event, f"must be nested at most {DEPTH_AT_MOST} deep with aliases written out")
         node = self._make(event, target.value, path)
@@ -360,7 +366,7 @@ class _Builder:
         return node
 
     def _text(self, event: ScalarEvent) -> str:
-        """Return the text of a scalar; report a lone surrogate, which UTF-8 cannot encode, as a fault."""
+        """Return the text of a scalar; a lone surrogate, which UTF-8 cannot encode, is reported as a fault."""
         text: str = event.value
         found = _SURROGATE.search(text)
         if found is not None:
@@ -370,7 +376,7 @@ class _Builder:
         return _SURROGATE.sub("?", text)
 
     def _scalar(self, event: ScalarEvent) -> Any:
-        """Convert a scalar by the core schema of YAML 1.2."""
+        """Convert a scalar to a Python value by the core schema of YAML 1.2."""
         tag, text = str(event.tag or ""), self._text(event)
         if tag in {"!", "tag:yaml.org,2002:str"}:
             return text
@@ -396,11 +402,11 @@ def _place_of_bad_character(error: Exception, text: str) -> tuple[int, int]:
 
 
 def merge(base: Node, over: Node) -> Node:
-    """Merge a tree over another: mappings are merged by key, null removes a key, and any other value replaces the old
-    one.
+    """Merge a tree into another.
 
-    This is JSON Merge Patch (RFC 7396) with one exception: a null without a key to remove is kept, so that the later
-    check reports the missing value.
+    Mappings are merged by key, null removes a key, and any other value replaces the old value. This is JSON Merge
+    Patch (RFC 7396) with one exception: a null without a key to remove is kept, so that a later check reports the
+    missing value.
     """
     if not (isinstance(base.value, dict) and isinstance(over.value, dict)):
         return over.copy()
@@ -416,6 +422,6 @@ def merge(base: Node, over: Node) -> Node:
 
 
 def did_you_mean(word: object, known: Iterator[str] | list[str]) -> str:
-    """Render `, did you mean 'x'?` with the most similar known word; empty if no word is similar."""
+    """Render the hint `, did you mean 'x'?` with the most similar known word; empty if no word is similar."""
     near = nearest(word, known)
     return f", did you mean {near!r}?" if near is not None else ""

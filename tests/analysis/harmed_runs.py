@@ -1,4 +1,4 @@
-"""Sound runs and ways to damage them: each damage with the doubt that it raises, and the level of the doubt."""
+"""Sound runs and ways to damage sound runs: each damage with the doubt it raises, and the level of the doubt."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def script(**changes):
 
 
 def rewrite(path, change):
-    """Rewrite every document of a stream; `change` returns the new document, or None to remove it."""
+    """Rewrite every document of a stream; `change` returns the new document, or None to remove the document."""
     documents = [change(document) for document in list(lines.read(path))]
     path.write_bytes(b"".join(lines.encode(document) for document in documents if document is not None))
 
@@ -275,7 +275,7 @@ def overflowing(run):
 
 
 def limited(run, limits, **gauges):
-    """Add limits to the tier of a run and these values to each sample of its group; return its name."""
+    """Add limits to the tier of a run, and values to each sample of the group; return the name of the tier."""
     tiers = run.manifest["tiers"]
     name = next(iter(tiers))
     run.update(tiers={name: {**tiers[name], "limits": limits}})
@@ -350,7 +350,7 @@ def disk_limited(run):
 
 
 def read_back(run, fate):
-    """Add two documents that were confirmed as stored, one of them with this outcome."""
+    """Add two documents that were confirmed as stored, one of them with the given outcome."""
     counts = {"acknowledged": 2, "removed": 0, "uncertain": 0, "read": 2, "found": 1, "lost": 0, "different": 0}
     counts |= {"unreadable": 0, "unread": 0, fate: 1}
     kinds = {"documents": {**counts, "sample": False, "named": []}}
@@ -620,7 +620,7 @@ def surplus_bytes(run):
 
 
 def answered(run, codes):
-    """Give every step with answers these counts by status code."""
+    """Set the given counts by status code in every step with responses."""
 
     def change(document, at):
         for series in document["series"]:

@@ -140,7 +140,7 @@ def heavy(seq):
 
 
 def waits_of(tmp_path, name, milliseconds):
-    """Return the summary of a run in which requests wait these times in each second of the window."""
+    """Return the summary of a run in which requests wait for the given times in each second of the window."""
     run = write_run(tmp_path / name, script(name=name))
     add(run, lambda seq: {"connection_wait": encode_histogram([0] * 5 + [each * MS for each in milliseconds])})
     return summary(run)

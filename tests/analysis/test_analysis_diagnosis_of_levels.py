@@ -25,7 +25,7 @@ def recorded(tmp_path_factory):
 
 
 def run_at(recorded, users, throughput, cpus_used, *, process=None):
-    """Return the summary of a run at a load, with a throughput and a CPU use of its only tier."""
+    """Return the summary of a run with a given load, throughput, and CPU use of the only tier."""
     run = copy.deepcopy(recorded)
     near = Estimate(throughput, 0.99 * throughput, 1.01 * throughput, "batches", 20).document()
     run |= {"throughput_per_s": near, "run": f"r{users:03d}", "rate": None}

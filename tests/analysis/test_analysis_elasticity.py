@@ -102,7 +102,7 @@ def test_each_quantity_has_its_own(path: str, per: str | None, expected: float) 
 
 
 def measured(**kinds: tuple[float, float]) -> Any:
-    """Return ten seconds of 60 users: number of each transaction, and the sum of its response times. [s]"""
+    """Return ten seconds of 60 users: for each transaction the number, and the sum of the response times. [s]"""
     chosen = np.ones(10, dtype=bool)
     columns = {
         name: SimpleNamespace(

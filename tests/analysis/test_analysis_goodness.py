@@ -13,7 +13,7 @@ LEVEL = 1e-4
 
 
 def recorded(values_s):
-    """Return times as the engine records them."""
+    """Return response times in the form in which the engine records them."""
     return histograms.decode(encode_histogram(1e9 * np.asarray(values_s)))
 
 

@@ -50,7 +50,7 @@ def script(slow: int | None) -> Script:
 
 
 def study(tmp_path: Any, texts: list[str], *scripts: Script) -> dict[str, Any]:
-    """Return the summary of a study of these runs, all at one user."""
+    """Return the summary of a study with the given runs, all at one user."""
     described = [read_objective(text).document() for text in texts]
     factors = [{"name": "users", "levels": ["1"], "numeric": [1]}]
     manifest = {"study": {"name": "s", "factors": factors, "load_factor": "users", "objectives": described},

@@ -42,7 +42,7 @@ def script(slow=(), failing=(), silent=()):
 
 
 def study(tmp_path, texts, *scripts):
-    """Write a results folder of these runs, all at one user, with these objectives."""
+    """Write a results folder with the given runs, all at one user, and the given objectives."""
     described = [read_objective(text).document() for text in texts]
     factors = [{"name": "users", "levels": ["1"], "numeric": [1]}]
     manifest = {

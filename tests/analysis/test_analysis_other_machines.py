@@ -55,7 +55,7 @@ def run(tmp_path: Path) -> RunFolder:
 
 @pytest.fixture
 def move(run: RunFolder) -> Callable[[], None]:
-    """Move the tier, with the conditions of its machine; this machine keeps none of them."""
+    """Move the tier to another machine, together with the conditions that raise doubts about this machine."""
     sound = (run.observe / "probe.ndjson").read_bytes()
     return lambda: to_another_machine(run, "content", sound)
 

@@ -92,7 +92,7 @@ def test_without_a_shortfall_the_limit_is_not_found():
 
 
 def conclude(*runs, kind="users"):
-    """Return the limit of one configuration with these runs, one at each load."""
+    """Return the limit of one configuration with the given runs, one at each load."""
     rows = [aggregate(kind, run["users"]["asked"], [run]) for run in runs]
     return of_levels.limit(rows, ideal_line(rows))
 

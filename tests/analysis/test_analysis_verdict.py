@@ -74,7 +74,7 @@ def test_a_doubt_is_raised_with_number_reason_and_hint(run, harm, kind, level):
 
 
 def expecting(run, **request):
-    """Give the run a plan whose only request has these checks or extractions."""
+    """Write a plan for the run whose only request has the given checks or extractions."""
     plan = {"transactions": [{"name": "get", "ops": [{"op": "request", "step": 0, "target": 0, **request}]}]}
     (run.path / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
 
@@ -228,7 +228,7 @@ def test_start_lag(tmp_path, lag_s, level):
 
 
 def lag_doubts(run, limits):
-    """Return the shares of start lag in a run, and the doubts about them."""
+    """Return the shares of start lag in a run, and the doubts about the shares."""
     summary = summarize_run(run, limits | {"start_lag_p99": 10.0}, tables=False)
     return summary["generator"], [reason for reason in summary["verdict"]["reasons"] if reason["kind"] == "start_lag"]
 

@@ -189,7 +189,7 @@ def cpu_of_a_tier(generator, drift=0.0, seconds=26, per_s=400.0, demand_s=0.001)
 
 
 def significant_trends(drift, adjusted, seeds=400):
-    """Return the share of windows whose CPU use shows a change beyond its tolerance."""
+    """Return the share of windows whose CPU use shows a change beyond the tolerance of the change."""
     found = 0
     for seed in range(seeds):
         used, throughput = cpu_of_a_tier(np.random.default_rng(seed), drift)

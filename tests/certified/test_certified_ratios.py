@@ -25,7 +25,7 @@ Bounds = tuple[float, float] | None
 
 @dataclass(frozen=True)
 class Sides:
-    """Two configurations and their runs.
+    """Two configurations, each with its runs.
 
     Attributes
     ----------
@@ -110,7 +110,8 @@ class Tally:
 
 
 def fieller(top: np.ndarray, bottom: np.ndarray) -> Bounds:
-    """Return the interval of Fieller with degrees of freedom by Welch and Satterthwaite; None if it is unbounded."""
+    """Return the interval of Fieller with degrees of freedom by Welch and Satterthwaite; None if the interval
+    is unbounded."""
     first, second = top.std(ddof=1) / len(top) ** 0.5, bottom.std(ddof=1) / len(bottom) ** 0.5
     ratio, scaled = top.mean() / bottom.mean(), top.mean() / bottom.mean() * second
     inverse = first**4 / (len(top) - 1) + scaled**4 / (len(bottom) - 1)

@@ -79,7 +79,8 @@ PLANTED = Section(
 
 
 def outage(stream, down_s, capacity):
-    """Simulate a queue without service for some seconds; return its run and the end of its last delayed job. [s]"""
+    """Simulate a queue without service for some seconds; return the run of the case and the end of the last
+    delayed job. [s]"""
     # The queue at the end of the outage (100 /s of arrivals) shrinks by the service rate in excess of the arrival rate.
     drained_s = 100 * down_s / (capacity - 100)
     ok, means = quiet(stream, BEFORE + round(down_s + drained_s) + 60, 0.3)

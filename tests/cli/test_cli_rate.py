@@ -20,7 +20,7 @@ pytestmark = pytest.mark.waits
 
 @pytest.fixture
 def engine(tmp_path: Path) -> Path:
-    """A stand-in for the engine that writes prepared lines, by default those of the reference machine."""
+    """Stand-in for the engine that writes prepared lines; by default the lines of the reference machine."""
     program = tmp_path / "engine"
     program.write_text('#!/bin/sh\ncat "$0.lines"\n')
     program.chmod(0o755)

@@ -15,7 +15,7 @@ from towtank.errors import EngineError, StudyError
 
 @pytest.fixture
 def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A stand-in for the engine that leaves a file in its folder and writes prepared lines."""
+    """Stand-in for the engine that leaves a file in its working folder and writes prepared lines."""
     program = tmp_path / "engine"
     program.write_text('#!/bin/sh\necho "$@" > "$0.seen"\ntouch "$3/left"\ncat "$0.lines"\nexit $(cat "$0.status")\n')
     program.chmod(0o755)

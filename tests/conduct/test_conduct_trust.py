@@ -30,7 +30,7 @@ SYSTEMS = {
 
 @pytest.fixture
 def study(tmp_path: Path) -> Path:
-    """Folder of a study, with a secret beside it."""
+    """Folder of a study, with a secret beside the folder."""
     folder = tmp_path / "study"
     folder.mkdir()
     for name, text in TINY.items():

@@ -33,7 +33,7 @@ def _as_postgres(command: list[str]) -> list[str]:
 
 @pytest.fixture(scope="session")
 def postgresql() -> Iterator[str]:
-    """Start a private PostgreSQL; yield its DSN without the database."""
+    """Start a private PostgreSQL; yield the DSN of the server without a database."""
     programs = _postgresql_programs()
     if programs is None:
         pytest.skip("PostgreSQL is missing: apt-get install postgresql")
@@ -62,7 +62,7 @@ _DATABASES = iter(range(1_000_000))
 
 @pytest.fixture(scope="session")
 def new_database(postgresql: str) -> Any:
-    """Create an empty database and return its DSN."""
+    """Create an empty database and return the DSN of the database."""
     psycopg = pytest.importorskip("psycopg", reason="pip install 'psycopg[binary]'")
 
     def make() -> str:

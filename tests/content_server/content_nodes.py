@@ -40,7 +40,7 @@ class Node:
         self.url = line.removeprefix("listening on ").strip()
 
     def stop(self, number: int = signal.SIGTERM) -> int:
-        """Stop the server; return its exit status."""
+        """Stop the server; return the exit status."""
         if self.process.poll() is None:
             self.process.send_signal(number)
         try:
@@ -100,7 +100,7 @@ class Client(httpx.Client):
 
 
 def fault(response: httpx.Response) -> tuple[int, str]:
-    """Return status and exception of an error response, after checking that it has no stack trace."""
+    """Return status and exception of an error response, after a check that the response has no stack trace."""
     assert "Traceback" not in response.text
     document = response.json()
     assert set(document) == {"exception", "message"}

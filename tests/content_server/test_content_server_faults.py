@@ -188,7 +188,7 @@ def test_half_a_request_does_no_harm(ann: Client, node: Node) -> None:
 
 
 def _refused(*options: str, data: Path) -> str:
-    """Start a server that must fail; return its one-line message."""
+    """Start a server that must fail; return the last line that the server prints."""
     command = [sys.executable, "-m", "content_server", "serve", "--data", str(data), *options]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
     assert ended.returncode in (1, 2)

@@ -23,8 +23,8 @@ DOCUMENTS = (
 
 @pytest.fixture(scope="module")
 def library(node: Node) -> str:
-    """Create folder `/library` with a folder `/library/inner`, which holds the last two documents; return its
-    identifier."""
+    """Create folder `/library` with a folder `/library/inner`, which holds the last two documents; return the
+    identifier of `/library`."""
     with Client(node.url) as ann:
         folder = ann.folder("library")
         ann.folder("inner", "/library")

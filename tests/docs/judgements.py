@@ -51,17 +51,17 @@ class Snippet(Judgement):
     Attributes
     ----------
     kind : str
-        Kind of the file, as in its `schema` key.
+        Kind of the file, as in the `schema` key.
     onto : str
-        File of the repository whose keys the block replaces; its folder is copied.
+        File of the repository whose keys the block replaces; the folder of the file is copied.
     without : tuple of str
-        Keys of that file that do not go with the block.
+        Keys of this file that are removed because they conflict with the block.
     files : mapping
         Files that the block names: name and text.
     fills : mapping
-        Comments that stand for something left out, and what they stand for.
+        Comments in place of omitted text, each with the omitted text.
     before : tuple of mappings
-        Steps before those of the block.
+        Steps that come before the steps of the block.
     beside : mapping
         Keys that the block needs and does not show.
     under : tuple of str
@@ -83,34 +83,34 @@ class Snippet(Judgement):
 
 @dataclass(frozen=True)
 class Line:
-    """Settings of the commands of a block with this beginning, if they do not run as shown.
+    """Settings of the commands in a block that begin with `begins`, if they are not run as shown.
 
     Attributes
     ----------
     begins : str
         Beginning of the command.
     more : str
-        Options that shorten it, put after its own: the last of two counts.
+        Options that shorten the command, appended to its options: the last of two equal options applies.
     sets : tuple of str
-        Values of `--set` that shorten it.
+        Values of `--set` that shorten the command.
     measures : bool
-        Whether status 4 is right, too, if the machine was disturbed.
+        True if status 4 is also correct, for a disturbed machine.
     statuses : tuple of int
-        Statuses that are right.
+        Correct exit statuses.
     serves : bool
-        Whether it runs on until the page ends.
+        True if the command runs until the end of the page.
     planned : str
         Reason why the suite loads and checks the study of the command, and runs nothing.
     nightly : bool
-        Whether a planned command is run by `make nightly`, as it stands.
+        True if `make nightly` runs a planned command unchanged.
     instead : str
-        The command that `make` runs for this one, as `make -n` says: it is run in its place.
+        Command that `make -n` prints for the shown command; this command is run instead.
     shown : str
-        Reason why it is neither run nor planned.
+        Reason why the command is neither run nor planned.
     free : tuple of str
-        Beginnings of lines of its output that depend on what was measured: no more of them is compared.
+        Beginnings of output lines whose rest depends on the measurement; only the beginnings are compared.
     needs : str
-        A program of others; the command runs only if it is installed.
+        Third-party program; the command runs only if this program is installed.
     """
 
     begins: str
@@ -137,9 +137,9 @@ class Run(Judgement):
     Attributes
     ----------
     lines : tuple of Line
-        Settings of some of them.
+        Settings of some commands.
     exact : bool
-        Whether output is the same to the byte, not only in its shape.
+        True if the output is equal to the byte, not only in its shape.
     """
 
     lines: tuple[Line, ...] = ()
@@ -148,14 +148,14 @@ class Run(Judgement):
 
 @dataclass(frozen=True)
 class Output(Judgement):
-    """Output of a command, or a part of it: its lines occur in the same order.
+    """Output of a command, or a part of the output: the lines occur in the same order.
 
     Attributes
     ----------
     of : str
-        Beginning of a command of the page; a whole command if the page has it nowhere.
+        Beginning of a command on the page; the whole command if the page does not contain it.
     line : Line
-        Settings of that command if the page does not contain it.
+        Settings of a command that the page does not contain.
     """
 
     of: str

@@ -92,7 +92,8 @@ def commands(text: str) -> list[tuple[str, str]]:
 
 
 def _first_command(text: str) -> tuple[str, str]:
-    """Split off the first command, which ends when its quotes are closed and no line continues."""
+    """Split off the first command, which ends at the first line whose quotes are closed and that does not
+    continue."""
     lines = text.splitlines(keepends=True)
     for count in range(1, len(lines) + 1):
         command = "".join(lines[:count])
@@ -170,8 +171,8 @@ class Session:
         return re.sub(r"(server\.py|app\.py --port) 8080\b", rf"\1 {self.ports[ADDRESS].partition(':')[2]}", text)
 
     def prepare(self, text: str) -> str:
-        """Create what a command needs and no command of its page creates; return the command as this session runs
-        it."""
+        """Create what a command needs and no command of its page creates; return the command in the form in
+        which this session runs it."""
         text = re.sub(r"\bRESULTS\b", RESULTS, text)
         results = self.work / RESULTS
         if RESULTS in text and not results.exists():
@@ -193,7 +194,7 @@ class Session:
         shutil.rmtree(results / "runs" / "r002")
 
     def run(self, command: str, line: Line) -> Ended:
-        """Run a command to its end, with the options that shorten it."""
+        """Run a command to its end, with options that shorten the command."""
         place = self.folder / "place"
         after = f"\nstatus=$?; pwd > {shlex.quote(str(place))}; exit $status"
         done = subprocess.run(

@@ -46,13 +46,13 @@ def missing(shown: str, printed: str, *, part: bool, free: tuple[str, ...] = (),
     Parameters
     ----------
     shown, printed : str
-        Output as the page has it, and as the command printed it.
+        Output on the page, and output of the command.
     part : bool
-        Whether what is shown is a part of the output.
+        True if the page shows a part of the output.
     free : tuple of str
         Beginnings of lines of which no more is compared.
     disturbed : bool
-        Whether the measurement is not valid, so that values are missing: lines without a number are compared.
+        True if the measurement is invalid, so that values are missing; only lines without a number are compared.
     """
     wanted = [_freed(line, free) for line in shapes(shown) if not (disturbed and "#" in line)]
     found = [_freed(line, free) for line in shapes(printed)]

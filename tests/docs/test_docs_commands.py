@@ -104,7 +104,7 @@ def keep(block: Block, judgement: Snippet | Same, session: Session) -> None:
 
 
 def do(block: Block, command: str, line: Line, session: Session) -> None:
-    """Run one command, or plan it."""
+    """Run one command, or only plan the runs of its study."""
     if line.shown or (line.needs and shutil.which(line.needs) is None):
         return
     if line.planned and not (NIGHTLY and line.nightly):

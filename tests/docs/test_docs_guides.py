@@ -38,5 +38,5 @@ def test_imported_workload_does_what_the_one_by_hand_does() -> None:
 
 
 def requests(transaction: object) -> list[str]:
-    """Return methods and paths, in their order."""
+    """Return method and path of each request, in order."""
     return [f"{method} {path}" for method, path in re.findall(r"\b(get|post)='([^']*)'", repr(transaction))]

@@ -84,7 +84,7 @@ def undocumented(documents: list[Any], text: str) -> set[str]:
 
 @pytest.fixture(scope="module")
 def summaries(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
-    """Return summaries of runs and of their study."""
+    """Return the summaries of runs and of the study that contains these runs."""
     results = copy_of_results_1(tmp_path_factory.mktemp("keys") / "results")
     study = summarize_study(results)
     runs = [json.loads(path.read_text("utf-8")) for path in sorted(results.path.glob("runs/*/summary.json"))]

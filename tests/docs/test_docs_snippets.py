@@ -34,7 +34,7 @@ def read(text: str) -> Any:
 
 
 def whole(block: Block, judgement: Snippet, folder: Path) -> Path:
-    """Write the block into a folder as a whole file, with the files that it names."""
+    """Write a block into a folder as a whole file, with the files that the block names."""
     document = read(block.text) if not judgement.under else {}
     if "schema" in document or (judgement.kind == "model" and "classes" in document):
         for name in _beside(judgement):

@@ -29,7 +29,7 @@ MADE = {"docs/certification.md": "make certify", "docs/reference/python.md": Non
 
 @dataclass(frozen=True)
 class Section:
-    """A section of a page, with its prose lines other than headings."""
+    """Section of a page, with the prose lines that are no headings."""
 
     page: str
     line: int

@@ -61,7 +61,7 @@ def _is_in_order(template: list[str], words: list[str]) -> bool:
 
 
 def shown() -> list[Any]:
-    """Return the lines of messages, with their page."""
+    """Return the lines of messages, each with the page that shows it."""
     return [
         pytest.param(line, id=f"{name}:{block.line}:{number}")
         for name, judgements in ACCOUNTS.items()

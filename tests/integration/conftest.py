@@ -39,7 +39,7 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
 
 @pytest.fixture
 def serve() -> Iterator[Callable[..., str]]:
-    """Start null servers; yields a function that returns their addresses."""
+    """Start null servers; yields a function that returns the addresses of the servers."""
     with ExitStack() as stack:
 
         def start(*options: str) -> str:

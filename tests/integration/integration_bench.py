@@ -51,7 +51,7 @@ def processes_of(marker: Path) -> list[str]:
 
 @dataclass
 class Bench:
-    """A folder with a tiny study, and the command line to run in it."""
+    """Folder with a tiny study, and the command line to run in the folder."""
 
     folder: Path
     environment: dict[str, str]
@@ -82,7 +82,7 @@ class Bench:
         )
 
     def start(self, *arguments: str | Path) -> subprocess.Popen[str]:
-        """Start a command in its own session."""
+        """Start a command in a new session."""
         process = start_towtank(self.folder, self.environment, *arguments)
         self.started.append(process)
         return process
@@ -96,7 +96,7 @@ class Bench:
         return self.start("run", "study.yaml", "--out", self.results, "--quiet", "--no-report", *arguments)
 
     def manifest(self, run: str) -> dict[str, Any]:
-        """Return the manifest of a run; empty if it does not exist yet."""
+        """Return the manifest of a run; empty if the file does not exist yet."""
         path = self.results / "runs" / run / "run.json"
         return json.loads(path.read_text()) if path.exists() else {}
 

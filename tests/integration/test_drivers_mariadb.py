@@ -76,7 +76,7 @@ COUNTED = {
 
 @contextmanager
 def database(bench: Bench) -> Iterator[str]:
-    """Create a separate database; yield its address."""
+    """Create a separate database; yield the address of the server."""
     (bench.folder / "system.yaml").write_text(SYSTEM)
     (bench.folder / "population.sql").write_text(POPULATION)
     file = load_system(bench.folder / "system.yaml")

@@ -42,7 +42,7 @@ class Clients:
 
 @contextmanager
 def server(serve: Callable[[socket.socket], None]) -> Iterator[tuple[str, Clients]]:
-    """Run a server that handles each client by a function; yield its address and its clients."""
+    """Run a server that handles each client by a function; yield the address and the clients of the server."""
     clients = Clients()
 
     def attend(client: socket.socket) -> None:

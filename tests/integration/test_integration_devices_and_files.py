@@ -36,7 +36,7 @@ start_timeout: 20 s
 
 
 def small(bench: Bench, name: str, users: int, steady: str, **levels: list[str]) -> dict[str, dict[str, Any]]:
-    """Run some levels of a study for some seconds each; return summaries by the levels of its factors."""
+    """Run some levels of a study for some seconds each; return the summaries of the runs by factor levels."""
     written = YAML(typ="safe").load(STUDIES / name / "study.yaml")["factors"]
     kept = {factor: {level: written[factor][level] for level in wanted} for factor, wanted in levels.items()}
     changes = {

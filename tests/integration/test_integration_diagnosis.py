@@ -20,7 +20,7 @@ QUOTA = "0.5"
 
 
 def towtank(*arguments: str, folder: Path) -> dict:
-    """Run a command with `--json`, and return its document."""
+    """Run a command with `--json`, and return the printed document."""
     done = subprocess.run(
         [sys.executable, "-m", "towtank", *arguments, "--json"],
         check=False,

@@ -39,7 +39,7 @@ pytestmark = [pytest.mark.waits, pytest.mark.timeout(600)]
 
 
 def run(bench: Bench, failure: str, sets: str) -> dict[str, Any]:
-    """Run one run with one failure; return its summary."""
+    """Run one run with one failure; return the summary of the run."""
     pytest.importorskip("content_server")
     requires(virtual_host(cpus=0.5, memory="64 MiB", disks={"contents": DISK}))
     missing = [package for package in needed(str(STUDY)) if package.found() is None]

@@ -130,7 +130,7 @@ ATTACKS = [
 
 @contextmanager
 def attacking(attack: Attack) -> Iterator[str]:
-    """Run a server in a thread that attacks each client; yield its address."""
+    """Run a server in a thread that attacks each client; yield the address of the server."""
     over = threading.Event()
 
     def serve(client: socket.socket) -> None:

@@ -90,7 +90,8 @@ class Watched:
 
 
 def kill_at(watched: Watched, process: Any, part: str, at: float) -> str:
-    """Kill a process of a role at a time, or the first one that exists later; return its role."""
+    """Kill a process of a role at a time, or the first one that exists later; return the role of the killed
+    process."""
     deadline = time.monotonic() + at
     while process.poll() is None:
         watched.look()

@@ -59,7 +59,7 @@ def clock(pid: int) -> Clock:
 
 
 def cpu_of(pid: int) -> float:
-    """Return the CPU time of a process, with that of threads that ended. [s]"""
+    """Return the CPU time of a process, including threads that have ended. [s] [s]"""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 

@@ -84,7 +84,7 @@ def write_study(bench: Bench, port: int) -> None:
 
 
 def run(bench: Bench, *arguments: str | Path) -> str:
-    """Run a command and return what it printed."""
+    """Run a command and return the printed text."""
     process = bench.start(*arguments)
     output, errors = process.communicate(timeout=240)
     assert process.returncode in (0, 4), errors
@@ -308,7 +308,7 @@ load: {kind: closed, stages: {ramp_up: 100 ms, settle: 100 ms, steady: 1 s}}
 
 
 def with_password(address: str, password: str) -> str:
-    """Change the password of a PostgreSQL user; return the address with it."""
+    """Change the password of a PostgreSQL user; return the address with the new password."""
     psycopg = pytest.importorskip("psycopg")
     with psycopg.connect(address, autocommit=True) as connection:
         connection.execute(f"ALTER ROLE towtank PASSWORD '{password}'")

@@ -28,7 +28,7 @@ _LAST = "last_over_time({}[30m])"
 
 @pytest.fixture
 def prometheus(tmp_path: Path) -> Iterator[str]:
-    """Start a private server that accepts remote writes; yield its address."""
+    """Start a private server that accepts remote writes; yield the address of the receiver."""
     program = shutil.which("prometheus")
     if program is None:
         pytest.skip("Prometheus is not installed: apt-get install prometheus")

@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.waits, pytest.mark.timeout(600)]
 
 
 def small(bench: Bench, name: str, users: int, levels: dict[str, list[str]], **parameters: str) -> dict[str, Any]:
-    """Run a study with some levels of its factors, for some seconds each; return summaries by the levels."""
+    """Run a study with some levels of the factors, each for some seconds; return summaries by the levels."""
     pytest.importorskip("content_server")
     requires(virtual_host(cpus=0.5, memory="64 MiB", network={"offloads": False}, disks={"data": DISK}))
     missing = [package for package in needed(str(STUDIES / name)) if package.found() is None]

@@ -73,7 +73,7 @@ stored:
 
 @dataclass
 class Shelf:
-    """Contents stored by a server, and those that it dropped after confirming them."""
+    """Contents stored by a server, and contents that the server dropped after confirming them."""
 
     held: dict[str, bytes] = field(default_factory=dict)
     lost: set[str] = field(default_factory=set)
@@ -102,7 +102,7 @@ class Shelf:
 
 @pytest.fixture
 def shelf() -> Iterator[tuple[Shelf, int]]:
-    """Run a server that confirms every document as stored; yield its contents and its port."""
+    """Run a server that confirms every document as stored; yield the contents and the port of the server."""
     shelf = Shelf()
 
     class Handler(BaseHTTPRequestHandler):

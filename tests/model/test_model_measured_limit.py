@@ -43,7 +43,7 @@ def test_servers_that_the_user_gives_are_asserted_where_nothing_shows_them() -> 
 
 
 def network(error: float, response: float, *, held_out: bool = True) -> dict[str, Any]:
-    """Return a network with these relative errors of throughput and response time at the highest load."""
+    """Return a network with given relative errors of throughput and response time at the highest load."""
     level = {"throughput": 50.0, "fitted_throughput": 50.0 * (1 + error), "response_s": 0.4,
              "fitted_response_s": 0.4 * (1 + response)}  # fmt: skip
     top = {"error": error, "response_error": response}

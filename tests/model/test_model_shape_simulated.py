@@ -45,7 +45,7 @@ def estimate(value: float) -> dict[str, Any]:
 
 
 def simulated(system: dict[str, Any], users: int, folder: Path) -> dict[str, Any]:
-    """Simulate a run of the system; return its answer."""
+    """Simulate a run of the system; return the result."""
     path = folder / f"{users}.yaml"
     path.write_text(json.dumps({"classes": {"web": {"users": users, "think": "1 s"}}, **system}), "utf-8")
     return dict(simulate_models([load_model(path).document], FAST)["answers"][0])

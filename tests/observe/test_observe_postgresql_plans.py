@@ -29,7 +29,7 @@ BY_SIZE = "SELECT count(*) FROM document WHERE size > %s"
 
 @pytest.fixture(scope="module")
 def dsn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Create a database with 20,000 documents of 200 kinds, with an index on their numbers only."""
+    """Create a database with 20,000 documents of 200 kinds, and an index on the document numbers only."""
     try:
         binary()
     except EngineError as error:

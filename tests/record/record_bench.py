@@ -41,7 +41,7 @@ class Running:
 
 @dataclass
 class Bench:
-    """A folder, and the command line to run in it; its temporary files are in `scratch`."""
+    """Folder, and the command line to run in the folder; temporary files of commands are in `scratch`."""
 
     folder: Path
     scratch: Path
@@ -49,7 +49,7 @@ class Bench:
     started: list[subprocess.Popen[str]] = field(default_factory=list)
 
     def start(self, *arguments: str | Path) -> subprocess.Popen[str]:
-        """Start a command in its own session."""
+        """Start a command in a new session."""
         process = start_towtank(self.folder, self.environment, *arguments)
         self.started.append(process)
         return process
@@ -61,7 +61,7 @@ class Bench:
         return subprocess.CompletedProcess(arguments, process.returncode, out, errors)
 
     def start_proxy(self, *arguments: str | Path) -> tuple[subprocess.Popen[str], str]:
-        """Start a recording proxy; return its address."""
+        """Start a recording proxy; return the address of the proxy."""
         process = self.start("record", "proxy", "--listen", "127.0.0.1:0", *arguments)
         assert process.stderr is not None
         line = process.stderr.readline()

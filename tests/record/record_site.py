@@ -37,7 +37,7 @@ LOGIN = """<!doctype html><title>Log in</title><form method="post" action="/logi
 
 
 class Site(ThreadingHTTPServer):
-    """The server, with its sessions and its requests."""
+    """Server of the site, with sessions and recorded requests."""
 
     daemon_threads = True
 

@@ -50,7 +50,7 @@ def header(side: dict[str, Any], name: str) -> str:
 
 
 def talk(proxy: Running, text: bytes) -> bytes:
-    """Send bytes to a proxy; return its whole answer."""
+    """Send bytes to a proxy; return the whole answer."""
     with socket.create_connection(proxy.proxy.address, timeout=30) as connection:
         connection.sendall(text)
         connection.shutdown(socket.SHUT_WR)

@@ -43,11 +43,11 @@ class Number:
     Attributes
     ----------
     place : str
-        Sentence, table or figure that has it.
+        Sentence, table or figure that contains the number.
     value : float
         In base units.
     half_digit : float
-        Half of its last digit, by which rounding may change it.
+        Half of the last digit, by which rounding may change the number.
     """
 
     place: str

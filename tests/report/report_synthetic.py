@@ -97,8 +97,8 @@ def tiers(users: int, index: str) -> dict[str, Any]:
 
 
 def transactions(users: int, index: str) -> dict[str, Any]:
-    """Return the transactions of a point: each has the mean times its own factor; without the index, searches are
-    slow."""
+    """Return the transactions of a point: each has the mean multiplied by a factor; without the index, searches
+    are slow."""
     found = {}
     for name, factor in FACTORS_OF_MEAN.items():
         mean = response_time(users, index) * factor * (4 if index == "absent" and "search" in name else 1)

@@ -23,7 +23,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def loaded(report: Path) -> tuple[str, list[str]]:
-    """Return the page after scrolling past all figures, with its log and its requests."""
+    """Return the HTML of a report after scrolling past all figures, and the log and requests of the tab."""
 
     async def found(tab: Tab) -> tuple[str, list[str]]:
         await tab.load_live(report)

@@ -21,7 +21,7 @@ RUNS = 8
 
 @pytest.fixture
 def results(tmp_path: Path, kept_model: Path) -> Path:
-    """A copy of the committed results folder, as the analysis writes into it."""
+    """Copy of the committed results folder, since the analysis writes into the folder."""
     return copy_with_model(tmp_path / "results-1", kept_model)
 
 

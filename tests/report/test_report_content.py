@@ -329,7 +329,7 @@ def test_configuration_shows_what_differed() -> None:
 
 
 def with_settings(results: Results, of_run: Callable[[RunResult], dict[str, Any]]) -> Results:
-    """Return the results with other settings of their only service."""
+    """Return the results with other settings of the only service."""
     runs = [
         dataclasses.replace(run, manifest={**run.manifest, "settings": {"content": of_run(run)}})
         for run in results.runs

@@ -88,8 +88,8 @@ def _joined(content: Any) -> str:
 
 
 def of_report(results: Results) -> Iterator[tuple[str, str]]:
-    """Yield the statements of the answering sections, each with its kind: sentences, table rows, and texts of
-    figures."""
+    """Yield the statements of the answering sections (sentences, table rows, texts of figures), each with its
+    kind."""
     document: Document = build_document(results)
     for section in document.sections:
         if section.name not in ANSWERING:

@@ -32,7 +32,7 @@ def renamed(found: Any, *, bare: bool) -> Any:
 
 
 def open_results(*, bare: bool = False) -> Results:
-    """Return the synthetic study with an arrival rate as its load."""
+    """Return the synthetic study with an arrival rate in place of users."""
     study = synthetic.results(RATES)
     summary = renamed(json.loads(json.dumps(study.summary).replace('"users"', '"rate"')), bare=bare)
     runs = []

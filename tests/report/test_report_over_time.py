@@ -113,7 +113,7 @@ def changed(run: RunResult, **parts: Any) -> RunResult:
 
 
 def one_run(verdict: str = "valid", **parts: Any) -> Results:
-    """Return a study of one run with parts of its summary changed."""
+    """Return a study with one run, whose summary is changed in some parts."""
     base = synthetic.results(levels=(30,), indices=("present",), verdicts={"r001": verdict})
     return dataclasses.replace(base, runs=(changed(base.runs[0], **parts),))
 

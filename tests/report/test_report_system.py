@@ -55,7 +55,7 @@ def results(system: dict[str, Any], *runs: RunResult) -> Results:
 
 
 def texts(figure: Figure) -> list[str]:
-    """Return all texts of a drawing, in the order of its file."""
+    """Return all texts of a drawing, in the order of the SVG."""
     assert figure.svg is not None
     found = ElementTree.fromstring(figure.svg).iter("{http://www.w3.org/2000/svg}text")
     return [box.text or "" for box in found]

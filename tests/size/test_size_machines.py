@@ -15,7 +15,7 @@ from towtank.size.machines import SHIPPED, Machine, catalogue, load_machines
 def machine(
     name: str, cpus: int | None = 2, kernels: dict[str, tuple[float, float]] | None = None, **rating: float
 ) -> Machine:
-    """Return a machine with one rating; the values of its kernels are (single, all), without spread."""
+    """Return a machine with one rating; the values of each kernel are (single, all), without spread."""
     measured = None
     if kernels:
         each = {

@@ -30,7 +30,7 @@ load:
 
 @pytest.fixture
 def searching(files: Files) -> Files:
-    """The small study with a search in place of its levels; its load begins at line 15."""
+    """The small study with a search in place of levels; the key `load` is at line 15."""
     text = files.study.read_text("utf-8")
     start, end = text.index("load:\n"), text.index("pinning:")
     text = (text[:start] + SEARCH + text[end:]).replace("  users: [10, 20]\n", "")

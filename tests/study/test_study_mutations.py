@@ -65,7 +65,7 @@ JUNK: list[Any] = [
 
 
 def replaced(node: Node, path: tuple[str | int, ...], value: Any, rename: str | None) -> Any:
-    """Return the plain data with one value replaced, or its key renamed."""
+    """Return the plain data with one value replaced, or one key renamed."""
     data = node.plain()
     inner = data
     for part in path[:-1]:

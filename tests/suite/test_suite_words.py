@@ -10,10 +10,25 @@ import sys
 from fnmatch import fnmatch
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
+import yaml
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "words"
+DATA = Path(__file__).parents[1] / "data" / "words"
+
+
+def examples(section: str) -> list[dict[str, Any]]:
+    """Return the examples of one section of examples.yaml: name and text of a file, and the words found in it."""
+    read: list[dict[str, Any]] = yaml.safe_load((DATA / "examples.yaml").read_text("utf-8"))[section]
+    assert read
+    return read
+
+
+def found_places(example: dict[str, Any]) -> list[tuple[int, int, str]]:
+    """Return the expected findings of an example as line, column and word."""
+    return [(line, column, word) for line, column, word in example["found"]]
 
 
 @pytest.fixture
@@ -32,71 +47,20 @@ def places(words: ModuleType, name: str, text: str) -> list[tuple[int, int, str]
     return [(finding.line, finding.column, finding.word) for finding in words.findings(name, text)]
 
 
-PYTHON = '''"""What a module is."""
-
-LIMIT = 3
-"""How many."""
-
-
-class Given:
-    r"""Whether it is so, as they told."""
-
-    def wish(self, lines: list[str]) -> str:  # this tells nothing
-        """
-        Who waits.
-        """
-        for number, one in enumerate(lines):
-            print(f"{number} told {one}")
-        return "".join(one for one in lines)
-'''
-
-
 def test_python_is_searched_in_docstrings_comments_strings_loops_and_names(words: ModuleType) -> None:
-    assert places(words, "a.py", PYTHON) == [
-        (1, 4, "What"),
-        (4, 4, "How"),
-        (7, 7, "Given"),
-        (8, 9, "Whether"),
-        (8, 35, "told"),
-        (10, 54, "tells"),
-        (12, 9, "Who"),
-        (14, 21, "one"),
-        (15, 30, "told"),
-        (16, 32, "one"),
-    ]
-
-
-RUST = """//! Where it is.
-//! What follows is no summary.
-
-/// How it \'a\' goes.
-pub struct Wish<\'a> { told: &\'a str }
-
-fn course(c: char) -> &\'static str {
-    // "one for one in the comment" tells
-    for (at, one) in [(1, \'"\')] { drop((at, one)); }
-    /* told */ match c { \'\\\'\' => r#"it is "so" told"#, _ => "\\"told {told}" }
-}
-"""
+    (example,) = examples("python")
+    assert places(words, "a.py", (DATA / "python.txt").read_text("utf-8")) == found_places(example)
 
 
 def test_rust_is_searched_in_doc_comments_comments_strings_loops_and_names(words: ModuleType) -> None:
-    assert places(words, "src/a.rs", RUST) == [
-        (1, 5, "Where"),
-        (4, 5, "How"),
-        (5, 12, "Wish"),
-        (8, 37, "tells"),
-        (9, 14, "one"),
-        (10, 8, "told"),
-        (10, 48, "told"),
-        (10, 64, "told"),
-    ]
+    (example,) = examples("rust")
+    assert places(words, "src/a.rs", (DATA / "rust.txt").read_text("utf-8")) == found_places(example)
 
 
-def test_other_texts_are_prose(words: ModuleType) -> None:
-    assert places(words, "docs/a.md", "# Untold\nWhat it is: Course.\nTold, and retold.\n") == [(3, 1, "Told")]
-    assert places(words, "a.yaml", "key: 1  # telling\n") == [(1, 11, "telling")]
-    assert places(words, "broken.py", "def f(:\n  'told\n") == [(2, 4, "told")]
+@pytest.mark.parametrize("example", examples("other texts"))
+def test_other_texts_are_prose(words: ModuleType, example: dict[str, Any]) -> None:
+    assert len(example["found"]) == 1
+    assert places(words, example["file"], example["text"]) == found_places(example)
 
 
 @pytest.mark.parametrize("name", ["Wish", "Manner", "Happenings", "Given", "Parting", "Course"])
@@ -115,15 +79,14 @@ def test_plain_words_are_allowed(words: ModuleType) -> None:
     plain = '"""Return the one that a manner of parting has given."""\n\nfor run in one:\n    run.tell(one)\n'
     assert places(words, "a.py", plain) == []
     assert places(words, "a.py", 'X = f(\n    """What is not a docstring."""\n)\n') == []
-    assert places(words, "a.py", "TOLD = tell(told)\n") == []
+    for example in examples("names of values"):
+        assert places(words, example["file"], example["text"]) == []
 
 
 def test_a_finding_reads_as_place_word_reason_and_substitute(words: ModuleType) -> None:
-    (finding,) = words.findings("a.py", "# told\n")
-    assert str(finding) == (
-        "a.py:1:3: 'told': programs and measurements do not talk. "
-        "Write report, state, print, record, detect or distinguish."
-    )
+    (example,) = examples("message")
+    (finding,) = words.findings(example["file"], example["text"])
+    assert str(finding) == example["message"]
 
 
 def test_each_allowed_use_is_still_in_use(words: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,33 +107,26 @@ def test_each_allowed_use_is_still_in_use(words: ModuleType, monkeypatch: pytest
         assert any(allows(entry, name) for name in names), entry
 
 
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("a.py", 'VALUE = {"told": 1}["told"]\n'),
-        ("docs/a.md", "The key `told`, and `cannot tell`.\n"),
-        ("rules/advice.yaml", "read:\n  told: {unit: s}\nfollows_when: told\n"),
-        ("a.rs", 'fn f() { panic!("{told}: {}", "told") }\n'),
-        ("tests/data/old/a.json", '{"sentence": "nobody told"}\n'),
-    ],
-)
-def test_keys_and_values_of_documents_are_allowed(words: ModuleType, name: str, text: str) -> None:
-    assert places(words, name, text) == []
+@pytest.mark.parametrize("example", examples("keys and values of documents"))
+def test_keys_and_values_of_documents_are_allowed(words: ModuleType, example: dict[str, Any]) -> None:
+    assert places(words, example["file"], example["text"]) == []
 
 
-def test_the_same_words_in_prose_are_not_allowed(words: ModuleType) -> None:
-    assert places(words, "a.md", "`told`: it told\n") == [(1, 12, "told")]
-    assert places(words, "a.md", "A plan has until: told.\n") == [(1, 19, "told")]
-    assert places(words, "a.md", "It cannot tell.\n") == [(1, 11, "tell")]
-    assert places(words, "other.yaml", "sentence: told\n") == [(1, 11, "told")]
+@pytest.mark.parametrize("example", examples("the same words in prose"))
+def test_the_same_words_in_prose_are_not_allowed(words: ModuleType, example: dict[str, Any]) -> None:
+    assert len(example["found"]) == 1
+    assert places(words, example["file"], example["text"]) == found_places(example)
 
 
 def test_an_allowed_use_is_not_found_and_the_rest_of_the_file_is(
     words: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(words, "ALLOWED", (words.Allowed("docs/*.md", "wrk said: told", "quotes another program"),))
-    assert places(words, "docs/a.md", "wrk said: told\nthey told, wrk said: told\n") == [(2, 6, "told")]
-    assert places(words, "python/a.md", "wrk said: told\n") == [(1, 11, "told")]
+    quoted = words.Allowed("docs/*.md", (DATA / "allowed.txt").read_text("utf-8").strip(), "quotes another program")
+    monkeypatch.setattr(words, "ALLOWED", (quoted,))
+    inside, outside = examples("an allowed use")
+    for example in (inside, outside):
+        assert len(example["found"]) == 1
+        assert places(words, example["file"], example["text"]) == found_places(example)
 
 
 def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
@@ -196,8 +152,9 @@ def test_the_status_says_whether_words_were_found(tmp_path: Path) -> None:
 def test_a_folder_stands_for_its_tracked_files(tmp_path: Path) -> None:
     subprocess.run(["git", "init", "--quiet", tmp_path], check=True)
     (tmp_path / "sub").mkdir()
+    (example,) = examples("a folder")
     for name in ("sub/a.md", "untracked.md", "script", "data", "image.png"):
-        (tmp_path / name).write_text("#!/bin/sh\n# told\n" if name == "script" else "told\n")
+        (tmp_path / name).write_text(example["script" if name == "script" else "text"])
     subprocess.run(["git", "-C", tmp_path, "add", "sub", "script", "data", "image.png"], check=True)
     assert [line.split(": ")[0] for line in run(tmp_path).stdout.splitlines()] == [
         f"{tmp_path}/script:2:3",

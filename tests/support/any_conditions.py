@@ -46,7 +46,7 @@ def null_server(*options: str) -> Iterator[str]:
 
 
 def sh(script: str, folder: Path, **environment: str | None) -> subprocess.CompletedProcess[str]:
-    """Run a line of shell in which `$towtank` is the command; a variable with value None is removed."""
+    """Run a line of shell in which `$towtank` is the command; a variable whose value is None is removed."""
     given = {**os.environ, "towtank": shlex.join(TOWTANK), "HOME": str(folder), **environment}
     variables = {key: value for key, value in given.items() if value is not None}
     return subprocess.run(
@@ -62,7 +62,7 @@ def sh(script: str, folder: Path, **environment: str | None) -> subprocess.Compl
 
 
 def on_mount(folder: Path, options: str, script: str, before: str = ":") -> subprocess.CompletedProcess[str]:
-    """Run a line of shell with a small file system mounted at `disk`, and unmount it afterwards."""
+    """Run a line of shell with a small file system mounted at `disk`, and unmount the file system afterwards."""
     (folder / "disk").mkdir(exist_ok=True)
     mounted = f"mount -t tmpfs -o {options} tmpfs disk && {{ {before}; }} && {{ {script}; }}; s=$?; ls -A disk; exit $s"
     return sh(f"exec unshare -m --propagation private sh -c {shlex.quote(mounted)}", folder)

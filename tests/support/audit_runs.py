@@ -57,7 +57,9 @@ def _stages(seconds: float, key: str, value: float) -> list[dict[str, Any]]:
 
 
 Event = tuple[float, int, float]
-"""Start time [s], number of the transaction or group, and length of the pause or gap [s]."""
+"""Start time [s] of a pick, pause or arrival; number of the transaction or group; length of the pause or gap
+[s].
+"""
 
 
 def closed_load(
@@ -85,8 +87,9 @@ def closed_load(
 def open_load(
     seed: int, *, rate: float, seconds: float, gap: Draw, shares: Sequence[float] = (1.0,)
 ) -> tuple[list[Event], list[Event]]:
-    """Draw arrivals with the given gaps; return the picks of transactions, and the arrivals with their group and
-    gap."""
+    """Draw arrivals with random gaps; return the picks of transactions, and the arrivals with their group and
+    gap.
+    """
     stream = np.random.default_rng(seed)
     size = int(3 * rate * (RAMP_S + seconds) + 100)
     gaps = np.array([gap(stream) for _ in range(size)])
@@ -110,7 +113,7 @@ def write_audit_run(
     every_s: float = 1.0,
     groups: int = 1,
 ) -> RunFolder:
-    """Write a run folder; a longer interval `every_s` is quicker to write."""
+    """Write a run folder with intervals of length `every_s`; fewer intervals are quicker to write."""
     run = RunFolder.create(path, {"run": path.name, "status": "complete", "users": None if arrivals else 50})
     if plan is not None:
         write_json(run.plan, plan)

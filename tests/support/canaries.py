@@ -21,12 +21,12 @@ _ONLY_OWNER = 0o077
 
 
 def canary(place: str) -> str:
-    """Return a canary for a place."""
+    """Return a canary that names the place where the secret is given."""
     return f"{MARK}{place}"
 
 
 def found_in(text: str) -> list[str]:
-    """Return the canaries in a text, each up to the end of its word."""
+    """Return the canaries in a text, each with the name of its place."""
     words = text.split(MARK)[1:]
     return sorted({"".join(_letters(word)) for word in words})
 
@@ -45,9 +45,9 @@ class Found:
     Attributes
     ----------
     open : dict of str to list of str
-        Canaries by file, of files that others than their owner may read, or that are not expected to have any.
+        Canaries by file, for files that other users may read, or that should not contain secrets.
     private : set of str
-        Files with canaries that are expected to have some, and that only their owner may read.
+        Files that may contain secrets, contain canaries, and are readable by their owner only.
     """
 
     open: dict[str, list[str]] = field(default_factory=dict)
@@ -71,7 +71,7 @@ def search(folder: Path, expected: tuple[str, ...] = ()) -> Found:
 
 
 class Arguments:
-    """Polls the arguments of all processes, except those of the commands that a test starts."""
+    """Polls the arguments of all processes, except the commands that a test starts."""
 
     def __init__(self) -> None:
         self.found: dict[str, str] = {}
@@ -96,7 +96,7 @@ class Arguments:
 
     @contextmanager
     def watching(self) -> Iterator[Arguments]:
-        """Poll during the block."""
+        """Poll the arguments until the end of the block."""
         self._thread.start()
         try:
             yield self
@@ -106,7 +106,7 @@ class Arguments:
 
 
 class Listener:
-    """A server that answers every request, serves a page of metrics, and records its requests."""
+    """Server that answers every request, serves a page of metrics, and records its requests."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, str | None]] = []
@@ -134,7 +134,7 @@ class Listener:
         self.port = self._server.server_address[1]
 
     def authorizations(self, path: str) -> set[str | None]:
-        """Return the Authorization headers of the requests for a path, with any query."""
+        """Return the Authorization headers of the requests for a path, whatever the query."""
         return {authorization for asked, authorization in self.asked if asked.partition("?")[0] == path}
 
 

@@ -1,4 +1,4 @@
-"""The published cases in tests/certified/data."""
+"""Reads the published cases in tests/certified/data."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DATA = Path(__file__).parent.parent / "certified" / "data"
 
 
 def case(identity: str) -> dict[str, Any]:
-    """Return one published case."""
+    """Return one published case by its identifier."""
     for file in ("cases.json", "fit.json", "queueing.json", "caches.json"):
         for published in json.loads((DATA / file).read_text("utf-8")):
             if published["id"] == identity:

@@ -1,9 +1,9 @@
 """Writes the sections of `docs/certification.md`, which compare known values with the values that Towtank shows.
 
-A test marked `certify` uses one of three fixtures: `certified`, called once for each quantity whose true value is
-known; `tabled`, called for each line of a table of its own, such as shares over many series; or `tried`, called once
-for each attack or fault that must do no harm. With the first two the test fails if a shown value is outside its
-tolerance. `make certify` sets TOWTANK_CERTIFICATION, and the sections are written.
+A test marked `certify` uses one of three fixtures: `certified`, called once for each quantity whose true
+value is known; `tabled`, called for each line of a separate table, such as shares over many series; or
+`tried`, called once for each attack or fault that must do no harm. With the first two the test fails if a
+shown value is outside its tolerance. `make certify` sets TOWTANK_CERTIFICATION, and the sections are written.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ _QUANTITIES = "case | quantity | truth | shown | difference | tolerance"
 
 @dataclass(frozen=True)
 class Section:
-    """A table of the page.
+    """Table of the page.
 
     Attributes
     ----------
     name : str
-        Its title.
+        Title of the section.
     columns : str
         Titles of the columns, separated by ` | `.
     about : str
@@ -55,7 +55,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Row:
-    """A quantity whose true value is known."""
+    """Quantity whose true value is known, with the value that Towtank shows."""
 
     case: str
     quantity: str
@@ -91,7 +91,7 @@ _HARMS = Section(
 )
 _LINES: dict[Section, list[str]] = {}
 _TRIED: dict[str, tuple[int, int]] = {}
-"""Number of tries and number of tries without harm, by what was tried."""
+"""Number of tries and number of tries without harm, by attack or fault."""
 Certified = Callable[..., None]
 Tabled = Callable[..., None]
 Tried = Callable[..., None]
@@ -99,7 +99,9 @@ Tried = Callable[..., None]
 
 @pytest.fixture
 def tabled() -> Iterator[Tabled]:
-    """Store lines of a table for the page; the test fails at its end, after all lines, if one is not allowed."""
+    """Store lines of a table for the page; after all lines, the test fails if a line is outside of its
+    tolerance.
+    """
     wrong: list[str] = []
 
     def record(section: Section, *cells: str, holds: bool) -> None:
@@ -115,7 +117,7 @@ def tabled() -> Iterator[Tabled]:
 
 @pytest.fixture
 def certified(tabled: Tabled) -> Certified:
-    """Compare a quantity with its true value, and store its row for the page."""
+    """Compare a quantity with its true value, and store the comparison as a row of the page."""
 
     def judge(
         section: str,
@@ -136,7 +138,7 @@ def certified(tabled: Tabled) -> Certified:
 
 @pytest.fixture
 def tried(request: pytest.FixtureRequest) -> Tried:
-    """Count attacks and faults that a test tries; they did no harm if the test passes."""
+    """Count the attacks and faults that a test tries; if the test passes, they did no harm."""
 
     def count(what: str, times: int = 1) -> None:
         request.node.user_properties.append((_HARMS.name, (what, times)))
@@ -145,7 +147,7 @@ def tried(request: pytest.FixtureRequest) -> Tried:
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Add up the counts of all tests."""
+    """Add the counts of a test to the counts of all tests."""
     if report.when != "call":
         return
     for name, value in report.user_properties:
@@ -161,7 +163,7 @@ def percent(share: float) -> str:
 
 
 def pytest_sessionfinish() -> None:
-    """Write the sections that were measured; the others stay as they are."""
+    """Write the sections that were measured; other sections stay unchanged."""
     if _TRIED:
         rows = [(what, f"{tries:,}", f"{harmless:,}") for what, (tries, harmless) in sorted(_TRIED.items())]
         _LINES[_HARMS] = [f"| {' | '.join(row)} |\n" for row in rows]
@@ -171,7 +173,7 @@ def pytest_sessionfinish() -> None:
 
 
 def page(before: str) -> str:
-    """Return the page with the measured sections in place of their former texts."""
+    """Return the page, with new texts for the measured sections."""
     sections = {name: body.strip("\n") + "\n" for name, body in _SECTION.findall(before)}
     sections |= {section.name: section.text(lines) for section, lines in _LINES.items()}
     return _HEAD + "".join(f"\n## {name}\n\n{body}" for name, body in sections.items())

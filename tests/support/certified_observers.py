@@ -48,13 +48,13 @@ def command(case: str, folder: Path | str) -> list[str]:
 
 
 def counts_in(text: str) -> dict[str, float] | None:
-    """Return the counts that a program has printed; None before its line is complete."""
+    """Return the counts that a program has printed; None before the line with the counts is complete."""
     lines = [line for line in text.split("\n")[:-1] if line.startswith("{")]
     return json.loads(lines[-1]) if lines else None
 
 
 def await_counts(read: Callable[[], str]) -> dict[str, float]:
-    """Wait until a program has printed its resource use; return these counts."""
+    """Wait until a program has printed its resource use, and return the counts."""
     deadline = time.monotonic() + WITHIN_S
     while (found := counts_in(read())) is None:
         assert time.monotonic() < deadline, f"nothing was printed within {WITHIN_S:g} s: {read()}"
@@ -64,7 +64,7 @@ def await_counts(read: Callable[[], str]) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class Samples:
-    """Samples of some groups: while their programs worked, and later when all of them were at rest."""
+    """Samples of groups of processes, while the programs worked, and later when all programs were at rest."""
 
     working: list[dict[str, Any]]
     resting: list[dict[str, Any]]
@@ -73,11 +73,11 @@ class Samples:
 def observe_groups(
     folder: Path, groups: dict[str, int], texts: dict[str, Callable[[], str]], *, probes: Sequence[RemoteProbe] = ()
 ) -> tuple[dict[str, dict[str, float]], Samples]:
-    """Observe groups until their programs have printed their resource use; return these counts, and the samples.
+    """Observe groups until their programs have printed their resource use; return the printed counts and the samples.
 
-    A memory measurement takes time in proportion to the memory, and the next one waits for a multiple of that time. So
-    a second probe makes the first measurement of programs at rest: during the start of processes the true value is not
-    known.
+    A memory measurement takes time in proportion to the memory, and the next one waits for a multiple of this
+    time. So a second probe makes the first measurement of programs at rest: during the start of processes the
+    true value is not known.
     """
     run, rest = (RunFolder.create(folder / name, {"run": name}) for name in ("r001", "r002"))
     with Observation(run, groups, interval_s=0.5, probes=probes) as working:
@@ -95,7 +95,7 @@ def _samples(run: RunFolder) -> list[dict[str, Any]]:
 
 
 def judge(certified: Certified, case: str, counts: dict[str, float], samples: Samples, group: str) -> None:
-    """Compare the last sample of a group with the program's own counts."""
+    """Compare the last sample of a group with the counts that the program printed."""
     shown = samples.working[-1]["groups"][group]
     if "cpu_s" in counts:
         seen = sum(shown[key] for key in _CPU)

@@ -13,8 +13,11 @@ SECTION = Section(
 
 
 def record_share(tabled: Tabled, of: str, system: str, held: int, series: int, *, least: float) -> None:
-    """Store the share of intervals that contain the true value; not allowed if too low, or if every interval of 100 or
-    more series contains it, as they are then too wide."""
+    """Store the share of intervals that contain the true value.
+
+    The share is not allowed to be too low. If all intervals of 100 or more series contain the true value, the
+    intervals are too wide, which is not allowed either.
+    """
     always = held == series >= 100
     cells = (str(series), percent(held / series), percent(least))
     tabled(SECTION, of, system, *cells, holds=held / series >= least and not always)

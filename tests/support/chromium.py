@@ -37,5 +37,5 @@ def run(page: Path, profile: Path, *options: str) -> tuple[str, str]:
 
 
 def dump(page: Path, profile: Path, *options: str) -> tuple[str, str]:
-    """Load a page; return its final elements and the log of the browser."""
+    """Load a page; return the final elements of the page and the log of the browser."""
     return run(page, profile, "--dump-dom", *options)

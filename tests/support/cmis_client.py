@@ -13,7 +13,7 @@ _BOUNDARY = "a-boundary-that-no-content-has"
 
 
 class CmisClient:
-    """Sends requests to one address.
+    """Client that sends requests to one address.
 
     Parameters
     ----------
@@ -46,12 +46,12 @@ class CmisClient:
         return found
 
     def of(self, identifier: str) -> dict[str, Any]:
-        """Return the properties of an object by its identifier."""
+        """Return the properties of the object with an identifier."""
         query = {"objectId": identifier, "cmisselector": "object", "succinct": "true"}
         return self._properties(self.send("/root", query), 200)
 
     def at(self, path: str) -> dict[str, Any]:
-        """Return the properties of an object by its path."""
+        """Return the properties of the object at a path."""
         query = {"cmisselector": "object", "succinct": "true"}
         return self._properties(self.send(f"/root{urllib.parse.quote(path)}", query), 200)
 
@@ -62,7 +62,7 @@ class CmisClient:
         return body
 
     def create(self, folder: str, name: str, content: bytes) -> dict[str, Any]:
-        """Create a document in a folder, given by the folder's identifier."""
+        """Create a document in the folder with an identifier, and return the properties of the document."""
         fields = {
             "cmisaction": "createDocument",
             "succinct": "true",
@@ -82,7 +82,7 @@ class CmisClient:
         return self._properties(answer, 201)
 
     def children(self, folder: str) -> list[dict[str, Any]]:
-        """Return the objects in a folder, 10,000 at most."""
+        """Return the properties of the objects in a folder, 10,000 at most."""
         query = {"objectId": folder, "cmisselector": "children", "succinct": "true", "maxItems": "10000"}
         status, body = self.send("/root", query)
         assert status == 200, body[:300]

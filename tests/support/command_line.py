@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def start_towtank(folder: Path, environment: dict[str, str], *arguments: str | Path) -> subprocess.Popen[str]:
-    """Start a command in a folder, in its own session."""
+    """Start a command in a folder, in a new session."""
     return subprocess.Popen(
         [sys.executable, "-m", "towtank", *map(str, arguments)],
         cwd=folder,

@@ -21,7 +21,7 @@ _COMMAND = re.compile(r"[a-z][a-z-]*")
 
 @cache
 def root() -> Any:
-    """Return the command-line interface, a tree of subcommands."""
+    """Return the command-line interface as a tree of subcommands."""
     return typer.main.get_command(application())
 
 
@@ -40,7 +40,7 @@ def every_option(command: Any = None) -> Iterator[str]:
 
 
 def faults_of(words: list[str]) -> list[str]:
-    """Return what is wrong with a command: a subcommand or an option that does not exist.
+    """Return the faults of a command: subcommands or options that do not exist.
 
     Examples
     --------
@@ -68,12 +68,12 @@ def faults_of(words: list[str]) -> list[str]:
 
 
 def _is_option(word: str) -> bool:
-    """Return True if a word is an option, optional or not; values of options are not."""
+    """Return True if a word is an option, optional or not; False for the value of an option."""
     return word.lstrip("[(|").startswith("-") and " " not in word
 
 
 def faults_of_text(text: str) -> list[str]:
-    """Return the faults of a command line quoted from a page; it ends at the first `|` of a pipe."""
+    """Return the faults of a command line quoted from a page; the command ends at a pipe, `>`, `&&` or `;`."""
     command = re.split(r"\s+(?:\||>|&&)\s+|;\s", text)[0]
     try:
         words = shlex.split(command, comments=True)

@@ -33,7 +33,7 @@ def limit_and_top_level(summary: Json) -> Iterator[str]:
 
 
 def _sharing(limit: Json) -> list[str]:
-    """Return the tier of a limit and the tiers that share its CPUs according to the evidence."""
+    """Return the tier that is the limit, and the tiers that share its CPUs according to the evidence."""
     found = re.search(r"while (.+) together use ", limit["evidence"])
     return re.split(r", | and ", found[1]) if found else [limit["resource"]]
 
@@ -136,5 +136,5 @@ RULES: tuple[Rule, ...] = (
 
 
 def contradictions(summary: Json) -> list[str]:
-    """Return all contradictions of a study summary, each with its rule."""
+    """Return all contradictions in a study summary, each with the name of the rule."""
     return [f"{rule.__name__}: {text}" for rule in RULES for text in rule(summary)]

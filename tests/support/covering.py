@@ -18,22 +18,23 @@ from towtank.analysis.statistics import ratio_of_sums
 from towtank.analysis.statistics.histograms import Layout
 
 SERIES = int(os.environ.get("TOWTANK_CERTIFY", "0"))
-"""Number of series for each cell of the tables; 0 for the small part that belongs to the suite."""
+"""Number of series for each cell of the tables; 0 for the small number that the normal suite uses."""
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99}
 LAYOUT = Layout(1, 3_600_000_000_000, 3)
 
 
 @dataclass
 class Cell:
-    """Counts, for one kind of series, the estimates, the intervals given, and the intervals that contain the true
-    value."""
+    """Counts for one kind of series: the estimates, the intervals given, and the intervals that contain the
+    true value.
+    """
 
     made: int = 0
     given: int = 0
     held: int = 0
 
     def take(self, found, truth):
-        """Count one estimate."""
+        """Count one estimate, and whether its interval contains the true value."""
         self.made += 1
         if found.low is not None:
             self.given += 1
@@ -53,11 +54,11 @@ class Cell:
 
     @property
     def coverage(self):
-        """Share of the given intervals that contain the true value; None if there are none."""
+        """Share of the given intervals that contain the true value; None if no interval was given."""
         return self.held / self.given if self.given else None
 
     def row(self, *head):
-        """Return the cells of a line of a table."""
+        """Return the cells of a table row: the given first cells, then shares in per cent."""
         held = "-" if self.coverage is None else f"{100 * self.coverage:.1f} %"
         return (*head, f"{100 * self.share_given:.0f} %", held, f"{100 * self.wrong:.1f} %")
 
@@ -70,7 +71,7 @@ def autoregressive(stream, count, correlation):
 
 
 def of_autoregressive(seed, series, seconds, correlation):
-    """Return the coverage of the mean of an autoregressive series."""
+    """Return the coverage of intervals for the mean of an autoregressive series."""
     stream, cell = np.random.default_rng(seed), Cell()
     for _ in range(series):
         cell.take(ratio_of_sums(autoregressive(stream, seconds, correlation), np.ones(seconds))[0], 10.0)
@@ -109,7 +110,9 @@ def queue(stream, rate, utilization, seconds):
 
 
 def of_queue(seed, series, rate, utilization, seconds):
-    """Return the coverage of throughput, mean and quantiles of the response time of M/M/1."""
+    """Return the coverage of intervals for throughput, mean and quantiles of the response time of an M/M/1
+    queue.
+    """
     stream = np.random.default_rng(seed)
     mean = 1 / (rate / utilization - rate)
     truths = {name: -mean * np.log(1 - share) for name, share in QUANTILES.items()}
@@ -121,8 +124,10 @@ def of_queue(seed, series, rate, utilization, seconds):
 
 
 def of_independent(seed, series, load_of, draw, truths):
-    """Return the coverage for independent response times at Poisson arrivals; `load_of` holds the rate [1/s] and the
-    length [s]."""
+    """Return the coverage for independent response times at Poisson arrivals.
+
+    `load_of` is the pair of arrival rate [1/s] and length [s].
+    """
     rate, seconds = load_of
     stream = np.random.default_rng(seed)
     cells = {name: Cell() for name in truths}

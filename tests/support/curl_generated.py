@@ -1,5 +1,6 @@
-"""Generates random command lines of curl whose requests are certain: without files, and without anything that causes a
-note."""
+"""Generates random curl command lines with known requests: without files, and without anything that causes a
+note.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ _TYPES = ("text/plain", "application/json", "application/x-www-form-urlencoded",
 
 
 def generated(seed: int) -> str:
-    """Return command lines with the placeholder ADDRESS, the same for the same seed."""
+    """Return random command lines with the placeholder ADDRESS; the same seed gives the same command lines."""
     draw = Random(seed)
     return "\n".join(_line(draw) for _ in range(draw.randint(2, 5)))
 
@@ -69,7 +70,7 @@ def _none(draw: Random) -> list[str]:
 
 
 def _data(draw: Random) -> list[str]:
-    """Return fields of a form, or text of another type."""
+    """Return options for the fields of a form, or for text of another type."""
     options = ("-d", "--data", "--data-raw", "--data-binary", "--data-ascii", "--data-urlencode")
     words: list[str] = []
     for name in draw.sample(("p", "q", "r", "p"), draw.randint(1, 3)):

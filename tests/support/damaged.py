@@ -23,7 +23,7 @@ _EDIT = st.tuples(_PLACE, _PLACE, _KIND, st.sampled_from(_EDGES))
 
 
 def edited(data: bytes, edits: Sequence[tuple[float, float, str, bytes]]) -> bytes:
-    """Damage bytes.
+    """Return bytes after a list of edits, such as cuts and insertions.
 
     Examples
     --------
@@ -49,5 +49,5 @@ def edited(data: bytes, edits: Sequence[tuple[float, float, str, bytes]]) -> byt
 
 
 def damaged(inputs: Sequence[bytes]) -> st.SearchStrategy[bytes]:
-    """Strategy for one of some inputs with random edits."""
+    """Return a Hypothesis strategy for one of several inputs, with random edits."""
     return st.builds(edited, st.sampled_from(list(inputs)), st.lists(_EDIT, min_size=1, max_size=4))

@@ -23,7 +23,7 @@ NAMES = ("browse", "buy", "search")
 
 @dataclass
 class RandomStudy:
-    """A random study, before it is written.
+    """Random study, before it is written.
 
     Attributes
     ----------
@@ -32,13 +32,13 @@ class RandomStudy:
     load : str or None
         Name of the load factor.
     others : list of str
-        Levels of the factor `index`; none if empty.
+        Levels of the factor `index`; empty without this factor.
     repetitions : int
     transactions : list of str
     tiers : dict
         Tiers by name, as in `run.json`.
     oddities : list of str
-        Description of the draws, for the message of a failure.
+        Names of the oddities that were drawn, for the message of a failure.
     """
 
     levels: list[float]
@@ -52,7 +52,7 @@ class RandomStudy:
 
 
 def write_study(path: Path, seed: int) -> list[str]:
-    """Write one study; return the names of its oddities."""
+    """Write one random study, often with damage; return the names of the study's oddities."""
     stream = random.Random(seed)
     drawn = _drawn(stream)
     write_drawn(path, drawn, stream)

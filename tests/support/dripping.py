@@ -1,4 +1,4 @@
-"""A server that sends a beginning and then single bytes at long intervals, without end."""
+"""Server that sends given bytes and then single bytes at intervals, without end."""
 
 from __future__ import annotations
 

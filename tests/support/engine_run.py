@@ -12,15 +12,17 @@ from towtank.engine import binary
 from towtank.results import segments
 from towtank.workload import compile_workload, load_workload
 
-# Longer than any test takes, even on a busy machine. [s]
+# Time limit of the engine, longer than any test takes, even on a busy machine. [s]
 _ENDS_WITHIN_S = 120
 
 
 def plan_of(
     folder: Path, targets: dict[str, list[str]], *, users: int, seconds: float = 1.0, **changes: Any
 ) -> dict[str, Any]:
-    """Return a plan of the workload in a folder: one steady stage on one thread; `changes` are further keys of the
-    plan."""
+    """Return a plan for the workload in a folder, with one steady stage on one thread.
+
+    `changes` are further keys of the plan.
+    """
     stage = {"name": "s", "phase": "steady", "level": 0, "duration_s": seconds, "users": users}
     return {
         "schema": "towtank/plan/1",
@@ -36,7 +38,7 @@ def plan_of(
 
 
 def drive(plan: dict[str, Any], folder: Path) -> tuple[dict[str, Any], dict[str, Counter[str]]]:
-    """Run the engine on a plan; return `engine.json`, and the sums of each step by its name."""
+    """Run the engine on a plan; return `engine.json`, and the recorded sums of each step by name."""
     path = folder / "plan.json"
     path.write_text(json.dumps(plan))
     command = [str(binary()), "load", str(path)]

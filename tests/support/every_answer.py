@@ -48,7 +48,9 @@ def commands(folder: Path, out: Path, turn: int) -> list[list[str]]:
 
 
 def faults_of(folder: Path, out: Path, turn: int = 0) -> list[str]:
-    """Return the faults of all commands on a results folder, contained ones included, each with its traceback."""
+    """Return the faults of all commands on a results folder, each with its traceback; contained faults are
+    included.
+    """
     faults: list[str] = []
     with _watched(faults):
         for number, arguments in enumerate(commands(folder, out, turn)):
@@ -70,7 +72,7 @@ def _answered(arguments: list[str]) -> list[str]:
     with redirect_stdout(printed), redirect_stderr(errors):
         status = app.run(arguments)
     text = printed.buffer.getvalue().decode()  # type: ignore[attr-defined]
-    # The fault already has its own entry.
+    # The fault is already in the list.
     wrong = [] if status in (*ANSWERS, ExitStatus.INTERNAL) else [f"{arguments}: status {status}: {errors.getvalue()}"]
     if "--json" in arguments and text:
         try:
@@ -112,8 +114,9 @@ def _watched(faults: list[str]) -> Iterator[None]:
 
 @contextmanager
 def quickly() -> Iterator[None]:
-    """Speed up the commands where this does not change results: files are not forced to disk, and commands are built
-    once."""
+    """Speed up the commands without changing results: files are not forced to disk, and commands are built
+    once.
+    """
     with (
         patch.object(os, "fsync", lambda _: None),
         patch.object(app, "application", lambda arguments: _built(arguments[0])),

@@ -1,8 +1,8 @@
-"""A stand-in for `towtank-engine` in tests of the conductor: imitates its processes and exits, without load.
+"""Stand-in for `towtank-engine` in tests of the conductor: imitates processes and exit statuses, without load.
 
-`guard` ends its child when standard input closes; `load` writes frames and results for the stages of its plan.
-`FAKE_ENGINE` selects a fault: `exit:74`, `deaf` (never ends by itself), `waits` (continues to wait for answers until
-the second request to stop), `crash` (killed by signal 9 half way).
+`guard` ends its child when standard input closes; `load` writes frames and results for the stages of its
+plan. `FAKE_ENGINE` selects a fault: `exit:74`, `deaf` (never ends by itself), `waits` (continues to wait for
+answers until the second request to stop), `crash` (killed by signal 9 half way).
 """
 
 import http.server

@@ -21,13 +21,13 @@ _PATHS = (
     "/",
 )
 _TEXTS = ("1", "two words", "a+b", "a&b=c", "x/y", "ä", "", "${no}")
-# Programs differ in whether they encode the values of `params`; these values are the same either way.
+# Values of `params` that are the same whether or not a program encodes them; programs differ in this.
 _PLAIN = ("1", "two words", "x/y", "ä", "")
 _HEADERS = (("X-One", "a b"), ("X-Two", "2"), ("X-Two", "again"), ("Accept-Language", "de"), ("X-Empty", ""))
 
 
 def recorded(seeds: range, address: str) -> dict[str, Any]:
-    """Return a recording with the requests of several seeds in sequence, without overlap."""
+    """Return a recording with the requests of several seeds one after the other, without overlap."""
     entries = [entry for seed in seeds for entry in _requests(Random(seed), address)]
     for number, entry in enumerate(entries):
         entry["startedDateTime"] = f"2026-01-01T00:00:{number // 100:02}.{number % 100:02}0+00:00"

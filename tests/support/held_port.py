@@ -9,10 +9,10 @@ from contextlib import contextmanager
 
 @contextmanager
 def held_port() -> Iterator[int]:
-    """Reserve a port of loopback: it refuses connections until a server that reuses addresses, as most do, listens on
-    it.
+    """Reserve a port of loopback, and yield the number of the port.
 
-    No other program on the machine is given the port meanwhile.
+    The port refuses connections until a server that reuses addresses, as most servers do, listens on it. No
+    other program on the machine gets the port in the meantime.
     """
     with socket.socket() as held:
         held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -1,5 +1,6 @@
-"""Common parts of tests of hosts: builds hosts from keys of a system file, and skips tests that this machine cannot
-run."""
+"""Common parts of tests of hosts: builds hosts from keys of a system file, and skips tests that cannot run
+here.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +23,10 @@ from towtank.system.hosts.virtual import VirtualHost
 
 
 def virtual_host(edge: dict[str, Any] | None = None, **keys: Any) -> VirtualHost:
-    """Return a host of provider namespaces that is alone on its site and not yet created; `edge` are keys of the
-    generator's link."""
+    """Return a host of provider namespaces that is alone on its site and not yet created.
+
+    `edge` contains keys of the generator's link.
+    """
     part = NamespacesHost.model_validate({"provider": "namespaces", **keys})
     network = Network.model_validate(edge or {})
     return VirtualHost("web", part, Site(["web"], network, part.network.mtu), network)
@@ -54,14 +57,14 @@ def until(true: Callable[[], Any], within_s: float = 30.0) -> Any:
 
 @dataclass
 class SshServer:
-    """An asyncssh server in a thread, which runs commands as `sshd` does.
+    """SSH server (asyncssh) in a thread, which runs commands as `sshd` does.
 
     Attributes
     ----------
     keys : dict
-        Keys of a host in a system file that reach it.
+        Keys of a host in a system file with which Towtank reaches the server.
     commands : list of str
-        Command lines that it was asked to run.
+        Command lines that the server was asked to run.
     """
 
     keys: dict[str, Any] = field(default_factory=dict)
@@ -71,11 +74,11 @@ class SshServer:
 
 @contextmanager
 def ssh_server(folder: Path) -> Iterator[SshServer]:
-    """Run a server on loopback that accepts a key of the test and the password `opens`."""
+    """Run an SSH server on loopback that accepts a key of the test and the password `opens`."""
     asyncssh = pytest.importorskip("asyncssh", reason="needs asyncssh")
     made = SshServer()
     connections: list[Any] = []
-    # A remote machine has its own environment.
+    # A remote machine has other environment variables.
     environment = dict(os.environ)
     host_key, user_key = asyncssh.generate_private_key("ssh-ed25519"), asyncssh.generate_private_key("ssh-ed25519")
     user_key.write_private_key(str(folder / "key"))

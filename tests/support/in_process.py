@@ -10,7 +10,7 @@ from towtank.cli.app import run
 
 
 def towtank(*arguments: object) -> subprocess.CompletedProcess[str]:
-    """Run `towtank` with arguments; return its exit status and what it printed.
+    """Run `towtank` with arguments; return the exit status and the printed text.
 
     Only tests marked `waits` cover streams, exit status, signals and encodings of a real process.
     """

@@ -1,5 +1,6 @@
-"""Generates random JMeter test plans whose course is certain: without chance or time, and without anything that causes
-a note of the import."""
+"""Generates random JMeter test plans whose requests are known: without chance, time, and causes of import
+notes.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +29,9 @@ _BODIES = (('{"a": [1, "x"]}', "application/json"), ("{}", "application/json"), 
 
 
 def generated(seed: int) -> str:
-    """Return a plan of one thread group, with the placeholders HOST and PORT; the same for the same seed."""
+    """Return a plan of one thread group, with the placeholders HOST and PORT; the same seed gives the same
+    plan.
+    """
     draw = Random(seed)
     parts = [_cookies(draw), _headers(draw, "outer"), _logins(draw), _variables()]
     parts += [element("OnceOnlyController", _at(draw.choice(_PATHS)))] if draw.random() < 0.3 else []
@@ -57,7 +60,7 @@ def _work(draw: Random) -> str:
 
 
 def _sampler(draw: Random) -> str:
-    """Return a request; some fail by their status or by an assertion."""
+    """Return a request; some requests fail by their status or by an assertion."""
     if draw.random() < 0.15:
         return _at("/bad")
     below = element("JSONPathAssertion", JSON_PATH="$.none") if draw.random() < 0.15 else ""
@@ -106,7 +109,7 @@ def _headers(draw: Random, where: str) -> str:
 
 
 def cookie_manager(own: dict[str, str], **properties: str) -> str:
-    """Return a cookie manager with cookies of its own: path by name."""
+    """Return a cookie manager with the given cookies: path by name."""
     entries = ""
     for name, path in own.items():
         texts = {"value": f"mine-{name}", "domain": "HOST", "path": path}

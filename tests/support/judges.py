@@ -1,4 +1,4 @@
-"""A server that logs its requests, to compare the load of an imported file with the load of the original tool."""
+"""Server that logs its requests, to compare the load of an imported file with the load of the original tool."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-# Headers that a tool adds by itself.
+# Headers that a tool adds on its own account.
 OWN = frozenset({"host", "connection", "content-length", "user-agent", "accept", "accept-encoding", "expect", "cookie"})
 # Paths that set or delete a cookie: `/set/NAME` and `/drop/NAME`.
 _COOKIES = {"set": "server; Path=/", "drop": "; Path=/; Max-Age=0"}
@@ -32,7 +32,7 @@ class Log:
     times: list[tuple[float, str]] = field(default_factory=list)
 
     def taken(self) -> list[dict[str, Any]]:
-        """Return the requests since the last call."""
+        """Return the requests that arrived since the last call."""
         asked, self.asked[:] = list(self.asked), []
         return asked
 
@@ -111,7 +111,9 @@ def shown(method: str, url: str, headers: Iterable[tuple[str, str]], body: bytes
 
 
 def _json(text: str) -> Any:
-    """Return the value of a JSON text, including pairs with repeated keys; the text itself if it is not JSON."""
+    """Return the value of a JSON text, or its pairs if keys are repeated; text that is not JSON is returned
+    unchanged.
+    """
     try:
         return json.loads(
             text, object_pairs_hook=lambda pairs: dict(pairs) if len(dict(pairs)) == len(pairs) else pairs
@@ -121,7 +123,7 @@ def _json(text: str) -> Any:
 
 
 def driven(form: str, file: Path, log: Log, duration: str = "15s", users: int = 1) -> list[dict[str, Any]]:
-    """Import a file and drive it with Towtank, long enough for each request; return the logged requests."""
+    """Import a file and load a server with it, long enough for each request; return the logged requests."""
     out = file.with_name("imported.yaml")
     _towtank("import", form, str(file), "--out", str(out), "--force", folder=file.parent)
     log.taken()

@@ -1,5 +1,4 @@
-"""Generates random k6 scripts whose course is certain: without chance or time, and without anything that causes a note
-of the import."""
+"""Generates random k6 scripts whose requests are known: without chance, time, and causes of import notes."""
 
 from __future__ import annotations
 
@@ -33,7 +32,7 @@ _MISSED = "(r) => r.status === 201"
 
 
 def generated(seed: int) -> str:
-    """Return a script with the placeholder ADDRESS, the same for the same seed."""
+    """Return a script with the placeholder ADDRESS; the same seed gives the same script."""
     draw = Random(seed)
     options = {"noCookiesReset": True} if draw.random() < 0.3 else {}
     first = [_once(draw)] if draw.random() < 0.3 else []
@@ -76,7 +75,7 @@ def _list(draw: Random, number: int) -> str:
 
 
 def _token(draw: Random, number: int) -> str:
-    """Return requests that use values of an earlier answer."""
+    """Return requests that use values of an earlier response."""
     taken = draw.choice(("json('token')", "json().token", "json('id')", "headers['X-Id']", "status"))
     used = draw.choice(
         (
@@ -89,7 +88,7 @@ def _token(draw: Random, number: int) -> str:
 
 
 def _tested(draw: Random, number: int) -> str:
-    """Return a condition that ends the iteration if it fails, which happens for status 201."""
+    """Return a condition that ends the iteration if it is not met, which happens for status 201."""
     status = draw.choice((200, 200, 200, 201))
     test = draw.choice(
         (
@@ -105,7 +104,7 @@ def _tested(draw: Random, number: int) -> str:
 
 
 def _failing(draw: Random, _: int) -> str:
-    """Return a check that fails; k6 continues after it."""
+    """Return a check that fails; k6 continues after a failed check."""
     tests = (
         f"{{ no: {_MISSED} }}",
         "{ no: (r) => r.body.includes('nothing') }",
@@ -123,7 +122,7 @@ def _known(draw: Random, number: int) -> str:
 
 
 def _batch(draw: Random, number: int) -> str:
-    """Return a batch of one request, so that its order is certain."""
+    """Return a batch with one request, so that the order is certain."""
     entry = draw.choice(
         (
             "['GET', `${base}/batch`, null, { headers: { 'X-B': '1' } }]",

@@ -1,10 +1,10 @@
-"""Plugin of pytest that fails a run which leaves processes, mounts or temporary files behind.
+"""Plugin of pytest that fails a test session which leaves processes, mounts or temporary files behind.
 
-Every process that a test starts inherits a variable with the name of the test, so that a leftover process can be
-attributed, even beside other workers and runs. Mounts, network devices and namespaces, control groups and temporary
-files carry no such mark: a new one that still exists at the end is attributed to the test file after which it was first
-seen. Only names of Towtank count. On a shared machine they could belong to another run and are only listed; in CI they
-fail the run.
+Every process that a test starts inherits a variable with the name of the test, so that a leftover process can
+be attributed, even beside other workers and sessions. Mounts, network devices and namespaces, control groups
+and temporary files carry no such mark: a new one that still exists at the end is attributed to the test file
+after which it was first seen. Only names of Towtank count. On a shared machine the names could belong to
+another session, so they are only listed; in CI they fail the session.
 """
 
 from __future__ import annotations
@@ -26,18 +26,21 @@ from towtank.system.identity import identity
 
 MARK = "TOWTANK_TEST"
 _SESSION = "a fixture of the session: "
-# Cleaning up after a killed run takes time on a busy machine, and in CI a leftover fails the whole session. [s]
+# Longest wait for cleaning up, which takes time on a busy machine; in CI a leftover fails the whole session.
+# [s]
 _WITHIN_S = float(os.environ.get("TOWTANK_LEFT_WITHIN_S") or (60.0 if os.environ.get("CI") else 10.0))
 _POLL_S = 0.05
 _SCRATCH = re.compile(r"towtank-system-(\d+)-(\d+)-")
 _PREFIX = re.compile(r"towtank-[0-9a-f]{6}")
 _OURS = re.compile(r"(?:^| |/)towtank-")
-# Programs that Python itself keeps for the lifetime of the process that started them.
+# Programs that Python keeps for the lifetime of the process that started them.
 _OF_PYTHON = ("multiprocessing.resource_tracker", "multiprocessing.forkserver")
 
 
 def running(owner: str) -> dict[str, str]:
-    """Return the test of each process that carries the mark of an owner, by number and command line."""
+    """Return the test that started each process with the mark of an owner, by process number and command
+    line.
+    """
     found: dict[str, str] = {}
     wanted = f"{MARK}={owner} "
     for folder in Path("/proc").glob("[0-9]*"):
@@ -51,8 +54,9 @@ def running(owner: str) -> dict[str, str]:
 
 
 def things() -> set[str]:
-    """Return mounts, network devices and namespaces, control groups and temporary files of Towtank, each as one
-    line."""
+    """Return mounts, network devices and namespaces, control groups and temporary files of Towtank, one text
+    for each.
+    """
     mounts = Path("/proc/self/mountinfo").read_text("utf-8", "replace").splitlines()
     found = {f"mount {line.split()[4]}" for line in mounts}
     for kind, folder in (("network device", "/sys/class/net"), ("network namespace", "/run/netns")):
@@ -74,7 +78,7 @@ def is_in_use(thing: str) -> bool:
 
 
 def until_nothing(look: Callable[[], Any], within_s: float = _WITHIN_S) -> Any:
-    """Search until nothing is found or the time is over; return the last result."""
+    """Search until nothing is found or the time limit is reached; return the last result."""
     deadline = time.monotonic() + within_s
     while (found := look()) and time.monotonic() < deadline:
         time.sleep(_POLL_S)
@@ -98,7 +102,7 @@ class Watch:
     def pytest_runtest_protocol(
         self, item: pytest.Item, nextitem: pytest.Item | None
     ) -> Generator[None, object, object]:
-        """Mark the processes of a test; search at the end of each file."""
+        """Mark the processes of a test, and search for leftovers at the end of each file."""
         self.mark(item.nodeid)
         result = yield
         if nextitem is None or nextitem.path != item.path:
@@ -140,7 +144,7 @@ class Verdict:
         self.seen_after: dict[str, list[str]] = {}
 
     def add(self, left: list[str], seen_after: dict[str, str]) -> None:
-        """Add the report of one worker."""
+        """Add the report of one worker to the reports."""
         self.left += left
         for thing, name in seen_after.items():
             self.seen_after.setdefault(thing, []).append(name)
@@ -153,7 +157,7 @@ class Verdict:
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Search again after all fixtures and workers have ended."""
+        """Search once more after all fixtures and workers have ended."""
         if self.watch is not None:
             self.watch.end_of_session()
             self.add(self.watch.left, self.watch.seen_after)
@@ -185,7 +189,7 @@ class Worker:
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Search at the end of the worker's session."""
+        """Search for leftovers at the end of the worker's session."""
         self.watch.end_of_session()
         output: dict[str, Any] = session.config.workeroutput  # type: ignore[attr-defined]
         output["left"], output["seen_after"] = self.watch.left, self.watch.seen_after

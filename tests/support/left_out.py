@@ -46,7 +46,7 @@ def line(reasons: Iterable[str]) -> str | None:
 
 
 class LeftOut:
-    """Collects the reasons of skipped tests, and prints the line."""
+    """Collects the reasons of skipped tests, and prints a line with their numbers."""
 
     def __init__(self, in_ci: bool) -> None:
         self.in_ci = in_ci
@@ -64,13 +64,13 @@ class LeftOut:
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Fail the run in CI if a test was skipped."""
+        """Fail the session in CI if a test was skipped."""
         if self.in_ci and self.reasons and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     @pytest.hookimpl(trylast=True)
     def pytest_unconfigure(self, config: pytest.Config) -> None:
-        """Print the line after everything else."""
+        """Print the line at the very end of the output."""
         if text := line(self.reasons):
             print(f"error: {text}; in CI none may be" if self.in_ci else text)
 

@@ -11,7 +11,7 @@ _TOKEN = re.compile(r'\s*("(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+)')
 
 
 def read(text: str) -> list[Any]:
-    """Read all documents of a text as mappings, lists and words.
+    """Return all documents in a text, as mappings, lists and words.
 
     Examples
     --------
@@ -56,9 +56,9 @@ def _elements(tokens: list[str]) -> Iterator[Any]:
 
 
 def keys(document: Any, named: frozenset[str], below: str = "") -> set[str]:
-    """Return the paths of all keys; below a key in `named`, keys are names given by users and are shown as `*`.
+    """Return the paths of all keys; keys below a key in `named` are names that users choose, and are shown as `*`.
 
-    An element of `named` may have two parts, as `services.*`.
+    An element of `named` may have two parts, such as `services.*`.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Solves continuous-time Markov chains by brute force, as a reference for solvers of small networks."""
+"""Solves continuous-time Markov chains directly, as a reference for solvers of small networks."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ Transitions = Callable[[Hashable], Iterable[tuple[Hashable, float]]]
 
 
 def stationary(start: Hashable, moves: Transitions) -> dict[Hashable, float]:
-    """Return the probabilities of all reachable states, from the balance equations.
+    """Return the stationary probability of each reachable state, from the balance equations.
 
     Parameters
     ----------
     start : hashable
-        A state.
+        Any state.
     moves : function
-        Function of a state: the next states, each with its rate. [1/s]
+        Returns the next states of a state, each with its rate. [1/s]
     """
     index: dict[Hashable, int] = {start: 0}
     order, rows, columns, rates = [start], [], [], []
@@ -41,5 +41,5 @@ def stationary(start: Hashable, moves: Transitions) -> dict[Hashable, float]:
 
 
 def mean(chances: dict[Hashable, float], value: Callable[[Hashable], float]) -> float:
-    """Return the mean of a function of the state."""
+    """Return the mean of a function of the state, weighted by the probabilities of the states."""
     return sum(chance * value(state) for state, chance in chances.items())

@@ -26,7 +26,7 @@ EXCHANGES = [_exchange(number) for number in range(40)]
 
 
 def write_mixed_run(path: Path) -> RunFolder:
-    """Write the run; users 0, 2 and 4 are on one thread, 1 and 3 on the other."""
+    """Write a run in which users 0, 2 and 4 are on one thread, and users 1 and 3 on the other."""
     return write_run(
         path,
         Script(

@@ -17,7 +17,7 @@ def seconds(value: Any) -> Any:
 
 
 def model(classes: dict[str, Any], stations: dict[str, Any], **parts: Any) -> dict[str, Any]:
-    """Return a model in the form of its file, from plain seconds and rates."""
+    """Return a model in the form of a model file, from numbers in seconds and rates."""
     units = {"think": seconds, "rate": lambda rate: f"{rate!r} /s", "demand": seconds, "service_time": seconds}
     write = lambda part: {key: units.get(key, lambda same: same)(value) for key, value in part.items()}  # noqa: E731
     return {
@@ -28,7 +28,7 @@ def model(classes: dict[str, Any], stations: dict[str, Any], **parts: Any) -> di
 
 
 def solved(content: dict[str, Any], method: str = "auto") -> dict[str, Any]:
-    """Write a model to a file and return its solution; faults are raised as by the command."""
+    """Write a model to a file and return the solution; faults are raised in the same way as by the command."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.yaml"
         path.write_text(json.dumps(content), "utf-8")
@@ -40,6 +40,6 @@ def solved(content: dict[str, Any], method: str = "auto") -> dict[str, Any]:
 
 
 def closed(users: int, demands: list[float], think: float = 0.0, **station: Any) -> dict[str, Any]:
-    """Return a model of one closed class `jobs` at stations `s0`, `s1`, ... with these demands."""
+    """Return a model of one closed class `jobs` at stations `s0`, `s1`, ... with the given demands. [s]"""
     stations = {f"s{index}": {"demand": demand, **station} for index, demand in enumerate(demands)}
     return model({"jobs": {"users": users, "think": think}}, stations)

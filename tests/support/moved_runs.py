@@ -11,7 +11,9 @@ from towtank.results.folder import RunFolder
 
 
 def move_away(run: RunFolder, offset_ns: int) -> None:
-    """Make the probe's stream come from another machine, whose clock is ahead by `offset_ns`."""
+    """Change a run such that the probe's recording seems to come from a machine whose clock is ahead by
+    `offset_ns`.
+    """
     path = run.observe / "probe.ndjson"
     documents = list(lines.read(path, lines.Damage()))
     with (run.observe / "far.probe.ndjson").open("wb") as far, path.open("wb") as here:
@@ -23,8 +25,10 @@ def move_away(run: RunFolder, offset_ns: int) -> None:
 
 
 def to_another_machine(run: RunFolder, tier: str, sound: bytes, host: str = "far") -> None:
-    """Move a tier to a host of provider ssh: its probe recorded the present stream, and the local probe recorded
-    `sound`."""
+    """Change a run such that a tier seems to be on a host of provider ssh.
+
+    The present recording becomes that of the host's probe; `sound` becomes the recording of the local probe.
+    """
     path = run.observe / "probe.ndjson"
     move_away(run, 3_000 * SECOND)
     path.write_bytes(sound)

@@ -23,18 +23,18 @@ _WITHIN_S = 60
 
 @dataclass(frozen=True)
 class OwnApplication:
-    """The running application.
+    """Running application.
 
     Attributes
     ----------
     url : str
-        Address of its front page, without the last slash.
+        Address of the front page, without the last slash.
     parent : int
         Process id of the parent, which listens and does no work.
     workers : tuple of int
-        Process ids of the workers. With `cpu-one` the first does the work of all.
+        Process ids of the workers. With `cpu-one`, the first worker does all work.
     database : Path or None
-        Folder of its database, with the socket and `data/postmaster.pid`.
+        Folder of the database, with the socket and `data/postmaster.pid`.
     """
 
     url: str
@@ -44,7 +44,7 @@ class OwnApplication:
 
     @property
     def report(self) -> str:
-        """Address of the page that the limit concerns."""
+        """Address of the page whose response time depends on the limit."""
         return f"{self.url}/report"
 
     @property
@@ -53,7 +53,7 @@ class OwnApplication:
         return int(self.url.rpartition(":")[2])
 
     def metrics(self) -> dict[str, float]:
-        """Return the page of metrics: values by series."""
+        """Return the values on the page of metrics, by series."""
         with urlopen(f"{self.url}/metrics", timeout=_WITHIN_S) as answer:
             lines = answer.read().decode().splitlines()
         pairs = (line.rpartition(" ") for line in lines if not line.startswith("#"))
@@ -67,9 +67,10 @@ def has_database() -> bool:
 
 @contextmanager
 def own_database(port: int | None = None) -> Iterator[Path]:
-    """Start a private PostgreSQL with a socket in its folder, and with `port` on loopback, too; yield its folder.
+    """Start a private PostgreSQL with a socket in its folder and, with `port`, on loopback; yield the folder.
 
-    The folder is no folder of the test: PostgreSQL, which does not run as root, could not enter that.
+    The folder is not in the folder of the test, because PostgreSQL, which does not run as root, could not
+    enter it.
     """
     script = str(EXAMPLE / "database.sh")
     with tempfile.TemporaryDirectory(prefix="towtank-own-database-") as folder:
@@ -89,7 +90,7 @@ def own_application(
     wrapper: tuple[str, ...] = (),
     database_port: int | None = None,
 ) -> Iterator[OwnApplication]:
-    """Start the application on a free port, with a database if its limit is the pool.
+    """Start the application on a free port, with a database if the limit is the pool.
 
     Parameters
     ----------
@@ -100,10 +101,10 @@ def own_application(
     workers : int
         Number of workers.
     wrapper : tuple of str
-        Beginning of the command, for a program that puts the application into a control group or on CPUs and then
-        runs it in its own place, such as `taskset -c 0`.
+        Beginning of the command: a program that sets a control group or CPUs and then executes the application in its
+        place, such as `taskset -c 0`.
     database_port : int or None
-        Port of the database on loopback. Without it, application and database talk over a Unix socket.
+        Port of the database on loopback; None for a connection over a Unix socket.
     """
     with ExitStack() as stack:
         folder = stack.enter_context(own_database(database_port)) if limit == "pool" else None

@@ -19,7 +19,7 @@ _CODE = re.compile(r"(?<!`)(`+)(?!`)(?P<text>.+?)(?<!`)\1(?!`)")
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block; `line` is the line of its opening fence."""
+    """Fenced block; `line` is the line of the opening fence."""
 
     page: str
     line: int
@@ -37,7 +37,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Found:
-    """A link or a piece of inline code."""
+    """Link or piece of inline code."""
 
     page: str
     line: int
@@ -49,7 +49,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Page:
-    """A page: its blocks, and its prose by line."""
+    """Page, with its fenced blocks, and with its prose by line."""
 
     name: str
     blocks: tuple[Block, ...]
@@ -61,7 +61,7 @@ class Page:
         return ROOT / self.name
 
     def anchors(self) -> set[str]:
-        """Anchors of the headings, as GitHub generates them."""
+        """Return the anchors of the headings, as GitHub generates them."""
         seen: Counter[str] = Counter()
         found = set()
         for _, line in self.prose:
@@ -72,20 +72,20 @@ class Page:
         return found
 
     def links(self) -> Iterator[Found]:
-        """Targets of links and pictures."""
+        """Yield the targets of links and pictures."""
         for number, line in self.prose:
             for link in _LINK.finditer(_CODE.sub("``", line)):
                 yield Found(self.name, number, link["target"])
 
     def code(self) -> Iterator[Found]:
-        """Pieces of inline code."""
+        """Yield the pieces of inline code."""
         for number, line in self.prose:
             for code in _CODE.finditer(line):
                 yield Found(self.name, number, code["text"].strip())
 
 
 def slug(heading: str) -> str:
-    """Return the anchor of a heading: lower case, without punctuation, blanks as dashes.
+    """Return the anchor of a heading: lower case, without punctuation, dashes in place of blanks.
 
     Examples
     --------
@@ -121,11 +121,11 @@ def parse(name: str, text: str) -> Page:
 
 @cache
 def pages() -> tuple[Page, ...]:
-    """Return all pages for users and contributors, by name."""
+    """Return all pages for users and contributors, sorted by path."""
     paths = [*ROOT.glob("*.md"), *(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.md"))]
     return tuple(parse(str(path.relative_to(ROOT)), path.read_text("utf-8")) for path in sorted(paths))
 
 
 def page(name: str) -> Page:
-    """Return a page by its name."""
+    """Return the page with a path."""
     return next(page for page in pages() if page.name == name)

@@ -1,4 +1,4 @@
-"""Gives scrapers a longer timeout, for servers on a busy machine."""
+"""Sets a longer timeout of scrapers, for servers on a busy machine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PATIENCE_S = 30
 
 @contextmanager
 def patient_scrapers() -> Iterator[None]:
-    """Let scrapers wait longer than in a run, where one scrape must not delay the next."""
+    """Let scrapers wait longer than during a run, where one scrape must not delay the next scrape."""
     with pytest.MonkeyPatch.context() as patch:
         for module in (command_socket, page):
             patch.setattr(module, "TIMEOUT_S", _PATIENCE_S)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass
 class QuotaServer:
-    """A first-come-first-served CPU that stops when its quota of a period is used up.
+    """First-come-first-served CPU that stops when the quota of a period is used up.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class QuotaServer:
 
 
 def open_station(cpus: float, period_s: float, work_s: float, *, rate: float, count: int, seed: int) -> float:
-    """Return the mean response time of a station with Poisson arrivals and exponential CPU times. [s]"""
+    """Return the mean response time of a quota station with Poisson arrivals and exponential CPU times. [s]"""
     stream, server = random.Random(seed), QuotaServer(cpus, period_s)
     now, total = 0.0, 0.0
     for _ in range(count):
@@ -62,8 +62,10 @@ def closed_stations(
     seed: int,
     visits: int = 1,
 ) -> tuple[float, float]:
-    """Return throughput [1/s] and mean response time [s] of users who make several visits to random stations in a
-    transaction."""
+    """Return throughput [1/s] and mean response time [s] of closed users.
+
+    Each transaction makes several visits to random stations.
+    """
     stream = random.Random(seed)
     # Each event: time, number of the user, visits left, start of the transaction.
     events = [(at, user, visits, at) for user in range(users) for at in (stream.expovariate(1 / think_s),)]

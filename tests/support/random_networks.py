@@ -1,6 +1,6 @@
 """Random queueing networks, each solved and simulated, to certify the solver.
 
-The seed of a network is its number, so that a single network of many can be examined.
+The seed of a network is the number of the network, so that a single network of many can be examined.
 """
 
 from __future__ import annotations
@@ -17,13 +17,15 @@ SERVERS = (1, 2, 8, 64)
 VARIATIONS = (0.0, 0.25, 1.0, 4.0)
 UTILIZATIONS = (0.3, 0.6, 0.8, 0.9)
 STRETCH = 2.2
-"""Factor on the half-width of a 95 % interval of ten replications; chance exceeds it in less than one of a thousand
-cases."""
+"""Factor by which the half-width of a 95 % interval of ten replications is widened.
+
+A correct solution exceeds the widened interval by chance in less than one of a thousand cases.
+"""
 
 
 @dataclass(frozen=True)
 class Compared:
-    """Comparison for one class of one network: response time solved and simulated.
+    """Comparison of the solved with the simulated response time, for one class of one network.
 
     Attributes
     ----------
@@ -32,13 +34,13 @@ class Compared:
     kind, load : str
         Elements of `KINDS` and `LOADS`.
     method : str
-        Method of the answer.
+        Solution method.
     exact : bool
-        Whether the answer calls itself exact.
+        True if the solution is stated to be exact.
     stated : float or None
-        Largest error that the answer states; None for exact ones. [ratio]
+        Largest error that the solution states; None for an exact solution. [ratio]
     solved, low, high : float
-        Mean response time solved, and the simulator's 95 % interval of it. [s]
+        Solved mean response time, and the 95 % interval of the simulated mean. [s]
     """
 
     seed: int
@@ -53,7 +55,7 @@ class Compared:
 
     @property
     def simulated(self) -> float:
-        """Middle of the interval. [s]"""
+        """Middle of the simulated interval. [s]"""
         return (self.low + self.high) / 2
 
     @property
@@ -64,7 +66,7 @@ class Compared:
 
 
 def network(seed: int) -> tuple[str, str, Json]:
-    """Return kind, load and model of a seed, in the form of the engine."""
+    """Return kind, load and model of the network with a seed; the model is in the form of the engine."""
     rng = random.Random(seed)
     kind, load = KINDS[seed % len(KINDS)], LOADS[seed // len(KINDS) % len(LOADS)]
     if kind == "finite":

@@ -20,15 +20,16 @@ def lines(
     conditions: Json | None = None,
     failed: dict[str, str] | None = None,
 ) -> list[Json]:
-    """Return the lines of a measurement; the default rate is 1000 on one CPU, and `cpus` times the single rate on all
-    CPUs.
+    """Return the output lines of a rating measurement.
+
+    The default rate is 1000 on one CPU, and `cpus` times the single rate on all CPUs.
 
     Parameters
     ----------
     single, whole : dict of str to float, optional
         Rate of each kernel. [1/s]
     factors : tuple of float
-        Factors of the rates of each round; 1 by default.
+        Factor of all rates in each round; 1 by default.
     conditions : dict, optional
         Differences from a quiet machine, in each turn.
     failed : dict of str to str, optional
@@ -57,7 +58,7 @@ def lines(
             one = (single or {}).get(name, 1000.0)
             rates = {"single": one, "all": (whole or {}).get(name, one * cpus)}
             for mode, rate in rates.items():
-                # One slice of three is disturbed, which does not change their median.
+                # One slice of three is disturbed, which does not change the median of the slices.
                 slices = [rate * factor, rate * factor * 0.1, rate * factor]
                 turn = {"event": "turn", "kernel": name, "mode": mode, "round": number, "threads": cpus}
                 written.append({**turn, "slices": slices, "conditions": {**QUIET, **(conditions or {})}})

@@ -15,14 +15,14 @@ from pathlib import Path
 
 import pytest
 
-# Share of disturbed tests above which a run fails.
+# Share of disturbed tests above which a session fails.
 _SHARE = 0.01
 _GROUP = re.compile(r"@[^@\]]*$")
 _ALONE_WITHIN_S = 900
 
 
 def run_alone(test: str, folder: Path) -> bool:
-    """Run one test in a process of its own; return True if it passes."""
+    """Run one test in a separate process; return True if the test passes."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", test]
     try:
         return subprocess.run(command, cwd=folder, check=False, timeout=_ALONE_WITHIN_S).returncode == 0
@@ -31,14 +31,14 @@ def run_alone(test: str, folder: Path) -> bool:
 
 
 class SecondTry:
-    """Collects failed reports, runs their tests again, and reclassifies tests that then pass as disturbed.
+    """Collects failed reports, runs the failed tests once more, and reclassifies tests that then pass as disturbed.
 
     Attributes
     ----------
     failed : dict
-        Reports of failed tests that wait, by test.
+        Reports of failed tests marked `waits`, by test.
     others : int
-        Number of failed reports of tests that do not wait, and of errors of collection.
+        Number of failed reports of all other tests, and of errors of collection.
     finished : int
         Number of tests that ran.
     """
@@ -71,7 +71,9 @@ class SecondTry:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Run the failed tests again, unless there are too many or another test failed for good."""
+        """Run the failed tests once more, unless there are too many of them or a test without the mark
+        failed.
+        """
         if not self.failed or self.others or len(self.failed) > self.most:
             return
         self.outcomes = {test: self._alone(test, self.folder) for test in self.failed}
@@ -97,7 +99,7 @@ class SecondTry:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the option."""
+    """Add the option `--second-try`."""
     parser.addoption("--second-try", action="store_true", help="run failed tests marked waits once more, alone")
 
 

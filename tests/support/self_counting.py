@@ -38,7 +38,7 @@ def burn(seconds: float) -> None:
 
 
 def wait() -> None:
-    """Wait until a signal ends the process or, if standard input is a pipe, until it is closed."""
+    """Wait until a signal ends the process, or until standard input is closed if it is a pipe."""
     if stat.S_ISFIFO(os.fstat(0).st_mode):
         os.read(0, 1)
         os._exit(0)
@@ -46,7 +46,7 @@ def wait() -> None:
 
 
 def say(**counts: float) -> None:
-    """Print the counts, and wait for the end."""
+    """Print the counts, and wait until the process is ended."""
     print(json.dumps(counts), flush=True)
     wait()
 
@@ -141,7 +141,7 @@ def detached_program(_: str) -> None:
 
 
 def report(answer: str) -> None:
-    """Program of a detached worker."""
+    """Use CPU time and report it, as the program that a detached worker executes."""
     burn(BUSY_S)
     os.write(int(answer), f"{used_s()}\n".encode())
     wait()
@@ -261,7 +261,7 @@ int main(int count, char **arguments) {
 
 
 def _memory(private: int, shared: int, processes: int) -> None:
-    """Execute a small C program, as Python's own memory would blur the known amount."""
+    """Execute a small C program, since the memory of Python would blur the known amount."""
     folder = sys.argv[2]
     source, program = os.path.join(folder, "memory.c"), os.path.join(folder, "memory")  # noqa: PTH118
     with open(source, "w", encoding="ascii") as file:  # noqa: PTH123
@@ -271,7 +271,7 @@ def _memory(private: int, shared: int, processes: int) -> None:
 
 
 def await_go(folder: str) -> None:
-    """Wait for the file that starts the work."""
+    """Wait for the file that signals the start of the work."""
     while not os.path.exists(os.path.join(folder, "go")):  # noqa: PTH110, PTH118
         time.sleep(0.02)
 

@@ -1,4 +1,4 @@
-"""A folder with a system file of one kind of service, and the systems built from it."""
+"""Folder with a system file for one kind of service, and the systems built from this file."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from towtank.system.system import System
 
 @dataclass
 class Bench:
-    """A folder with system files of one service, and the systems built from them."""
+    """Folder with system files for one service, and the systems built from these files."""
 
     folder: Path
     case: ServiceCase
     system: System | None = None
 
     def file(self, settings: str = "", port: int = 0) -> Path:
-        """Write a system file with the service and its dependencies."""
+        """Write a system file with the service and the services that it depends on; return the path."""
         path = self.folder / "system.yaml"
         given = f"settings: {{{settings}}}, " if settings else ""
         path.write_text(

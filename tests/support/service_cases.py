@@ -27,7 +27,7 @@ _NOBODY = 65534
 
 @dataclass(frozen=True)
 class ServiceCase:
-    """One kind of service.
+    """Kind of service, with a test of its function.
 
     Attributes
     ----------
@@ -35,21 +35,21 @@ class ServiceCase:
     more : str
         Further keys of the service.
     use : callable
-        Does one real thing with the service; asserts that it worked.
+        Does one real operation with the service, and asserts that the operation succeeded.
     settings : str
-        Settings other than the default.
+        Settings that differ from the default.
     asked : callable
         Returns the values that the running process reports.
     expected : object
         The expected values.
     wrong : dict
-        Settings that are refused when the file is read, and words of the fault.
+        Settings that are refused when the file is read, each with words of the fault.
     grows : str
-        A counter among what is observed that `use` makes grow.
+        Observed counter that `use` increases.
     intrude : callable, optional
         Asserts that another user of the machine is refused, if the service holds data or accepts commands.
     account : str
-        User that the server runs as where Towtank is root and the machine has that user; empty if it has none.
+        User that runs the server if Towtank is root and the machine has the user; empty for no such user.
     """
 
     kind: str
@@ -76,7 +76,7 @@ def fetch(address: str, path: str = "/") -> tuple[int, dict[str, str], str]:
 
 
 def proxies(gateway: Any) -> None:
-    """Check that a request reaches the null server with its path and query unchanged."""
+    """Check that the gateway forwards a request to the null server with path and query unchanged."""
     status, _, body = fetch(gateway.address, "/a/b?c=d%20e")
     assert (status, len(body)) == (200, 100)
 
@@ -91,14 +91,14 @@ def httpd_directives(gateway: Any) -> dict[str, str]:
 
 
 def nginx_workers(gateway: Any) -> tuple[int, bool]:
-    """Return the number of worker processes of the running master, and whether it keeps a connection open."""
+    """Return the number of nginx workers, and True if nginx keeps a connection open."""
     master = (gateway.folder / "nginx.pid").read_text().strip()
     workers = Path(f"/proc/{master}/task/{master}/children").read_text().split()
     return len(workers), fetch(gateway.address)[1].get("Connection") != "close"
 
 
 def haproxy_info(gateway: Any) -> tuple[str, str]:
-    """Return connection limit and threads of the running process."""
+    """Return the connection limit and the number of threads that HAProxy reports."""
     reported = dict(
         line.split(": ", 1) for line in ask_once(str(gateway.commands), "show info").splitlines() if ": " in line
     )
@@ -106,7 +106,7 @@ def haproxy_info(gateway: Any) -> tuple[str, str]:
 
 
 def sets_and_gets(store: Any) -> None:
-    """Check that a value that was set can be read."""
+    """Check that Redis returns a value that was set, and None for an unknown key."""
     secret = store._password
     assert ask(store.address, "SET", "key", "a value", password=secret) == "OK"
     assert ask(store.address, "GET", "key", password=secret) == "a value"
@@ -114,14 +114,14 @@ def sets_and_gets(store: Any) -> None:
 
 
 def redis_info(store: Any) -> tuple[str, str]:
-    """Return memory limit and eviction policy, from the running process."""
+    """Return the memory limit and the eviction policy that Redis reports."""
     text = ask(store.address, "INFO", "memory", password=store._password) or ""
     memory = dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
     return memory["maxmemory"], memory["maxmemory_policy"]
 
 
 def as_another_user(work: Callable[[], object]) -> object:
-    """Return the error of a function run as an unprivileged user; skip the test without root."""
+    """Run a function as an unprivileged user and return the error; skip the test without root."""
     if os.geteuid() != 0:
         pytest.skip("only root becomes another user")
     with ProcessPoolExecutor(1, mp_context=get_context("fork"), initializer=_become_nobody) as pool:
@@ -135,8 +135,10 @@ def _become_nobody() -> None:
 
 
 def is_closed_to_strangers(store: Any) -> None:
-    """Check that Redis answers nothing without its password, and that clients cannot get around this with its
-    commands."""
+    """Check that Redis refuses commands without the password.
+
+    A client must not get around the password by means of other commands.
+    """
     for words in (("PING",), ("GET", "key")):
         with pytest.raises(ScrapeError, match="NOAUTH"):
             ask(store.address, *words)
@@ -192,7 +194,7 @@ def denies_strangers(database: Any) -> None:
 
 
 def finds_a_user(directory: Any) -> None:
-    """Check that a search finds a user of the seed, that the user's password is accepted and another one is refused."""
+    """Check that a search finds a user of the seed, and that only the user's password is accepted."""
     import ldap3  # noqa: PLC0415 - only where slapd is tested
 
     user = list(users(3, seed=5))[-1]
@@ -207,7 +209,7 @@ def finds_a_user(directory: Any) -> None:
 
 
 def slapd_limits(directory: Any) -> tuple[int, int]:
-    """Return threads and database size, from the monitor of the running process."""
+    """Return the number of threads and the size of the database that slapd reports."""
     scraper = directory.scrapers()[0]
     values = scraper.scrape()
     scraper.close()
@@ -215,7 +217,7 @@ def slapd_limits(directory: Any) -> tuple[int, int]:
 
 
 def psql(database: Any, query: str) -> str:
-    """Return the answer of a query, with psql."""
+    """Return the result of a query, executed with psql."""
     from towtank.system.services.postgresql import program  # noqa: PLC0415
 
     command = [str(program("psql")), "-XAt", database.dsn, "-c", query]
@@ -223,19 +225,19 @@ def psql(database: Any, query: str) -> str:
 
 
 def writes_and_reads(database: Any) -> None:
-    """Check that a written row can be read."""
+    """Check that PostgreSQL returns a row that was written."""
     psql(database, "CREATE TABLE IF NOT EXISTS tried (number integer)")
     psql(database, "INSERT INTO tried VALUES (42)")
     assert "42" in psql(database, "SELECT number FROM tried")
 
 
 def shown(database: Any) -> tuple[str, ...]:
-    """Return settings of the running server."""
+    """Return settings that the running PostgreSQL server reports."""
     return tuple(psql(database, f"SHOW {name}") for name in ("work_mem", "synchronous_commit", "checkpoint_timeout"))
 
 
 def mariadb_answer(database: Any, query: str) -> str:
-    """Return the answer of a query, with MariaDB's own client."""
+    """Return the result of a query, executed with MariaDB's client."""
     from towtank.system.services.mariadb import program  # noqa: PLC0415
 
     options = f"--defaults-file={database.folder / 'client.cnf'}"
@@ -244,14 +246,14 @@ def mariadb_answer(database: Any, query: str) -> str:
 
 
 def keeps_a_row(database: Any) -> None:
-    """Check that a written row can be read."""
+    """Check that MariaDB returns a row that was written."""
     mariadb_answer(database, "CREATE TABLE IF NOT EXISTS tried (number integer)")
     mariadb_answer(database, "INSERT INTO tried VALUES (42)")
     assert "42" in mariadb_answer(database, "SELECT number FROM tried")
 
 
 def mariadb_variables(database: Any) -> list[str]:
-    """Return settings of the running server."""
+    """Return settings that the running MariaDB server reports."""
     names = ("innodb_buffer_pool_size", "innodb_flush_log_at_trx_commit", "tx_isolation", "innodb_doublewrite")
     return mariadb_answer(database, f"SELECT {', '.join(f'@@{name}' for name in names)}, @@long_query_time").split()
 

@@ -1,4 +1,4 @@
-"""Windows of simulated queues by second, in the form that the test of a window reads."""
+"""Simulated queues as windows of seconds, in the form that the test of a window reads."""
 
 from __future__ import annotations
 
@@ -27,8 +27,10 @@ def open_queue(stream: np.random.Generator, rate: float, service_s: float, secon
 def closed_queue(
     stream: np.random.Generator, users: int, think_s: float, service_s: Callable[[float], float], seconds: float
 ) -> tuple[Times, Times]:
-    """Simulate a closed load on one exponential server, whose mean may depend on time; return arrival and end times.
-    [s]"""
+    """Simulate a closed load on one exponential server; return arrival and end times. [s]
+
+    The mean service time may depend on time.
+    """
     arriving = list(stream.exponential(think_s, users))
     heapq.heapify(arriving)
     free, arrivals, ends = 0.0, [], []
@@ -49,7 +51,9 @@ def window_of(
     is_open: bool,
     tiers_cpu_s: dict[str, Times] | None = None,
 ) -> Window:
-    """Return the tested window of `seconds` seconds from `start_s`, with the CPU time of tiers in each second."""
+    """Return a window of `seconds` seconds from `start_s` after the tests of a window, with CPU times of
+    tiers per second.
+    """
     arrivals, ends = arrivals - start_s, ends - start_s
     edges = np.arange(seconds + 1.0)
     ended, sums = np.histogram(ends, edges)[0], np.histogram(ends, edges, weights=ends - arrivals)[0]
@@ -82,7 +86,7 @@ def window_of(
 
 
 def verdict_on(window: Window) -> str:
-    """Return the worst level of the doubts about a steady state, as a verdict."""
+    """Return the most serious level of the doubts about a steady state; `valid` without doubts."""
     evidence: Any = SimpleNamespace(window=window)
     levels = {str(doubt.level) for doubt in checks.steady(evidence)}
     return next((level for level in ("invalid", "suspect") if level in levels), "valid")

@@ -1,4 +1,4 @@
-"""Runs `towtank size` within a test: writes its files, and reads the JSON document of its answer."""
+"""Runs `towtank size` within a test: writes input files, and reads the result as a JSON document."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ stations:
   app: {servers: 2, demand: 40 ms}
   db: {servers: 1, demand: 20 ms}
 """
-"""Users of two tiers; the percentile is simulated near its limit."""
+"""Model of users at two tiers; a percentile near its limit, so that it is simulated."""
 
 
 def written(folder: Path, name: str, text: str) -> str:
@@ -26,7 +26,7 @@ def written(folder: Path, name: str, text: str) -> str:
 
 
 def sized(capsys: Any, *arguments: str, status: int = 0) -> dict[str, Any]:
-    """Return the document of `towtank size`, after checking its exit status."""
+    """Run `towtank size`, check the exit status, and return the JSON document."""
     found = main(["size", *arguments, "--json"])
     printed = capsys.readouterr()
     assert found == status, printed.err

@@ -19,12 +19,12 @@ _LOADS = ("users", "rate")
 _FIRST_DAY = date(2026, 1, 5).toordinal()
 """A Monday: the first day of every history."""
 _LIMIT = 0.003
-"""A limit is bisected to 1 in 1,000, on both sides of a comparison. [ratio]"""
+"""Relative error of a limit found by bisection, on both sides of a comparison. [ratio]"""
 
 
 def _rows(document: Json) -> Iterator[Json]:
-    """Yield the answer, the candidates beside it, and the what-if rows: everything with objectives and a
-    probability."""
+    """Yield all rows with objectives and a probability: the answer, the candidates beside it, and the what-if
+    rows."""
     for key in ("answer", "next_cheaper", "strongest"):
         if document[key] is not None:
             yield document[key]
@@ -33,7 +33,7 @@ def _rows(document: Json) -> Iterator[Json]:
 
 
 def probability_and_asked(document: Json) -> Iterator[str]:
-    """The probability of an answer is at least the requested one."""
+    """The probability of an answer is at least the requested probability."""
     answer = document["answer"]
     if answer and answer["probability"] is not None and answer["probability"] < document["probability_asked"]:
         yield f"{answer['probability']} of {document['probability_asked']} asked"
@@ -51,7 +51,7 @@ def probability_and_dates(document: Json) -> Iterator[str]:
 
 
 def dates_and_their_interval(document: Json) -> Iterator[str]:
-    """The expected day lies in its interval."""
+    """The expected day lies in the interval of the expected day."""
     for row in document["dates"]:
         known = row["expected_interval"]
         if known is None or row["expected_on"] is None:
@@ -63,7 +63,7 @@ def dates_and_their_interval(document: Json) -> Iterator[str]:
 
 
 def answer_and_dates(document: Json) -> Iterator[str]:
-    """The table of dates states the same load for the answer."""
+    """The table of dates states the same load limit for the answer as the answer."""
     row = next((row for row in document["dates"] if row["what"] == "the answer"), None)
     if row is not None:
         carried = document["answer"]["load_at_limit"]
@@ -72,7 +72,7 @@ def answer_and_dates(document: Json) -> Iterator[str]:
 
 
 def answer_and_limit(document: Json) -> Iterator[str]:
-    """An answer carries at least its load; its first bottleneck limits it there."""
+    """An answer carries at least the requested load, and has the load limit of the first bottleneck."""
     answer = document["answer"]
     if answer is None:
         return
@@ -135,7 +135,7 @@ def met_and_values(document: Json) -> Iterator[str]:
 
 
 def interval_and_probability(document: Json) -> Iterator[str]:
-    """An objective missed in more than 97.5 % of the draws does not hold with more than 2.5 %."""
+    """An objective that is missed in more than 97.5 % of the draws holds with a probability of at most 2.5 %."""
     for row in _rows(document):
         for goal in row["objectives"]:
             known, chance = goal["interval"], row["probability"]
@@ -151,7 +151,7 @@ def interval_and_probability(document: Json) -> Iterator[str]:
 
 
 def value_and_interval(document: Json) -> Iterator[str]:
-    """A value lies in its interval, and both are printed."""
+    """A value lies in its interval, and the printed text contains both."""
     for row in _rows(document):
         for goal in row["objectives"]:
             known = goal["interval"]
@@ -223,7 +223,7 @@ def trust_and_range(document: Json) -> Iterator[str]:
 
 
 def draws_and_probability(document: Json) -> Iterator[str]:
-    """Without draws there is no probability, no counted part and a stated reason; with draws the reverse."""
+    """There is a probability and a counted part if and only if there are draws; otherwise a reason is stated."""
     trust = document["trust"]
     drawn = trust["draws"] > 0
     if drawn != bool(trust["counted"]) or drawn == bool(trust["no_interval"]):
@@ -233,8 +233,8 @@ def draws_and_probability(document: Json) -> Iterator[str]:
 
 
 def capacity_and_probability(document: Json) -> Iterator[str]:
-    """The low end of the carried load is above the load if and only if 97.5 % of the draws hold, apart from throughput
-    objectives."""
+    """The low end of the carried load is above the requested load if and only if 97.5 % of the draws hold.
+    Throughput objectives are left out."""
     answer = document["answer"]
     rows = [row for row in document["what_if"] if "refused" not in row and row["what_if"].split()[0] not in _LOADS]
     for row in (*([answer] if answer else []), *rows):
@@ -313,7 +313,7 @@ def load_and_steps(document: Json) -> Iterator[str]:
 
 
 def _throughput(document: Json) -> float:
-    """Return the throughput of all classes, with all nodes up. [1/s]"""
+    """Return the throughput of all classes together, with all nodes up. [1/s]"""
     return sum(figures["throughput_per_s"] for figures in document["answer"]["scenarios"][0]["classes"].values())
 
 
@@ -339,7 +339,7 @@ def pools_and_waits(document: Json) -> Iterator[str]:
 
 
 def memory_and_intervals(document: Json) -> Iterator[str]:
-    """A tier uses memory if and only if the question asks for it, and the value lies in its interval."""
+    """A tier needs memory if and only if the question asks for memory, and the value lies in its interval."""
     for name, tier in (document["answer"] or {"tiers": {}})["tiers"].items():
         need, known = tier["memory_bytes"], tier["memory_interval"]
         if bool(need) != (name in document["_memory"]):
@@ -396,12 +396,12 @@ RULES: tuple[Rule, ...] = (
 
 
 def contradictions(document: Json) -> list[str]:
-    """Return all contradictions of a sizing, each with its rule."""
+    """Return all contradictions in a sizing, each with the name of the rule."""
     return [f"{rule.__name__}: {text}" for rule in RULES for text in rule(document)]
 
 
 def drawn_question(seed: int) -> tuple[str, str, Json]:
-    """Draw a model and a sizing file; return them with the facts that the rules need."""
+    """Draw a model and a sizing file; return both, and the facts that the rules need."""
     stream = random.Random(seed)
     opened = stream.random() < 0.5
     names = ["a", "b"][: stream.choice([1, 1, 2])]
@@ -441,8 +441,8 @@ def drawn_question(seed: int) -> tuple[str, str, Json]:
 
 
 def _more(stream: random.Random, sizing: Json, names: list[str], *, opened: bool) -> Json:
-    """Add a history, a mix, think times, pools, memory and data to some questions; return the facts that the rules
-    need."""
+    """Add a history, a mix, think times, pools, memory and data to some questions; return facts that the
+    rules need."""
     known: Json = {"_history": False, "_memory": [], "_mix": {}, "_files": {}}
     load = sizing["load"]
     if "growth" in load and stream.random() < 0.5:
@@ -476,8 +476,8 @@ def _more(stream: random.Random, sizing: Json, names: list[str], *, opened: bool
 
 
 def _history(stream: random.Random, days: int, *, weekly: bool) -> str:
-    """Return daily loads with constant growth and noise; the load of a weekly series is lower on the last two days of a
-    week."""
+    """Return daily loads with constant growth and noise.
+    The load of a weekly series is lower on the last two days of a week."""
     growth, noise = stream.uniform(-0.001, 0.003), stream.uniform(0.01, 0.08)
     rows = ["date,users"]
     for day in range(days):

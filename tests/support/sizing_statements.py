@@ -1,5 +1,7 @@
-"""Further rules for statements of a sizing that must not contradict each other: costs, counts, scenarios, steps,
-intervals."""
+"""Further rules for statements of a sizing that must not contradict each other.
+
+The rules concern costs, counts, scenarios, steps and intervals.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ Json = dict[str, Any]
 Rule = Callable[[Json], Iterator[str]]
 _TOLERANCE = 1e-6
 _LIMIT = 0.003
-"""A limit is bisected to 1 in 1,000, on both sides of a comparison. [ratio]"""
+"""Relative error of a limit found by bisection, on both sides of a comparison. [ratio]"""
 _SOLVED = 0.01
 """Difference between approximate solutions of two nearly identical models. [ratio]"""
 
@@ -70,8 +72,10 @@ def words_and_tiers(document: Json) -> Iterator[str]:
 
 
 def tiers_and_scenarios(document: Json) -> Iterator[str]:
-    """A tier has its utilization of the scenario with all nodes up; each tier of several nodes has a scenario with a
-    lost node."""
+    """A tier has the utilization of the scenario with all nodes up; each tier of several nodes has a scenario.
+
+    In the scenario of a tier, a node of this tier is lost.
+    """
     answer = document["answer"]
     if answer is None:
         return
@@ -89,8 +93,10 @@ def tiers_and_scenarios(document: Json) -> Iterator[str]:
 
 
 def worst_scenario(document: Json) -> Iterator[str]:
-    """The objectives of the answer have the values of the scenario it names, and no other scenario is closer to a
-    limit."""
+    """The objectives of the answer have the values of the worst scenario.
+
+    No other scenario is closer to a limit.
+    """
     answer = document["answer"]
     if answer is None:
         return
@@ -109,13 +115,13 @@ def worst_scenario(document: Json) -> Iterator[str]:
 
 
 def _share(check: Json) -> float:
-    """Return the value as a share of its objective; 1 is the limit. [ratio]"""
+    """Return the value of an objective relative to its limit; 1 is the limit. [ratio]"""
     upward = "throughput" in check["objective"]
     return float(check["limit"] / check["value"] if upward else check["value"] / check["limit"])
 
 
 def busiest_station(document: Json) -> Iterator[str]:
-    """The busiest station of an answer is the one with the highest utilization."""
+    """The busiest station of an answer is the station with the highest utilization."""
     answer = document["answer"]
     if answer is None:
         return
@@ -154,7 +160,9 @@ def met_and_carried(document: Json) -> Iterator[str]:
 
 
 def dates_and_what_if(document: Json) -> Iterator[str]:
-    """Both tables state the same capacity of the present hardware, and the same days."""
+    """The table of dates and the what-if table state the same capacity of the present hardware, and the same
+    days.
+    """
     rows = _answered(document)
     for row in document["dates"]:
         if row["days"] is not None and row["missed_from"] is not None:
@@ -202,7 +210,7 @@ def _of_classes(where: str, classes: Json) -> Iterator[tuple[str, float, Json | 
 
 
 def values_and_intervals(document: Json) -> Iterator[str]:
-    """Each value lies in its interval; it has an interval if and only if there are draws."""
+    """Each value lies in its interval; intervals exist if and only if there are draws."""
     for name, value, known in _values(document):
         if known is None or value is None:
             continue
@@ -216,7 +224,7 @@ def values_and_intervals(document: Json) -> Iterator[str]:
 
 
 def bands_and_intervals(document: Json) -> Iterator[str]:
-    """The band of a what-if row equals its interval."""
+    """The band of a what-if row equals the interval of the row."""
     for row in _answered(document):
         pairs = {check["objective"]: (check["band_95"], check["interval"]) for check in row["objectives"]}
         for name, values in row["classes"].items():
@@ -228,7 +236,7 @@ def bands_and_intervals(document: Json) -> Iterator[str]:
 
 
 def one_queue_and_nodes(document: Json) -> Iterator[str]:
-    """One common queue of all nodes is at least as fast as a queue for each node."""
+    """One common queue for all nodes is at least as fast as a queue for each node."""
     answer = document["answer"]
     if answer is None:
         return
@@ -253,7 +261,7 @@ def connections_and_users(document: Json) -> Iterator[str]:
 
 
 def steps_and_tables(document: Json) -> Iterator[str]:
-    """Values of the steps equal those of the tables, and work is X D of its step."""
+    """Values of the steps equal the values in the tables, and the work of a step is X D."""
     answer = document["answer"]
     if answer is None:
         return
@@ -284,7 +292,7 @@ def steps_and_tables(document: Json) -> Iterator[str]:
 
 
 def limits_and_reasons(document: Json) -> Iterator[str]:
-    """A load without a limit has a reason and no number, and a load with a limit the reverse."""
+    """A load without a limit has a reason and no number; a load with a limit has a number and no reason."""
     rows = [*_answered(document), *([document["answer"]] if document["answer"] else [])]
     for row in rows:
         if (row["load_at_limit"] is None) != bool(row["no_limit"]):

@@ -15,16 +15,16 @@ PLENTY = "64m"
 
 @dataclass
 class SmallDisk:
-    """A separate file system in memory."""
+    """File system in memory."""
 
     path: Path
 
     def resize(self, size: str) -> None:
-        """Change the size, in the notation of `tmpfs`; not below the size in use."""
+        """Change the size, in the notation of `tmpfs`; the size in use is the minimum."""
         subprocess.run(["mount", "-o", f"remount,size={size}", str(self.path)], check=True)
 
     def used(self) -> int:
-        """Bytes in use."""
+        """Return the number of bytes in use."""
         reported = subprocess.run(
             ["df", "--block-size=1", "--output=used", str(self.path)], check=True, capture_output=True, text=True
         )
@@ -33,7 +33,7 @@ class SmallDisk:
 
 @contextmanager
 def small_disk(place: Path, size: str) -> Iterator[SmallDisk]:
-    """Mount a file system of a size at a new folder; skip the test if this is not possible."""
+    """Mount a file system of a given size at a new folder; skip the test if mounting is not possible."""
     place.mkdir()
     command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(place)]
     mounted = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -1,4 +1,4 @@
-"""A receiver of metrics that stores its requests and returns prepared answers."""
+"""Receiver of metrics that stores its requests and returns prepared answers."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ Request = tuple[str, dict[str, str], bytes]
 
 
 class Receiver:
-    """Received requests and prepared answers; the default answer is success.
+    """Received requests and prepared answers; without a prepared answer, the answer is success.
 
     Attributes
     ----------
     answers : list of (int, dict, bytes)
-        Status, headers and body of the answers to come.
+        Status, headers and body of the next answers.
     before : callable
         Called before each answer; may wait.
     requests : list of (str, dict, bytes)
@@ -69,7 +69,7 @@ def listening() -> Iterator[Receiver]:
 
 @contextmanager
 def nobody() -> Iterator[str]:
-    """Yield a URL that refuses connections; its port is reserved, so that no other process can take it."""
+    """Yield a URL that refuses connections; the port is reserved, so that no other process can take it."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         yield f"http://127.0.0.1:{taken.getsockname()[1]}"

@@ -1,4 +1,4 @@
-"""Runs a small suite of tests with one of our pytest plugins, in a separate process."""
+"""Runs a small suite of tests with one of Towtank's pytest plugins, in a separate process."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 def run_suite(
     folder: Path, plugin: str, text: str, *arguments: str, behind: tuple[str, ...] = (), **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run the tests of a text with a command, outside of CI unless `environment` sets it."""
+    """Run tests given as text with a pytest command; outside of CI, unless `environment` sets CI."""
     (folder / "conftest.py").write_text(f'pytest_plugins = ["{plugin}"]\n')
     (folder / "test_small.py").write_text(text)
     inherited = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_") and key != "CI"}

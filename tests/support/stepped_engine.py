@@ -1,5 +1,7 @@
-"""An engine in memory that advances second by second, writes the segments of a load thread and takes commands of the
-conductor; the response of the system is a function of the load."""
+"""Engine in memory that advances second by second and writes the segments of a load thread.
+
+The engine executes commands of the conductor; the response of the system is a function of the load.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ Answer = Callable[[float, str, int], tuple[float, float]]
 
 
 class SteppedEngine:
-    """One load thread on a clock of whole seconds.
+    """Engine with one load thread, on a clock of whole seconds.
 
     Parameters
     ----------
@@ -26,8 +28,9 @@ class SteppedEngine:
     plan : dict
         `load` of the plan.
     answer : callable
+        Returns throughput and response time.
     waiting : callable, optional
-        Arrivals that wait, likewise.
+        Returns arrivals that wait, as a function of the same arguments.
     """
 
     def __init__(self, folder: Path, load: dict[str, Any], answer: Answer, waiting: Answer | None = None) -> None:
@@ -42,11 +45,11 @@ class SteppedEngine:
         folder.mkdir(parents=True, exist_ok=True)
 
     def send(self, command: dict[str, Any]) -> None:
-        """Take a command, which is executed in the next second."""
+        """Receive a command, which is executed in the next second."""
         self.commands.append(command)
 
     def run(self, steering: Any, seconds: int = 5000) -> None:
-        """Run all stages."""
+        """Run all stages of the load."""
         self._enter(0, steering)
         while self.index < len(self.stages):
             assert self.now < seconds, "the load does not end"

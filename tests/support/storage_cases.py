@@ -38,7 +38,7 @@ _SERVERS = """
 
 @dataclass(frozen=True)
 class StorageCase:
-    """One kind of file system.
+    """Kind of file system.
 
     Attributes
     ----------
@@ -48,9 +48,9 @@ class StorageCase:
     hosts, services : str
         Lines of a system file that a mount needs.
     survives : bool
-        Whether files can be read while the server `store-1` is away.
+        True if files can be read while the server `store-1` is stopped.
     refusals : tuple of str
-        Accepted refusals of a file for which the space is not sufficient.
+        Accepted errors when a file is larger than the free space.
     """
 
     name: str
@@ -84,8 +84,8 @@ CASES = (
         hosts=_BRICKS,
         services=_mount("copies: 2, direct: true, ping_timeout: 20 s"),
         survives=True,
-        # When one copy is full before the other, only the other is good; then that one fills up too, and no good copy
-        # is left.
+        # When one copy is full before the other, only the other is good; then the other fills up as well, and
+        # no good copy is left.
         refusals=("ENOSPC", "EIO"),
     ),
 )
@@ -95,12 +95,12 @@ ON_TWO_HOSTS = StorageCase(
     hosts=f"{_BRICKS}  second: {{provider: namespaces}}\n",
     services=_mount("ping_timeout: 20 s", hosts="[web, second]"),
 )
-"""A mount on a second host as well."""
+"""A mount on two hosts."""
 
 
 @dataclass
 class StorageBench:
-    """A system whose host `web` has the file system under test."""
+    """System whose host `web` has the file system under test."""
 
     folder: Path
     case: StorageCase
@@ -113,7 +113,7 @@ class StorageBench:
         self.system = build_system(load_system(path), self.folder, self.folder / "logs")
 
     def lacks(self) -> list[str]:
-        """Return what this machine lacks to run the system."""
+        """Return what this machine lacks to run the system, one text for each."""
         services = [text for service in self.system._services if (text := service.missing())]
         return [*self.system._hosts.lacks(), *services]
 
@@ -136,11 +136,11 @@ class StorageBench:
         return mount.point_on(self.host)
 
     def process(self, name: str) -> tuple[Service, Process]:
-        """Return the process of a service."""
+        """Return the service and the process with a name."""
         return next((owner, process) for owner, process in self.system._processes if process.spec.name == name)
 
     def start_again(self, name: str) -> None:
-        """Start a process of a service again, with the same command and files."""
+        """Start a stopped process of a service, with the same command and files."""
         owner, old = self.process(name)
         old.stop()
         new = owner.host.process(old.spec, old.log)

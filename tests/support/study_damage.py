@@ -47,7 +47,7 @@ def cut_all(folder: Path, stream: random.Random) -> str:
 
 
 def emptied(folder: Path, stream: random.Random) -> str:
-    """Empty one stream in all runs."""
+    """Empty one kind of recording in all runs."""
     name = stream.choice(("probe.ndjson", "content.ndjson", "worker-00.0000.ndjson"))
     for path in _files(folder, name):
         path.write_bytes(b"")
@@ -144,7 +144,7 @@ def many_names(folder: Path, stream: random.Random) -> str:
 
 
 def _spots(tree: Any) -> list[tuple[Any, Any]]:
-    """Yield each value of a tree as its container and key."""
+    """Return each value in a tree as its container and its key."""
     if isinstance(tree, dict | list):
         pairs = list(tree.items()) if isinstance(tree, dict) else list(enumerate(tree))
         return [(tree, key) for key, _ in pairs] + [spot for _, below in pairs for spot in _spots(below)]

@@ -31,7 +31,7 @@ WALL_NS = 1_780_000_000 * SECOND
 
 @dataclass(frozen=True)
 class Stage:
-    """One stage of the load; `users` is the number reached at its end."""
+    """Stage of the load; `users` is the number reached at the end of the stage."""
 
     name: str
     phase: str
@@ -41,7 +41,7 @@ class Stage:
 
 @dataclass(frozen=True)
 class Exchange:
-    """One transaction, made of one request; times count from the start of the run. [s]"""
+    """Transaction that consists of one request; times are since the start of the run. [s]"""
 
     transaction: int
     intended: float
@@ -90,7 +90,7 @@ class Script:
 
 
 def stage_table(stages: Sequence[Stage]) -> list[dict[str, Any]]:
-    """Return the stages as in the engine's header and engine.json."""
+    """Return the stages in the form of the engine's header and of engine.json."""
     table, start = [], 0.0
     for stage in stages:
         table.append(
@@ -121,8 +121,8 @@ def closed_queue(
     Returns
     -------
     exchanges, user starts, user ends
-        In order of arrival at the server; users come evenly over the first stage and leave, after the
-        transaction in hand, from the start of the last stage on.
+        In order of arrival at the server; users start evenly over the first stage. From the start of the last stage on,
+        each user leaves after the current transaction.
     """
     table = stage_table(stages)
     ramp_end, leave = table[0]["end_s"], table[-1]["start_s"]
@@ -152,8 +152,8 @@ def closed_queue(
 def even_schedule(
     *, users: int, response_s: float, think_s: float, seconds: float, service_s: float, transactions: int = 1
 ) -> tuple[list[Exchange], list[float], list[float]]:
-    """Return a schedule with users at even steps and cycles of `response_s + think_s`: all laws hold exactly on whole
-    cycles."""
+    """Return a schedule with users at equal distances and cycles of `response_s + think_s`.
+    All operational laws hold exactly over whole cycles."""
     cycle = response_s + think_s
     exchanges = []
     for user in range(users):
@@ -167,7 +167,7 @@ def even_schedule(
 
 
 def encode_histogram(values_ns: Iterable[float]) -> str | None:
-    """Encode values as the engine does; None if there are none."""
+    """Encode values as the engine does; None without values."""
     histogram = HdrHistogram(1_000, 3_600_000_000_000, 3)
     for value in values_ns:
         histogram.record_value(max(1, round(value)))
@@ -175,7 +175,7 @@ def encode_histogram(values_ns: Iterable[float]) -> str | None:
 
 
 def edges_of(stages: Sequence[Stage]) -> list[tuple[float, float, int]]:
-    """Return the interval edges (whole seconds and stage edges), with the stage of each interval."""
+    """Return the edges of the intervals (whole seconds and stage edges), with the stage of each interval."""
     intervals = []
     for number, row in enumerate(stage_table(stages)):
         at = row["start_s"]
@@ -381,7 +381,7 @@ def _busy_until(stretches: npt.NDArray[np.float64], at: float) -> float:
 
 
 def _groups(script: Script, at: float, done: int) -> dict[str, Any]:
-    """Return the probe's values of every tier."""
+    """Return the probe's values for every tier at a time."""
     tiers = {name: _busy_until(script.work[name], at) for name in script.tiers} if script.work else {}
     return {name: _group(script, spent, done) for name, spent in (tiers or {"content": _spent(script, at)}).items()}
 

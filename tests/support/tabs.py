@@ -31,20 +31,20 @@ _PASS_BY = """(() => {
   return !next;
 })()"""
 _CLOSE_FOLDS = "for (const part of window.opened) part.open = false; window.scrollTo(0, 0); 0"
-# No program listens there. [address]
+# Address of the proxy, where no program listens.
 _NOWHERE = "127.0.0.1:9"
 
 
 @dataclass
 class Tab:
-    """A tab, with its log and its requests.
+    """Browser tab, with its log and its requests.
 
     Attributes
     ----------
     logged : list of str
-        Warnings, errors and exceptions of its pages.
+        Warnings, errors and exceptions of the pages.
     requested : list of str
-        Addresses that its pages asked for, without those of the pages themselves and of data in them.
+        Addresses that the pages requested, without the addresses of the pages and of embedded data.
     """
 
     devtools: Devtools
@@ -53,7 +53,7 @@ class Tab:
     requested: list[str] = field(default_factory=list)
 
     async def open(self) -> None:
-        """Open the tab, and record its events."""
+        """Open the tab, and record its events from then on."""
         target = await self.devtools.call("Target.createTarget", url="about:blank")
         attached = await self.devtools.call("Target.attachToTarget", targetId=target["targetId"], flatten=True)
         self.session = attached["sessionId"]
@@ -75,7 +75,7 @@ class Tab:
             self.requested.append(address)
 
     async def call(self, method: str, **parameters: Any) -> dict[str, Any]:
-        """Call a method of the tab."""
+        """Call a DevTools method for the tab."""
         return await self.devtools.call(method, self.session, **parameters)
 
     async def load(self, page: Path) -> None:
@@ -84,14 +84,14 @@ class Tab:
         await self.until(f"document.readyState === 'complete' && location.href.startsWith({page.as_uri()!r})")
 
     async def load_live(self, page: Path) -> None:
-        """Load a report, and scroll past all figures, folded ones too, until they are interactive."""
+        """Load a report, and scroll past all figures, including folded figures, until they are interactive."""
         await self.load(page)
         await self.evaluate(_OPEN_FOLDS)
         await self.until(_PASS_BY)
         await self.evaluate(_CLOSE_FOLDS)
 
     async def look(self, width: int, scheme: str = "light", height: int = 900) -> None:
-        """Set the width and the colour preference."""
+        """Set the width of the tab and the colour preference."""
         features = [{"name": name, "value": value} for name, value in SCHEMES[scheme].items()]
         await self.call(
             "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False
@@ -99,8 +99,10 @@ class Tab:
         await self.call("Emulation.setEmulatedMedia", features=features)
 
     async def evaluate(self, expression: str) -> Any:
-        """Return the value of an expression, after awaiting its promise; the page's security policy does not apply to
-        it."""
+        """Return the value of a JavaScript expression, after awaiting its promise.
+
+        The security policy of the page does not apply to the expression.
+        """
         found = await self.call("Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True)
         assert "exceptionDetails" not in found, found["exceptionDetails"]
         return found["result"].get("value")
@@ -112,7 +114,7 @@ class Tab:
                 await asyncio.sleep(0.02)
 
     async def printed(self, paper: tuple[float, float]) -> bytes:
-        """Print the page as PDF, on paper of the style sheet if it names one."""
+        """Print the page as PDF; a paper size in the style sheet has precedence over `paper`."""
         width, height = paper
         found = await self.call(
             "Page.printToPDF", paperWidth=width, paperHeight=height, preferCSSPageSize=True, printBackground=True
@@ -121,7 +123,7 @@ class Tab:
 
 
 def in_a_tab(task: Callable[[Tab], Awaitable[Found]]) -> Found:
-    """Run a task in a tab of a new browser; return its result."""
+    """Run a task in a tab of a new browser, and return the result of the task."""
 
     async def whole() -> Found:
         with Chromium.start(_NOWHERE, "", sandbox=False) as browser:

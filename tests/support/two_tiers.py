@@ -31,8 +31,9 @@ STATIONS = tuple(Station(name, servers, (name,)) for name, servers in TIERS.item
 
 
 def simulated(users: int, seconds: float, seed: int) -> tuple[list[Exchange], dict[str, Floats]]:
-    """Simulate users that all start at time 0; return their transactions, and the busy periods of each tier's CPUs.
-    [s]"""
+    """Simulate users that all start at time 0; return the transactions, and the busy periods of each tier's
+    CPUs. [s]
+    """
     stream = random.Random(seed)
     free = {tier: [0.0] * servers for tier, servers in TIERS.items()}
     stretches: dict[str, list[tuple[float, float]]] = {tier: [] for tier in TIERS}
@@ -67,7 +68,9 @@ def simulated(users: int, seconds: float, seed: int) -> tuple[list[Exchange], di
 
 
 def measured(seconds: float, seed: int, levels: Sequence[int] = LEVELS) -> Measured:
-    """Return measurements of one run at each level, in intervals of one second, without the first five seconds."""
+    """Return measurements of one run at each level, in intervals of one second, without the first five
+    seconds.
+    """
     runs = [_run(place, users, seconds, seed + place) for place, users in enumerate(levels)]
     count = len(levels)
     return Measured(

@@ -29,7 +29,7 @@ def part_of(arguments: list[str]) -> str | None:
 
 
 def descendants(pid: int) -> Iterator[int]:
-    """Yield the descendants of a process, those of its threads included."""
+    """Yield the descendants of a process, including processes that its threads started."""
     for path in Path(f"/proc/{pid}/task").glob("*/children"):
         with suppress(OSError):
             for child in map(int, path.read_text().split()):
@@ -38,7 +38,7 @@ def descendants(pid: int) -> Iterator[int]:
 
 
 def processes_of_part(conductor: int, part: str) -> list[int]:
-    """Return the process ids of a role in a run, in the order of their start."""
+    """Return the process ids with a role in a run, in the order of their start."""
     if part == "conductor":
         return [conductor]
     found = []

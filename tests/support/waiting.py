@@ -6,7 +6,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-# Longer than any condition of the tests takes, even on a busy machine that suspends processes for seconds. [s]
+# Time limit that is longer than any condition of the tests takes, even on a busy machine that suspends
+# processes for seconds. [s]
 PATIENCE_S = 60.0
 
 

@@ -13,7 +13,7 @@ STALE_BITS = 0x7FF0000000000002
 
 @dataclass(frozen=True)
 class Point:
-    """One sample; `bits` distinguish a stale marker from any other NaN."""
+    """Sample of a series; `bits` distinguish a stale marker from any other NaN."""
 
     at_ms: int
     value: float
@@ -26,7 +26,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Written:
-    """One request: samples by their sorted labels, and metric families with type and help text."""
+    """Write request: samples by their sorted labels, and metric families with type and help text."""
 
     series: list[tuple[tuple[tuple[str, str], ...], list[Point]]]
     metadata: dict[str, tuple[int, str]]
@@ -76,7 +76,7 @@ def _point(data: bytes) -> Point:
 
 
 def decode(body: bytes) -> Written:
-    """Decode a snappy body."""
+    """Decode the snappy-compressed body of a write request."""
     written = Written([], {})
     for number, content in fields(bytes(cramjam.snappy.decompress_raw(body))):
         parts = list(fields(bytes(content)))

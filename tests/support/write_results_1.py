@@ -37,7 +37,7 @@ def stages(users: int) -> list[Stage]:
 
 
 def script(name: str, index: int, users: int, search_index: str) -> Script:
-    """Return the script of one run."""
+    """Return the script of one run, from which the run is written."""
     seed = SEED + index
     exchanges, starts, ends = closed_queue(
         users=users,
@@ -105,7 +105,7 @@ def manifest(design: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def main(path: Path) -> None:
-    """Write the folder again."""
+    """Write the folder, in place of an existing one."""
     if path.exists():
         shutil.rmtree(path)
     cells = [(users, index) for users in LEVELS for index in DEMANDS_S]

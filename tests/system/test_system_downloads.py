@@ -30,11 +30,11 @@ class Repository:
     Attributes
     ----------
     content : bytes
-        What it gives.
+        Content that the server returns.
     cut : int or None
         After so many bytes the first answer breaks off.
     gives_parts : bool
-        Whether it knows ranges.
+        True if the server supports ranges.
     asked : list of tuple
         Path and range of each request.
     """

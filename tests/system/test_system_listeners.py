@@ -61,7 +61,7 @@ def test_the_root_of_the_processes_with_the_socket_is_found(proc: Path, host: st
 
 
 def add(proc: Path, pid: int, above: int, *sockets: int) -> None:
-    """Add a process that holds sockets with these inodes."""
+    """Add a process that holds the sockets with the given inodes."""
     folder = proc / str(pid)
     (folder / "fd").mkdir(parents=True)
     (folder / "comm").write_text("database\n")

@@ -1,9 +1,9 @@
-"""Analyses recorded runs: steady state, statistics, operational laws, verdicts.
+"""Analyses recorded runs: tests for a steady state, estimates with intervals, operational laws, verdicts.
 
 `summarize_run` analyses one run folder, `summarize_study` all runs of a study together, `drive_document` makes the
-output of `towtank drive`, `diagnoses_of` finds what limits the system, `gather` collects the data of an export. All of
-these functions accept incomplete data and report what is missing. `docs/background/architecture.md` describes the
-packages in here.
+output of `towtank drive`, `diagnoses_of` finds what limits the system, `gather` collects the data of an export. These
+functions accept incomplete data and report what is missing. `docs/background/architecture.md` describes the packages
+in here.
 """
 
 from towtank.analysis.compaction import compact

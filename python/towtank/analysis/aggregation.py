@@ -1,9 +1,9 @@
-"""Combines the repetitions of one load level of one configuration.
+"""Combines the runs that repeat one load level of one configuration.
 
-The unit of replication is the run: with two or more runs every interval is Student's t over their values,
-whatever the interval of each run is. If the level has a single run, the interval of that run is used, and `method`
-states it. A percentile is computed from all requests of the runs together (`merged_percentiles`). It is not the mean of
-the percentiles of the runs.
+The run is the unit of replication. With two or more runs, each interval is Student's t interval over the values of
+the runs; the intervals within the runs are not used. With a single run, the interval within that run is used, and the
+field `method` of the estimate names the method. A percentile is computed from all requests of the runs together
+(`merged_percentiles`), not as the mean of the percentiles of the runs.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ Run = dict[str, Any]
 
 
 def over_runs(runs: Sequence[Run], *path: str) -> Estimate:
-    """Return the estimate at a path of keys in the run summaries, combined over the runs that contain it.
+    """Return the estimate that run summaries hold at a path of keys, combined over the runs.
 
-    A percentile is computed from all requests of these runs together; `combined` describes its interval.
+    A percentile is computed from all requests of the runs together; see `combined` for its interval.
     """
     return combined([estimate_of(run, *path) for run in runs], of_all_requests(runs, *path))
 
 
 def several_loads(run: Run) -> dict[str, Any] | None:
-    """Return the analysed stretch of a run with several load levels; None for a single level and for a search."""
+    """Return the entry `window.load` of a run analysed at several load levels; None for a single level or a search."""
     held = (run.get("window") or {}).get("load")
     if not held or held["stretches"] < 2 or run.get("limit") is not None:
         return None
@@ -43,13 +43,13 @@ def several_loads(run: Run) -> dict[str, Any] | None:
 
 
 def stage_named(run: Run) -> str | None:
-    """Return the names of the analysed stages of a run with several load levels; None for any other run."""
+    """Return the names of the analysed stages of a run at several load levels; None for any other run."""
     held = several_loads(run)
     return None if held is None else " and ".join(held["stages"])
 
 
 def combined(of_runs: Sequence[Estimate], together: float | None = None) -> Estimate:
-    """Combine the estimates of several runs by Student's t; the interval does not extend below 0.
+    """Combine the estimates of several runs into their mean with Student's t interval; the interval is cut at 0.
 
     Parameters
     ----------
@@ -60,12 +60,13 @@ def combined(of_runs: Sequence[Estimate], together: float | None = None) -> Esti
 
     Notes
     -----
-    With `together`, the interval is centred on that value and computed from the deviations of the runs from that value
-    instead of from their mean. It is never shorter than the interval of the mean, and grows as the runs disagree.
+    With `together`, the interval is centred on `together`, and computed from the deviations of the runs from
+    `together` instead of from their mean. The interval is never shorter than the interval of the mean, and grows as
+    the runs disagree.
 
-    Runs may agree by chance, or because their values are counts or buckets. Therefore the interval is at least as wide
-    as the errors within the single runs make it; for shares, at least as wide as the exact binomial interval of the
-    pooled counts. Equal values whose errors are unknown have no interval.
+    The values of runs may be equal by chance, or because they are whole counts or edges of histogram buckets.
+    Therefore the interval is at least as wide as the errors within the single runs make it; for shares, at least as
+    wide as the exact binomial interval of the pooled counts. Equal values whose errors are unknown have no interval.
     """
     found = [estimate for estimate in of_runs if estimate.value is not None]
     if len(found) == 1:
@@ -83,9 +84,7 @@ def combined(of_runs: Sequence[Estimate], together: float | None = None) -> Esti
 
 
 def _is_share(estimate: Estimate) -> bool:
-    """Return True if an estimate is a share with the exact binomial interval of a full count, not one scaled up from a
-    sample.
-    """
+    """Return True if an estimate is a share with an exact binomial interval from a full count, not from a sample."""
     if estimate.method != BINOMIAL or not 0 <= (estimate.value or 0.0) <= 1:
         return False
     seen = round((estimate.value or 0.0) * estimate.n)
@@ -111,7 +110,7 @@ def _within(found: Sequence[Estimate], mean: float | None) -> tuple[float, float
 
 
 def plain_over_runs(values: Sequence[float | None]) -> Estimate:
-    """Return the mean of plain numbers over the runs with its interval; a single number has no interval."""
+    """Return the mean of one number per run, with Student's t interval; a single number has no interval."""
     return t_interval_about([value for value in values if value is not None]).of_quantity()
 
 
@@ -139,17 +138,17 @@ class Point:
 
     @property
     def is_valid(self) -> bool:
-        """True if at least one repetition is not invalid, so that conclusions may rest on this level."""
+        """True if at least one run of the level is not invalid, so that conclusions may rest on the level."""
         return any(verdict != "invalid" for verdict in self.verdicts)
 
     @property
     def throughput(self) -> Estimate:
-        """Throughput of successful transactions. [1/s]"""
+        """Throughput of successful transactions, combined over the runs. [1/s]"""
         return over_runs(self.usable, "throughput_per_s")
 
     @property
     def tiers(self) -> list[str]:
-        """Names of the tiers, in the order of the first run."""
+        """Names of the tiers in all runs, in the order of the first run."""
         return list(dict.fromkeys(name for run in self.usable for name in run["tiers"]))
 
     def utilization(self, tier: str) -> float | None:
@@ -158,16 +157,14 @@ class Point:
         return plain_over_runs(values).value
 
     def shared_utilization_range(self, tier: str) -> Range | None:
-        """Return the smallest and largest utilization, over the runs, of the CPUs that a tier shares with others."""
+        """Return the range over the runs of the utilization of the CPUs that a tier shares with other tiers."""
         both = self.sharing(tier)
         return self._ends_of_sums(
             [[run["tiers"].get(name, {}).get("utilization") for name in both] for run in self.usable]
         )
 
     def shared_cpus_range(self, tier: str) -> Range | None:
-        """Return the smallest and largest number of CPUs, over the runs, used by a tier and the tiers that share its
-        CPUs. [1]
-        """
+        """Return the range over the runs of the number of CPUs used by all tiers that share CPUs with a tier. [1]"""
         both = self.sharing(tier)
         return self._ends_of_sums(
             [[estimate_of(run, "tiers", name, "cpus_used").value for name in both] for run in self.usable]
@@ -179,7 +176,7 @@ class Point:
         return ends([sum(values) for values in known if values]) if len(self.usable) > 1 else None
 
     def sharing(self, tier: str) -> list[str]:
-        """Return the tier and the tiers whose CPUs the same control group limits, in the order of the summary."""
+        """Return the names of the tiers whose CPUs the control group of a tier limits, including the tier."""
         groups = {
             name: figures.get("cpu_control_group") for run in self.usable for name, figures in run["tiers"].items()
         }
@@ -193,9 +190,7 @@ class Point:
         return sum(known) if self.utilization(tier) is not None else None
 
     def machine_cpus(self) -> tuple[float, float] | None:
-        """Return the CPUs that all programs used on this machine, and the CPUs of the machine; None if not observed.
-        [1]
-        """
+        """Return CPUs used by all programs on this machine, and the machine's CPUs; None if not observed. [1]"""
         hosts = [run["host"] for run in self.usable]
         used = plain_over_runs([estimate_of(host, "cpus_used").value for host in hosts]).value
         cpus = next((float(host["cpus"]) for host in hosts if host.get("cpus")), None)
@@ -212,7 +207,7 @@ class Point:
         return names.pop() if len(names) == 1 else None
 
     def think_s(self) -> float | None:
-        """Return the mean think time per transaction, from the checks of Little's law. [s]"""
+        """Return the mean think time per transaction, from the checks of Little's law in the runs. [s]"""
         values = [run["laws"]["little"]["z_s"] for run in self.usable if run["laws"]["little"]]
         return plain_over_runs(values).value
 
@@ -223,7 +218,7 @@ class Point:
 
     @property
     def elasticity(self) -> Elasticity:
-        """Elasticities of response time and throughput at this load, averaged over the runs."""
+        """Elasticities of response time and throughput at this load level, averaged over the runs."""
         found = [elasticity_of(run) for run in self.usable]
         return Elasticity(
             sum(each.response_time for each in found) / len(found),
@@ -232,7 +227,7 @@ class Point:
         )
 
     def pace_s(self) -> float | None:
-        """Return the CPU time of the fixed work by which the probe measures machine speed; None if not observed. [s]"""
+        """Return the CPU time of the probe's fixed work, which measures machine speed; None if not observed. [s]"""
         return plain_over_runs([(run["host"].get("pace") or {}).get("median_s") for run in self.usable]).value
 
     @property
@@ -247,7 +242,7 @@ class Point:
         return plain_over_runs(said).value if together is None else together
 
     def thinks(self) -> tuple[float, float] | None:
-        """Return the mean think time per transaction, and the number of transactions it averages. [s], [1]"""
+        """Return the mean think time per transaction [s], and the number of transactions that the mean covers [1]."""
         held = [(run["laws"]["little"], run.get("window")) for run in self.usable]
         known = [(law, window) for law, window in held if law and window]
         counts = [law["x_per_s"] * (window["end_s"] - window["start_s"]) for law, window in known]
@@ -257,9 +252,9 @@ class Point:
         return thought / sum(counts), sum(counts)
 
     def wait(self, name: str) -> float | None:
-        """Return a statistic of the waiting time for a connection of the pool; None without a pool.
+        """Return a statistic of the time that requests waited for a pooled connection; None without a pool. [s]
 
-        A percentile is that of all waits of the runs together; all other statistics are averaged over the runs.
+        A percentile covers all waits of the runs together; any other statistic is the mean over the runs.
         """
         if (together := of_all_requests(self.usable, "connections", "wait_time_s", name)) is not None:
             return together
@@ -270,7 +265,7 @@ class Point:
         return [run.get("connections") or {} for run in self.usable]
 
     def connections(self) -> Mapping[str, Any]:
-        """Return the statistics of the generator's connections over the runs."""
+        """Return the statistics of the generator's connections, combined over the runs."""
         by_run = self._connections()
         waits = {name: self.wait(name) for name in _WAITS}
         return {
@@ -280,7 +275,7 @@ class Point:
         }
 
     def of_runs(self) -> dict[str, Any] | None:
-        """Return the smallest and largest value over the runs of quantities without interval; None for a single run."""
+        """Return the range over the runs of values that have no interval; None for a single run."""
         if len(self.usable) < 2:
             return None
         waits = [counted.get("wait_time_s") or {} for counted in self._connections()]
@@ -300,7 +295,7 @@ class Point:
         return {key: _pair([estimate_of(run, *path, key).value for run in self.usable]) for key in keys}
 
     def _parts_of_runs(self, tier: str) -> dict[str, list[float] | None]:
-        """Return the smallest and largest share of each part in its tier's CPU time, over the runs."""
+        """Return the range over the runs of the share that each part has in the CPU time of its tier."""
         found: dict[str, list[float | None]] = {}
         for run in self.usable:
             used = estimate_of(run, "tiers", tier, "cpus_used").value
@@ -311,7 +306,7 @@ class Point:
         return {part: _pair(shares) for part, shares in found.items()}
 
     def document(self) -> dict[str, Any]:
-        """Return the point as JSON for a study summary: load, runs, and means over its runs."""
+        """Return the load level as JSON for a study summary: load, runs, and values combined over the runs."""
         whole = int(self.load) if float(self.load).is_integer() else self.load
         return {
             self.kind: whole,
@@ -340,7 +335,7 @@ class Point:
         }
 
     def status_codes(self) -> dict[str, dict[str, int]] | None:
-        """Return the complete answers of all runs by transaction and status code; None if a run lacks status codes."""
+        """Return counts of complete responses by transaction and status code; None if a run lacks status codes."""
         found: dict[str, dict[str, int]] = {}
         for run in self.usable:
             if run.get("status_codes") is None:
@@ -375,7 +370,7 @@ class Point:
         }
 
     def _not_attributed(self) -> dict[str, Any]:
-        """Return the CPU use that no tier explains, by machine; empty for summaries of older versions."""
+        """Return the CPUs used outside all tiers, by machine; empty for summaries of older versions. [1]"""
         names = dict.fromkeys(name for run in self.usable for name in run.get("not_attributed") or {})
         key = "cpus_used"
         return {name: {key: over_runs(self.usable, "not_attributed", name, key).document()} for name in names}
@@ -415,20 +410,20 @@ def aggregate(kind: str, load: float, runs: Sequence[Run]) -> Point:
 
 
 def _pair(values: Sequence[float | None]) -> list[float] | None:
-    """Return the smallest and largest value as a list for a document; None if no value is known."""
+    """Return the smallest and largest value as a list of two; None if no value is known."""
     found = ends(values)
     return None if found is None else list(found)
 
 
 def _extremes(times: Sequence[dict[str, Any]]) -> dict[str, float | None]:
-    """Return the shortest and longest response time of all runs; None if no response was timed."""
+    """Return the shortest and longest response time of all runs; None values if none was timed. [s]"""
     shortest = [float(of_run["min"]) for of_run in times if of_run.get("min") is not None]
     longest = [float(of_run["max"]) for of_run in times if of_run.get("max") is not None]
     return {"min": min(shortest, default=None), "max": max(longest, default=None)}
 
 
 def _error_share(runs: Sequence[Run], name: str | None = None) -> float | None:
-    """Return the share of a transaction, or of all, that failed, over all runs together, in [0, 1]."""
+    """Return the share of failed transactions, of one kind or of all, over all runs together, in [0, 1]."""
     by_run = [run["transactions"] for run in runs]
     found = [entry for each in by_run for key, entry in each.items() if name in (None, key)]
     failed = sum(transaction["errors"] for transaction in found)

@@ -1,4 +1,4 @@
-"""Compares the requests in flight at both edges of a window with the number that the load itself needs."""
+"""Compares the requests in flight at the edges of a window with the number that the load needs by Little's law."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BEYOND_NOISE = 3.0
 
 
 def backlog(measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:
-    """Compare the requests in flight and the waiting arrivals at the edges of a window with the need of its load.
+    """Compare requests in flight and waiting arrivals at the edges of a window with the numbers that the load needs.
 
     Parameters
     ----------
@@ -25,17 +25,18 @@ def backlog(measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:
     Returns
     -------
     dict or None
-        None if the window is too short to be halved.
+        Entry `backlog` of the run summary; None if the window is too short to be halved.
 
     Notes
     -----
-    By Little's law a load has X R requests in flight on average, here called the need. X is the rate at which requests
-    ended in the window, R their mean exchange time; if no arrival waits, R is their mean response time, because a
-    request may wait for a thread of the generator that reads a file. The swing is the standard deviation over the
-    seconds of the second half of the window, at least the square root of their mean (as for a Poisson variable). A
-    number at the start that exceeds the need by more than three swings is an excess from before the window. `drained_s`
-    is the time until the number first lies within one swing of the need; None if this never happens. The number of
-    waiting arrivals is compared with its mean in the second half in the same way.
+    By Little's law a load has X R requests in flight on average, here called the need. X is the rate at which
+    requests ended in the window, R their mean exchange time; if no arrival waits, R is their mean response time,
+    because a request may wait for a thread of the generator that reads a file. The swing is the standard deviation
+    over the seconds of the second half of the window, at least the square root of their mean (as for a Poisson
+    variable). A number of requests in flight at the start of the window that exceeds the need by more than three
+    swings is an excess from before the window. `drained_s` is the time until the number first lies within one swing
+    of the need; None if the number never comes that close. The number of waiting arrivals is compared with the mean
+    of waiting arrivals in the second half.
     """
     numbers = np.flatnonzero(chosen)
     if len(numbers) < 4:

@@ -1,4 +1,4 @@
-"""Compares measured values with physical bounds that hold for every system."""
+"""Compares measured values with physical bounds that no system can exceed."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ if TYPE_CHECKING:
     from towtank.analysis.run.data import RunData
 
 FEWER_USERS = "users seen, at least those asked"
-"""The only bound that a load may violate by plan: users may leave when their data are used up."""
+"""Name of the bound that a load may violate by design: users may leave when their data are used up."""
 
-# The probe reads CPU time shortly before or after the time stamp of a sample. This allowance covers both edges of a
-# window and two ticks of the kernel's clock, for each CPU. [s]
+# The probe reads CPU time shortly before or after the time stamp of a sample. For each CPU, this allowance covers both
+# edges of a window and two ticks of the kernel's clock. [s]
 _CPU_ERROR_S = 0.1
 _CPU_ERROR_SHARE = 0.02
-# Edges of intervals are whole nanoseconds; sums of them as floats have rounding errors. [s]
+# Edges of intervals are whole nanoseconds. Sums of these edges as floats have rounding errors. [s]
 _SAME_INSTANT_S = 1e-6
-# Users start and stop within milliseconds of the edge of a stage.
+# The number of users may differ by this share, because users start and stop within milliseconds of the edge of a
+# stage.
 _USERS_SHARE = 0.02
 
 
@@ -91,7 +92,7 @@ def _requests(data: RunData) -> Iterator[dict[str, Any]]:
 
 
 def most_cpus(allotted: float, length_s: float) -> float:
-    """Return the largest CPU use that can be observed over a window if this many CPUs are allotted. [1]"""
+    """Return the largest CPU use that the probe can report over a window if `allotted` CPUs are available. [CPUs]"""
     return allotted * (1 + _CPU_ERROR_SHARE) + _CPU_ERROR_S * max(1.0, allotted) / length_s
 
 

@@ -1,4 +1,4 @@
-"""Saturated tiers of a load level, and the knee of the asymptotic bounds."""
+"""Finds saturated tiers of a load level, and the knee of the asymptotic bounds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ _QUEUEING_AT_MOST = 0.1  # Largest part of the knee that queueing at the lowest 
 
 
 def busiest_tier(point: Point) -> tuple[str, float] | None:
-    """Return the tier with the highest utilization, and that utilization; of tiers that share CPUs, the largest."""
+    """Return the name of the tier with the highest utilization, and that utilization.
+
+    If several tiers share CPUs, the utilization covers all of these tiers, and the name is that of the busiest.
+    """
     found = [
         (shared, point.utilization(name) or 0.0, name)
         for name in point.tiers
@@ -32,16 +35,18 @@ def saturated_tier(point: Point) -> str | None:
 
 
 def knee(points: list[Point]) -> Estimate:
-    """Estimate the knee N* = (D + Z) / D_max from the lowest load level; no value for an open load.
+    """Estimate the knee N* = (D + Z) / D_max from the lowest load level; without a value for an open load.
 
     Notes
     -----
-    At the lowest level N / X is D + Z plus queueing. At a single server with Poisson arrivals U^2 / (1 - U) users wait,
-    which is more than in a closed system, and N* is too large by at most that number. No knee is returned if this
-    number exceeds a tenth of N* or the busiest tier is saturated, because the level then does not describe a system
-    without queueing; nor if the throughput of a level significantly exceeds 1 / D_max of the lowest level, because the
-    demand then falls with the load. The lower end of the interval allows for the queueing. Apart from that, the
-    interval reflects the error of D_max alone, since X is known far better; no interval exists if D_max may be zero.
+    At the lowest level, N / X is D + Z plus the time in queues. At a single server with Poisson arrivals, U^2 / (1 -
+    U) users wait. In a closed system fewer users wait, so N* is too large by at most that number. No knee is returned
+    if this number exceeds a tenth of N*, or if the busiest tier is saturated: the level then does not describe a
+    system without queueing. No knee is returned either if the throughput of a level significantly exceeds 1 / D_max
+    of the lowest level: the demand then falls with the load.
+
+    The lower end of the interval allows for the queueing. Otherwise the interval reflects the error of D_max alone,
+    since X is known far better. There is no interval if D_max may be zero.
     """
     lowest = points[0]
     if lowest.kind != "users":
@@ -70,7 +75,9 @@ def knee(points: list[Point]) -> Estimate:
 
 
 def _exceeds(points: list[Point], demand: Estimate) -> bool:
-    """Return True if the throughput of a level significantly exceeds the maximum 1 / D that a demand allows."""
+    """Return True if the throughput of a level significantly exceeds 1 / D, the largest throughput for a service
+    demand D.
+    """
     least = demand.low or demand.value or 0.0
     rates = (point.throughput.value if point.throughput.low is None else point.throughput.low for point in points)
     return any(rate is not None and rate * least > 1 for rate in rates)

@@ -1,4 +1,4 @@
-"""Writes the Parquet tables of a run, with quantiles of the histograms as columns."""
+"""Writes the Parquet tables of a run; the columns include quantiles of the histograms."""
 
 from __future__ import annotations
 
@@ -14,17 +14,20 @@ _QUANTILES = {"response_p50_s": 0.5, "response_p95_s": 0.95, "response_p99_s": 0
 
 
 def compact(run: RunFolder) -> tuple[Path, Path]:
-    """Write `intervals.parquet` and `metrics.parquet` of a run from its streams, and return their paths."""
+    """Write `intervals.parquet` and `metrics.parquet` from the streams of a run, and return the paths of the tables."""
     return write_tables(run, described)
 
 
 def is_compacted(run: RunFolder) -> bool:
-    """Return True if both tables exist."""
+    """Return True if both Parquet tables of a run exist."""
     return (run.path / INTERVALS).is_file() and (run.path / METRICS).is_file()
 
 
 def described(encoded: str) -> dict[str, Any]:
-    """Return the table columns for one histogram; empty if the histogram is unreadable or empty."""
+    """Return count, quantiles and maximum of one histogram as table columns.
+
+    Empty for an unreadable or empty histogram.
+    """
     try:
         histogram = histograms.decode(encoded)
     except BadHistogramError:

@@ -1,4 +1,4 @@
-"""Compares configurations at equal load by ratios of measured values, with intervals."""
+"""Compares configurations at equal load by the ratios of their measured values, with intervals."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from towtank.analysis.statistics.estimates import Estimate, estimate_of, from_do
 from towtank.analysis.statistics.run_to_run import ASSUMED_SHARE, is_repeated, with_run_to_run
 from towtank.load_level import Load
 
-# At each level, only the transactions that changed most are listed; the points contain all transactions.
+# Only the transactions that changed most are listed at each level; the points of the level contain all transactions.
 TRANSACTIONS_SHOWN = 3
 
 
@@ -21,16 +21,16 @@ def comparisons(
     configurations: list[dict[str, Any]],
     run_to_run: float = ASSUMED_SHARE,
 ) -> list[dict[str, Any]]:
-    """Compare each level of a factor with the factor's first level at equal levels of all other factors.
+    """Compare each level of a factor with the first level of the factor, at equal levels of all other factors.
 
     Parameters
     ----------
     factors, configurations : list of dict
-        As in a study summary.
+        Factors and configurations, as in a study summary.
     load_factor : str or None
     run_to_run : float, default 0.1
-        Standard deviation of the system's speed from run to run that is assumed of a point with one run, relative to
-        the speed. [1]
+        Assumed standard deviation of the system's speed from run to run, relative to the speed. Used for points with
+        a single run. [1]
 
     Returns
     -------
@@ -60,7 +60,7 @@ def comparisons(
 
 
 def compared_points(comparison: Mapping[str, Any], configurations: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the points on both sides of a comparison."""
+    """Return the points of both configurations that a comparison compares."""
     sides = [{**comparison.get("others", {}), comparison["factor"]: comparison[end]} for end in ("from", "to")]
     load = _level(comparison)
     return [
@@ -78,7 +78,7 @@ def _level(document: Mapping[str, Any]) -> float | None:
 
 
 def suspect_runs(points: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return the names of the suspect runs behind points."""
+    """Return the names of the suspect runs of the given points."""
     return [
         str(run)
         for point in points
@@ -99,7 +99,9 @@ def _load(point: dict[str, Any]) -> dict[str, Any]:
 def _pairs(
     name: str, base_level: str, configurations: list[dict[str, Any]]
 ) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Yield pairs of configurations that differ in a single factor: its first level, and another level."""
+    """Yield pairs of configurations that differ in one factor only: the first at that factor's base level, the second
+    not.
+    """
     for base in configurations:
         if base["key"].get(name) != base_level:
             continue
@@ -111,7 +113,7 @@ def _pairs(
 
 
 def _points(base: dict[str, Any], other: dict[str, Any]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Yield pairs of points at equal load for which both configurations have a run that is not invalid."""
+    """Yield the pairs of points at equal load for which both configurations have a run that is not invalid."""
     table = {point["load"]: point for point in other["points"]}
     for point in base["points"]:
         second = table.get(point["load"])
@@ -129,8 +131,10 @@ def _lines(first: dict[str, Any], second: dict[str, Any], run_to_run: float) -> 
 
 
 def _decided(line: dict[str, Any], run_to_run: float, elasticities: Sequence[float]) -> dict[str, Any]:
-    """Decide whether two values differ: by the interval over runs; for single runs, by the assumed difference from run
-    to run times the elasticity of the value.
+    """Decide whether two values differ, and return the decision for the line of a comparison.
+
+    If both values come from several runs, the interval over the runs decides. For a single run, the result assumes a
+    difference of speed from run to run, times the elasticity of the value.
     """
     values = [from_document(line[key]) for key in ("to_value", "from_value")]
     if all(is_repeated(value) for value in values):
@@ -157,7 +161,10 @@ def _excludes_one(ratio: dict[str, Any]) -> bool | None:
 
 
 def is_certain(line: dict[str, Any]) -> bool:
-    """Return True if a comparison is significant; for single runs, under the assumed difference from run to run."""
+    """Return True if a change is significant.
+
+    For single runs, True if the change would be significant under the assumed difference from run to run.
+    """
     return bool(line["differs"] or (line.get("assumed") or {}).get("differs"))
 
 
@@ -172,7 +179,7 @@ def _plain_lines(first: dict[str, Any], second: dict[str, Any]) -> Iterator[dict
             f"response_time_s.mean of {name}", first, second, "transactions", name, "mean_s", transaction=name
         )
     ]
-    # The sort order rests on differences within runs; whether the runs differ is decided afterwards.
+    # Lines are sorted by differences within runs; a later step decides whether the runs differ.
     lines.sort(key=lambda line: strength({**line, "differs": _excludes_one(line["ratio"])}), reverse=True)
     yield from lines[:TRANSACTIONS_SHOWN]
     for tier in first["tiers"]:
@@ -199,10 +206,10 @@ def _line(
 
 
 def strength(line: dict[str, Any]) -> tuple[float, float]:
-    """Return a lower bound of the size of a change, and its estimated size; halving and doubling have equal size.
+    """Return a lower bound of the factor of a change, and the estimated factor; halving and doubling both give 2.
 
-    The lower bound is the end of the interval that is nearer to 1, so that a few outliers do not rank as the largest
-    change. If the interval contains 1, or does not exist, the lower bound is 1.
+    The lower bound is the end of the interval that is nearer to 1. Sorting by this bound keeps changes that rest on a
+    few outliers from the first place. If the interval contains 1, or does not exist, the lower bound is 1.
     """
     ratio = line["ratio"]
     bounds = ratio if line["differs"] else line.get("assumed") or ratio

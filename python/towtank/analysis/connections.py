@@ -1,4 +1,4 @@
-"""Describes connections: their number, the time to establish them, and the time that requests waited for them."""
+"""Describes the connections of a run: how many there were, how long connecting took, how long requests waited."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 def connections(
     measurement: Measurement, chosen: Mask, engine: dict[str, Any] | None, keep: bool = False
 ) -> dict[str, Any]:
-    """Describe the connections of a run.
+    """Describe the connections of a run for the run summary.
 
     Parameters
     ----------
@@ -33,8 +33,9 @@ def connections(
     Returns
     -------
     dict
-        As `docs/reference/summary.md` describes. Most connections are established before the window begins, so
-        connection times and reasons of failures cover the whole run; all other values cover the window.
+        Entry of the run summary, as `docs/reference/summary.md` describes. Most connections are established before
+        the window begins, so connection times and reasons of failures cover the whole run; all other values cover
+        the window.
     """
     every = np.ones(measurement.bins, dtype=bool)
     length = measurement.length_of(chosen)
@@ -57,7 +58,9 @@ def connections(
 
 
 def _times(merged: Histogram | None) -> dict[str, float] | None:
-    """Return mean (from the middles of the buckets), quantiles and maximum of connection times. [s]"""
+    """Return mean, quantiles and maximum of connection times; the mean uses the middles of the
+    histogram buckets. [s]
+    """
     if merged is None:
         return None
     quantiles = {name: merged.quantile(probability) for name, probability in QUANTILES.items()}
@@ -67,7 +70,7 @@ def _times(merged: Histogram | None) -> dict[str, float] | None:
 def _handshakes(measurement: Measurement, engine: dict[str, Any] | None) -> dict[str, int] | None:
     counted = (engine or {}).get("handshakes")
     kinds = ("full", "resumed")
-    if not isinstance(counted, dict):  # a killed engine writes no document
+    if not isinstance(counted, dict):  # A killed engine writes no such object.
         counted = {
             kind: sum(interval.handshakes.get(kind, 0) for interval in measurement.recording.intervals)
             for kind in kinds
@@ -77,7 +80,7 @@ def _handshakes(measurement: Measurement, engine: dict[str, Any] | None) -> dict
 
 
 def _waits(measurement: Measurement, chosen: Mask, keep: bool) -> dict[str, float | str] | None:
-    """Return the waiting times for a free connection of the pool; None without a pool.
+    """Return statistics of the time that requests waited for a free connection of the pool; None without a pool.
 
     Notes
     -----

@@ -13,7 +13,7 @@ from towtank.distributions import t_quantile
 
 
 def regression(throughputs: list[float], cpus: list[float]) -> tuple[float, Estimate]:
-    """Fit the straight line U = U_0 + D X to CPU use and throughput of the runs.
+    """Fit the straight line U = U_0 + D X to CPU use U and throughput X over the runs.
 
     Parameters
     ----------
@@ -31,9 +31,9 @@ def regression(throughputs: list[float], cpus: list[float]) -> tuple[float, Esti
 
     Notes
     -----
-    Ordinary least squares with n - 2 degrees of freedom; the intercept keeps background work out of the
-    demand [1]_. Assumes a demand that does not change with the load. A line needs two different throughputs, an
-    interval at least three runs.
+    Ordinary least squares with n - 2 degrees of freedom; the intercept keeps background work out of the demand [1]_.
+    The model assumes that the demand does not change with the load. A line needs two different throughputs; an
+    interval needs at least three runs.
 
     References
     ----------
@@ -56,7 +56,9 @@ def regression(throughputs: list[float], cpus: list[float]) -> tuple[float, Esti
 
 
 def demands(runs: list[dict[str, Any]]) -> dict[str, Any]:
-    """Estimate the CPU demand at each tier by regression over the runs that are not invalid."""
+    """Return the CPU demand per transaction of each tier, estimated by regression over the runs
+    that are not invalid.
+    """
     usable = [run for run in runs if run["verdict"]["level"] != "invalid"]
     found = {}
     for tier in dict.fromkeys(name for run in usable for name in run["tiers"]):

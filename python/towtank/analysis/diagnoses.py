@@ -1,4 +1,4 @@
-"""Diagnoses of the results folder of a study or of a drive."""
+"""Finds what limits each configuration in the results folder of a study or of a drive."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from towtank.results.folder import RUN_MANIFEST, ResultsFolder, RunFolder
 
 SCHEMA = "towtank/diagnosis/1"
 _DRIVEN = "target"
-"""Label of the only configuration of a drive."""
+"""Label of the only configuration in a run of `towtank drive`."""
 
 
 @dataclass(frozen=True)
 class Diagnoses:
-    """Diagnoses of all configurations of a results folder.
+    """Diagnoses of all configurations of a results folder: what limits each configuration.
 
     Attributes
     ----------
@@ -34,18 +34,18 @@ class Diagnoses:
 
     @classmethod
     def of(cls, configurations: Sequence[Mapping[str, Any]]) -> Diagnoses:
-        """Read the diagnoses of the configurations of a study summary."""
+        """Read the diagnoses in a study summary; the configuration with the highest throughput comes first."""
         best_first = sorted(configurations, key=_peak_per_s, reverse=True)
         pairs = ((dig(each, "label"), dig(each, "diagnosis")) for each in best_first)
         return cls({str(label): Diagnosis.read(found) for label, found in pairs})
 
     def only(self, label: str) -> Diagnoses:
-        """Return the diagnosis of one configuration.
+        """Return the diagnosis of the configuration with the given label.
 
         Raises
         ------
         StudyError
-            If there is no configuration of that label.
+            If no configuration has this label.
         """
         if label not in self.by_label:
             labels = ", ".join(map(repr, self.by_label))
@@ -54,7 +54,9 @@ class Diagnoses:
         return Diagnoses({label: self.by_label[label]})
 
     def document(self) -> Mapping[str, Any]:
-        """Return the diagnosis of the first configuration for JSON, and those of all in `configurations`."""
+        """Return the diagnosis of the first configuration as JSON; the key `configurations` holds the diagnoses of
+        all.
+        """
         found = [{"configuration": label, **each.document()} for label, each in self.by_label.items()]
         return {"schema": SCHEMA, **found[0], "configurations": found}
 
@@ -64,7 +66,7 @@ def _peak_per_s(configuration: Mapping[str, Any]) -> float:
 
 
 def diagnoses_of(folder: Path) -> Diagnoses:
-    """Return the diagnoses of a results folder.
+    """Read or compute the diagnoses of a results folder.
 
     Parameters
     ----------
@@ -74,7 +76,7 @@ def diagnoses_of(folder: Path) -> Diagnoses:
     Raises
     ------
     StudyError
-        If the folder is neither, or has no run.
+        If the folder is neither kind of folder, or contains no run.
     """
     if (folder / RUN_MANIFEST).is_file():
         return Diagnoses({_DRIVEN: diagnose_run(kept_summary(RunFolder(folder)))})

@@ -1,4 +1,4 @@
-"""Doubts about a measurement: the closed list of kinds, each with its reason and the next step."""
+"""Defines the closed list of doubts about a measurement, each with its reason and the next step."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from towtank.estimates import few_digits
 
 
 class Level(StrEnum):
-    """Severity of a doubt."""
+    """Severity of a doubt: a note, a suspect run, or an invalid run."""
 
     NOTE = "note"
     SUSPECT = "suspect"
@@ -333,12 +333,12 @@ EXPLANATIONS: dict[Kind, tuple[str, str]] = {
         "lengthen the sampling interval, or leave out costly metrics",
     ),
 }
-"""Explanation of each kind of doubt: why it matters, and the next step."""
+"""For each kind of doubt, the reason why it matters and the next step."""
 
 
 @dataclass(frozen=True)
 class Doubt:
-    """One doubt about a measurement, with the number seen and the limit that it exceeds."""
+    """Doubt about a measurement, with the measured number and the limit that this number exceeds."""
 
     kind: Kind
     level: Level
@@ -348,7 +348,7 @@ class Doubt:
     unit: str = ""
 
     def document(self) -> dict[str, Any]:
-        """Return the doubt as JSON for `doubts` of a summary: kind, level, values, message, reason and hint."""
+        """Return the doubt as JSON for a summary: kind, level, values, message, reason and hint."""
         why, hint = EXPLANATIONS[self.kind]
         return {
             "kind": str(self.kind),
@@ -363,7 +363,7 @@ class Doubt:
 
 
 def level_of(doubts: list[Doubt]) -> str:
-    """Return the verdict on a run, which is the level of its most severe doubt: invalid, suspect, or valid."""
+    """Return the verdict on a run, `invalid`, `suspect` or `valid`, which follows from the most severe doubt."""
     levels = {doubt.level for doubt in doubts}
     if Level.INVALID in levels:
         return "invalid"
@@ -371,7 +371,8 @@ def level_of(doubts: list[Doubt]) -> str:
 
 
 def not_checked(missing: Iterable[dict[str, str]]) -> str:
-    """Render the checks that could not be made, grouped by reason, without a full stop; empty if all were made.
+    """Render the checks that could not be made, grouped by reason, without a full stop; empty if every check was
+    made.
 
     Parameters
     ----------
@@ -386,7 +387,7 @@ def not_checked(missing: Iterable[dict[str, str]]) -> str:
 
 
 def seconds(value: float) -> str:
-    """Render a time for a message, in a suitable unit."""
+    """Render a time for a message, in µs, ms or s."""
     for limit, factor, unit in ((1e-3, 1e6, "µs"), (1.0, 1e3, "ms")):
         if abs(value) < limit:
             return f"{few_digits(factor * value)} {unit}"

@@ -1,4 +1,4 @@
-"""Makes the result document of `towtank drive`: one load on one target, as JSON."""
+"""Makes the result document of `towtank drive`, which puts one load on one target."""
 
 from __future__ import annotations
 
@@ -82,12 +82,12 @@ def _asked(data: RunData) -> Mask:
 
 
 def _throughput(column: Column, chosen: Mask, length: float) -> float | None:
-    """Return the throughput of successful requests; None if nothing ended. [1/s]"""
+    """Return the throughput of successful requests in the window; None if no request ended. [1/s]"""
     return float(column.ok[chosen].sum()) / length if length > 0 and column.ended[chosen].any() else None
 
 
 def _estimates(measurement: Measurement, chosen: Mask) -> dict[str, Any]:
-    """Return throughput and response times with their intervals; without intervals if the record is too short."""
+    """Return throughput and response times with their intervals, which are missing if the record is too short."""
     requests, bin_s = measurement.requests, measurement.bin_s
     return {
         "throughput_per_s": throughput(requests.ok, measurement, chosen).document(),
@@ -97,13 +97,19 @@ def _estimates(measurement: Measurement, chosen: Mask) -> dict[str, Any]:
 
 
 def _unfinished(summary: dict[str, Any]) -> dict[str, Any]:
-    """Return the requests in flight at the end of the window, and later failures by kind; both None if unknown."""
+    """Return the number of requests in flight at the end of the window, and the later failures by kind.
+
+    None if unknown.
+    """
     found = summary["unfinished"] or {}
     return {"in_flight": found.get("in_flight"), "failed_later": found.get("failed_later")}
 
 
 def times_ms(timed: TimedHistograms, sums: Floats, chosen: Mask) -> dict[str, float | None]:
-    """Return mean, extremes and quantiles in milliseconds; None values if no response was timed."""
+    """Return mean, extremes and quantiles of times in milliseconds.
+
+    None for each statistic if no response was timed.
+    """
     merged = timed.merged(chosen)
     if merged is None:
         return dict.fromkeys(["mean", "min", *QUANTILES, "max"])
@@ -143,7 +149,10 @@ def _generator(data: RunData, summary: dict[str, Any]) -> dict[str, Any]:
 
 
 def _intervals(measurement: Measurement, chosen: Mask) -> list[dict[str, Any]]:
-    """Return the results of each second of the window; `t_s` is the end of the second, from the start of the window."""
+    """Return the results of each second of the window.
+
+    `t_s` is the end of the second, in seconds since the start of the window.
+    """
     requests = measurement.requests
     p95 = requests.response.quantile_by_bin(0.95)
     numbers = [number for number, inside in enumerate(chosen) if inside]

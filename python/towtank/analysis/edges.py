@@ -1,4 +1,4 @@
-"""Bounds the user time of the activities (transactions and pauses) in progress at the edge of a window."""
+"""Bounds the time that users have spent in the transactions and pauses in progress at the edge of a window."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from towtank.analysis.measurement import Floats, Measurement
 
-# Edges of intervals are whole nanoseconds; as floats they have rounding errors. [s]
+# Edges of intervals are whole nanoseconds. As floats, these edges have rounding errors. [s]
 _SAME_INSTANT_S = 1e-6
 # If ended pauses exceed the pauses begun between transactions by more than this share, there are pauses inside
 # transactions. [1]
@@ -17,14 +17,14 @@ _INNER_SHARE = 0.01
 
 
 class Spent(NamedTuple):
-    """Lower and upper bound of the user time spent so far in the activities in progress at an instant. [s]"""
+    """Lower and upper bound of the time that users have spent in the activities in progress at an instant. [s]"""
 
     low_s: float
     high_s: float
 
 
 class _Parts(NamedTuple):
-    """Activities that may be in progress at an instant: numbers, and bounds of the time spent in each so far. [s]"""
+    """Activities that may be in progress at an instant: how many, and bounds of the time spent in each so far. [s]"""
 
     counts: Floats
     low_s: Floats
@@ -32,7 +32,7 @@ class _Parts(NamedTuple):
 
 
 def spent_by(measurement: Measurement, at_s: float, allowance_s: float) -> Spent:
-    """Bound the time spent so far in the transactions and pauses in progress at an instant.
+    """Return bounds of the time that users have spent in the transactions and pauses in progress at an instant.
 
     Parameters
     ----------
@@ -45,12 +45,12 @@ def spent_by(measurement: Measurement, at_s: float, allowance_s: float) -> Spent
 
     Notes
     -----
-    A transaction in progress at an instant t ends in a later bin [a, b), whose histogram has its response time r. It
-    took at least r - (b - t) and at most r - (a - t) of it before t, each no less than 0. A pause in progress began in
-    an earlier bin [a, b), whose histogram has its length z; if it lasts beyond t wherever in the bin it began (z > t -
-    a), it has lasted at least t - b; if it can last beyond t at all (z > t - b), it has lasted at most min(z, t - a). A
-    user has one activity at a time, so the upper bound counts only as many activities as users are present, those with
-    the largest bounds. Neither bound assumes a distribution or a steady state.
+    A transaction in progress at an instant t ends in a later bin [a, b), whose histogram has its response time r. Of
+    this time, at least r - (b - t) and at most r - (a - t) passed before t, each no less than 0. A pause in progress
+    began in an earlier bin [a, b), whose histogram has the length z of the pause. If z > t - a, the pause surely
+    lasts beyond t and has lasted at least t - b. If z > t - b, the pause may last beyond t and has lasted at most
+    min(z, t - a). A user has one activity at a time, so the upper bound counts only as many activities as users are
+    present, those with the largest bounds. Neither bound assumes a distribution or a steady state.
 
     Transactions that never ended within the record have no response time. Each of them adds all of the time since the
     start of the run to the upper bound. If the record ends at t, each user adds the longest recorded response time.
@@ -66,7 +66,7 @@ def spent_by(measurement: Measurement, at_s: float, allowance_s: float) -> Spent
 
 
 def _users_at(measurement: Measurement, at_s: float) -> float:
-    """Return the mean number of users in the bins next to an instant, the larger of the two, rounded up. [1]"""
+    """Return the number of users in the bins next to an instant: the larger of the two means, rounded up. [1]"""
     beside = (np.abs(measurement.starts - at_s) < _SAME_INSTANT_S) | (np.abs(measurement.ends - at_s) < _SAME_INSTANT_S)
     users = measurement.mean_users[beside & (measurement.ends > measurement.starts)]
     return float(math.ceil(users.max() - _SAME_INSTANT_S)) if len(users) else 0.0
@@ -90,7 +90,7 @@ def _pauses(measurement: Measurement, at_s: float) -> _Parts:
 
 
 def _of_the_largest(counts: Floats, values: Floats, most: float) -> float:
-    """Return the sum of the `most` largest values, each of which occurs `counts` times."""
+    """Return the sum of the `most` largest values, if each value occurs as often as `counts` states."""
     order = np.argsort(-values, kind="stable")
     before = np.concatenate([[0.0], np.cumsum(counts[order])[:-1]]) if len(order) else np.zeros(0)
     return float(np.clip(most - before, 0.0, counts[order]) @ values[order])

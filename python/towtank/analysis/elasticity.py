@@ -1,8 +1,9 @@
-"""Elasticities of throughput and response time: their relative change for a small relative change of all service times.
+"""Elasticities of throughput and response time: their relative change for a small relative change of all service
+times.
 
-Runs of one system differ because its speed differs: a restart or a different memory layout makes all service times
-longer or shorter by some share. If requests queue, the response time changes by a larger share; if think times
-determine the throughput, the throughput hardly changes.
+Runs of one system differ because the speed of the system differs: a restart or a different memory layout makes all
+service times longer or shorter by some share. If requests queue, the response time changes by a larger share; if
+think times determine the throughput, the throughput hardly changes.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ from towtank.study.claim_metrics import LOAD
 SATURATED = 0.98
 """Utilization above which a system may not sustain an open load, in [0, 1]."""
 LARGEST = 1 / (1 - SATURATED)
-"""Largest elasticity of a response time. [1]"""
+"""Largest elasticity of a response time that is reported. [1]"""
 DEMANDS_DIFFER = 12.0
 """Assumed upper bound of the ratio between the demands of two groups of users at the busiest station. [1]"""
-# Users keep their pace if the cycle exceeds the pace by less than the first share. They have no pause left if the cycle
-# exceeds the pace times the second number.
+# Users keep their pace if the cycle exceeds the pace by less than the first number, as a share of the pace. Users have
+# no pause left if the cycle exceeds the pace times the second number.
 _NEARLY, _EXCEEDED = 0.01, 1.2
 _TIMES = (
     *("response_time_s", "exchange_time_s", "response_mean_s", "mean_s", "p95_s", "worst_p95_s"),
@@ -51,12 +52,12 @@ class Elasticity:
     utilization: float
 
     def of(self, path: Sequence[str], per: Sequence[str] | None = None) -> float:
-        """Return the elasticity of a quantity, or of the ratio of two quantities.
+        """Return the elasticity of a measured value, or of the ratio of two measured values.
 
         Parameters
         ----------
         path, per : sequence of str
-            Paths in the summary of a run; `per` may be `("load",)`.
+            Paths of the values in a run summary; `per` is the denominator of the ratio, and may be `("load",)`.
 
         Returns
         -------
@@ -77,7 +78,9 @@ class Elasticity:
 
     @classmethod
     def read(cls, document: Json | None) -> Elasticity:
-        """Read the elasticities from a summary; default values for results of older versions."""
+        """Read the elasticities from a summary; summaries of older versions lack elasticities and give
+        `PROPORTIONAL`.
+        """
         return cls(**document) if document else PROPORTIONAL
 
     def document(self) -> dict[str, float]:
@@ -90,11 +93,11 @@ class Elasticity:
 
 
 PROPORTIONAL = Elasticity(1.0, 1.0, 0.0)
-"""Elasticities for runs whose utilization is unknown: both values change in proportion to the service times."""
+"""Elasticities for runs of unknown utilization: response time and throughput change in proportion to service times."""
 
 
 def elasticity(utilization: float, in_system: float, users: float | None) -> Elasticity:
-    """Return the elasticities at a load, for users of a single group.
+    """Return the elasticities of response time and throughput at a load, for users of a single group.
 
     Parameters
     ----------
@@ -107,14 +110,15 @@ def elasticity(utilization: float, in_system: float, users: float | None) -> Ela
 
     Notes
     -----
-    With the share w = X R / N of a user's time that is response time, X = N / (R + Z) gives d ln X = -w d ln R. One
-    station with R = D / (1 - U) and U = X D gives d ln R = d ln D + U / (1 - U) (d ln X + d ln D). Together
+    Let w = X R / N be the share of a user's time that is response time. Then X = N / (R + Z) gives d ln X = -w d ln
+    R. One station with R = D / (1 - U) and U = X D gives d ln R = d ln D + U / (1 - U) (d ln X + d ln D). Both
+    equations together give
 
         d ln R / d ln D = 1 / (1 - U + U w),        d ln X / d ln D = -w / (1 - U + U w),
 
-    which is 1 and -w for an idle system, 1 / w and -1 for a saturated system. With several stations, or several servers
-    at a station, the elasticities are smaller than with U of the busiest station alone. Under an open load w is 0 until
-    the busiest station is saturated.
+    An idle system has the elasticities 1 and -w, a saturated system 1 / w and -1. With several stations, or several
+    servers at a station, the true elasticities are smaller than these values for the busiest station. Under an open
+    load w is 0 until the busiest station is saturated.
 
     The derivation covers a single group of users whose think times do not depend on the response time. For several
     groups, and for users with a pace, use `elasticity_of_groups`.
@@ -134,7 +138,7 @@ def elasticity(utilization: float, in_system: float, users: float | None) -> Ela
 
 
 def elasticity_of_groups(utilization: float, groups: Sequence[Json]) -> Elasticity:
-    """Return bounds of the elasticities for groups of users with separate think times or with a pace.
+    """Return bounds of the elasticities for groups of users that have different think times or keep a pace.
 
     Parameters
     ----------
@@ -145,18 +149,20 @@ def elasticity_of_groups(utilization: float, groups: Sequence[Json]) -> Elastici
 
     Notes
     -----
-    If all groups wait for the same station, and w_g is the share of their time that is response time, X_g = N_g /
-    (R_g + Z_g) and U = sum X_g D_g give d ln R_g / d ln D = 1 / (1 - U + U w) for each, w the mean of w_g by the
-    shares X_g D_g / U of the groups in the utilization. The demands D_g are not known. They are assumed to differ by
-    a factor of `DEMANDS_DIFFER` at most, and w is the smallest mean that this allows. The mean response time of all
-    changes by another sum (x_g - y_g) w_g with the shares x_g of throughput and y_g of all response times, as the
-    throughput of some groups falls more than that of others.
+    Let all groups wait for the same station, and let w_g be the share of a user's time in group g that is response
+    time. Then X_g = N_g / (R_g + Z_g) and U = sum X_g D_g give d ln R_g / d ln D = 1 / (1 - U + U w) for each group,
+    where w is the mean of w_g, weighted by the share X_g D_g / U of each group in the utilization. The demands D_g
+    are not known. They are assumed to differ by a factor of at most `DEMANDS_DIFFER`, and w is the smallest mean that
+    this assumption allows. The throughput of some groups falls more than that of others. The mean response time of
+    all groups therefore changes further, by sum (x_g - y_g) w_g, where x_g is the share of group g in the throughput
+    and y_g its share in the sum of all response times.
 
-    While users keep a pace P, it determines their throughput (N / X = P), and w_g is 0. If no pause is left, w_g is 1.
-    In between, response times above P lengthen the cycle C = N / X, and w_g is at least (C - P) / C.
+    While users keep a pace P, the pace determines their throughput (N / X = P), and w_g is 0. If the users have no
+    pause left, w_g is 1. Between these cases, response times above P lengthen the cycle C = N / X, and w_g is at
+    least (C - P) / C.
 
-    The bounds do not cover groups that wait at different stations if a hardly used station serves a group of few users.
-    `tests/certified/test_certified_elasticity.py` compares the bounds with exact solutions.
+    The bounds do not cover groups that wait at different stations if a hardly used station serves a group of few
+    users. `tests/certified/test_certified_elasticity.py` compares the bounds with exact solutions.
     """
     busy = min(1.0, max(0.0, utilization))
     rates = [float(group["throughput_per_s"]) for group in groups]
@@ -167,7 +173,7 @@ def elasticity_of_groups(utilization: float, groups: Sequence[Json]) -> Elastici
     by_rate = sum(rate * high for rate, (_, high) in zip(rates, bounds, strict=True)) / sum(rates)
     by_time = sum(users * high for users, (_, high) in zip(inside, bounds, strict=True)) / (sum(inside) or 1.0)
     response = min(LARGEST, common * max(1.0, 1.0 + by_rate - by_time))
-    # With several groups, groups with small demands may lose a larger share of throughput than the station does.
+    # Among several groups, a group with a small demand may lose a larger share of throughput than the station does.
     most = 1.0 if len(groups) == 1 else LARGEST
     return Elasticity(response, min(most, by_rate * common), busy)
 
@@ -175,8 +181,8 @@ def elasticity_of_groups(utilization: float, groups: Sequence[Json]) -> Elastici
 def _share_of_time(group: Json) -> tuple[float, float]:
     """Return bounds of the share of a group's cycle time that grows with the response time, in [0, 1].
 
-    Without a pace the share is response time over cycle time. With a pace, a longer response time partly shortens the
-    pause and leaves the cycle time unchanged.
+    Without a pace the share is response time over cycle time. Users with a pace shorten their pause after a long
+    response, so that the cycle time partly stays the same.
     """
     cycle_s = float(group["users"]) / float(group["throughput_per_s"])
     share = min(1.0, float(group["response_time_s"]) / cycle_s)
@@ -191,7 +197,7 @@ def _share_of_time(group: Json) -> tuple[float, float]:
 
 
 def _least_mean(values: Sequence[float], weights: Sequence[float]) -> float:
-    """Return the smallest weighted mean if each weight may be up to `DEMANDS_DIFFER` times as large."""
+    """Return the smallest weighted mean of values if any weight may be up to `DEMANDS_DIFFER` times as large."""
     order = sorted(range(len(values)), key=lambda number: values[number])
     means = []
     for heavy in range(len(order) + 1):
@@ -202,14 +208,14 @@ def _least_mean(values: Sequence[float], weights: Sequence[float]) -> float:
 
 
 def elasticity_of(run: Json) -> Elasticity:
-    """Return the elasticities at the load of a run, computed from its summary.
+    """Return the elasticities of response time and throughput at the load of a run, computed from its summary.
 
     Notes
     -----
     The busiest station is the busiest tier, host or disk, or an unobserved resource such as a lock, a pool or a
-    single-threaded server on several CPUs. Of the X R users in the system, the users who use no CPU of a tier are
-    assumed to wait at one station with exponential service times, q = U^2 / (1 - U). Without observed tiers, all users
-    in the system are assumed to be at that station, X R = U / (1 - U).
+    single-threaded server on several CPUs. X R users are in the system. Some of them use a CPU of a tier; all others
+    are assumed to wait at one station with exponential service times, q = U^2 / (1 - U). Without observed tiers, all
+    X R users are assumed to be at that station, X R = U / (1 - U).
     """
     x_per_s = _value(run.get("throughput_per_s"))
     r_s = _value((run.get("response_time_s") or {}).get("mean"))
@@ -230,7 +236,8 @@ def elasticity_of(run: Json) -> Elasticity:
     if not users:
         return PROPORTIONAL
     if groups is None:
-        # The derivation does not cover this case; an interval of times that excludes hardly any value is omitted.
+        # The derivation does not cover this case. The largest elasticity makes intervals of response times so wide
+        # that they exclude hardly any value.
         return Elasticity(LARGEST, 1.0, min(1.0, busy))
     if len(groups) > 1 or any(group["pace_s"] is not None for group in groups):
         return elasticity_of_groups(busy, groups)
@@ -238,10 +245,11 @@ def elasticity_of(run: Json) -> Elasticity:
 
 
 def busiest(run: Json) -> float | None:
-    """Return the highest utilization of a tier, host or disk, in [0, 1]; None if none was observed.
+    """Return the utilization of the busiest tier, host or disk, in [0, 1]; None if no utilization was observed.
 
-    Tiers that share the CPUs of a control group, or of this machine if no group limits them, are counted together.
-    Without a tier or host of the system, the disks of this machine belong to the load generator and are left out.
+    Tiers that share the CPUs of a control group, or of this machine if no group limits them, are counted together. If
+    no tier or host of the system was observed, the disks of this machine belong to the load generator and are left
+    out.
     """
     hosts = (run.get("hosts") or {}).values()
     by_group: dict[str, float] = defaultdict(float)
@@ -258,7 +266,7 @@ def busiest(run: Json) -> float | None:
 
 
 def _cpus_used(run: Json) -> float:
-    """Return the CPUs used by all tiers together. [1]"""
+    """Return the number of CPUs that all tiers together use. [1]"""
     found = [_value(tier.get("cpus_used")) for tier in (run.get("tiers") or {}).values()]
     return sum(used for used in found if used is not None)
 

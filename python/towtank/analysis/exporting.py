@@ -1,4 +1,4 @@
-"""Collects the data of an export: folders, summaries, and the reader of histograms.
+"""Collects the data of an export: run folders, summaries, and a reader of histograms.
 
 An export writes nothing into the folders that it reads.
 """
@@ -26,17 +26,19 @@ from towtank.results.folder import RUN_MANIFEST, STUDY_MANIFEST, ResultsFolder, 
 
 
 class Reader:
-    """Reader of encoded histograms for exports; it omits and counts unreadable histograms."""
+    """Reader of encoded histograms for exports; unreadable histograms are omitted and counted."""
 
     def __init__(self) -> None:
         self.unreadable = 0
 
     def merged(self, encoded: Sequence[str]) -> Histogram | None:
-        """Merge all values of several histograms; None if no readable histogram has values."""
+        """Merge all values of several histograms into one histogram; None if no readable histogram contains a value."""
         return histograms.merge([found for _, found in self._readable(encoded)])
 
     def encoded(self, encoded: Sequence[str]) -> str | None:
-        """Merge histograms as `merged` does, and encode the result; a single histogram is returned as recorded."""
+        """Merge histograms as `merged` does, and encode the merged histogram; a single histogram is returned as
+        recorded.
+        """
         texts = [text for text, _ in self._readable(encoded)]
         if len(texts) < 2:
             return texts[0] if texts else None
@@ -46,11 +48,11 @@ class Reader:
         return str(whole.encode().decode("ascii"))
 
     def describe(self, encoded: str) -> dict[str, Any]:
-        """Return the table columns for one histogram."""
+        """Return count, quantiles and maximum of one histogram as table columns."""
         return described(encoded) if self._readable([encoded]) else {}
 
     def _readable(self, encoded: Sequence[str]) -> list[tuple[str, Histogram]]:
-        """Return the non-empty histograms with the same layout as the first."""
+        """Return the non-empty histograms that have the same layout as the first, as encoded text and decoded."""
         found: list[tuple[str, Histogram]] = []
         for text in encoded:
             try:
@@ -78,8 +80,8 @@ def gather(path: Path, wanted: Sequence[str] = ()) -> Material:
     Raises
     ------
     StudyError
-        If `path` is neither kind of folder, a manifest cannot be read, or a run does not exist. Reports all faults
-        together.
+        If `path` is neither kind of folder, a manifest cannot be read, or a run does not exist. The error lists all
+        faults.
     """
     if (path / STUDY_MANIFEST).is_file():
         return _gather_study(ResultsFolder(path), wanted)
@@ -108,7 +110,7 @@ def _gather_study(results: ResultsFolder, wanted: Sequence[str]) -> Material:
 
 
 def _gather_run(run: RunFolder, path: Path, wanted: Sequence[str]) -> Material:
-    """Read a single run; the study that contains it, if any, provides name and objectives."""
+    """Read the export data of a single run; the study that contains the run, if any, provides name and objectives."""
     faults = [_unknown(name, [run.run_id]) for name in dict.fromkeys(wanted) if name != run.run_id]
     runs = _runs([run], faults)
     above, _ = _manifest(ResultsFolder(run.path.parent.parent))
@@ -143,7 +145,7 @@ def _design(manifest: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _runs(folders: list[RunFolder], faults: list[Fault]) -> list[RunMaterial]:
-    """Read every run with its summary; raise all faults together."""
+    """Read every run with its summary; raise one error with all faults."""
     read = [(folder, *_manifest(folder)) for folder in folders]
     own = [fault for _, _, found in read for fault in found]
     faults = [*faults, *own]

@@ -14,14 +14,15 @@ METRICS = (
     ("response_time_s.mean", ("response_time_s", "mean")),
     ("response_time_s.p95", ("response_time_s", "p95")),
 )
-# For a single factor the comparison of its levels suffices; more than 64 effects are not readable.
+# For a single factor, the comparison of its levels suffices. More than six factors have over 64 effects, too many to
+# read.
 FACTORS = (2, 6)
 
 Run = dict[str, Any]
 
 
 def effects(factors: list[dict[str, Any]], runs: list[Run]) -> list[dict[str, Any]]:
-    """Compute the effects of all two-level factors, at each combination of levels of the other factors.
+    """Compute the effects of all two-level factors, separately for each combination of levels of the other factors.
 
     Parameters
     ----------
@@ -33,8 +34,8 @@ def effects(factors: list[dict[str, Any]], runs: list[Run]) -> list[dict[str, An
     Returns
     -------
     list of dict
-        One entry per combination and metric if every configuration has a run with that metric; empty with fewer than
-        two or more than six two-level factors.
+        One entry for each combination and metric, as long as every configuration has a run with the metric. Empty if
+        the study has fewer than two or more than six two-level factors.
     """
     binary = [factor for factor in factors if len(factor["levels"]) == 2]
     others = [factor for factor in factors if len(factor["levels"]) > 2]
@@ -73,7 +74,7 @@ def _of_metrics(binary: list[dict[str, Any]], at: dict[str, str], runs: list[Run
 
 
 def _responses(binary: list[dict[str, Any]], runs: list[Run], path: tuple[str, ...]) -> list[list[float]]:
-    """Return the values of the repetitions by configuration, in standard order: the first factor changes fastest."""
+    """Return the values of the runs of each configuration, in standard order: the first factor changes fastest."""
     cells = []
     for levels in product(*(factor["levels"] for factor in reversed(binary))):
         at = {factor["name"]: str(level) for factor, level in zip(reversed(binary), levels, strict=True)}
@@ -93,6 +94,9 @@ def _document(effect: Effect, binary: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _spans(responses: list[list[float]]) -> float | None:
-    """Return the ratio of the largest to the smallest response; if it is large, effects multiply rather than add."""
+    """Return the ratio of the largest to the smallest response, None if the smallest is 0.
+
+    If the ratio is large, effects multiply rather than add.
+    """
     values = [value for cell in responses for value in cell]
     return max(values) / min(values) if min(values) > 0 else None

@@ -1,4 +1,4 @@
-"""Describes the load generator in the window: CPU use, start lag, envelope, connections."""
+"""Describes the load generator within the window: CPU use, start lag, envelope, connections."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from towtank.analysis.measurement import Column, Mask, Measurement
 from towtank.analysis.system.rates import lookup
 
 _RESPONSES = 30
-"""Fewest responses for a mean, and fewest responses beyond a percentile. [1]"""
+"""Fewest responses for which a mean is reported, and fewest responses beyond a reported percentile. [1]"""
 _LONG_STALL_S = 1.0
-"""Shortest gap that is listed with its times: with idle CPU time no scheduler causes a gap this long. [s]"""
+"""Shortest gap that is listed with its start and end. With idle CPU time, no scheduler causes a gap this long. [s]"""
 
 
 def generator(
@@ -29,12 +29,12 @@ def generator(
     engine : dict or None
         `engine.json`.
     manifest : dict
-        `run.json`, with the calibrated envelope of the machine and the limits of the generator if known.
+        `run.json`. It contains the calibrated envelope of the machine and the limits of the generator, if known.
 
     Returns
     -------
     dict
-        As `docs/reference/summary.md` describes; unknown values are None.
+        Entry of the run summary, as `docs/reference/summary.md` describes; unknown values are None.
     """
     counted = (engine or {}).get("generator") or {}
     length = measurement.length_of(chosen)
@@ -61,13 +61,14 @@ def generator(
 
 
 def _lag_shares(measurement: Measurement, chosen: Mask) -> dict[str, Any]:
-    """Return the share of start lag in the mean response time, in p99, and in the mean of the most affected step.
+    """Return the share of start lag in the mean response time, in p99, and in the most affected step, in [0, 1].
 
     Notes
     -----
-    A response time is the sum of start lag and exchange time, both recorded for the same requests, so the share is 1 -
-    exchange time / response time. If arrivals of an open load waited for a user, their response times include the wait.
-    The wait is then subtracted from the mean by Little's law; p99 and the shares of steps are unknown.
+    A response time is the sum of start lag and exchange time. Both are recorded for the same requests, so the share
+    is 1 - exchange time / response time. If arrivals of an open load wait for a free user, their response times
+    include this wait. The mean wait is then computed by Little's law and subtracted; p99 and the shares of the steps
+    are unknown.
     """
     requests = measurement.requests
     responses_s = float(requests.response_sum_s[chosen].sum())
@@ -89,14 +90,17 @@ def _lag_shares(measurement: Measurement, chosen: Mask) -> dict[str, Any]:
 
 
 def _timed_share(column: Column, chosen: Mask) -> float | None:
-    """Return the share of start lag in the mean response time of a step; None with too few responses."""
+    """Return the share of start lag in the mean response time of a step, in [0, 1].
+
+    None if too few responses were timed.
+    """
     if float(column.response.counts[chosen].sum()) < _RESPONSES:
         return None
     return max(0.0, 1 - float(column.exchange_sum_s[chosen].sum()) / float(column.response_sum_s[chosen].sum()))
 
 
 def _p99_share(requests: Column, chosen: Mask) -> float | None:
-    """Return the relative decrease of p99 without start lag; None with too few responses."""
+    """Return by what share p99 would be lower without start lag, in [0, 1]; None if too few responses were timed."""
     responses, exchanges = requests.response.merged(chosen), requests.exchange.merged(chosen)
     if responses is None or exchanges is None or responses.total < _RESPONSES / 0.01:
         return None
@@ -104,7 +108,10 @@ def _p99_share(requests: Column, chosen: Mask) -> float | None:
 
 
 def _stalls(measurement: Measurement, chosen: Mask) -> dict[str, Any]:
-    """Return the longest gap of a load thread, and the time in gaps within the window; None if not recorded. [s]"""
+    """Return the longest gap of a load thread and the total time in gaps within the window. [s]
+
+    None if not recorded.
+    """
     gaps = measurement.longest_gap_s[chosen]
     long = {"long_stalls": list(_long_stalls(measurement))}
     if not len(gaps) or np.isnan(gaps).all():
@@ -113,7 +120,7 @@ def _stalls(measurement: Measurement, chosen: Mask) -> dict[str, Any]:
 
 
 def _long_stalls(measurement: Measurement) -> Iterator[dict[str, float]]:
-    """Yield the stalls of load threads of a second or more in the whole run, as `start_s` and `end_s`. [s]
+    """Yield start and end of each stall of a load thread that lasted a second or more, over the whole run. [s]
 
     Notes
     -----
@@ -133,8 +140,8 @@ def _long_stalls(measurement: Measurement) -> Iterator[dict[str, float]]:
 
 
 def cores_of(engine: dict[str, Any] | None, workers: int | None) -> int:
-    """Return the number of CPUs on which the load threads can run in parallel; further threads only hold connections.
-    [1]
+    """Return the number of CPUs on which load threads can run in parallel; more threads than that only hold
+    connections.
 
     Parameters
     ----------
@@ -148,14 +155,19 @@ def cores_of(engine: dict[str, Any] | None, workers: int | None) -> int:
 
 
 def _open_files(engine: dict[str, Any] | None, manifest: dict[str, Any]) -> float | None:
-    """Return the number of files that the generator may open, over all its file tables; None without a limit. [1]"""
+    """Return the number of files that the generator may open in all its file tables together. [1]
+
+    None without a limit.
+    """
     limit = lookup(manifest, ("generator_limits", "open_files"))
     tables = lookup(engine or {}, ("open_files", "tables"))
     return limit if limit is None or tables is None else limit * tables
 
 
 def _of_envelope(rate_per_s: float | None, cores: int, manifest: dict[str, Any]) -> dict[str, float | None]:
-    """Return the calibrated request rate of the cores [1/s], and the share of this rate that was used."""
+    """Return the calibrated request rate of the used cores [1/s], and the measured rate as a share of the calibrated
+    rate.
+    """
     per_core = lookup(manifest, ("envelope", "rate_per_core_per_s"))
     if rate_per_s is None or per_core is None or per_core <= 0:
         return {"envelope_per_s": None, "envelope_share": None}
@@ -163,7 +175,9 @@ def _of_envelope(rate_per_s: float | None, cores: int, manifest: dict[str, Any])
 
 
 def most_connections(measurement: Measurement) -> int:
-    """Return the largest number of connections open in all threads together at the end of any second of the run. [1]"""
+    """Return the largest number of open connections in all threads together, at the end of any
+    second of the run. [1]
+    """
     last: dict[int, int] = {}
     most = 0
     for interval in measurement.recording.intervals:

@@ -1,4 +1,4 @@
-"""The line of ideal scaling: throughput against load if no request waited for another."""
+"""Computes the line of ideal scaling: the throughput at each load if no request waited for another request."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from towtank.analysis.statistics.estimates import Estimate, from_document
 from towtank.distributions import t_quantile
 
 LAW, LOWEST = "response time law", "lowest level"
-"""Methods that determine the line."""
-# The think times of a level count as different if they deviate from those of all levels by more than this many standard
-# errors and this share of a cycle. Pacing shortens pauses as responses become slower.
+"""Names of the two methods that determine the line."""
+# The think times of a level count as different if they deviate from the mean of all levels by more than this many
+# standard errors and by more than this share of a cycle. Pacing shortens pauses as responses become slower.
 _DEVIATIONS = 4.0
 _SHARE = 0.02
 _THINKS_AT_LEAST = 30.0
@@ -23,14 +23,14 @@ _THINKS_AT_LEAST = 30.0
 
 @dataclass(frozen=True)
 class _Thinks:
-    """Mean think time of one level [s], and the number of transactions it averages."""
+    """Mean think time of one level [s], and the number of transactions that the mean covers."""
 
     mean_s: float
     count: float
 
 
 def ideal_line(points: Sequence[Point]) -> dict[str, Any] | None:
-    """Fit the line of ideal scaling: throughput per unit of load, with its interval.
+    """Fit the line of ideal scaling, whose slope is the throughput per unit of load, with an interval.
 
     Parameters
     ----------
@@ -50,8 +50,8 @@ def ideal_line(points: Sequence[Point]) -> dict[str, Any] | None:
     has few think times. The standard error Z / sqrt(n) for n think times assumes exponential variation, an upper limit
     for usual distributions of think times.
 
-    Under an open load, or if the think times of a level differ significantly from those of all levels (as with pacing),
-    the throughput per unit of load of the lowest level is used instead.
+    Under an open load, or if the think times of a level differ significantly from those of all levels (as with
+    pacing), the throughput per unit of load of the lowest level is used instead.
 
     References
     ----------
@@ -76,7 +76,7 @@ def ideal_line(points: Sequence[Point]) -> dict[str, Any] | None:
 
 
 def by_law(points: Sequence[Point]) -> Estimate | None:
-    """Return the throughput per user by the response time law; None if the law cannot be used. [1/s]"""
+    """Return the throughput of one user by the response time law, 1 / (Z + R); None if Z or R is unknown. [1/s]"""
     lowest = points[0]
     response = lowest.response_mean if lowest.kind == "users" else estimates.NOTHING
     if response.value is None:
@@ -95,15 +95,15 @@ def by_law(points: Sequence[Point]) -> Estimate | None:
     half = t_quantile(0.5 + estimates.CONFIDENCE / 2, freedom) * math.hypot(think_error, response_error)
     if half >= cycle:
         return Estimate(answered / cycle)
-    # The reciprocal of the rate has a symmetric interval; if it is narrow, the interval of the rate is nearly
-    # symmetric, too.
+    # The reciprocal of the rate has a symmetric interval. If this interval is narrow, the interval of the rate is
+    # nearly symmetric.
     relative = half / cycle
     value = answered / cycle
     return Estimate(value, value * (1 - relative), value * (1 + relative), response.method, response.n)
 
 
 def share_of(ideal: dict[str, Any], throughput: Estimate, load: float) -> Estimate:
-    """Return the throughput of a load level as a share of ideal scaling. [1]
+    """Return the throughput of a load level divided by the throughput of ideal scaling at that load. [1]
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def share_of(ideal: dict[str, Any], throughput: Estimate, load: float) -> Estima
 
 
 def _think_time(points: Sequence[Point], response_s: float) -> _Thinks | None:
-    """Return the think time over all levels; None if not recorded, or if it differs between levels."""
+    """Return the think time over all levels; None if a level did not record think times, or if the levels differ."""
     found = [_Thinks(*level) for point in points if (level := point.thinks()) is not None]
     total = sum(level.count for level in found)
     if len(found) < len(points) or total < _THINKS_AT_LEAST:

@@ -1,4 +1,4 @@
-"""Checks the operational laws on every run before conclusions are drawn from it.
+"""Checks the operational laws on every run before other results are derived from the run.
 
 The laws hold for every system and any distribution [1]_. If a measurement violates them, a counter is wrong or the
 system changed within the window. The limits allow only for the edge effects of a finite window.
@@ -22,35 +22,41 @@ from towtank.analysis.statistics import error_of
 from towtank.distributions import t_quantile
 
 LIMIT = 0.05
-"""Largest relative residual of a law, apart from edge effects of the window, in [0, 1]."""
+"""Largest residual of a law relative to its value, apart from edge effects of the window, in [0, 1]."""
 CONCLUSIVE_AT_MOST = 0.15
-"""Largest limit of the utilization law at which a residual below the limit confirms the law, in [0, 1]."""
-UNTIMED_AT_MOST = 0.001
-"""Largest share of transactions without a response time at which Little's law is checked, in [0, 1]. At this share,
-failures that last 50 mean cycles each change X (R + Z) by 5 %, the limit of the residual.
+"""Largest limit of the utilization law that confirms the law, in [0, 1].
+
+With a larger limit, a residual below the limit proves nothing.
 """
-# Two-sided 99 % quantile of the normal distribution: edge effects cause a larger residual once in a hundred runs.
+UNTIMED_AT_MOST = 0.001
+"""Largest share of transactions without a response time at which Little's law is checked, in [0, 1].
+
+At this share, failures that last 50 mean cycles each change X (R + Z) by 5 %, the limit of the residual.
+"""
+# Two-sided 99 % quantile of the normal distribution. Edge effects cause a larger residual in one of a hundred runs.
 _EDGE_DEVIATIONS = 2.6
-# Same as in the audit of the load: chance hardly ever raises a doubt in a study of some ten runs.
+# The audit of the load uses the same probability, so that chance hardly ever raises a doubt in a study of about ten
+# runs.
 _BY_CHANCE = 0.001
 # Below this CPU use, clock ticks of the kernel dominate a tier's CPU time. [CPUs]
 _CPUS_WORTH_A_CHECK = 0.02
 
 
 def unfinished_s(users: float, cycle_s: float) -> float:
-    """Return the largest difference between user time and completed cycles that chance explains. [s]
+    """Return the largest difference between user time and the time of completed cycles that chance explains. [s]
 
     Notes
     -----
-    Both differ by the parts of the cycles that cross the edges of the window: two independent sums over N users of
-    about one cycle each, with a standard deviation of at most sqrt(2 N) (R + Z) if cycles vary no more than exponential
-    times. The limit is 2.6 standard deviations.
+    The two times differ by the parts of the cycles that cross the edges of the window. These parts are two
+    independent sums over N users of about one cycle each. The standard deviation is at most sqrt(2 N) (R + Z) if
+    cycles vary no more than exponentially distributed times. The limit is 2.6 standard deviations.
     """
     return _EDGE_DEVIATIONS * math.sqrt(2 * users) * cycle_s
 
 
 def response_by_users(unpaused_s: Floats, response_sum_s: Floats, ended: Floats, user_s: float) -> Floats | None:
-    """Return user seconds less pauses as a substitute for sums of response times, if both differ by edge effects only.
+    """Return user seconds less pauses as a substitute for sums of response times, if the two differ by edge effects
+    only.
 
     Parameters
     ----------
@@ -68,9 +74,10 @@ def response_by_users(unpaused_s: Floats, response_sum_s: Floats, ended: Floats,
 
     Notes
     -----
-    A user either waits for a response or pauses, so both sums are equal up to unfinished cycles at the edges. In a
-    saturated system the number of waiting users changes slowly, and a short window has too few independent values for
-    an interval of the mean response time; completions and pauses of neighbouring seconds are nearly independent.
+    A user either waits for a response or pauses. User seconds less pauses therefore equal the sum of response times,
+    apart from unfinished cycles at the edges. In a saturated system the number of waiting users changes slowly, and a
+    short window has too few independent values for an interval of the mean response time; completions and pauses of
+    neighbouring seconds are nearly independent.
     """
     total, length = float(ended.sum()), len(ended)
     if not total or not length or user_s <= 0:
@@ -137,7 +144,7 @@ def little(measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:
 
 
 def _unfinished_users(measurement: Measurement, chosen: Mask, allowance_s: float) -> tuple[float, float]:
-    """Return bounds of A(e) - A(s) (see `little`) as a mean number of users over the window. [1]"""
+    """Return bounds of (A(e) - A(s)) / T (see `little`), as a mean number of users over the window. [1]"""
     start_s, end_s = float(measurement.starts[chosen].min()), float(measurement.ends[chosen].max())
     start, end = (spent_by(measurement, at_s, allowance_s) for at_s in (start_s, end_s))
     length = measurement.length_of(chosen)
@@ -158,8 +165,8 @@ def utilization(tier: str, cpu_s: Floats, measurement: Measurement, chosen: Mask
     fills, a table that grows) or CPU time unrelated to transactions causes a residual. Student's t allows for the noise
     of both halves, so a run with a constant demand raises a doubt by chance in at most 1 of 1,000 cases.
 
-    `holds` is None if the residual is within a limit above `CONCLUSIVE_AT_MOST`, because so much noise may hide a
-    relevant change.
+    `holds` is None if the limit is above `CONCLUSIVE_AT_MOST` and the residual within it, because noise of this size
+    may hide a relevant change.
     """
     numbers = np.flatnonzero(chosen & np.isfinite(cpu_s))
     if len(numbers) < 4:
@@ -190,8 +197,8 @@ def utilization(tier: str, cpu_s: Floats, measurement: Measurement, chosen: Mask
 
 
 def _relative_noise(cpu_s: Floats, ended: Floats, *halves: np.ndarray[Any, Any]) -> tuple[float, int]:
-    """Return the standard error of the difference between the demands of both halves, relative to the demand, and its
-    degrees of freedom.
+    """Return the standard error of the difference between the service demands of two halves of a window, relative to
+    the demand, and its degrees of freedom.
     """
     total, degrees = 0.0, 0
     for half in halves:
@@ -204,7 +211,7 @@ def _relative_noise(cpu_s: Floats, ended: Floats, *halves: np.ndarray[Any, Any])
 
 
 def accounting(recorded: dict[str, Any]) -> dict[str, Any]:
-    """Check the accounting identity: offered = started + not started, started = ok + failed + in flight.
+    """Check that request counts add up: offered = started + not started, and started = ok + failed + in flight.
 
     Parameters
     ----------

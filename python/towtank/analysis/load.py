@@ -1,4 +1,4 @@
-"""Computes results of the load in a window: throughput, response times and errors, by transaction and by step."""
+"""Computes the results of a window: throughput, response times and errors, by transaction and by step."""
 
 from __future__ import annotations
 
@@ -21,30 +21,31 @@ from towtank.analysis.statistics import (
 from towtank.analysis.statistics.estimates import CONFIDENCE, Estimate
 from towtank.analysis.statistics.histograms import Histogram, encode, rank_of
 
-# An interval of the engine lasts a second; rates over less than half a second are dominated by chance. [s]
+# The engine records one interval each second. Chance dominates a rate over less than half a second. [s]
 _REMNANT_S = 0.5
 STEP_QUANTILES = {"p50": 0.5, "p95": 0.95}
 _MEDIAN = 0.5
-# Factors on the advised record length: the errors of a longer record are still increased, though less, and a record
-# that is hardly longer would have no interval, either.
+# Factors on the record length that is recommended. The errors of a longer record are still inflated, though less, and
+# a record that is hardly longer would still have no interval.
 _SPARE, _LONGER = 4.0, 1.5
 
 
 def throughput(counts: Floats, measurement: Measurement, chosen: Mask) -> Estimate:
-    """Return the throughput over the chosen bins. [1/s]"""
+    """Return the rate of the counted events over the chosen bins, with an interval. [1/s]"""
     return ratio_of_sums(counts[chosen], measurement.lengths[chosen], bin_s=measurement.bin_s)[0]
 
 
 def quantile(
     timed: TimedHistograms, merged: Histogram, probability: float, chosen: Mask, bin_s: float = 1.0
 ) -> Estimate:
-    """Return a quantile over the chosen bins, with an interval that allows for correlated seconds. [s]
+    """Return a quantile of times over the chosen bins, with an interval that allows for correlated seconds. [s]
 
     Notes
     -----
-    Seconds with values above a high quantile occur in clusters, which a window with few clusters hardly shows. These
-    clusters last no longer than the far more numerous clusters above the median, so the larger of both design effects
-    is used. Chance in the tail then hardly affects whether the quantile has an interval.
+    Seconds with values above a high quantile occur in clusters. If a window contains few clusters, their length
+    cannot be estimated well. Clusters above the quantile last no longer than clusters above the median, which are far
+    more numerous. The interval therefore uses the larger of the two design effects, and chance in the tail hardly
+    affects whether the quantile has an interval.
     """
     count = merged.total
     value = merged.quantile(probability)
@@ -54,7 +55,7 @@ def quantile(
     effect = max(size for size, _ in effects)
     ranks = effective_ranks(count, probability, effect)
     if needs is not None or ranks is None:
-        # The rank further from the middle of the binomial distribution needs this many values.
+        # The rank that is farther from the middle of the binomial distribution needs this many values.
         worth = math.log((1 - CONFIDENCE) / 2) / math.log(max(probability, 1 - probability))
         likely = max(likely_design_effect(*_below(timed, merged, share, chosen), share) for share in shares)
         longer = math.ceil(float(chosen.sum()) * max(_LONGER, _SPARE * worth * likely / count))
@@ -64,7 +65,7 @@ def quantile(
 
 
 def _below(timed: TimedHistograms, merged: Histogram, probability: float, chosen: Mask) -> tuple[Floats, Floats]:
-    """Return for each chosen bin the number of values at or below a quantile, and the number of all values."""
+    """Return for each chosen bin the number of values at or below the quantile, and the number of all values. [1]"""
     index = merged.index_at_rank(rank_of(probability, merged.total))
     return timed.below(index)[chosen], timed.counts[chosen]
 
@@ -80,7 +81,7 @@ def distribution(
     alike: Floats | None = None,
     keep: bool = False,
 ) -> dict[str, Any]:
-    """Return mean, quantiles and extremes of times for a summary.
+    """Return mean, quantiles and extremes of times in the chosen bins as an entry of a summary. [s]
 
     Parameters
     ----------
@@ -94,9 +95,9 @@ def distribution(
     bin_s : float
         Length of a bin. [s]
     alike : ndarray of shape (n_bins,), optional
-        Alternative sums for the error of the mean, such as `response_by_users`. [s]
+        Sums from which the error of the mean is computed instead of `sums`, such as `response_by_users`. [s]
     keep : bool, default False
-        Whether to include the histogram of all values, which merged percentiles of several runs need.
+        Whether to include the histogram of all values, from which percentiles of several runs are merged.
     """
     quantiles = QUANTILES if quantiles is None else quantiles
     merged = timed.merged(chosen)
@@ -115,16 +116,16 @@ def distribution(
 def mean_of(
     timed: TimedHistograms, sums: Floats, chosen: Mask, bin_s: float = 1.0, alike: Floats | None = None
 ) -> tuple[Estimate, float | None]:
-    """Return the mean over the chosen bins from exact sums, and its standard error. [s]"""
+    """Return the mean of times over the chosen bins, from exact sums, and the standard error of the mean. [s]"""
     same = None if alike is None else alike[chosen]
     return ratio_of_sums(sums[chosen], timed.counts[chosen], bin_s=bin_s, alike=same)
 
 
 def response_by_users(measurement: Measurement, chosen: Mask) -> Floats | None:
-    """Return the user seconds of each bin less the pauses that ended in it: sums of response times by Little's law. [s]
+    """Return for each bin the user seconds less the pauses that ended: sums of response times by Little's law. [s]
 
-    The array has shape (n_bins,). None for an open load, if a transaction ended without a response time, or if the law
-    does not hold in the chosen bins; see `laws.response_by_users`.
+    The array has shape (n_bins,). Return None for an open load, if a transaction ended without a response time, or if
+    the law does not hold in the chosen bins; see `laws.response_by_users`.
     """
     every = measurement.transactions
     is_timed = every.ended[chosen].sum() == every.response.counts[chosen].sum()
@@ -136,12 +137,12 @@ def response_by_users(measurement: Measurement, chosen: Mask) -> Floats | None:
 
 
 def effective_samples(measurement: Measurement, chosen: Mask) -> float:
-    """Return the number of independent response times that would give an equally precise mean. [1]
+    """Return how many independent response times would give an equally precise mean. [1]
 
     Notes
     -----
-    Variance of the values over the squared standard error of their mean, at most the number of values. If the series is
-    too short for a standard error, the number of values is returned.
+    The number is the variance of the values over the squared standard error of their mean, but at most the number of
+    values. If the series is too short for a standard error, the number of values is returned.
     """
     column = measurement.transactions
     merged = column.response.merged(chosen)
@@ -155,7 +156,9 @@ def effective_samples(measurement: Measurement, chosen: Mask) -> float:
 
 
 def errors(column: Column, chosen: Mask) -> dict[str, Any]:
-    """Return the failures in the chosen bins: count, share of ended transactions, and counts by kind."""
+    """Return the failures in the chosen bins: their number, their share of all ended transactions, and the number by
+    kind.
+    """
     ended, failed = float(column.ended[chosen].sum()), float(column.failed[chosen].sum())
     kinds = {kind: int(counts[chosen].sum()) for kind, counts in sorted(column.failed_by_kind.items())}
     return {
@@ -166,7 +169,10 @@ def errors(column: Column, chosen: Mask) -> dict[str, Any]:
 
 
 def status_codes(column: Column, chosen: Mask) -> dict[str, int] | None:
-    """Return the complete answers in the chosen bins by status code; None if the engine did not count status codes."""
+    """Return the number of complete responses in the chosen bins by status code.
+
+    None if the engine did not count them.
+    """
     if not column.codes_recorded:
         return None
     counted = {str(code): int(counts[chosen].sum()) for code, counts in sorted(column.status_codes.items())}
@@ -174,7 +180,7 @@ def status_codes(column: Column, chosen: Mask) -> dict[str, int] | None:
 
 
 def transactions(measurement: Measurement, chosen: Mask, phases: dict[str, Mask]) -> dict[str, Any]:
-    """Return the results of each transaction in the window, and short results in each phase."""
+    """Return the results of each transaction in the window, and for each phase of the load count, mean and p95."""
     total = float(measurement.transactions.ended[chosen].sum())
     found = {}
     for name, column in measurement.columns("transaction").items():
@@ -196,7 +202,7 @@ def transactions(measurement: Measurement, chosen: Mask, phases: dict[str, Mask]
 
 
 def _brief(column: Column, phase: str, chosen: Mask) -> dict[str, Any] | None:
-    """Return count, mean and p95 of a phase; for a ramp, which no window covers, the mean has an interval."""
+    """Return count, mean and p95 of a transaction in a phase; the mean has an interval if the phase is a ramp."""
     merged = column.response.merged(chosen)
     if merged is None:
         return None
@@ -211,7 +217,7 @@ def _brief(column: Column, phase: str, chosen: Mask) -> dict[str, Any] | None:
 
 
 def steps(measurement: Measurement, chosen: Mask) -> dict[str, Any]:
-    """Return the results of each request of the workload in the window."""
+    """Return counts, status codes and response times of each step of the workload in the window."""
     return {
         name: {
             "count": int(column.ok[chosen].sum()),
@@ -231,7 +237,10 @@ def steps(measurement: Measurement, chosen: Mask) -> dict[str, Any]:
 
 
 def timeline(measurement: Measurement) -> dict[str, Any]:
-    """Return the results of the whole run for each second; `t_s` is the middle of the second."""
+    """Return users, rates and response times of each second of the whole run.
+
+    `t_s` is the middle of the second, in run time.
+    """
     column = measurement.transactions
     rated = np.where(_is_remnant(measurement), np.nan, measurement.lengths_of_rates)
     return {
@@ -247,7 +256,7 @@ def timeline(measurement: Measurement) -> dict[str, Any]:
 
 
 def _is_remnant(measurement: Measurement) -> Mask:
-    """Return which bins are short remnants at the end of the drain, too short for a rate."""
+    """Return a mask of the short bins at the end of the drain, over which no rate can be computed."""
     lengths = measurement.lengths
     drain = next((number for number, stage in enumerate(measurement.stages) if stage.get("name") == DRAIN), None)
     return np.asarray((measurement.stage == drain) & (lengths < _REMNANT_S))

@@ -1,7 +1,7 @@
-"""Engine segments as arrays over time, from which all results about the load are computed.
+"""Holds the engine's segments as arrays over time, from which all results about the load are computed.
 
-The intervals of all load threads in the same second and stage form one bin. Histograms are decoded on first use, and
-only once.
+A bin combines the intervals of all load threads in one second of one stage. Each histogram is decoded once, on first
+use.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ Counts = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 RAMPS = ("ramp_up", "ramp_down")
-"""Phases in which the load changes."""
+"""Names of the phases in which the load changes."""
 DRAIN = "drain"
 """Name of the stage that the engine appends, from the end of the load to the last answer."""
 
 
 @dataclass
 class TimedHistograms:
-    """Encoded histograms by bin, decoded on first use.
+    """Encoded histograms of all bins, decoded on first use.
 
     Attributes
     ----------
     bins : int
         Number of bins of the run. [1]
     encoded : list of (int, str)
-        Bin and histogram.
+        Number of the bin, and the encoded histogram.
     """
 
     bins: int
@@ -64,7 +64,7 @@ class TimedHistograms:
 
     @property
     def bad(self) -> int:
-        """Number of histograms that could not be decoded, or have a different layout than the first."""
+        """Number of histograms that could not be decoded, or whose layout differs from that of the first histogram."""
         return self._decoded[4]
 
     @cached_property
@@ -74,7 +74,9 @@ class TimedHistograms:
         return np.bincount(bins, weights=counts, minlength=self.bins).astype(float)
 
     def values(self, chosen: Mask) -> tuple[Counts, Floats, Floats]:
-        """Return the values of the chosen bins: bin, middle of the bucket, and count. [s], [1]"""
+        """Return the values of the chosen bins as three arrays: number of the bin, middle of the bucket [s], count
+        [1].
+        """
         layout, bins, indices, counts, _ = self._decoded
         inside = chosen[bins] if len(bins) else np.zeros(0, dtype=bool)
         if layout is None or not inside.any():
@@ -84,12 +86,12 @@ class TimedHistograms:
         return bins[inside], np.asarray(middles_s, dtype=float), counts[inside].astype(float)
 
     def below(self, index: int) -> Floats:
-        """Return the number of values in each bin up to and including a bucket; ndarray of shape (n_bins,)."""
+        """Return for each bin the number of values up to and including a bucket; ndarray of shape (n_bins,). [1]"""
         _, bins, indices, counts, _ = self._decoded
         return np.bincount(bins, weights=counts * (indices <= index), minlength=self.bins).astype(float)
 
     def merged(self, chosen: Mask) -> Histogram | None:
-        """Merge all values of the chosen bins; None if there are no values."""
+        """Merge all values of the chosen bins into one histogram; None if the bins contain no values."""
         layout, bins, indices, counts, _ = self._decoded
         inside = chosen[bins] if len(bins) else np.zeros(0, dtype=bool)
         if layout is None or not inside.any():
@@ -97,7 +99,7 @@ class TimedHistograms:
         return histograms.gather(layout, indices[inside], counts[inside])
 
     def quantile_by_bin(self, probability: float) -> list[float | None]:
-        """Return the quantile of each bin; None if the bin is empty. [s]"""
+        """Return a quantile of the values of each bin; None for an empty bin. [s]"""
         layout, bins, indices, counts, _ = self._decoded
         found: list[float | None] = [None] * self.bins
         if layout is None:
@@ -114,7 +116,7 @@ class TimedHistograms:
 
     @classmethod
     def union(cls, bins: int, parts: Iterable[TimedHistograms]) -> TimedHistograms:
-        """Merge several collections of histograms, reusing histograms already decoded."""
+        """Merge several collections of histograms; histograms that are already decoded are reused."""
         whole = cls(bins)
         decoded = [part._decoded for part in parts]
         layouts = {part[0] for part in decoded if part[0] is not None}
@@ -136,12 +138,12 @@ def _joined(parts: Sequence[Counts]) -> Counts:
 
 @dataclass
 class Column:
-    """Results of a step, page or transaction, or of all of them together, by bin.
+    """Results of one step, page or transaction, or of all of them together, by bin.
 
     Attributes
     ----------
     ok, failed, offered, started : ndarray of shape (n_bins,)
-        Counts. [1]
+        Number of requests or transactions that succeeded, failed, were offered and were started. [1]
     failed_by_kind, not_started : dict of ndarray of shape (n_bins,)
     status_codes : dict of int to ndarray of shape (n_bins,)
         Complete answers by status code; empty for transactions, see `Measurement.steps_of`. [1]
@@ -174,7 +176,7 @@ class Column:
 
     @property
     def ended(self) -> Floats:
-        """Number of requests or transactions that ended, successfully or not."""
+        """Number of requests or transactions that ended in each bin, successfully or not. [1]"""
         return self.ok + self.failed
 
     @property
@@ -184,7 +186,7 @@ class Column:
             return np.asarray(self.response_sum_s / self.response.counts, dtype=float)
 
     def add(self, number: int, series: Series) -> None:
-        """Add the counts of a load thread in one interval."""
+        """Add the results that one load thread recorded in one interval to a bin."""
         self.ok[number] += series.ok
         self.failed[number] += sum(series.failed.values())
         self.offered[number] += series.offered
@@ -207,7 +209,7 @@ class Column:
 
     @classmethod
     def total(cls, bins: int, parts: Sequence[Column]) -> Column:
-        """Return the sum of several columns."""
+        """Return a column with the sum of several columns."""
         whole = cls.empty(bins)
         for part in parts:
             for name in ("ok", "failed", "offered", "started", "response_sum_s", "exchange_sum_s"):
@@ -223,7 +225,7 @@ class Column:
 
 
 class Measurement:
-    """Recorded load of a run by bin.
+    """Load of a run as recorded by the engine, by bin.
 
     Attributes
     ----------
@@ -242,7 +244,7 @@ class Measurement:
     connections : ndarray of shape (n_bins,)
         Connections open at the end of each bin. [1]
     places_ok, places_failed : ndarray of shape (n_bins, n_places)
-        Transactions of users that stay with one address of a target, by address, over all such targets. [1]
+        Transactions by address of the target, for users who keep one address for the whole run. [1]
     connect, tls, connection_wait : TimedHistograms
         Times of connecting, of TLS handshakes, and of waiting for a connection of a pool.
     rests : TimedHistograms
@@ -328,7 +330,7 @@ class Measurement:
 
     @property
     def bin_s(self) -> float:
-        """Typical length of a bin that no stage edge cuts short. [s]"""
+        """Typical length of a bin: the median length. [s]"""
         return float(np.median(self.lengths)) if self.bins else 1.0
 
     def length_of(self, chosen: Mask | Counts) -> float:
@@ -348,23 +350,23 @@ class Measurement:
 
     @property
     def recorded_until(self) -> float:
-        """Instant up to which every thread has a record; 0 without records. [s]"""
+        """Instant up to which all load threads have records; 0 without records. [s]"""
         return min(self._recorded_until.values(), default=0.0)
 
     def inside(self, start_s: float, end_s: float) -> Mask:
-        """Return a mask of the bins that lie entirely between two instants."""
+        """Return a mask of the bins that lie entirely between two instants of run time."""
         within = (self.starts >= start_s - 1e-6) & (self.ends <= end_s + 1e-6)
-        # A clock step causes bins of zero length, which have no rate.
+        # A step of the clock causes bins of zero length, for which no rate exists.
         return np.asarray(within & (self.ends > self.starts), dtype=bool)
 
     def columns(self, of: str) -> dict[str, Column]:
-        """Return the columns of all recorded transactions, pages or steps, by name."""
+        """Return the columns of all recorded transactions, pages or steps by name; `of` selects which of these."""
         known = list(names(self.recording, of))
         table = self._columns.get(of, {})
         return {known[number] if number < len(known) else f"{of} {number}": table[number] for number in sorted(table)}
 
     def steps_of(self, transaction: str) -> Column:
-        """Return the column of all requests of one transaction."""
+        """Return the column that sums all requests of one transaction."""
         steps = (self.recording.header or {}).get("steps", [])
         table = self._columns.get("step", {})
         own = [number for number in table if number < len(steps) and steps[number]["transaction"] == transaction]
@@ -372,12 +374,12 @@ class Measurement:
 
     @cached_property
     def transactions(self) -> Column:
-        """Column of all transactions."""
+        """Column that sums all transactions."""
         return Column.total(self.bins, list(self.columns("transaction").values()))
 
     @cached_property
     def requests(self) -> Column:
-        """Column of all requests."""
+        """Column that sums all requests."""
         return Column.total(self.bins, list(self.columns("step").values()))
 
 

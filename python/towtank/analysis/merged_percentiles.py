@@ -1,8 +1,8 @@
-"""Percentiles of all requests of several runs, computed from merged histograms.
+"""Computes percentiles of all requests of several runs from merged histograms.
 
-A percentile of several runs is not the mean of their percentiles [1]_. Example: two runs have a p95 of 1 ms and 380 ms,
-and a fifth of the requests of the second run take 380 ms. The p95 of all requests is 380 ms; the mean, 190 ms, is the
-response time of no request.
+A percentile of several runs is not the mean of their percentiles [1]_. Example: two runs have a p95 of 1 ms and 380
+ms, and a fifth of the requests of the second run take 380 ms. The p95 of all requests is 380 ms; the mean, 190 ms, is
+the response time of no request.
 
 References
 ----------
@@ -19,25 +19,28 @@ from towtank.analysis.statistics import histograms
 from towtank.analysis.statistics.histograms import BadHistogramError
 
 HISTOGRAM = "histogram"
-"""Key in run summaries beside percentiles: histogram of all values, as HdrHistogram V2."""
+"""Key of the histogram of all values in run summaries, beside the percentiles, encoded as HdrHistogram V2."""
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
-"""Quantiles reported for every distribution."""
-# Cached, because all percentiles of a study are computed from the same histograms.
+"""Quantiles reported for every distribution, by name."""
+# The cache helps because all percentiles of a study are computed from the same histograms.
 _decoded = lru_cache(maxsize=1024)(histograms.decode)
 
 
 def share_of(name: str) -> float | None:
-    """Return the share of a percentile's name, such as 0.95 for `p95` and `p95_s`; None for other quantities."""
+    """Return the share that the name of a percentile stands for, such as 0.95 for `p95` and `p95_s`.
+
+    None for other names.
+    """
     return QUANTILES.get(name.removesuffix("_s"))
 
 
 def of_all_requests(runs: Sequence[Mapping[str, Any]], *path: str) -> float | None:
-    """Return a percentile of all requests of several runs. [s]
+    """Return a percentile over all requests of several runs. [s]
 
     Parameters
     ----------
     runs : sequence of dict
-        Run summaries. Each request has the same weight, whichever run it belongs to.
+        Run summaries. Every request of every run has the same weight.
     path : str
         Keys of the percentile in each summary.
 
@@ -56,7 +59,7 @@ def of_all_requests(runs: Sequence[Mapping[str, Any]], *path: str) -> float | No
 
 
 def percentile(encoded: Sequence[Any], share: float) -> float | None:
-    """Return a percentile of merged HdrHistogram V2 histograms; None if one of them cannot be read. [s]"""
+    """Return a percentile of the merged values of encoded histograms; None if a histogram cannot be read. [s]"""
     if not all(isinstance(text, str) for text in encoded):
         return None
     try:
@@ -67,7 +70,10 @@ def percentile(encoded: Sequence[Any], share: float) -> float | None:
 
 
 def count_above(encoded: Any, value_s: float) -> tuple[int, int] | None:
-    """Return how many requests of a histogram took longer than a time, and all; None if it cannot be read. [1]"""
+    """Return how many requests took longer than a time, and how many there are. [1]
+
+    None if the histogram cannot be read.
+    """
     if not isinstance(encoded, str):
         return None
     try:
@@ -78,7 +84,7 @@ def count_above(encoded: Any, value_s: float) -> tuple[int, int] | None:
 
 
 def _at(run: Mapping[str, Any], path: Sequence[str]) -> Mapping[str, Any]:
-    """Return the object at a path of keys; an empty object if the path does not exist."""
+    """Return the object that a summary holds at a path of keys; an empty object if the path does not exist."""
     found: Any = run
     for key in path:
         found = found.get(key) if isinstance(found, Mapping) else None

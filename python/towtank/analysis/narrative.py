@@ -29,17 +29,17 @@ _AT_THE_END = {
     LimitKind.NONE: ", its limit not reached",
     LimitKind.UNDECIDED: "; the levels do not decide whether this is its limit",
 }
-"""End of the headline of one configuration, by the kind of its limit."""
+"""Last words of the headline of one configuration, by the kind of its limit."""
 _NAMED = 3
 """Largest number of configurations that the headline lists individually. [1]"""
 _VAGUE = 10.0
-"""Ratio of the ends of an interval beyond which the headline does not mention an effect. [1]"""
+"""The headline does not mention an effect if the upper end of its interval exceeds the lower end by this factor. [1]"""
 Summary = dict[str, Any]
 Sentence = dict[str, Any]
 
 
 def observations(summary: Summary) -> list[Sentence]:
-    """Return all observations, the most important kinds first.
+    """Return sentences about the results of a study, ordered by importance.
 
     Returns
     -------
@@ -50,7 +50,7 @@ def observations(summary: Summary) -> list[Sentence]:
     for configuration in summary["configurations"]:
         found += _found(configuration)
         found += _scaling(configuration)
-        # If a search found the limit, its single load level cannot show a limit, so no sentence is needed.
+        # If a search found the limit, its single load level cannot show the limit as well, so no sentence is needed.
         if configuration["limit"]["reached"] or not configuration.get("found_limit"):
             found += _limits(configuration)
         found += _response(configuration)
@@ -69,12 +69,12 @@ def _sentence(kind: str, text: str, **numbers: Any) -> Sentence:
 
 
 def _of_points(kind: str, text: str, points: Iterable[dict[str, Any]], **numbers: Any) -> Sentence:
-    """Return a sentence about points, extended by the suspect runs that it depends on."""
+    """Return a sentence about points, followed by the names of the suspect runs among their runs."""
     return _sentence(kind, text + _suspects(suspect_runs(points)), **numbers)
 
 
 def _suspects(runs: Sequence[str]) -> str:
-    """Render the suspect runs as a sentence to append; empty without suspect runs."""
+    """Render a sentence that names the suspect runs; empty without suspect runs."""
     return f" This leans on {'a suspect run' if len(runs) == 1 else 'suspect runs'}: {', '.join(runs)}." if runs else ""
 
 
@@ -89,7 +89,7 @@ def _valid(configuration: dict[str, Any]) -> list[dict[str, Any]]:
 def _load(point: dict[str, Any]) -> str:
     unit = "users" if "users" in point else "arrivals per second"
     amount = f"{point['load']:,.10g} {unit}"
-    # The results of a run with several load levels describe a single stage.
+    # The results of a run at several load levels describe a single stage.
     return f"{amount} (stage {point['stage']})" if point.get("stage") else amount
 
 
@@ -102,7 +102,7 @@ def _capital(text: str) -> str:
 
 
 def _found(configuration: dict[str, Any]) -> Iterator[Sentence]:
-    """Describe the limit found by a search, and the failure beyond it."""
+    """Describe the limit that a search found, and the failure above the limit."""
     limit = configuration.get("found_limit")
     if not limit:
         return
@@ -130,7 +130,7 @@ def _found(configuration: dict[str, Any]) -> Iterator[Sentence]:
 
 
 def _scaling(configuration: dict[str, Any]) -> Iterator[Sentence]:
-    # Growth is undefined for an unknown load and for a level without throughput.
+    # Growth cannot be computed for an unknown load, nor for a level without throughput.
     points = [point for point in _valid(configuration) if point["load"] and point["throughput_per_s"]["value"]]
     ideal = configuration["ideal"]
     if len(points) < 2 or ideal is None:
@@ -177,14 +177,14 @@ def _limits(configuration: dict[str, Any]) -> Iterator[Sentence]:
 
 
 def _cause(configuration: dict[str, Any]) -> str | None:
-    """Render what limits a configuration; None if it is not known."""
+    """Render what limits a configuration, from its diagnosis; None if the diagnosis is unknown or unlikely."""
     found = configuration.get("diagnosis")
     known = None if found is None else Diagnosis.read(found)
     return known.clause if known is not None and known.is_likely else None
 
 
 def _evidence(limit: dict[str, Any]) -> str:
-    """Render the evidence of a limit as a clause: `the limit was not found: one load level only`."""
+    """Render why a limit is known or unknown, as a clause: `the limit was not found: one load level only`."""
     evidence = str(limit["evidence"])
     verbs = {"not found: ": "was ", "not decided: ": "is ", "nearly reached: ": "is "}
     bare = "is reached: " if limit["reached"] else "is not decided: "
@@ -222,7 +222,7 @@ def _response(configuration: dict[str, Any]) -> Iterator[Sentence]:
 
 
 def _disagreement(configuration: dict[str, Any]) -> Iterator[Sentence]:
-    """Describe the load at which the p95 of the runs differs most, if by a factor of two or more."""
+    """Describe the load level at which the p95 of the runs differ most, if they differ by a factor of two or more."""
     ends = [
         (point, found)
         for point in _valid(configuration)
@@ -240,7 +240,7 @@ def _disagreement(configuration: dict[str, Any]) -> Iterator[Sentence]:
 
 
 def _failed(configuration: dict[str, Any]) -> Iterator[Sentence]:
-    """Describe the valid load with the most failed transactions, and their effect on response times."""
+    """Describe the valid load level with the largest share of failed transactions, and the effect on response times."""
     points = [point for point in _valid(configuration) if point["errors_share"]]
     if not points:
         return
@@ -279,7 +279,9 @@ def _tiers(configuration: dict[str, Any]) -> Iterator[Sentence]:
 
 
 def _pool(configuration: dict[str, Any]) -> Iterator[Sentence]:
-    """Describe the highest load at which waiting for a pool connection is a considerable part of the response time."""
+    """Describe the highest load level at which waiting for a pool connection takes a large part
+    of the response time.
+    """
     for point in reversed(_valid(configuration)):
         waits = point["connections"]["wait_time_s"] or {}
         share = waits.get("share_of_response_time") or 0.0
@@ -299,7 +301,9 @@ def _pool(configuration: dict[str, Any]) -> Iterator[Sentence]:
 
 
 def _comparisons(summary: Summary) -> Iterator[Sentence]:
-    """Describe the change caused by each factor at its lowest and highest load; at the highest also for CPU demands."""
+    """Describe how each factor changes the results at its lowest and highest load; at the highest also the CPU
+    demands.
+    """
     groups: dict[tuple[Any, ...], dict[float, list[dict[str, Any]]]] = {}
     for comparison in summary["comparisons"]:
         key = (comparison["factor"], comparison["from"], comparison["to"], tuple(comparison["others"].items()))
@@ -347,7 +351,7 @@ def _change(comparison: dict[str, Any], points: list[dict[str, Any]]) -> Sentenc
 
 
 def _certainty(comparison: dict[str, Any]) -> str:
-    """Render the certainty of a change as the end of its sentence."""
+    """Render how certain a change is, as the end of the sentence about the change."""
     if comparison["differs"] is not None:
         return "" if comparison["differs"] else "; the interval holds 1, so this may be chance"
     if comparison["ratio"]["low"] is None:
@@ -362,7 +366,7 @@ def _certainty(comparison: dict[str, Any]) -> str:
 
 
 def _pace(comparison: dict[str, Any]) -> str:
-    """Render how much the speed of the machine differed, as the end of a sentence; empty if the difference is small."""
+    """Render how much the speed of the machine differed, as the end of a sentence; empty if it hardly differed."""
     ratio = comparison.get("pace_ratio")
     if not ratio or 1 / (1 + PACE_SPREAD) <= ratio <= 1 + PACE_SPREAD:
         return ""
@@ -403,7 +407,7 @@ def _objectives(summary: Summary) -> Iterator[Sentence]:
 
 
 def _not_judged(objective: dict[str, Any]) -> str:
-    """Return the reason why an objective is not judged, and its worst value at the valid levels."""
+    """Return why an objective has no verdict at some loads, and its worst value at the other loads."""
     gaps = "; ".join(f"at {gap['load']:,.10g}, {gap['why']}" for gap in objective["not_judged"])
     if objective["seen"] is None:
         return gaps or "no measured value decides it"
@@ -411,14 +415,20 @@ def _not_judged(objective: dict[str, Any]) -> str:
 
 
 def _alone(objective: dict[str, Any]) -> str:
-    """Name the runs that miss an objective by far although all requests together meet it; empty without such runs."""
+    """Name the runs that miss an objective by far on their own, although all requests together meet the objective.
+
+    Empty without such runs.
+    """
     far = objective.get("far_misses") or ()
     named = " and ".join(f"{_seen({**objective, 'seen': miss['value']})} in {miss['run']}" for miss in far[:_NAMED])
     return f" of all requests, and {named} alone" if named else ""
 
 
 def _doubt(objective: dict[str, Any]) -> str:
-    """State whether intervals hold the limit: of runs that miss an objective by far their own, else of all requests."""
+    """Render which interval contains the limit, so that another run might decide otherwise.
+
+    The interval is that of each run that misses the objective by far; without such runs, that of all requests.
+    """
     far = objective.get("far_misses") or ()
     sure = [miss["run"] for miss in far if miss.get("certain")]
     if sure:
@@ -431,7 +441,7 @@ def _doubt(objective: dict[str, Any]) -> str:
 
 
 def _seen(objective: dict[str, Any]) -> str:
-    """Render the measured value of an objective in the unit of its metric."""
+    """Render the measured value of an objective with its unit."""
     value, metric = objective["seen"], str(objective["metric"])
     if metric.startswith("throughput"):
         return f"{few_digits(value)} /s"
@@ -468,7 +478,9 @@ def _time(document: dict[str, Any]) -> str:
 
 
 def headline(summary: Summary) -> str:
-    """Summarize the study in a few sentences with numbers: each configuration, or the best and the worst of many."""
+    """Summarize the study in a few sentences with numbers: every configuration, or only the best and the worst of
+    many.
+    """
     configurations = summary["configurations"]
     usable = [configuration for configuration in configurations if _valid(configuration)]
     if not usable:
@@ -499,7 +511,7 @@ def headline(summary: Summary) -> str:
 
 
 def _because(summary: Summary, configurations: list[dict[str, Any]]) -> str:
-    """Return the first reason why runs of configurations are invalid, with the next step; empty if unknown."""
+    """Return the first reason why runs of the configurations are invalid, with the next step; empty if unknown."""
     points = [point for configuration in configurations for point in configuration["points"]]
     names = {str(run) for point in points for run in point.get("runs") or ()}
     for reason in summary["verdict"].get("reasons") or ():
@@ -510,7 +522,7 @@ def _because(summary: Summary, configurations: list[dict[str, Any]]) -> str:
 
 
 def _extremes(configurations: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the configurations with the most and the least throughput at their best level."""
+    """Return the two configurations with the highest and the lowest throughput, each at its best load level."""
     ordered = sorted(
         configurations, key=lambda configuration: float(_peak(configuration)["throughput_per_s"]["value"]), reverse=True
     )
@@ -518,7 +530,7 @@ def _extremes(configurations: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _differ(most: dict[str, Any], least: dict[str, Any]) -> bool:
-    """Return True if the intervals of the throughputs of two configurations do not overlap."""
+    """Return True if the throughput interval of one configuration lies entirely above that of another."""
     low, high = (_peak(most)["throughput_per_s"]["low"], _peak(least)["throughput_per_s"]["high"])
     return low is not None and high is not None and bool(low > high)
 
@@ -528,7 +540,7 @@ def _peak(configuration: dict[str, Any]) -> dict[str, Any]:
 
 
 def _answer(configuration: dict[str, Any], objectives: Sequence[dict[str, Any]]) -> str:
-    """Describe which objectives a configuration meets, then the load that it sustained."""
+    """Describe which objectives a configuration meets, and which load it sustained."""
     carried = _carried(configuration) if configuration.get("found_limit") else _capacity(configuration)
     answer = answered(configuration, objectives)
     if not answer:
@@ -545,12 +557,12 @@ def _effect(change: dict[str, Any]) -> str:
 
 
 def _leans(change: dict[str, Any], configurations: list[dict[str, Any]]) -> bool:
-    """Return True if a point on either side of a comparison has a suspect run."""
+    """Return True if a point on either side of a comparison rests on a suspect run."""
     return bool(suspect_runs(compared_points(change, configurations)))
 
 
 def _carried(configuration: dict[str, Any]) -> str:
-    """Describe the limit found by a search, and the results at the highest level that passed."""
+    """Describe the limit that a search found, and the results at the highest load level that passed."""
     limit, points = configuration["found_limit"], _valid(configuration)
     passed = [point for point in points if limit["value"] is not None and point["load"] <= limit["value"]]
     point = (passed or points)[-1]
@@ -572,7 +584,7 @@ def _capacity(configuration: dict[str, Any]) -> str:
 
 
 def _with_mean(point: dict[str, Any]) -> str:
-    """Describe the mean response time of a point; empty if no histogram can be read."""
+    """Describe the mean response time of a point in parentheses."""
     mean = point["response_time_s"]["mean"]
     doubt = ", from a suspect run" if "suspect" in point["verdicts"] else ""
     if mean["value"] is None:
@@ -581,15 +593,15 @@ def _with_mean(point: dict[str, Any]) -> str:
 
 
 def _says_little(ratio: dict[str, Any]) -> bool:
-    """Return True if the upper end of an interval is more than `_VAGUE` times its lower end."""
+    """Return True if an interval is so wide that its upper end exceeds `_VAGUE` times its lower end."""
     return ratio["low"] is not None and ratio["high"] > _VAGUE * ratio["low"]
 
 
 def _strongest(summary: Summary) -> dict[str, Any] | None:
     """Return the significant comparison of a transaction with the largest change, at the lowest load that has one.
 
-    At a high load only one of the configurations may be saturated. Every transaction then differs, and no transaction
-    shows the effect of the factor itself.
+    At a high load, only one of the two configurations may be saturated. All transactions then differ because of the
+    saturation, and none shows the effect of the factor alone.
     """
     found = [
         comparison

@@ -1,4 +1,4 @@
-"""Renders the results of the objectives of one configuration for the headline: `meets p95 < 300 ms up to 180 users`."""
+"""Renders which objectives one configuration meets, for the headline: `meets p95 < 300 ms up to 180 users`."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 _NAMED = 3
-"""Largest number of objectives that the headline answers individually. [1]"""
+"""Largest number of objectives that the headline lists individually. [1]"""
 Json = Mapping[str, Any]
 
 
 def answered(configuration: Json, objectives: Sequence[Json]) -> str:
-    """Render which objectives a configuration meets, up to which load, and from which load it misses them.
+    """Render which objectives a configuration meets, up to which load, and from which load on it misses them.
 
     Parameters
     ----------
@@ -23,8 +23,9 @@ def answered(configuration: Json, objectives: Sequence[Json]) -> str:
     Returns
     -------
     str
-        A predicate such as `meets p95 < 300 ms up to 180 users, misses it at 450`; empty without objectives of this
-        configuration. The objective that determined the limit of a search is left out, since the limit is its answer.
+        A predicate such as `meets p95 < 300 ms up to 180 users, misses it at 450`; empty if this configuration has no
+        objectives. The objective that determined the limit of a search is left out, because the headline reports the
+        limit.
     """
     own = [
         objective

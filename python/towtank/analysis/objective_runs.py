@@ -1,6 +1,4 @@
-"""Judges objectives on the single runs of a level, because a run may miss by far an objective that all runs together
-meet.
-"""
+"""Judges objectives on single runs: one run may miss an objective by far although all runs together meet it."""
 
 from __future__ import annotations
 
@@ -15,7 +13,7 @@ from towtank.analysis.statistics.estimates import CONFIDENCE, NOTHING, Estimate,
 from towtank.distributions import binomial_interval
 
 FAR = 2.0
-"""If the value of a run exceeds the limit by this factor, the level misses the objective. [1]"""
+"""A level misses an objective if the value of any run exceeds the limit by this factor. [1]"""
 _TIMES = ("mean", "p50", "p90", "p95", "p99", "p99.9")
 Json = Mapping[str, Any]
 
@@ -28,8 +26,8 @@ def far_misses(
     Parameters
     ----------
     objective : dict
-        Objective from the manifest of the study. Objectives about stored data and about windows are not judged here,
-        because the worst run decides them anyway.
+        Objective from the manifest of the study. Objectives about stored data and about windows give no result here,
+        because their worst run decides in any case.
     load : float
         Level of the load. [1] or [1/s]
     runs : sequence of dict
@@ -41,16 +39,16 @@ def far_misses(
     Returns
     -------
     list of dict
-        `load`, `run`, `value` and `certain`: whether the run's own interval excludes the limit, or else
-        its counts do; None without both.
+        `load`, `run`, `value` and `certain`. `certain` is True if the interval of the run excludes the limit; without
+        an interval, if the counts of the run exclude the limit; None without interval and counts.
 
     Notes
     -----
-    One slow request or one failure more may double the value of a short run. So a percentile p counts only if the exact
-    binomial interval [1]_ of the share of requests beyond `FAR` times the limit lies above 1 - p, and a share of
-    failures only if its interval excludes the limit. Of n runs each has the confidence 1 - (1 - c) / n (Bonferroni), so
-    that any of them errs with a probability of at most 1 - c = 0.05 together. Both take requests as independent. A
-    percentile whose histogram cannot be read, a mean and a throughput count by their value.
+    One more slow request or failure may double the value of a short run. Therefore a percentile p counts only if the
+    exact binomial interval [1]_ of the share of requests beyond `FAR` times the limit lies above 1 - p, and a share
+    of failures only if its interval excludes the limit. With n runs, each interval has the confidence 1 - (1 - c) / n
+    (Bonferroni), so that the probability of an error in any run is at most 1 - c = 0.05. Both intervals assume
+    independent requests. A percentile whose histogram cannot be read, a mean and a throughput count by their value.
 
     References
     ----------
@@ -76,7 +74,7 @@ def far_misses(
 
 
 def value_in(objective: Json, run: Json) -> float | None:
-    """Return the value of an objective in one run; None if not measured, and for minimum and maximum."""
+    """Return the value of an objective in one run; None if the run did not measure it, and for minimum and maximum."""
     if is_scoped(dict(objective)):
         judged = (each for each in run.get("objectives") or () if each.get("text") == objective.get("text"))
         value = next((each.get("value") for each in judged), None)
@@ -88,7 +86,7 @@ def value_in(objective: Json, run: Json) -> float | None:
 
 
 def _estimate_in(objective: Json, run: Json) -> Estimate:
-    """Return the estimate that an objective is about in one run; nothing for shares, extremes and scopes."""
+    """Return the estimate of an objective's metric in one run; without a value for shares, extremes and scopes."""
     metric, transaction = metric_name(objective), objective.get("transaction")
     if is_scoped(dict(objective)):
         return NOTHING
@@ -99,14 +97,14 @@ def _estimate_in(objective: Json, run: Json) -> Estimate:
 
 
 def _certain(estimate: Estimate, compare: Compare, limit: float) -> bool | None:
-    """Return True if both ends of an interval miss a limit; None without an interval."""
+    """Return True if the whole interval of an estimate misses the limit; None without an interval."""
     if estimate.low is None or estimate.high is None:
         return None
     return not compare(estimate.low, limit) and not compare(estimate.high, limit)
 
 
 def metric_name(objective: Json) -> str:
-    """Return the name of the metric without unit and path: `p95` for `response_time.p95_s`."""
+    """Return the metric of an objective without unit and path: `p95` for `response_time.p95_s`."""
     return str(objective.get("metric", "")).removesuffix("_s").removeprefix("response_time.")
 
 
@@ -116,7 +114,9 @@ def is_share(objective: Json) -> bool:
 
 
 def _counts(objective: Json, run: Json) -> tuple[int, int]:
-    """Return the number of failed transactions, and of all transactions that ended. [1]"""
+    """Return the number of failed transactions and the number of all ended transactions of an
+    objective in a run. [1]
+    """
     transactions, name = run.get("transactions") or {}, objective.get("transaction")
     counted = [transactions.get(name) or {}] if name else list(transactions.values())
     failed = sum(int(each.get("errors", 0)) for each in counted)
@@ -124,7 +124,10 @@ def _counts(objective: Json, run: Json) -> tuple[int, int]:
 
 
 def _excludes(objective: Json, run: Json, limit: float, confidence: float, *, upward: bool) -> bool | None:
-    """Return True if the counts of a run show its miss by far beyond chance; None if they are not known."""
+    """Return True if the counts of a run exclude that chance alone explains a value beyond the limit.
+
+    None without counts.
+    """
     if is_share(objective):
         if is_scoped(dict(objective)):
             return None
@@ -140,7 +143,7 @@ def _excludes(objective: Json, run: Json, limit: float, confidence: float, *, up
 
 
 def _histogram(objective: Json, run: Json) -> Any:
-    """Return the encoded histogram of the requests that an objective about a percentile counts in one run."""
+    """Return the encoded histogram of the requests that an objective about a percentile covers in one run."""
     if is_scoped(dict(objective)):
         judged = (each for each in run.get("objectives") or () if each.get("text") == objective.get("text"))
         return next((each.get(HISTOGRAM) for each in judged), None)

@@ -1,7 +1,7 @@
 """Judges objectives for a phase, or for every window of a phase, on one run.
 
-These objectives need the record of each second, so they are computed with the run summary; `objectives` combines the
-runs of a study.
+Objectives for phases or windows need the values of each second, so they are judged when the run is summarized. The
+module `objectives` combines the runs of a study.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ COMPARISONS: dict[str, Compare] = {"<": operator.lt, "<=": operator.le, ">": ope
 
 
 def is_scoped(objective: dict[str, Any]) -> bool:
-    """Return True if an objective applies to a phase or to windows."""
+    """Return True if an objective applies to a phase, or to every window of a given length."""
     return objective.get("phase") is not None or objective.get("every_s") is not None
 
 
@@ -36,7 +36,8 @@ def judge(
         Objectives from the manifest of the study.
     measurement : Measurement
     steady : ndarray of bool of shape (n_bins,)
-        Bins of the planned steady stages, so that a window that misses an objective is not left out as a transient.
+        Bins of the planned steady stages. The analysed window is not used, because it may leave out a transient that
+        misses the objective.
     phases : dict of ndarray of bool of shape (n_bins,)
 
     Returns
@@ -66,15 +67,18 @@ def judge(
 
 
 def column_of(measurement: Measurement, transaction: str | None) -> Column:
-    """Return the column of the transaction that an objective names; of all transactions if it names none."""
+    """Return the results of the transaction that an objective names; of all transactions if the
+    objective names none.
+    """
     if transaction is None:
         return measurement.transactions
     return measurement.columns("transaction").get(transaction) or Column.empty(measurement.bins)
 
 
 def value(metric: str, column: Column, measurement: Measurement, mask: Mask) -> float | None:
-    """Return the value of a metric over the bins of a mask; None without bins, or without responses if the metric needs
-    them.
+    """Return the value of a metric over the bins of a mask.
+
+    None without bins, or if the metric needs responses and the bins contain none.
     """
     if not mask.any():
         return None
@@ -97,7 +101,7 @@ def _time(metric: str, column: Column, mask: Mask) -> float | None:
 
 
 def _windows(objective: dict[str, Any], column: Column, measurement: Measurement, mask: Mask) -> dict[str, Any] | None:
-    """Count the windows that meet an objective, and find the worst window."""
+    """Return how many windows meet an objective, and which window is the worst."""
     compare = COMPARISONS.get(str(objective.get("comparison")))
     limit = objective.get("value")
     if compare is None or not isinstance(limit, int | float):
@@ -119,9 +123,10 @@ def _windows(objective: dict[str, Any], column: Column, measurement: Measurement
 
 
 def windows_of(measurement: Measurement, mask: Mask, every_s: float) -> Iterator[Mask]:
-    """Yield consecutive windows, each of the fewest recorded seconds that reach the given length.
+    """Yield consecutive windows, each as short as possible but at least `every_s` long.
 
-    A window never spans a gap, such as the time between two levels; a remainder at the end is left out.
+    A window never spans a gap, such as the time between two levels. Seconds at the end that fill no window are left
+    out.
     """
     window = np.zeros(measurement.bins, dtype=bool)
     length, end = 0.0, None

@@ -13,9 +13,12 @@ Json = dict[str, Any]
 STORED = "stored."
 """Prefix of metrics about documents that the system confirmed as stored."""
 NO_RECORD = {Kind.COPIED_RUN, Kind.DATA_DAMAGED}
-"""Doubts about runs with copied or damaged records, which prove neither losses nor their absence."""
+"""Kinds of doubts about runs with copied or damaged records, which prove neither a loss nor its absence."""
 CUT_OFF = {Kind.INTERRUPTED, Kind.EVENT_FAILED, Kind.ENGINE_FAILED, Kind.DISK_FULL}
-"""Doubts about runs that ended early or whose event failed: losses count, but their absence proves nothing."""
+"""Kinds of doubts about runs that ended early or whose event failed.
+
+Losses in such a run count, but the absence of losses proves nothing.
+"""
 
 
 def is_about_stored(objective: Mapping[str, Any]) -> bool:
@@ -24,7 +27,7 @@ def is_about_stored(objective: Mapping[str, Any]) -> bool:
 
 
 def worst_count(objective: Mapping[str, Any], runs: Sequence[Json], *, upward: bool) -> float | None:
-    """Return the count of the worst run of a level; None if no run has a known count.
+    """Return the worst count of an objective among the runs of a level; None if no run has a known count.
 
     Parameters
     ----------
@@ -36,11 +39,12 @@ def worst_count(objective: Mapping[str, Any], runs: Sequence[Json], *, upward: b
 
 
 def left_open(objective: Mapping[str, Any], load: float, runs: Sequence[Json], compare: Compare) -> Json | None:
-    """Return the entry of `not_judged` for a level whose counts do not decide an objective; None if they decide it.
+    """Return the `not_judged` entry of a level whose counts leave an objective undecided; None if the objective is
+    decided.
 
-    Documents that could not be read back may be lost. If a run was cut short, or its event did not take place, its
-    losses count, but their absence proves nothing. Invalid runs count if the level has no other run, or if they miss
-    the objective.
+    Documents that could not be read back may be lost. If a run ended early, or its event did not take place, its
+    losses count, but the absence of losses proves nothing. Invalid runs count if the level has no other run, or if
+    they miss the objective.
 
     Parameters
     ----------
@@ -71,7 +75,10 @@ def left_open(objective: Mapping[str, Any], load: float, runs: Sequence[Json], c
 
 
 def is_certain(objective: Mapping[str, Any], runs: Sequence[Json], compare: Compare, *, met: bool) -> bool:
-    """Return True if the sampling intervals confirm a verdict: in one run for a miss, in all runs otherwise."""
+    """Return True if the sampling intervals confirm a verdict.
+
+    A miss needs the interval of one run; a met objective needs the intervals of all runs.
+    """
     sure = []
     for run in runs:
         bounds = bounds_of(run.get("stored"), _key(objective), by_intervals=True)
@@ -81,7 +88,7 @@ def is_certain(objective: Mapping[str, Any], runs: Sequence[Json], compare: Comp
 
 
 def _why_open(run: Json, objective: Mapping[str, Any], *, certain: bool) -> str:
-    """Return the reason why a run does not prove that an objective is met; empty if it does."""
+    """Return why a run does not prove that an objective is met; empty if the run proves it."""
     stored = run["stored"]
     if not certain:
         unknown = not_read_back(stored, _key(objective)).value or 0.0
@@ -93,7 +100,7 @@ def _why_open(run: Json, objective: Mapping[str, Any], *, certain: bool) -> str:
 
 
 def _reasons(run: Json, kinds: set[Kind]) -> str:
-    """Return the first doubt of the given kinds that makes a run invalid; empty without such a doubt."""
+    """Return the message of the first doubt of the given kinds that makes a run invalid; empty without one."""
     reasons = run["verdict"]["reasons"]
     return next((str(each["message"]) for each in reasons if each["kind"] in kinds and each["level"] == "invalid"), "")
 

@@ -25,7 +25,7 @@ _NO_MISS: Json = {"missed_at": None, "holds_certain": None, "missed_certain": No
 
 @dataclass(frozen=True)
 class MissingRun:
-    """Run of the design without results.
+    """Run that the design contains but that has no results.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ def check(
     missing: Sequence[MissingRun] = (),
     confidence: float = CONFIDENCE,
 ) -> list[Json]:
-    """Judge every objective in every configuration, at the load that it names or at every load.
+    """Judge every objective in every configuration, at the load that the objective names or at all loads.
 
     Parameters
     ----------
@@ -76,10 +76,10 @@ def check(
 
     Notes
     -----
-    An invalid run decides nothing except a loss of stored data. An objective is missed if any valid level misses it,
-    and met if no level misses it and every load that it names has a valid run. A level misses the objective if the
-    value of all requests of its runs together does, or if a single run misses the limit by a factor of two or more
-    (`far_misses`), because that run did not serve its users as required.
+    An invalid run decides no objective, except that stored data were lost. An objective is missed if any valid level
+    misses it, and met if no level misses it and every load that it names has a valid run. A level misses the
+    objective if the value of all requests of its runs together does, or if a single run misses the limit by a factor
+    of two or more (`far_misses`), because that run did not serve its users as required.
     """
     by_name = {str(run["run"]): run for run in runs}
     return [
@@ -130,7 +130,7 @@ def _check(
 
 
 def _head(objective: Json, configuration: Json) -> Json:
-    """Return the fields that identify an objective and its configuration in a result."""
+    """Return the fields of a result that identify the objective and the configuration."""
     return {
         "text": objective.get("text", ""),
         "metric": objective.get("metric", ""),
@@ -147,14 +147,14 @@ def _load_of(entry: Json) -> float:
 
 
 def _far(objective: Json, point: Json, runs: dict[str, Json], compare: Compare, limit: float) -> list[Json]:
-    """Return the runs that miss an objective by far, for a point with several runs."""
+    """Return the runs of a point that miss an objective by far; empty if the point has a single run."""
     found = [runs[name] for name in _runs_of(point) if name in runs]
     return far_misses(objective, _load_of(point), found, compare, limit) if len(found) > 1 else []
 
 
 @dataclass(frozen=True)
 class _Certainty:
-    """Certainty of the verdict on an objective at levels, from its intervals."""
+    """Computes whether the intervals at load levels confirm the verdict on an objective."""
 
     objective: Json
     judged: list[Json]
@@ -165,17 +165,27 @@ class _Certainty:
     confidence: float
 
     def up_to(self, load: float | None) -> bool | None:
-        """Return True if it is certainly met at each level up to a load; None without one."""
+        """Return True if the intervals confirm that each level up to a load meets the objective.
+
+        None without such a level.
+        """
         points = [point for point in self.judged if load is not None and _load_of(point) <= load]
         return self.of(points, met=True) if points else None
 
     def at(self, load: float | None) -> bool | None:
-        """Return True if it is certainly missed at the level of a load; None without one."""
+        """Return True if the intervals confirm that the level of a load misses the objective.
+
+        None without such a level.
+        """
         points = [point for point in self.judged if _load_of(point) == load]
         return self.of(points, met=False) if points else None
 
     def of(self, points: list[Json], *, met: bool) -> bool | None:
-        """Return True if the verdict is certain: for a miss at one level, otherwise at all."""
+        """Return True if the intervals confirm a verdict at the given points.
+
+        A miss must be confirmed at one point, a met objective at all points. None if an interval that would decide is
+        missing.
+        """
         if is_about_stored(self.objective):
             found = [run for point in points for run in _summaries(point, self.runs)]
             return is_certain(self.objective, found, self.compare, met=met)
@@ -185,7 +195,10 @@ class _Certainty:
         return True if True in sides else None if None in sides else False
 
     def _side(self, point: Json, *, met: bool) -> bool | None:
-        """Return True if the interval at a level, or of a run that misses it there by far, is on the verdict's side."""
+        """Return True if the interval at a point confirms the verdict; None without an interval.
+
+        For a miss, the intervals of the runs that miss the objective by far come first.
+        """
         of_far = [miss["certain"] for miss in self.far if miss["load"] == _load_of(point)]
         if of_far and not met:
             return True if True in of_far else None if None in of_far else False
@@ -202,7 +215,7 @@ def _left_open(objective: Json, point: Json, runs: dict[str, Json], compare: Com
 
 
 def _holds_up_to(levels: list[tuple[float, bool]], not_judged: list[Json]) -> float | None:
-    """Return the highest load up to which all levels meet the objective; None if the lowest level misses it."""
+    """Return the highest load up to which all judged levels meet the objective; None if the lowest level misses it."""
     first_gap = min((gap["load"] for gap in not_judged), default=math.inf)
     holds = None
     for load, met in levels:
@@ -213,10 +226,10 @@ def _holds_up_to(levels: list[tuple[float, bool]], not_judged: list[Json]) -> fl
 
 
 def decides(objective: Json, point: Json, runs: dict[str, Json]) -> bool:
-    """Return True if a level has a run that decides an objective: a valid run, or an invalid run whose doubts do not
-    affect the objective.
+    """Return True if at least one run of a level can decide an objective.
 
-    Every run decides objectives about stored data, because lost data are a loss even if the run was disturbed.
+    A valid run decides every objective. An invalid run decides an objective that its doubts do not affect. Every run
+    decides objectives about stored data, because a disturbance does not explain lost data.
     """
     if any(verdict != "invalid" for verdict in point.get("verdicts") or ("unknown",)):
         return True
@@ -227,7 +240,7 @@ def decides(objective: Json, point: Json, runs: dict[str, Json]) -> bool:
 
 
 def _harmless(objective: Json) -> set[Kind]:
-    """Return the kinds of doubts that make a run invalid but do not affect an objective.
+    """Return the kinds of doubts that make a run invalid but leave the value of an objective correct.
 
     Too many errors distort response times, but not the share of errors. A changing system distorts the mean over the
     steady state, but not the values of single windows and phases.
@@ -243,7 +256,7 @@ def _invalid_kinds(run: Json) -> set[str]:
 def _not_judged(
     objective: Json, configuration: Json, asked: list[Json], runs: dict[str, Json], missing: Sequence[MissingRun]
 ) -> list[Json]:
-    """Return the loads at which no run decides an objective, with the runs and the reasons."""
+    """Return the loads at which no run decides an objective, each with the runs and the reason."""
     found = [_undecided(point, runs) for point in asked if not decides(objective, point, runs)]
     known = {float(point["load"]) for point in configuration["points"]}
     load = objective.get("users") if objective.get("users") is not None else objective.get("rate")
@@ -259,7 +272,7 @@ def _not_judged(
 
 
 def _no_run(objective: Json, known: set[float]) -> str:
-    """Return the reason why an objective is not judged at its load, with the loads that were measured."""
+    """Return the reason why no run has the load of an objective, with the loads that were measured."""
     unit = " users" if objective.get("users") is not None else " /s"
     why = f"no run has this load, the runs have {' and '.join(f'{load:g}' for load in sorted(known)) or 'none'}{unit}"
     share = objective.get("of_limit")
@@ -267,14 +280,16 @@ def _no_run(objective: Json, known: set[float]) -> str:
 
 
 def _undecided(point: Json, runs: dict[str, Json]) -> Json:
-    """Return the `not_judged` entry of a load whose runs are all invalid, with a reason for each run."""
+    """Return the `not_judged` entry of a load whose runs are all invalid; the entry gives a reason for each run."""
     names = [str(name) for name in point.get("runs", ())]
     why = [f"{name} is invalid{_first_reason(runs.get(name))}" for name in names]
     return {"load": float(point["load"]), "runs": names, "kind": "invalid", "why": "; ".join(why) or "no valid run"}
 
 
 def _unmeasured(objective: Json, point: Json) -> Json:
-    """Return the `not_judged` entry of a load whose valid runs lack a value: the transaction never completed."""
+    """Return the `not_judged` entry of a load at which the valid runs have no value, because the transaction never
+    completed.
+    """
     transaction = objective.get("transaction")
     why = f"{transaction} was not measured" if transaction else "no measured value decides it"
     names = [str(name) for name in point.get("runs", ())]
@@ -287,12 +302,12 @@ def _first_reason(run: Json | None) -> str:
 
 
 def _is_about(objective: Json, found: Json) -> bool:
-    """Return True if the objective determined the limit that a search found."""
+    """Return True if an objective determined the limit that a search found."""
     return (found.get("binding") or {}).get("text") == objective.get("text")
 
 
 def _asked(objective: Json, configuration: Json) -> list[Json]:
-    """Return the points to which an objective applies: points at its load, or all points if it names no load."""
+    """Return the points to which an objective applies: the points at its load, or all points if it names no load."""
     users, rate = objective.get("users"), objective.get("rate")
     points = [point for point in configuration["points"] if users is None or point.get("users") == users]
     return [point for point in points if rate is None or math.isclose(point.get("rate") or 0.0, rate, rel_tol=1e-6)]
@@ -303,8 +318,10 @@ def _second(pair: tuple[Json, float]) -> float:
 
 
 def _seen(objective: Json, point: Json, runs: dict[str, Json], upward: bool) -> float | None:
-    """Return the value of an objective at one point. For a phase it is the percentile of all requests, or else the mean
-    of the runs; for windows the worst window.
+    """Return the value of an objective at one point.
+
+    For a phase, a percentile covers all requests of the runs, and other metrics are the mean of the runs. For
+    windows, the value is that of the worst window.
     """
     if is_about_stored(objective):
         return worst_count(objective, _summaries(point, runs), upward=upward)
@@ -323,7 +340,7 @@ def _seen(objective: Json, point: Json, runs: dict[str, Json], upward: bool) -> 
 
 
 def _judged(objective: Json, point: Json, runs: dict[str, Json]) -> Iterator[tuple[str, Json]]:
-    """Yield the results of an objective with a scope in the runs of a point that count, by run name."""
+    """Yield the name of each counted run of a point and the run's result for an objective with a scope."""
     for name in _runs_of(point):
         for judged in runs.get(name, {}).get("objectives") or ():
             if judged.get("text") == objective.get("text"):
@@ -342,7 +359,9 @@ def _summaries(point: Json, runs: dict[str, Json]) -> list[Json]:
 
 
 def _windows(objective: Json, points: list[Json], runs: dict[str, Json], upward: bool) -> Json:
-    """Combine the windows of all runs at these points: number of windows, number that met it, worst window."""
+    """Combine the windows of all runs at the given points: how many there are, how many met the
+    objective, the worst.
+    """
     found = [
         (name, judged["windows"])
         for point in points
@@ -366,7 +385,7 @@ def _value(window: Json) -> float:
 
 
 def metric_of(point: Json, objective: Json) -> float | None:
-    """Return the value of an objective at one point; None if not measured."""
+    """Return the measured value of an objective at one point; None if not measured."""
     metric, transaction = metric_name(objective), objective.get("transaction")
     if is_share(objective):
         about = point["transactions"].get(transaction, {}) if transaction else point
@@ -380,7 +399,7 @@ def metric_of(point: Json, objective: Json) -> float | None:
 
 
 def estimate_at(point: Json, objective: Json) -> Estimate:
-    """Return the estimate of an objective at one point; no value for extremes and shares."""
+    """Return the estimate of an objective's metric at one point; without a value for extremes and shares."""
     metric, transaction = metric_name(objective), objective.get("transaction")
     if metric in ("throughput", "throughput_per"):
         path = ("transactions", transaction, "throughput_per_s") if transaction else ("throughput_per_s",)

@@ -1,4 +1,4 @@
-"""Finds single seconds that are far slower than their neighbours, as caused by pauses of the system."""
+"""Finds single seconds that are far slower than their neighbours, which pauses of the system cause."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ TIMES_SLOWER = 8.0
 """Factor by which the mean response time of a second must exceed that of both neighbours. [1]"""
 SLOW_AT_LEAST = 3
 SLOW_SHARE = 0.10
-"""Number of slow seconds, and their share of all seconds, beyond which they are no chance result. [1]"""
-# The mean of fewer transactions is dominated by chance.
+"""Chance explains `SLOW_AT_LEAST` slow seconds, or this share of all seconds if the share is larger. [1]"""
+# Chance dominates the mean of fewer transactions.
 _TRANSACTIONS_AT_LEAST = 10
 
 
@@ -29,14 +29,15 @@ def pauses(measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:
     Returns
     -------
     dict or None
-        As `docs/reference/summary.md` describes; None if fewer than five seconds can be compared.
+        Entry of the run summary, as `docs/reference/summary.md` describes; None if fewer than five seconds can be
+        compared.
 
     Notes
     -----
-    A queue at high utilization stays slow for many consecutive seconds, since it drains no faster than it fills. A
-    pause shorter than a second slows one or two seconds. Only single slow seconds are counted, which detects about 70 %
-    of pauses of 0.3 s at random times. `tests/certified/test_certified_growth.py` checks how rarely queues without
-    pauses have such seconds.
+    A queue at high utilization drains no faster than it fills, so many consecutive seconds are slow. A pause shorter
+    than a second slows one or two seconds. Only single slow seconds count; this detects about 70 % of pauses of 0.3 s
+    at random times. `tests/certified/test_certified_growth.py` checks how rarely queues without pauses have such
+    seconds.
     """
     numbers = np.flatnonzero(chosen)
     counts = measurement.transactions.response.counts[numbers]
@@ -59,12 +60,12 @@ def pauses(measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:
 
 
 def slow_limit(count: int) -> float:
-    """Return the largest number of slow seconds among `count` that chance explains. [1]"""
+    """Return the largest number of slow seconds, among `count` seconds, that chance explains. [1]"""
     return max(float(SLOW_AT_LEAST), SLOW_SHARE * count)
 
 
 def slow_places(means: np.ndarray[Any, np.dtype[np.float64]]) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Return the indices of seconds far slower than both neighbours; NaN never counts as slow.
+    """Return the indices of seconds that are far slower than both neighbours; NaN never counts as slow.
 
     Parameters
     ----------

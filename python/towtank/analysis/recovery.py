@@ -1,15 +1,18 @@
-"""Describes the events of a study: their times, the losses they caused, and the time until the system recovered.
+"""Describes the events of a study: when they took place, what was lost, and how long the system took to recover.
 
-A band is computed from the seconds of the steady stage before its first event. A system has recovered in the first
-second after which it never leaves the band again, if at least `HOLD_S` seconds remain. The band bounds three values of
-a second. Throughput has a lower bound: a further second falls below it by chance once in a thousand; it is above zero
-if no earlier second had zero throughput. Mean response time has an upper bound: a further second exceeds it by chance
-once in a thousand. The share of failures is bounded by its highest earlier value or by the limit of the study,
-whichever is larger. Response time is part of the band because throughput recovers immediately after an outage, long
-before the queue is drained. Throughput above the band is harmless, since waiting users return together.
+A band describes the undisturbed system. It is computed from the seconds of the steady stage before the first event.
+The system has recovered in the first second after which no second leaves the band, if at least `HOLD_S` seconds
+remain. The band bounds three values of each second. Throughput has a lower bound: a further undisturbed second falls
+below the bound by chance once in a thousand. The bound is above zero if no earlier second had zero throughput. Mean
+response time has an upper bound, which a further undisturbed second exceeds by chance once in a thousand. The share
+of failures is bounded by its highest earlier value or by the limit of the study, whichever is larger.
 
-Among hundreds of seconds some leave the band by chance. Therefore a second counts as outside only if it is one of
-`HOLD_S` consecutive seconds outside, or so far outside that chance does not explain it in the whole run.
+Throughput recovers immediately after an outage, long before the queue is drained; therefore the band includes
+response time. Throughput above the band is harmless, since waiting users return together.
+
+Among hundreds of seconds, some leave the band by chance. Therefore a second counts as outside in two cases only:
+`HOLD_S` consecutive seconds are outside, or the second is so far outside that chance does not explain it anywhere in
+the run.
 """
 
 from __future__ import annotations
@@ -25,24 +28,26 @@ from towtank.analysis.windows.window import Window
 from towtank.distributions import t_quantile
 
 HOLD_S = 3
-"""Number of consecutive seconds outside the band that count as a disturbance, and fewest seconds within it for
-recovery. [s]
+"""Number of consecutive seconds outside the band that count as a disturbance, and of seconds inside the band that
+count as recovery. [s]
 """
 BY_CHANCE = 0.001
-"""Probability that an undisturbed second leaves the band on one side, and that an undisturbed run has a second far
-outside.
+"""Probability that chance moves an undisturbed second out of the band on one side.
+
+Also the probability that an undisturbed run has any second far outside.
 """
-# Fewer seconds do not show how much the values of seconds vary.
+# Fewer seconds do not show how much values vary from second to second.
 _SECONDS_BEFORE = 5
 _WHOLE = 0.5
-# Lengths of seconds have rounding errors: if all earlier seconds were equal, an equal second must not count as lower.
+# The lengths of seconds have rounding errors. If all earlier seconds were equal, an equal second must not count as
+# lower.
 _ROUNDING = 1e-9
 _NANOSECONDS = 1e9
 
 
 @dataclass(frozen=True)
 class StudyEvent:
-    """Event of a study as it took place.
+    """Event of a study as it took place in a run.
 
     Attributes
     ----------
@@ -89,14 +94,14 @@ def study_events(events: Sequence[dict[str, Any]], origin_ns: int) -> list[Study
 
 
 def first_inside(found: Sequence[StudyEvent], window: Window) -> StudyEvent | None:
-    """Return the first event that began within a planned window; None without such an event."""
+    """Return the first event that began within a planned window; None if no event did."""
     inside = [event for event in found if event.begin_s is not None and window.asked_start_s < event.begin_s]
     return next((event for event in inside if event.begin_s is not None and event.begin_s < window.asked_end_s), None)
 
 
 @dataclass(frozen=True)
 class Band:
-    """Undisturbed behaviour of the system: number of seconds, mean throughput, and the bounds of the band."""
+    """Behaviour of the undisturbed system: number of seconds, mean throughput, and bounds of the values of a second."""
 
     seconds: int
     throughput_per_s: float
@@ -110,7 +115,7 @@ class Band:
 
 
 def band_of(measurement: Measurement, before: Mask, errors_limit: float, by_chance: float = BY_CHANCE) -> Band | None:
-    """Compute the band from the chosen seconds; None if they are too few."""
+    """Compute the band from the chosen undisturbed seconds; None if there are too few seconds."""
     chosen = before & (measurement.lengths >= _WHOLE)
     if chosen.sum() < _SECONDS_BEFORE:
         return None
@@ -125,13 +130,16 @@ def band_of(measurement: Measurement, before: Mask, errors_limit: float, by_chan
 
 
 def _reach(values: Floats, by_chance: float) -> float:
-    """Return the distance from the mean that a further value exceeds with this probability on one side."""
+    """Return the distance above or below the mean that a further value exceeds with the probability `by_chance`."""
     number = len(values)
     return float(t_quantile(1 - by_chance, number - 1) * np.std(values, ddof=1) * np.sqrt(1 + 1 / number))
 
 
 def _longest_s(column: Column, chosen: Mask, by_chance: float) -> float | None:
-    """Return the mean response time that a further second exceeds with this probability; None if too few. [s]"""
+    """Return the mean response time that a further second exceeds with the probability `by_chance`. [s]
+
+    None if too few seconds have responses.
+    """
     means = column.response_means_s[chosen]
     means = means[np.isfinite(means) & (means > 0)]
     if len(means) < _SECONDS_BEFORE:
@@ -141,25 +149,27 @@ def _longest_s(column: Column, chosen: Mask, by_chance: float) -> float | None:
 
 
 def _standstill(rates: Floats, mean: float) -> float:
-    """Return the throughput below which a second counts as a standstill, regardless of the variation of earlier
-    seconds.
+    """Return the throughput below which a second counts as a standstill, however much earlier seconds vary. [1/s]
 
     If -ln 0.001 = 6.9 independent completions are expected, a second without completions occurs by chance once in a
-    thousand. If no earlier second was empty, chance therefore does not explain an empty second. Half a completion
+    thousand. Chance therefore does not explain an empty second if no earlier second was empty. Half a completion
     separates empty seconds from all others.
     """
     return 0.5 if mean >= -np.log(BY_CHANCE) and rates.min() > 0 else 0.0
 
 
 def _error_shares(column: Column) -> Floats:
-    """Return the share of failures in each second; 0 if nothing ended, since throughput then shows the fault."""
+    """Return the share of failures in each second.
+
+    0 if no transaction ended, because the throughput then shows the fault.
+    """
     return np.divide(column.failed, column.ended, out=np.zeros(column.bins), where=column.ended > 0)
 
 
 def describe(
     found: Sequence[StudyEvent], measurement: Measurement, asked: Window | None, errors_limit: float
 ) -> dict[str, dict[str, Any]]:
-    """Describe the events of a run and their effects, by name.
+    """Describe the events of a run and what they did to the load, by name of the event.
 
     Parameters
     ----------
@@ -173,7 +183,7 @@ def describe(
     Returns
     -------
     dict of dict
-        As `docs/reference/summary.md` describes.
+        Entry of the run summary by event, as `docs/reference/summary.md` describes.
     """
     first = None if asked is None else first_inside(found, asked)
     band = far = None
@@ -223,7 +233,9 @@ def _effect(
     asked: Window | None,
     bands: tuple[Band | None, Band | None],
 ) -> dict[str, Any]:
-    """Compute recovery and losses of an event from the band and from a wider band that no undisturbed second leaves."""
+    """Return recovery and losses of an event, judged by the band and by a wider band that no undisturbed second
+    leaves.
+    """
     band, far = bands
     nothing = {"before": None, "disturbed": None, "recovery_s": None, "during": None}
     if event.begin_s is None:
@@ -238,7 +250,7 @@ def _effect(
     left, back = _excursion(_within(measurement, places, band), _within(measurement, places, far))
     until = float(measurement.starts[places[back]]) if back is not None else asked.asked_end_s
     recovery = None if back is None else max(0.0, until - event.begin_s) if left is not None else 0.0
-    if left is None:  # the whole duration of the event
+    if left is None:  # Without a disturbance, the seconds of the event count.
         during = places[measurement.starts[places] < (_until(event, found, asked.asked_end_s) or asked.asked_end_s)]
     else:
         during = places if back is None else places[:back]
@@ -252,7 +264,7 @@ def _effect(
 
 
 def _within(measurement: Measurement, places: Any, band: Band) -> Mask:
-    """Return which seconds lie within a band."""
+    """Return a mask of the seconds whose values lie within a band."""
     column = measurement.transactions
     rates = column.ok[places] / measurement.lengths[places]
     within = (rates >= band.least_per_s * (1 - _ROUNDING)) & (_error_shares(column)[places] <= band.errors_at_most)
@@ -263,12 +275,16 @@ def _within(measurement: Measurement, places: Any, band: Band) -> Mask:
 
 
 def _excursion(within: Mask, near: Mask) -> tuple[int | None, int | None]:
-    """Return the first second outside, and the first after the last second outside; None if fewer than `HOLD_S` remain.
+    """Return the index of the first second outside the band, and of the first second after which all seconds are
+    inside.
+
+    The second index is None if fewer than `HOLD_S` seconds remain.
 
     Parameters
     ----------
     within, near : ndarray of bool of shape (n_seconds,)
-        Seconds within the band, and seconds within the wider band that chance alone does not leave.
+        `within` marks the seconds within the band, `near` the seconds within the wider band, which no undisturbed
+        second leaves.
 
     Examples
     --------
@@ -295,7 +311,7 @@ def _excursion(within: Mask, near: Mask) -> tuple[int | None, int | None]:
 
 
 def _losses(measurement: Measurement, places: Any, band: Band) -> dict[str, Any]:
-    """Describe the seconds from an event to recovery: transactions completed and missed, and failures."""
+    """Return the transactions completed and missed, and the failures, in the seconds from an event to recovery."""
     column, requests = measurement.transactions, measurement.requests
     length, ok = measurement.length_of(places), float(column.ok[places].sum())
     counts = column.response.counts[places]

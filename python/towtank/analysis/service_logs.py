@@ -1,5 +1,6 @@
-"""Collects errors and warnings that services first logged under load: grouped, counted, limited in size, without
-secrets.
+"""Collects errors and warnings that a service first logged under load.
+
+Lines are grouped and counted; the result is bounded in size and contains no secrets.
 """
 
 from __future__ import annotations
@@ -15,19 +16,19 @@ from towtank.files import open_regular
 from towtank.results.folder import RunFolder
 
 GROUPS_AT_MOST = 20
-"""Largest number of groups of equal lines kept per service."""
+"""Largest number of groups of similar lines kept for each service."""
 HEAD_BYTES = 4 * 1024 * 1024
-"""Bytes read from the start of the load."""
+"""Number of bytes of a log that are read from the start of the load on."""
 TAIL_BYTES = 1024 * 1024
-"""Bytes read before the end of the load, and at both ends of the log written before the load."""
+"""Bytes read before the end of the load, and at both ends of the part of the log before the load."""
 _LINE_BYTES = 4096
-# Number of groups distinguished while a log is read; lines of further groups are only counted.
+# Number of groups that are distinguished while a log is read; lines of further groups are only counted.
 _FORMS_AT_MOST = 2000
 
 
 @dataclass(frozen=True)
 class Span:
-    """Part of a log, by byte offsets from its beginning."""
+    """Part of a log, as byte offsets from the beginning of the log."""
 
     begin: int
     end: int
@@ -38,7 +39,7 @@ class Span:
         return max(0, self.end - self.begin)
 
     def ends(self, head: int, tail: int) -> list[Span]:
-        """Return the whole span if it is short enough; otherwise its beginning and its end."""
+        """Return the span itself if it is short enough; otherwise a span at its beginning and a span at its end."""
         if self.length <= head + tail:
             return [self] if self.length else []
         return [Span(self.begin, self.begin + head), Span(self.end - tail, self.end)]
@@ -46,7 +47,7 @@ class Span:
 
 @dataclass
 class _Group:
-    """Lines that are equal except for numbers, times and addresses."""
+    """Log lines that differ only in numbers, times and addresses."""
 
     text: str
     level: str
@@ -61,7 +62,7 @@ class _Group:
 
 @dataclass
 class _Found:
-    """New errors and warnings, grouped, in bounded memory."""
+    """Groups of errors and warnings that were first logged under load, collected in bounded memory."""
 
     known: frozenset[str]
     groups: dict[str, _Group] = field(default_factory=dict)
@@ -84,7 +85,8 @@ class _Found:
 
 
 def first_words(runs: Iterable[dict[str, Any]]) -> dict[str, Any] | None:
-    """Return the log lines that best explain invalid runs: errors before warnings, then the most frequent.
+    """Return the log line that best explains why runs are invalid: an error before a warning, then the most frequent
+    line.
 
     Parameters
     ----------
@@ -107,7 +109,7 @@ def first_words(runs: Iterable[dict[str, Any]]) -> dict[str, Any] | None:
 
 
 def logs_written(run: RunFolder, tiers: Iterable[str]) -> dict[str, Span] | None:
-    """Return the part of each log written under load; None if the start of the load was not recorded."""
+    """Return the byte range of each log that was written under load; None if the start of the load was not recorded."""
     begin = end = None
     for event in run.events():
         if event.get("k") == "engine_started":
@@ -140,8 +142,8 @@ def service_logs(run: RunFolder, tiers: Iterable[str], origin_ns: int) -> dict[s
     Returns
     -------
     dict or None
-        By tier, as `docs/reference/summary.md` describes; None for a tier without a log, and for all tiers if the
-        start of the load was not recorded.
+        Errors and warnings by tier, as `docs/reference/summary.md` describes; None for a tier without a log, and None
+        if the start of the load was not recorded.
     """
     tiers = list(tiers)
     spans = logs_written(run, tiers)
@@ -188,7 +190,7 @@ def _document(group: _Group, looks: list[Any], origin_ns: int) -> dict[str, Any]
 
 
 def _lines(stream: IO[bytes], spans: list[Span]) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines that begin within the given parts of a log, with the offsets of their ends."""
+    """Yield the lines that begin within the given spans of a log, each with the offset of its end. [byte]"""
     for span in spans:
         at = span.begin
         stream.seek(max(0, at - 1))

@@ -1,4 +1,4 @@
-"""Counts of documents that users stored, for a run and for a sample with its interval."""
+"""Counts the documents that users stored, for a run; counts from a sample have an interval."""
 
 from __future__ import annotations
 
@@ -15,13 +15,17 @@ from towtank.results.stored import DIFFERENT, FATES, FOUND, LOST, NOTES, UNREAD,
 
 Json = dict[str, Any]
 COUNTS = ("acknowledged", "removed", "uncertain", "read", *FATES)
-# Number of documents listed individually; `stored.json` has more.
+# Number of documents that the summary lists individually; `stored.json` contains more.
 _NAMED_AT_MOST = 20
 _CUT_OFF = "the run was cut off before it could be read back"
 
 
 def read_stored(run: RunFolder) -> Json | None:
-    """Read `stored.json` of a run, or derive it from the engine's notes; None if nothing was confirmed as stored."""
+    """Read the counts of stored documents of a run.
+
+    Without a file `stored.json`, the counts are derived from the engine's notes. None if no document was confirmed as
+    stored.
+    """
     try:
         document = json.loads(read_regular(run.stored))
         return earlier.stored_document(document) if isinstance(document, dict) else None
@@ -76,7 +80,7 @@ def stored(document: Json | None) -> Json | None:
 
 
 def _kind(about: Json) -> Json:
-    """Return the counts of one kind of document; for a sample, scaled to all documents with the interval."""
+    """Return the counts of one kind of document; counts from a sample are scaled to all documents, with an interval."""
     counts = {key: about[key] for key in COUNTS}
     if not about.get("sample"):
         return counts
@@ -85,7 +89,7 @@ def _kind(about: Json) -> Json:
 
 
 def scaled(seen: int, drawn: int, whole: int) -> Estimate:
-    """Estimate a count in the whole from the count in a sample.
+    """Estimate how often something occurs in a whole from how often it occurs in a sample.
 
     Parameters
     ----------
@@ -99,8 +103,8 @@ def scaled(seen: int, drawn: int, whole: int) -> Estimate:
     Returns
     -------
     Estimate
-        With the exact interval of a binomial share [1]_, which is too wide for a sample drawn without replacement,
-        never too narrow.
+        Estimate with the exact interval of a binomial share [1]_. For a sample drawn without replacement, this
+        interval is too wide and never too narrow.
 
     References
     ----------
@@ -127,7 +131,7 @@ def _sum_of(found: list[Any]) -> Estimate:
 
 
 def not_read_back(found: Json, key: str) -> Estimate:
-    """Return the number of documents that may also belong to a count, because their content is unknown.
+    """Return the number of documents whose content is unknown and that may belong to the named count. [1]
 
     Documents that were not read, or only partly, may be found, lost or different; documents that were not read may be
     unreadable.
@@ -137,7 +141,7 @@ def not_read_back(found: Json, key: str) -> Estimate:
 
 
 def bounds_of(found: Json | None, key: str, *, by_intervals: bool = False) -> tuple[float, float] | None:
-    """Return bounds of a count of the summary, given the documents that were not read back.
+    """Return bounds of a count in the summary, which allow for the documents that were not read back.
 
     Parameters
     ----------
@@ -158,7 +162,7 @@ def bounds_of(found: Json | None, key: str, *, by_intervals: bool = False) -> tu
 
 
 def count_of(found: Json | None, key: str) -> float | None:
-    """Return a count of the summary as a number, whether it is a number or an estimate; None if missing."""
+    """Return a count of the summary, stored as a number or as an estimate, as a number; None if missing. [1]"""
     value = None if found is None else found.get(key)
     if isinstance(value, dict):
         return estimates.from_document(value).value

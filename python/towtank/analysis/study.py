@@ -1,4 +1,4 @@
-"""Summarizes a study from the summaries of all its runs."""
+"""Summarizes a study from the summaries of its runs."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ from towtank.results.manifests import read_object
 SCHEMA = "towtank/study-summary/1"
 SUMMARY_FILE = "study-summary.json"
 SET_ASIDE = ".interrupted"
-"""Suffix in the name of a run that a later attempt replaced; such runs are kept but do not count."""
-# Only a run that has ended keeps its summary; a summary made during the run is out of date.
+"""Suffix in the name of a run that a later attempt replaced; the run is kept on disk but not analysed."""
+# Only the summary of an ended run is kept; a summary made during the run is out of date.
 ENDED = ("complete", "failed", "stopped")
 _UNDECIDED: dict[str, Any] = {
     "level": "invalid",
@@ -40,12 +40,12 @@ _UNDECIDED: dict[str, Any] = {
     "log": None,
     **dict.fromkeys(("valid_runs", "suspect_runs", "invalid_runs", "missing_runs"), 0),
 }
-"""Verdict of a study if computing its verdict failed: the study supports no claims."""
+"""Verdict of a study whose verdict could not be computed: the study supports no claims."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """Description of a study from its manifest; missing parts are derived from the runs.
+    """Factors, objectives and design of a study from its manifest; missing parts are derived from the runs.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class Question:
 
 
 def summarize_study(results: ResultsFolder, fresh: bool = False) -> dict[str, Any]:
-    """Analyse all runs of a study, and write `study-summary.json`, and `claims.json` if the study has claims.
+    """Analyse all runs of a study, and write `study-summary.json`; write `claims.json` if the study has claims.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def summarize_study(results: ResultsFolder, fresh: bool = False) -> dict[str, An
     Returns
     -------
     dict
-        As `docs/reference/summary.md` describes.
+        The study summary, as `docs/reference/summary.md` describes.
     """
     manifest = results.manifest
     scoped = _scoped(manifest)
@@ -104,7 +104,7 @@ def summarize_study(results: ResultsFolder, fresh: bool = False) -> dict[str, An
 
 
 def summaries_of(runs: Iterable[RunFolder]) -> dict[str, dict[str, Any]]:
-    """Return the summaries of runs by name, from disk or recomputed; runs whose analysis failed are omitted."""
+    """Return the summary of each run by name, read from disk or computed; runs whose analysis failed are omitted."""
     made = {run.run_id: attempt(f"summary of {run.run_id}", _summary_of, run, False, []) for run in runs}
     return {name: summary for name, summary in made.items() if not isinstance(summary, Failed)}
 
@@ -127,7 +127,10 @@ def _summary_of(run: RunFolder, fresh: bool, scoped: list[str]) -> dict[str, Any
 
 
 def known_summary(run: RunFolder) -> dict[str, Any] | None:
-    """Return the stored summary of an ended run if this version made it from the present data; None otherwise."""
+    """Return the stored summary of a run if it is up to date; None otherwise.
+
+    The summary is up to date if the run has ended, and if this version made the summary from the present data.
+    """
     try:
         known = read_object(run.path / SUMMARY)
         status = run.manifest.get("status")
@@ -165,7 +168,7 @@ def describe_study(manifest: dict[str, Any], runs: list[dict[str, Any]]) -> dict
             question.run_to_run,
         ),
         "effects": attempt_or("effects", [], factorial.effects, question.factors, runs),
-        # A line through different configurations would not be the demand of any of them.
+        # A regression line through different configurations would describe the demand of none of them.
         "demand": attempt_or("demand", {}, demand.demands, runs) if len(configurations) < 2 else {},
         "verdict": attempt_or("verdict", dict(_UNDECIDED), _verdict, question, runs),
         "objectives": attempt_or("objectives", [], _objectives, question, configurations, runs),
@@ -192,7 +195,7 @@ def _objectives(
 
 
 def _describe_configuration(configuration: dict[str, Any], runs: list[dict[str, Any]]) -> None:
-    """Add ideal line, limits and demands, computed from the points, to a configuration."""
+    """Add ideal scaling, limits and demands to a configuration, computed from its points."""
     points, label = configuration.pop("_points"), configuration["label"]
     counting = [run for point in points for run in point.usable if run["verdict"]["level"] != "invalid"]
     names = {name for point in points for name in point.runs}
@@ -210,7 +213,7 @@ def _describe_configuration(configuration: dict[str, Any], runs: list[dict[str, 
 
 
 def _without_copies(runs: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Yield the runs; a run with the same records as an earlier run is marked as an invalid copy."""
+    """Yield all runs; a run with exactly the records of an earlier run is marked as an invalid copy."""
     first: dict[str, str] = {}
     for run in runs:
         digest = (run.get("inputs") or {}).get("load")
@@ -224,7 +227,7 @@ def _without_copies(runs: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 def question_of(manifest: dict[str, Any], runs: list[dict[str, Any]]) -> Question:
-    """Return the description of a study; factors missing from the manifest are derived from the runs."""
+    """Return the question of a study from its manifest; factors that the manifest lacks are derived from the runs."""
     study = manifest.get("study")
     study = study if isinstance(study, dict) else {"name": study}
     factors = study.get("factors") or _factors_of(runs)
@@ -268,7 +271,7 @@ def _number(text: str) -> float | None:
 
 
 def _configurations(question: Question, runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the configurations: runs grouped by the levels of all factors except the load, in order of the levels."""
+    """Return the configurations of a study: the runs grouped by the levels of all factors except the load."""
     others = [factor for factor in question.factors if factor["name"] != question.load_factor]
     groups: dict[tuple[str, ...], list[dict[str, Any]]] = defaultdict(list)
     for run in runs:
@@ -298,8 +301,10 @@ def _points(question: Question, runs: list[dict[str, Any]]) -> list[Point]:
 
 
 def _load_of(question: Question, run: dict[str, Any]) -> float:
-    """Return the load level of a run: of the analysed stage if the run has several loads; otherwise the numeric level
-    of the load factor, or the load in the manifest.
+    """Return the load level of a run, in users [1] or as an arrival rate [1/s].
+
+    If the run has several loads, the level is that of the analysed stage; otherwise it is the numeric level of the
+    load factor, or the load in the manifest.
     """
     asked = Load.read(run)
     if several_loads(run) is not None:
@@ -316,7 +321,7 @@ def _load_of(question: Question, run: dict[str, Any]) -> float:
 
 
 def _missing_runs(question: Question, runs: list[dict[str, Any]]) -> list[objectives.MissingRun]:
-    """Return the runs of the design that have no summary."""
+    """Return the runs of the design for which no summary exists."""
     done = {str(run["run"]) for run in runs}
     others = [factor["name"] for factor in question.factors if factor["name"] != question.load_factor]
     found = []
@@ -356,9 +361,10 @@ def _verdict(question: Question, runs: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _reasons(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return one doubt per kind and level among those that make runs suspect or invalid, with all affected runs.
+    """Return the doubts that make runs suspect or invalid, combined by kind and level, with all affected runs.
 
-    Notes are left out, except the speed of the machine if a run is suspect or invalid, because it may be the reason.
+    Notes are left out, with one exception: if a run is suspect or invalid, a note about the speed of the machine may
+    be the reason.
     """
     explained = any(run["verdict"]["level"] != "valid" for run in runs)
     found: dict[tuple[str, str], list[tuple[str, dict[str, Any]]]] = {}
@@ -373,7 +379,9 @@ def _reasons(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _reason(having: list[tuple[str, dict[str, Any]]]) -> dict[str, Any]:
-    """Return the worst doubt of one kind, with the affected runs and with ranges of the numbers."""
+    """Return the worst of several doubts of one kind; its message lists the affected runs and the ranges of the
+    numbers.
+    """
     worst = having[0][1]
     for _, reason in having[1:]:
         if reason["seen"] is not None and worst["seen"] is not None and _worse(reason, worst):
@@ -384,14 +392,14 @@ def _reason(having: list[tuple[str, dict[str, Any]]]) -> dict[str, Any]:
 
 
 def _where(same: list[tuple[str, str]], names: list[str]) -> str:
-    """List the runs to which a message applies, then the runs with another doubt of the same kind."""
+    """List the runs to which a message applies, then the runs with another message of the same kind of doubt."""
     having = list(dict.fromkeys(name for name, _ in same))
     others = [name for name in names if name not in having]
     return ", ".join(having) + (f"; others of this kind in {', '.join(others)}" if others else "")
 
 
 def _not_checked(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the checks that could not be made, each with its reason and its runs."""
+    """Return the checks that could not be made, each with its reason and the affected runs."""
     found: dict[tuple[str, str], list[str]] = {}
     for run in runs:
         for missing in run["verdict"].get("not_checked") or ():
@@ -400,6 +408,6 @@ def _not_checked(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _worse(reason: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Return True if the value of the first doubt is further beyond its limit than that of the second."""
+    """Return True if the value of the first doubt lies farther beyond its limit than the value of the second."""
     distances = [abs(float(doubt["seen"]) - float(doubt["limit"] or 0)) for doubt in (reason, other)]
     return distances[0] > distances[1]

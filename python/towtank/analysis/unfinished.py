@@ -1,4 +1,4 @@
-"""Counts the requests unfinished at the end of a window: in flight, or failed after the load."""
+"""Counts the requests that were unfinished at the end of a window: in flight, or failed later."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from towtank.results.segments import names
 def unfinished(
     measurement: Measurement, window: Window | None, chosen: Mask, plan: dict[str, Any] | None = None
 ) -> dict[str, Any] | None:
-    """Count the requests in flight at the end of a window, and the failures in the drain that follows.
+    """Count the requests in flight at the end of a window, and the failures in the drain after the load.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def unfinished(
     Returns
     -------
     dict or None
-        As `docs/reference/summary.md` describes; None without a window.
+        Entry of the run summary, as `docs/reference/summary.md` describes; None without a window.
 
     Notes
     -----
@@ -56,7 +56,7 @@ def unfinished(
 
 
 def silent_targets(measurement: Measurement, plan: dict[str, Any] | None) -> list[str]:
-    """Return the targets all of whose requests failed in the whole run, with their addresses.
+    """Return the targets that answered no request in the whole run, with their addresses.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def silent_targets(measurement: Measurement, plan: dict[str, Any] | None) -> lis
 
 
 def _targets(node: Any) -> Iterator[tuple[int, int]]:
-    """Yield step and target of each operation in a plan, at any depth."""
+    """Yield the numbers of step and target of each operation in a plan, at any depth."""
     if isinstance(node, dict):
         pair = (node.get("step"), node.get("target"))
         if all(isinstance(number, int) and not isinstance(number, bool) for number in pair):
@@ -88,7 +88,7 @@ def _targets(node: Any) -> Iterator[tuple[int, int]]:
 
 
 def _drain(measurement: Measurement, window: Window) -> Mask | None:
-    """Return the bins of the drain; None if another stage lies between the window and the drain."""
+    """Return a mask of the bins of the drain; None if another stage lies between the window and the drain."""
     stages = measurement.stages
     if not stages or stages[-1].get("name") != DRAIN or window.planned_end_s < stages[-1]["start_s"] - 1e-6:
         return None
@@ -96,6 +96,6 @@ def _drain(measurement: Measurement, window: Window) -> Mask | None:
 
 
 def failed_by_kind(column: Column, chosen: Mask) -> dict[str, int]:
-    """Return the failures in the chosen bins by kind, without kinds that did not occur."""
+    """Return the number of failures in the chosen bins by kind, without kinds that did not occur."""
     counted = {kind: int(counts[chosen].sum()) for kind, counts in sorted(column.failed_by_kind.items())}
     return {kind: count for kind, count in counted.items() if count}

@@ -1,4 +1,4 @@
-"""User groups of a closed load: numbers of users, throughput and response times."""
+"""Counts users, throughput and response times of each user group of a closed load."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _UNIFORM, _FIXED = "uniform", "fixed"
 
 
 def user_groups(plan: Json | None, measurement: Measurement, chosen: Mask) -> list[dict[str, Any]] | None:
-    """Return users, transactions and response times of each user group in the chosen bins.
+    """Return users, throughput and response times of each user group in the chosen bins.
 
     Parameters
     ----------
@@ -26,9 +26,9 @@ def user_groups(plan: Json | None, measurement: Measurement, chosen: Mask) -> li
     list of dict or None
         `names` (groups with a common transaction and equal pauses are combined), `users` [1], `throughput_per_s`
         [1/s], `response_time_s` [s], `pace_s`, the mean time from start to start, None without a pace [s], and
-        `pace_is_fixed`, whether that time is always the same. None if groups with different pauses have a common
-        transaction, because it was not counted by group, or if the groups of the plan cannot be read. Empty for an open
-        load, without a plan, or if no user was active.
+        `pace_is_fixed`, whether that time is always the same. Return None if groups with different pauses have a
+        common transaction, because the engine does not count a transaction by group, or if the groups of the plan
+        cannot be read. Empty for an open load, without a plan, or if no user was active.
     """
     if plan is None or measurement.arrivals[chosen].any() or measurement.length_of(chosen) <= 0:
         return []
@@ -39,7 +39,7 @@ def user_groups(plan: Json | None, measurement: Measurement, chosen: Mask) -> li
 
 
 def paces_are_fixed(plan: Json | None) -> bool:
-    """Return True if users of any group in the plan keep a constant pace; False if the plan is unreadable."""
+    """Return True if any user group of the plan keeps a constant pace; False if the plan cannot be read."""
     try:
         return any(_is_fixed(group.get("pacing")) for group in (plan or {}).get("groups") or ())
     except (AttributeError, TypeError):
@@ -80,7 +80,7 @@ def _counted(plan: Json, measurement: Measurement, chosen: Mask) -> list[dict[st
 
 
 def _users(plan: Json, measurement: Measurement, chosen: Mask, count: int) -> list[float]:
-    """Return the mean number of users of each group, from shares or from the numbers of the stages. [1]"""
+    """Return the mean number of users of each group, from the shares or the numbers in the stages of the plan. [1]"""
     stages = list((plan.get("load") or {}).get("stages") or ())
     found = np.zeros(count)
     for number in {int(stage) for stage in measurement.stage[chosen]}:
@@ -93,7 +93,9 @@ def _users(plan: Json, measurement: Measurement, chosen: Mask, count: int) -> li
 
 
 def _together(groups: Sequence[Json]) -> Iterable[list[int]]:
-    """Yield the numbers of groups connected by common transactions, directly or through other groups."""
+    """Yield lists of group numbers; the groups of a list have transactions in common, directly or through other
+    groups.
+    """
     left = list(range(len(groups)))
     while left:
         mine = [left.pop(0)]
@@ -106,12 +108,12 @@ def _together(groups: Sequence[Json]) -> Iterable[list[int]]:
 
 
 def _kinds(group: Json) -> set[int]:
-    """Return the numbers of the transactions in a group."""
+    """Return the numbers of the transactions that the users of a group execute."""
     return {int(entry["transaction"]) for entry in group.get("mix") or ()}
 
 
 def _mean_s(pause: Json | None) -> float | None:
-    """Return the mean of a pause in the plan; None without a pause. [s]"""
+    """Return the mean length of a pause in the plan; None without a pause. [s]"""
     if not pause:
         return None
     if pause.get("dist") == _UNIFORM:

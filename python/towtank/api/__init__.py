@@ -1,4 +1,4 @@
-"""Python API: the names of the package `towtank`, one module for each kind of result.
+"""Python API: the public names of the package `towtank`, one module for each kind of result.
 
-The API is as thin as the command line: it calls the same functions, and converts their documents into typed results.
+The API calls the same functions as the command line, and converts the resulting documents into typed results.
 """

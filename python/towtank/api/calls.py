@@ -1,4 +1,6 @@
-"""Faults of a call from Python: replaces the names of command-line options by the names of the caller's arguments."""
+"""Faults of a call from Python: argument names of the called function replace the names of command-line
+options.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +23,9 @@ def faults_of(call: str, names: Mapping[str, str] | None = None) -> Iterator[Non
     Parameters
     ----------
     call : str
-        Name of the called function, as `towtank.drive`.
+        Name of the called function, such as `towtank.drive`.
     names : mapping of str to str, optional
-        Arguments by option, if their names differ.
+        Names of arguments that differ from the name of the option, by option.
     """
     try:
         yield
@@ -48,13 +50,15 @@ def _argument(option: re.Match[str], names: Mapping[str, str]) -> str:
 
 
 def refuse(call: str, argument: str, message: str) -> StudyError:
-    """Return the error for one wrong argument."""
+    """Return the error that reports one wrong argument."""
     return StudyError.at(f"{call}()", message, where=argument)
 
 
 def texts(value: object, unit: str = "") -> list[str] | None:
-    """Return the values of a repeatable option as text: `NAME=VALUE` of a mapping, the items of a sequence, or one
-    value.
+    """Return the values of a repeatable option as text.
+
+    A mapping becomes `NAME=VALUE` texts, a sequence one text for each item, and any other value a single
+    text.
     """
     if value is None:
         return None
@@ -68,12 +72,12 @@ def texts(value: object, unit: str = "") -> list[str] | None:
 
 
 def changes_of(changes: Mapping[str, object] | None) -> dict[str, str]:
-    """Return values by dotted path, written as in a file."""
+    """Return changed values by dotted path, each written as in a YAML file."""
     return {path: value if isinstance(value, str) else json.dumps(value) for path, value in (changes or {}).items()}
 
 
 def text(value: object, unit: str = "") -> str:
-    """Return a value as written in a file; a number is in the base unit."""
+    """Return a value as written in a file; `unit` is the base unit of a number."""
     if isinstance(value, list | tuple):
         return ",".join(map(str, value))
     if isinstance(value, bool) or not isinstance(value, int | float):

@@ -1,8 +1,8 @@
-"""Conducts a run in a separate thread, so that the thread of the caller keeps its CPU affinity.
+"""Conducts a run in a separate thread, so that the calling thread keeps its CPU affinity.
 
-The conducting thread pins itself to the CPUs of the generator. Progress steps are passed to the callback in the thread
-of the caller. The first interrupt of the caller ends the run early and keeps the record; the second one does not wait
-for pending answers; the third one does not wait for anything.
+The conducting thread pins itself to the CPUs of the generator. Progress steps are passed to the callback in
+the calling thread. The first interrupt of the caller ends the run early and keeps the record; the second
+interrupt does not wait for pending responses; the third does not wait for anything.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ _ASKS_BEFORE_LEAVING = 2
 
 
 class Conducting:
-    """Work that runs in its own thread.
+    """Work that runs in a separate thread.
 
     Parameters
     ----------
     work : callable
-        Does the work; receives a display and the request to stop.
+        Does the work; receives a display, and an object through which the work is asked to stop.
     report : callable
-        Called in the thread of the caller with each step.
+        Called in the calling thread with each step.
     """
 
     def __init__(self, work: Work[T], report: Callback) -> None:
@@ -79,7 +79,10 @@ class Conducting:
         return self._made
 
     def _follow(self) -> None:
-        """Report steps until the work has ended; a callback that raises ends the work and is not called again."""
+        """Report the steps of the work until the work ends.
+
+        If the callback raises, the work ends and reports nothing more.
+        """
         while (step := self._steps.get()) is not None:
             try:
                 if self._report is not None:
@@ -90,17 +93,17 @@ class Conducting:
 
 
 def conducted(work: Work[T], progress: Callback | bool | None) -> T:
-    """Do work in a thread of its own.
+    """Do work in a separate thread, and return the result of the work.
 
     Parameters
     ----------
     work : callable
-        Does the work; receives a display and the request to stop.
+        Does the work; receives a display, and an object through which the work is asked to stop.
     progress : callable or bool, optional
         Called with each step; True shows the steps on the terminal or in the notebook.
     """
-    # Threads that libraries start inherit the CPUs of their creator. Importing here makes them inherit those of the
-    # caller.
+    # Threads that libraries start inherit the CPUs of the thread that imports the library. With an import
+    # here, they inherit the CPUs of the caller.
     import towtank.analysis  # noqa: F401, PLC0415
 
     shown = Shown() if progress is True else None

@@ -1,4 +1,4 @@
-"""Diagnosis: what limits a system."""
+"""Diagnosis of what limits a system."""
 
 from towtank.analysis import Diagnosis
 

@@ -1,4 +1,4 @@
-"""Loads one running target."""
+"""Loads a running target and returns the measurement."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Drive:
 
     @property
     def diagnosis(self) -> Diagnosis:
-        """The limit that this load shows, with the evidence."""
+        """The limit that shows under this load, with the evidence."""
         from towtank.api.diagnosed import Diagnosis  # noqa: PLC0415 - imports the analysis
 
         return Diagnosis.read(self._document["diagnosis"])
@@ -98,7 +98,7 @@ class Drive:
 
     @property
     def errors_share(self) -> Quantity | None:
-        """Share of failed requests in all requests that ended, in [0, 1]; None if none ended. [ratio]"""
+        """Share of failed requests in all ended requests, in [0, 1]; None if no request ended. [ratio]"""
         share = self.errors / self.requests if self.requests else None
         return number(share, RATIO, self._about("share of errors"))
 
@@ -109,7 +109,9 @@ class Drive:
 
     @property
     def status_codes(self) -> Mapping[str, int] | None:
-        """Number of complete responses by status code, for example `200`; None if they were not recorded. [1]"""
+        """Number of complete responses by status code, for example `200`; None if status codes were not
+        recorded. [1]
+        """
         counts = self._document.get("status_codes")
         return None if counts is None else MappingProxyType(dict(counts))
 
@@ -158,7 +160,7 @@ class Drive:
 
     @property
     def transactions(self) -> Mapping[str, Transaction]:
-        """Transactions of a workload by name; their times have no intervals."""
+        """Transactions of a workload by name; their response times have no intervals."""
         return MappingProxyType(
             {
                 name: Transaction(
@@ -177,7 +179,7 @@ class Drive:
         return MappingProxyType(dict(self._document["generator"]))
 
     def frame(self) -> Frame:
-        """Return the window second by second.
+        """Return the results of each second of the window.
 
         Returns
         -------

@@ -38,11 +38,11 @@ class Prediction:
     range : str
         Position among the measured loads: `measured`, `between` or `beyond`.
     throughput_per_s : Quantity or None
-        With the 95 % band of the curve. [1/s]
+        Throughput with the 95 % band of the curve. [1/s]
     response_time_s : Quantity or None
-        Mean response time with its 95 % band; None if the model does not give it. [s]
+        Mean response time with its 95 % band; None if the model has no response time. [s]
     refused : str
-        Reason why no prediction exists; empty if one does.
+        Reason why there is no prediction; empty if there is one.
     """
 
     load: float
@@ -106,7 +106,9 @@ class Fit:
 
     @property
     def held_out_error(self) -> Quantity | None:
-        """Largest relative error in predicting the highest loads from a fit without them, with its interval. [ratio]"""
+        """Largest relative error in predicting the highest loads from a fit without these loads, with
+        interval. [ratio]
+        """
         rows = (self._answer.document.get("held_out") or {}).get("points") or ()
         if not rows:
             return None
@@ -119,7 +121,7 @@ class Fit:
     @overload
     def predict(self, users: Sequence[float]) -> tuple[Prediction, ...]: ...
     def predict(self, users: float | Sequence[float]) -> Prediction | tuple[Prediction, ...]:
-        """Predict throughput and response time at one load, or at several.
+        """Predict throughput and response time at one load or several loads.
 
         Parameters
         ----------
@@ -146,7 +148,7 @@ class Fit:
         Raises
         ------
         ModelError
-            If the curve is not one of a closed network.
+            If the curve is not a curve of a closed network.
         """
         import tempfile  # noqa: PLC0415 - only needed here
 
@@ -162,7 +164,7 @@ class Fit:
         Raises
         ------
         ModelError
-            If the curve is not one of a closed network, or it is rejected.
+            If the curve is not a curve of a closed network, or if the curve is rejected.
         """
         from towtank.model.fitting import written_model  # noqa: PLC0415 - imports scipy
 
@@ -170,7 +172,7 @@ class Fit:
         return Path(path)
 
     def frame(self) -> Frame:
-        """Return the points, one row each: `load`, `throughput`, `response_s`, `fitted_throughput`. [1/s], [s]
+        """Return one row for each point: `load`, `throughput`, `response_s`, `fitted_throughput`. [1/s], [s]
 
         `fitted_low` and `fitted_high` are the ends of the 95 % band of the curve. [1/s]
         """

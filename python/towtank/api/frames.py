@@ -11,15 +11,15 @@ _SHOWN_ROWS = 20
 
 @dataclass(frozen=True, repr=False)
 class Frame:
-    """A table: columns of equal length, each of numbers or of text, with None for missing values.
+    """Table of results: columns of equal length, each of numbers or of text, with None for missing values.
 
-    It has the Arrow PyCapsule interface, so that `polars.DataFrame(frame)`, `pyarrow.table(frame)` and
-    `duckdb.from_arrow(frame)` take it. `pandas.DataFrame(frame.to_dict())` needs no Arrow.
+    A frame has the Arrow PyCapsule interface, so that `polars.DataFrame(frame)`, `pyarrow.table(frame)` and
+    `duckdb.from_arrow(frame)` accept it. `pandas.DataFrame(frame.to_dict())` needs no Arrow.
 
     Attributes
     ----------
     columns : tuple of str
-        Names, each with its unit at the end: `throughput_per_s`, `p95_s`. [s], [1/s], ratios in [0, 1]
+        Names of the columns, each with its unit at the end: `throughput_per_s`, `p95_s`. [s], [1/s], ratios in [0, 1]
 
     Examples
     --------
@@ -33,12 +33,12 @@ class Frame:
 
     @classmethod
     def of(cls, columns: Mapping[str, Sequence[Any]]) -> Frame:
-        """Make a frame of columns by name."""
+        """Make a frame from columns by name."""
         return cls(tuple(columns), tuple(tuple(map(_plain, column)) for column in columns.values()))
 
     @classmethod
     def of_rows(cls, rows: Sequence[Mapping[str, Any]]) -> Frame:
-        """Make a frame of rows; a row may lack columns that others have."""
+        """Make a frame from rows; a column that a row lacks is None in that row."""
         names = dict.fromkeys(name for row in rows for name in row)
         return cls.of({name: [row.get(name) for row in rows] for name in names})
 
@@ -46,7 +46,7 @@ class Frame:
         return len(self._values[0]) if self._values else 0
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        """Yield the rows, each as a dictionary by column."""
+        """Yield each row as a dictionary by column."""
         for row in zip(*self._values, strict=True):
             yield dict(zip(self.columns, row, strict=True))
 
@@ -54,14 +54,15 @@ class Frame:
         return self._values[self.columns.index(column)] if column in self.columns else _no_column(self, column)
 
     def to_dict(self) -> dict[str, list[Any]]:
-        """Return the columns by name."""
+        """Return the values of each column as a list, by column."""
         return {name: list(values) for name, values in zip(self.columns, self._values, strict=True)}
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Return the table as an Arrow stream: numbers as 64-bit floats or integers, everything else as text."""
         import duckdb  # noqa: PLC0415 - heavy, and only needed to hand the table on
 
-        # The connection must live as long as the stream. The stream holds the relation, which holds the connection.
+        # The connection must live as long as the stream. The stream holds the relation, which holds the
+        # connection.
         connection = duckdb.connect(config={"threads": 1})
         connection.register("frame", {name: _array(self[name]) for name in self.columns})
         casts = ", ".join(f"{_quoted(name)}::{_kind(self[name])} AS {_quoted(name)}" for name in self.columns)
@@ -84,7 +85,7 @@ def _no_column(frame: Frame, column: str) -> tuple[Any, ...]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as a plain number, text or None, which every library understands."""
+    """Return a value as a plain number, text or None, which every data frame library understands."""
     if isinstance(value, bool) or value is None or isinstance(value, str):
         return value
     if isinstance(value, int):
@@ -93,7 +94,9 @@ def _plain(value: Any) -> Any:
 
 
 def _kind(column: Sequence[Any]) -> str:
-    """Return the type of a column: that of its values, text if there are several types or no values."""
+    """Return the DuckDB type of a column's values; text if the values have several types, or if there are
+    none.
+    """
     kinds = {type(value) for value in column if value is not None}
     if kinds == {bool}:
         return "BOOLEAN"
@@ -103,7 +106,7 @@ def _kind(column: Sequence[Any]) -> str:
 
 
 def _array(column: Sequence[Any]) -> Any:
-    """Return a column as an array that DuckDB reads, with missing values masked."""
+    """Return a column as an array that DuckDB reads, in which missing values are masked."""
     import numpy as np  # noqa: PLC0415 - heavy, and only needed to hand the table on
 
     kind, missing = _kind(column), [value is None for value in column]

@@ -1,4 +1,4 @@
-"""Questions of a study and their answers: objectives, claims, comparisons of configurations."""
+"""Results for the questions of a study: objectives, claims, comparisons of configurations."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Json = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Objective:
-    """An objective of a study, judged in one configuration.
+    """Objective of a study, judged in one configuration.
 
     Attributes
     ----------
@@ -25,11 +25,11 @@ class Objective:
     configuration : str
         Label of the configuration; empty if there is only one.
     met : bool or None
-        None if it could not be judged.
+        True if the objective is met; None if the objective could not be judged.
     seen : Quantity or None
-        The worst value over the loads, with its interval. [s], [1/s] or [ratio]
+        Worst value over the loads, with its interval. [s], [1/s] or [ratio]
     limit : Quantity or None
-        In the unit of `seen`.
+        Limit of the objective, in the unit of `seen`.
     at : str
         Load and configuration of `seen`.
     verdict : str
@@ -56,22 +56,23 @@ class Objective:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two configurations compared at the same load.
+    """Comparison of two configurations at the same load.
 
     Attributes
     ----------
     metric : str
         Name of the compared metric, for example `throughput_per_s` or `cpu_demand_s of TIER`.
     factor, base, other : str
-        The factor, its first level, and the level compared with it.
+        The factor, the first level of the factor, and the level compared with the first.
     load : float
         Number of users [1], or arrival rate [1/s].
     ratio : Quantity or None
-        Value at `other` over value at `base`, with its interval. [1]
+        Value at `other` divided by the value at `base`, with its interval. [1]
     differs : bool or None
-        Whether the interval over repeated runs excludes 1; None if either level has a single run.
+        True if the interval over repeated runs excludes 1; None if either level has a single run.
     assumed_differs : bool or None
-        Likewise for single runs, with an assumed difference from run to run; None for repeated runs.
+        True if the interval of single runs excludes 1, with an assumed difference from run to run; None for repeated
+        runs.
     """
 
     metric: str
@@ -86,7 +87,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim of a study with its verdict.
+    """Claim of a study with its verdict.
 
     Attributes
     ----------
@@ -95,15 +96,15 @@ class Claim:
     verdict : str
         `confirmed`, `refuted`, `undecided` or `not_testable`.
     measured : Quantity or None
-        The value that decides it, in the unit of the claim.
+        Value that decides the claim, in the unit of the claim.
     holds : str
         Condition that the measured value must meet.
     why : str
-        Why it is refuted or undecided, or cannot be tested.
+        Reason why the claim is refuted or undecided, or cannot be tested.
     do : str
-        Step that would decide the claim; empty if it is decided.
+        Step that would decide the claim; empty if the claim is decided.
     doubts : tuple of str
-        Evidence behind the verdict other than fully valid runs.
+        Doubts about the runs behind the verdict; empty if all are valid.
     """
 
     says: str
@@ -116,7 +117,7 @@ class Claim:
 
 
 def objective_of(source: Source, found: Json) -> Objective:
-    """Read a judged objective of a study summary."""
+    """Read an objective, with its outcome, from a study summary."""
     from towtank.report.objectives import unit_of  # noqa: PLC0415 - imports the analysis
 
     declared = source.study.get("objectives") or ()
@@ -136,7 +137,7 @@ def objective_of(source: Source, found: Json) -> Objective:
 
 
 def _seen(source: Source, objective: Json, unit: str) -> Quantity | None:
-    """Return the value that decided an objective, with the interval at the load where it was measured."""
+    """Return the value that decided an objective, with the interval at the load of that value."""
     from towtank.analysis.objective_scopes import is_scoped  # noqa: PLC0415 - imports the analysis
     from towtank.analysis.objectives import estimate_at  # noqa: PLC0415
 
@@ -152,7 +153,7 @@ def _seen(source: Source, objective: Json, unit: str) -> Quantity | None:
 
 
 def claim_of(found: Json) -> Claim:
-    """Read a claim with its verdict."""
+    """Read a claim and its verdict from `claims.json`."""
     units = {"s": SECONDS, "/s": PER_SECOND, "B": "byte"}
     unit = units.get(str(found.get("unit") or ""), str(found.get("unit") or COUNT))
     measured = estimate(found.get("measured"), unit, str(found.get("says", "")))
@@ -162,7 +163,7 @@ def claim_of(found: Json) -> Claim:
 
 
 def comparison_of(found: Json) -> Comparison:
-    """Read a comparison of a study summary."""
+    """Read a comparison of two configurations from a study summary."""
     assumed = found.get("assumed") or {}
     return Comparison(
         str(found["metric"]),

@@ -14,14 +14,14 @@ _NAMES = {"mean": "mean", "p50": "p50", "p90": "p90", "p95": "p95", "p99": "p99"
 
 @dataclass(frozen=True)
 class Times:
-    """Distribution of a response time. All are in seconds, in `response_time_ms` in milliseconds. [s]
+    """Distribution of response times. The values are in seconds, or in milliseconds in `response_time_ms`. [s]
 
     Attributes
     ----------
     mean, p50, p90, p95, p99, p99_9 : Quantity or None
         Mean and percentiles, with their 95 % intervals; None if nothing was measured.
     min, max : Quantity or None
-        Extremes, which have no interval.
+        Shortest and longest response time, which have no interval.
     """
 
     mean: Quantity | None = None
@@ -35,7 +35,7 @@ class Times:
 
     @classmethod
     def of(cls, document: Mapping[str, Any] | None, about: str = "", suffix: str = "") -> Times:
-        """Read response times from a summary; `suffix` ends the names of its keys, as `_s`."""
+        """Read response times from a summary; `suffix` is the end of the key names, such as `_s`."""
         found = document or {}
         times = {
             name: estimate(found.get(f"{key}{suffix}"), SECONDS, f"{key} of the response time{about}")
@@ -48,12 +48,12 @@ class Times:
         return cls(**times, **extremes)
 
     def in_ms(self) -> Times:
-        """Return the same times in milliseconds. [ms]"""
+        """Return the response times in milliseconds. [ms]"""
         return Times(**{name: _in_ms(getattr(self, name)) for name in (*_NAMES.values(), "min", "max")})
 
 
 def times_of_ms(document: Mapping[str, Any], estimates: Mapping[str, Any], about: str) -> Times:
-    """Read times in milliseconds, with the intervals of their estimates in seconds."""
+    """Read response times in milliseconds, with intervals from the estimates in seconds."""
     found: dict[str, Quantity | None] = {}
     for key, name in {**_NAMES, "min": "min", "max": "max"}.items():
         value, known = document.get(key), estimates.get(key)
@@ -73,16 +73,16 @@ def _in_ms(value: Quantity | None) -> Quantity | None:
 
 @dataclass(frozen=True)
 class Doubt:
-    """A doubt about a measurement.
+    """Doubt about a measurement.
 
     Attributes
     ----------
     kind : str
-        One of the doubts of `docs/reference/summary.md`.
+        Kind of doubt, as listed in `docs/reference/summary.md`.
     level : str
         `note`, `suspect` or `invalid`.
     message : str
-        Measured value, and its limit.
+        Measured value, and the limit of the value.
     why, hint : str
         Reason why the doubt matters, and advice.
     """
@@ -95,7 +95,7 @@ class Doubt:
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> Doubt:
-        """Read the doubt of a summary."""
+        """Read a doubt from a summary."""
         return cls(*(str(document.get(key) or "") for key in ("kind", "level", "message", "why", "hint")))
 
     def __str__(self) -> str:
@@ -119,7 +119,7 @@ class Verdict:
 
     @classmethod
     def of(cls, document: Mapping[str, Any] | None) -> Verdict:
-        """Read the verdict of a summary."""
+        """Read the verdict from a summary."""
         found = document or {}
         return cls(str(found.get("level") or "none"), tuple(map(Doubt.of, found.get("reasons") or ())))
 
@@ -134,16 +134,16 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Transaction:
-    """One kind of transaction in one measurement.
+    """Results of one kind of transaction in one measurement.
 
     Attributes
     ----------
     throughput_per_s : Quantity or None
         Rate of completed transactions. [1/s]
     response_time_s : Times
-        [s]
+        Response times. [s]
     errors_share : Quantity or None
-        Failed over ended, in [0, 1]. [ratio]
+        Share of failed transactions in all ended transactions, in [0, 1]. [ratio]
     """
 
     name: str
@@ -154,14 +154,14 @@ class Transaction:
 
 @dataclass(frozen=True)
 class Tier:
-    """One tier of the system under test in one measurement.
+    """Results of one tier of the system under test in one measurement.
 
     Attributes
     ----------
     cpus_used : Quantity or None
         Mean number of busy CPUs. [1]
     utilization : Quantity or None
-        Busy share of the CPUs that it may use, in [0, 1]. [ratio]
+        Busy share of the CPUs that the tier may use, in [0, 1]. [ratio]
     cpu_demand_s : Quantity or None
         CPU time of one transaction. [s]
     """
@@ -173,7 +173,7 @@ class Tier:
 
 
 def tiers(document: Mapping[str, Any] | None) -> dict[str, Tier]:
-    """Read the tiers of a point or of a run."""
+    """Read the tiers of a point or of a run, by name."""
     return {
         name: Tier(
             name,

@@ -1,4 +1,4 @@
-"""Queueing networks, solved and simulated."""
+"""Solves and simulates queueing networks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Model = Path | str | Mapping[str, Any]
 
 @dataclass(frozen=True)
 class ClassFigures:
-    """Results of a network for a class of users or of arrivals.
+    """Results of a network for one class of users or arrivals.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class ClassFigures:
     response_time_s : Quantity or None
         Mean response time, without think time; None if nothing is completed. [s]
     users_in_system : Quantity or None
-        Jobs in the system, without users who think. [1]
+        Mean number of jobs in the system, without users who think. [1]
     dropped_per_s : Quantity or None
         Rate of arrivals that are dropped because a station is full. [1/s]
     percentiles_s : mapping of str to Quantity
@@ -50,20 +50,20 @@ class ClassFigures:
 
 @dataclass(frozen=True)
 class StationFigures:
-    """Results of a station of a network.
+    """Results of one station of a network.
 
     Attributes
     ----------
     utilization : Quantity or None
-        Busy share of all its servers, in [0, 1]. [ratio]
+        Busy share of all servers of the station, in [0, 1]. [ratio]
     queue_length : Quantity or None
-        Jobs at the station, including those in service. [1]
+        Mean number of jobs at the station, including those in service. [1]
     throughput_per_s : Quantity or None
         Visits completed per second. [1/s]
     residence_time_s : mapping of str to Quantity
-        Time of a transaction at the station in all its visits, by class. [s]
+        Time of a transaction at the station, summed over all visits, by class. [s]
     utilization_by_class : mapping of str to Quantity
-        In [0, 1]. [ratio]
+        Utilization by class, in [0, 1]. [ratio]
     """
 
     utilization: Quantity | None
@@ -75,16 +75,16 @@ class StationFigures:
 
 @dataclass(frozen=True)
 class PoolFigures:
-    """Results of a pool of a network.
+    """Results of one pool of a network.
 
     Attributes
     ----------
     utilization : Quantity or None
-        Share of its units that are held, in [0, 1]. [ratio]
+        Share of the pool's units that are held, in [0, 1]. [ratio]
     held, waiting : Quantity or None
-        Units held, and jobs that wait for one. [1]
+        Mean number of units held, and mean number of jobs that wait for a unit. [1]
     waiting_time_s : mapping of str to Quantity
-        By class. [s]
+        Mean time that a job waits for a unit, by class. [s]
     """
 
     utilization: Quantity | None
@@ -97,8 +97,8 @@ class PoolFigures:
 class Solution:
     """Results of a network, solved or simulated.
 
-    A simulated figure has the interval of the simulation. A figure of a model that was fitted to measurements has, when
-    it is solved, the interval of the fit. Any other figure has none.
+    A simulated value has the interval of the simulation. If a model that was fitted to measurements is
+    solved, its values have the interval of the fit. Other values have no interval.
     """
 
     _document: Json = field(repr=False)
@@ -135,13 +135,15 @@ class Solution:
 
     @property
     def approximate_within(self) -> Quantity | None:
-        """Error of the mean response time that the method states for such a network; None if exact. [ratio]"""
+        """Error of the mean response time that the method states for similar networks; None if exact. [ratio]"""
         found = self._document.get("approximate_within")
         return None if found is None else Quantity(float(found), RATIO)
 
     @property
     def steady(self) -> bool:
-        """True if the network has a steady state; only a simulation can return a result without it."""
+        """True if the network has a steady state; only a simulation can return a result without a steady
+        state.
+        """
         return bool(self._document.get("steady", True))
 
     @property
@@ -272,7 +274,7 @@ def simulate(
 
 
 def _document(model: Model) -> Document:
-    """Read a model file, or treat a mapping as the content of one."""
+    """Read a model file; a mapping is read as the content of a model file."""
     from towtank import yamlfile  # noqa: PLC0415 - imports ruamel
 
     if isinstance(model, Mapping):
@@ -299,7 +301,7 @@ def _figure(document: Json, name: str, unit: str) -> Quantity | None:
 
 
 def _figures(document: Json, name: str, unit: str, prefix: str | None = None) -> Quantities:
-    """Return figures by class or percentile. Their intervals are under `NAME.KEY`, or under the key alone."""
+    """Return values by class or percentile, with intervals that the document has under `NAME.KEY` or `KEY`."""
     known, before = document.get("confidence_interval") or {}, f"{name}." if prefix is None else prefix
     return MappingProxyType(
         {

@@ -1,4 +1,4 @@
-"""HTML for notebooks: headings, verdicts, tables and pictures, without scripts."""
+"""Renders results as HTML for notebooks: headings, verdicts, tables and pictures, without scripts."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ ABSENT = "–"
 
 
 def page(*parts: str) -> str:
-    """Join parts to one block."""
+    """Join parts of HTML into one block."""
     return f'<div class="towtank">{"".join(parts)}</div>'
 
 
 def heading(text: str) -> str:
-    """Render the sentence that answers the question."""
+    """Render a heading in bold, such as the headline of a study; empty without text."""
     return f"<p><strong>{escape(text)}</strong></p>" if text else ""
 
 
@@ -55,8 +55,7 @@ def _cell(value: Any) -> str:
 def picture(figure: Figure | None) -> str:
     """Render a figure of the report as an image with its description; empty without a figure.
 
-    Separate images keep the identifiers of their drawings apart, which would clash if the drawings were part of one
-    page.
+    Each figure is a separate image, because the identifiers inside several drawings would clash on one page.
     """
     if figure is None:
         return ""

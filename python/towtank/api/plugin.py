@@ -34,13 +34,13 @@ class Measuring:
     """The package `towtank` in a test: an invalid measurement ends the test with an error."""
 
     def __getattr__(self, name: str) -> Any:
-        """Return any other public name of the package."""
+        """Return a public name of the package that this class does not define."""
         import towtank  # noqa: PLC0415 - the fixture has its name
 
         return getattr(towtank, name)
 
     def drive(self, target: str, **options: Any) -> Drive:
-        """Load a target as `towtank.drive` does.
+        """Load a target with `towtank.drive`.
 
         Raises
         ------
@@ -54,7 +54,7 @@ class Measuring:
         return found
 
     def run(self, study: Any, **options: Any) -> Results:
-        """Run a study as `towtank.run` does.
+        """Run a study with `towtank.run`.
 
         Raises
         ------
@@ -85,7 +85,7 @@ def towtank_fixture() -> Measuring:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Report a failed measurement as an error, in a phase of its own."""
+    """Report a failed measurement as an error of the test, in a separate phase `measurement`."""
     report = yield
     uses = FIXTURE in getattr(item, "fixturenames", ())
     if uses and call.when == "call" and call.excinfo is not None and call.excinfo.errisinstance(TowtankError):
@@ -96,7 +96,7 @@ def pytest_runtest_makereport(
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_report_teststatus(report: pytest.TestReport | pytest.CollectReport) -> tuple[str, str, str] | None:
-    """Count a failed measurement among the errors."""
+    """Count a failed measurement among the errors, not among the failures."""
     return ("error", "E", "ERROR") if report.when == _PHASE and report.failed else None
 
 

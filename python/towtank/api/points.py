@@ -1,4 +1,4 @@
-"""Load levels and runs of a study."""
+"""Load points and runs of a study."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ _PERCENTILES = ("mean", "p50", "p90", "p95", "p99")
 
 @dataclass(frozen=True)
 class Point:
-    """One load level of one configuration, over its runs.
+    """Load level of one configuration, with results over all runs at this level.
 
     Attributes
     ----------
     configuration : str
         Label of the configuration; empty if load is the only factor.
     factors : mapping of str to str
-        Levels of all factors but the load.
+        Levels of all factors except the load.
     load : float
         Number of users [1], or arrival rate [1/s].
     throughput_per_s : Quantity or None
         Rate of completed transactions. [1/s]
     response_time_s : Times
-        Of all transactions together. [s]
+        Response times of all transactions together. [s]
     errors_share : Quantity or None
-        Share of failed transactions in all that ended, in [0, 1]. [ratio]
+        Share of failed transactions in all ended transactions, in [0, 1]. [ratio]
     transactions, tiers : mapping of str to Transaction or Tier
-        By name.
+        Results of each transaction and of each tier, by name.
     runs, verdicts : tuple of str
-        Names of the runs, and the verdict of each.
+        Names of the runs, and the verdict of each run.
     """
 
     configuration: str
@@ -61,7 +61,7 @@ class Point:
 
 @dataclass(frozen=True, repr=False)
 class Run:
-    """One run of a study.
+    """Run of a study.
 
     Attributes
     ----------
@@ -74,16 +74,17 @@ class Run:
     status : str
         `complete`, `failed`, `stopped`, `running` (cut off), `planned` or `missing`.
     verdict : Verdict
+        Verdict on the run.
     throughput_per_s : Quantity or None
         Rate of completed transactions. [1/s]
     response_time_s : Times
-        [s]
+        Response times of all transactions together. [s]
     errors : int or None
         Number of failed transactions. [1]
     errors_share : Quantity or None
-        Share of failed transactions in all that ended, in [0, 1]. [ratio]
+        Share of failed transactions in all ended transactions, in [0, 1]. [ratio]
     tiers : mapping of str to Tier
-        By name.
+        Results of each tier, by name.
     """
 
     name: str
@@ -100,11 +101,13 @@ class Run:
 
     @property
     def summary(self) -> dict[str, Any]:
-        """Summary of the run as a dict (`docs/reference/summary.md`), empty if it could not be made; a copy."""
+        """Summary of the run as a dict (`docs/reference/summary.md`); empty if no summary could be made; a
+        copy.
+        """
         return copy.deepcopy(dict(self._summary))
 
     def frame(self) -> Frame:
-        """Return the run second by second.
+        """Return the results of each second of the run.
 
         Returns
         -------
@@ -124,7 +127,7 @@ class Run:
 
 
 def point_of(configuration: Json, point: Json) -> Point:
-    """Read a point of a study summary."""
+    """Read a load point from a study summary."""
     label, load = str(configuration.get("label") or ""), float(point["load"])
     where = f" at load {load:g}{f' with {label}' if label else ''}"
     return Point(
@@ -152,7 +155,7 @@ def point_of(configuration: Json, point: Json) -> Point:
 
 
 def run_of(run: RunResult) -> Run:
-    """Read a run."""
+    """Read a run from its manifest and its summary."""
     summary, about = run.summary, f" of {run.run_id}, which is {run.verdict}"
     errors = summary.get("errors") or {}
     level = Verdict.of(summary.get("verdict"))
@@ -172,7 +175,7 @@ def run_of(run: RunResult) -> Run:
 
 
 def row_of(point: Point) -> dict[str, Any]:
-    """Return the row of a point in the table of results."""
+    """Return the row of a point in the table of results, by column."""
     times = {f"{name}_s": getattr(point.response_time_s, name) for name in _PERCENTILES}
     row: dict[str, Any] = {**point.factors, "load": point.load}
     for name, value in {"throughput_per_s": point.throughput_per_s, **times}.items():

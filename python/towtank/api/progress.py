@@ -1,4 +1,4 @@
-"""Progress of a run: the steps that a callback receives, and their display."""
+"""Progress of a run: steps that a callback receives, and their display on a terminal or in a notebook."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Progress:
-    """One step of a run, given to the callback of `towtank.run` and `towtank.drive`.
+    """Step of a run, passed to the callback of `towtank.run` and `towtank.drive`.
 
     Attributes
     ----------
@@ -27,17 +27,17 @@ class Progress:
     run : str
         Title of the current run; empty between runs.
     elapsed_s, planned_s : float
-        Time of the load so far, and as planned. [s]
+        Time under load so far, and planned time under load. [s]
     stage : str
         Name of the stage.
     users : int or None
-        Users at work. [1]
+        Number of active users. [1]
     throughput_per_s : Quantity or None
-        Of the last second. [1/s]
+        Throughput in the last second. [1/s]
     p95_ms : Quantity or None
         95th percentile of the response time in the last second. [ms]
     errors : int
-        Failed requests of the last second. [1]
+        Number of requests that failed in the last second. [1]
     """
 
     kind: str
@@ -53,7 +53,7 @@ class Progress:
 
     @property
     def share(self) -> float:
-        """Elapsed over planned time, in [0, 1]. [ratio]"""
+        """Elapsed time divided by planned time, in [0, 1]. [ratio]"""
         return min(1.0, self.elapsed_s / self.planned_s) if self.planned_s > 0 else 0.0
 
     def __str__(self) -> str:
@@ -64,14 +64,14 @@ Callback = Callable[[Progress], object]
 
 
 class Reporting:
-    """Display that passes each step to a function."""
+    """Display that passes each step to a callback."""
 
     def __init__(self, report: Callback) -> None:
         self._report = report
         self._run, self._planned_s = "", 0.0
 
     def note(self, text: str) -> None:
-        """Report the current work as a note."""
+        """Report what the run currently does, as a note."""
         self._report(Progress("note", text, self._run))
 
     def run_starts(self, title: str, duration_s: float, at_least_s: float | None = None) -> None:
@@ -84,7 +84,7 @@ class Reporting:
         self._report(Progress("run_started", title, title, 0.0, duration_s))
 
     def frame(self, frame: dict[str, Any]) -> None:
-        """Report a second of the load."""
+        """Report the results of the last second under load."""
         from towtank.conduct.display import describe_frame  # noqa: PLC0415 - imports rich
 
         if frame.get("k") != "live":
@@ -120,7 +120,7 @@ class Reporting:
 
 
 class Shown:
-    """Callback that displays progress: a line that is replaced in a notebook, a bar on a terminal."""
+    """Callback that displays progress: as a line that changes in a notebook, as a bar on a terminal."""
 
     def __init__(self) -> None:
         self._line = _notebook_line()
@@ -157,14 +157,16 @@ class Shown:
             )
 
     def close(self) -> None:
-        """Restore the terminal."""
+        """End the display and restore the terminal."""
         if self._open and self._display is not None:
             self._display.__exit__(None, None, None)
             self._open = False
 
 
 def _notebook_line() -> Callable[[str], object] | None:
-    """Return a function that replaces the previous text in a notebook cell's output; None outside of a notebook."""
+    """Return a function that replaces the previous text in a notebook cell's output; None outside of a
+    notebook.
+    """
     if "ipykernel" not in sys.modules:
         return None
     display: Any = sys.modules["IPython"].display

@@ -45,7 +45,7 @@ class Interval(NamedTuple):
     Attributes
     ----------
     low, high : float
-        Ends; infinite if the interval has no bound on that side.
+        Ends of the interval; infinite on a side without a bound.
     """
 
     low: float
@@ -53,9 +53,10 @@ class Interval(NamedTuple):
 
 
 class Quantity(float):
-    """A number with its unit and, if one is known, its confidence interval.
+    """Number with a unit and, if known, a confidence interval.
 
-    It is a float, so that it computes, compares and formats as one. It also compares with text that has a unit.
+    A quantity is a float, and computes, compares and formats as a float. A quantity can be compared with text
+    that has a unit.
 
     Parameters
     ----------
@@ -64,9 +65,9 @@ class Quantity(float):
     unit : str
         `s`, `ms`, `1/s`, `ratio`, `byte`, `1`, or the name of what is counted.
     interval : Interval, optional
-        Its confidence interval; None if none is known.
+        Confidence interval of the number; None if unknown.
     confidence : float, default 0.95
-        Probability with which such an interval holds the true value, in (0, 1).
+        Confidence level of the interval, in (0, 1).
 
     Attributes
     ----------
@@ -99,7 +100,7 @@ class Quantity(float):
         about: str = "",
         confidence: float = CONFIDENCE,
     ) -> Quantity:
-        """Create the number; its attributes cannot be changed afterwards."""
+        """Create a quantity, whose attributes cannot be changed afterwards."""
         made = super().__new__(cls, value)
         for name, content in (("unit", unit), ("interval", interval), ("about", about), ("confidence", confidence)):
             object.__setattr__(made, name, content)
@@ -113,12 +114,12 @@ class Quantity(float):
 
     @property
     def low(self) -> float | None:
-        """Lower end of the interval; None without one."""
+        """Lower end of the interval; None without an interval."""
         return None if self.interval is None else self.interval.low
 
     @property
     def high(self) -> float | None:
-        """Upper end of the interval; None without one."""
+        """Upper end of the interval; None without an interval."""
         return None if self.interval is None else self.interval.high
 
     def __str__(self) -> str:
@@ -134,12 +135,12 @@ class Quantity(float):
         return str(self)
 
     def in_unit(self, limit: object) -> object:
-        """Return a limit as a number in the unit of this quantity: `"400 ms"` is 0.4 beside seconds.
+        """Return a limit as a number in the unit of this quantity: `"400 ms"` is 0.4 for a quantity in seconds.
 
         Raises
         ------
         ValueError
-            If the text, or the other quantity, is not of this kind.
+            If the limit cannot be converted to the unit of this quantity.
         """
         if isinstance(limit, Quantity) and COUNT not in (limit.unit, self.unit) and limit.unit != self.unit:
             factor = _FACTORS.get((limit.unit, self.unit))
@@ -184,12 +185,12 @@ def _shown_unit(unit: str) -> str:
 
 
 def number(value: Any, unit: str = COUNT, about: str = "") -> Quantity | None:
-    """Return a number of a document without an interval; None if it was not measured."""
+    """Return a number from a document as a quantity without an interval; None if the value is no number."""
     return Quantity(value, unit, None, about) if isinstance(value, int | float) else None
 
 
 def estimate(document: Mapping[str, Any] | None, unit: str, about: str = "") -> Quantity | None:
-    """Read an estimate: `value` with `low`, `high` and `confidence`; None without a value."""
+    """Read an estimate (`value`, `low`, `high` and `confidence`) as a quantity; None without a value."""
     if not document or document.get("value") is None:
         return None
     ends = interval_of((document.get("low"), document.get("high")))
@@ -198,7 +199,10 @@ def estimate(document: Mapping[str, Any] | None, unit: str, about: str = "") -> 
 
 
 def interval_of(ends: Any) -> Interval | None:
-    """Return an interval from a pair or from `{low, high}`; a missing end is unbounded, two missing ends give None."""
+    """Return an interval from a pair or from `{low, high}`.
+
+    A missing end is unbounded; two missing ends give None.
+    """
     if isinstance(ends, Mapping):
         ends = (ends.get("low"), ends.get("high"))
     if not ends or (ends[0] is None and ends[1] is None):

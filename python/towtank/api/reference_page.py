@@ -1,4 +1,4 @@
-"""List of all public names on the page of the Python API, generated from the docstrings."""
+"""List of all public names for the page of the Python API, generated from the docstrings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _UNSHOWN = ("Examples", "Notes", "References")
 
 
 def with_names(page: str) -> str:
-    """Return a page with a regenerated list of names after its mark."""
+    """Return a page in which the list of names after the mark is regenerated."""
     head = page.partition(MARK)[0]
     return f"{head}{MARK}\n" + "\n".join(_sections())
 
@@ -35,7 +35,7 @@ def _sections() -> Iterator[str]:
 
 
 def _members(kind: type) -> Iterator[str]:
-    """List the properties, then describe each method."""
+    """List the properties of a class, then describe each method."""
     members = [(name, value) for name, value in vars(kind).items() if not name.startswith("_")]
     rows = [f"- `{name}`: {_joined(inspect.getdoc(value))}" for name, value in members if isinstance(value, property)]
     if rows:
@@ -60,7 +60,9 @@ def _entry(name: str, of: Any, level: str) -> Iterator[str]:
 
 
 def _signature(function: Any) -> str:
-    """Return the parameters with their defaults, without types, which the list below contains."""
+    """Return the parameters of a function with their defaults, without types, which the list of parameters
+    contains.
+    """
     signature = inspect.signature(function)
     parameters = [
         each.replace(annotation=inspect.Parameter.empty)
@@ -71,7 +73,7 @@ def _signature(function: Any) -> str:
 
 
 def _parts(docstring: str) -> tuple[str, list[tuple[str, str]]]:
-    """Split a docstring into the text before its first section, and the sections to show."""
+    """Split a docstring into the text before the first section, and the sections to show."""
     text, *rest = _SECTION.split(docstring)
     pairs = zip(rest[::2], rest[1::2], strict=True)
     paragraphs = "\n\n".join(_joined(part) for part in text.strip().split("\n\n"))

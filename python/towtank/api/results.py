@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class Results:
-    """Results of a study, read from their folder.
+    """Results of a study, read from a results folder.
 
     Attributes
     ----------
     folder : Path
-        The results folder; everything here can be made again from it.
+        The results folder, from which everything here is computed.
     messages : tuple of str
-        Messages about parts of the results that could not be made, and further messages of `towtank.run`.
+        Messages about parts of the results that could not be computed, and further messages of `towtank.run`.
     """
 
     folder: Path
@@ -73,17 +73,17 @@ class Results:
 
     @property
     def configurations(self) -> tuple[str, ...]:
-        """Labels of the configurations: the combinations of all factors but the load."""
+        """Labels of the configurations, which are the combinations of all factors except the load."""
         return tuple(str(each.get("label") or "") for each in self._source.configurations)
 
     @property
     def points(self) -> tuple[Point, ...]:
-        """Load levels of all configurations, each over its runs."""
+        """Load points of all configurations, each over all runs at that point."""
         return tuple(point_of(each, point) for each in self._source.configurations for point in each["points"])
 
     @property
     def runs(self) -> tuple[Run, ...]:
-        """Runs of the design in their order, those without results included."""
+        """Runs of the design in the order of the design, including runs without results."""
         return tuple(map(run_of, self._source.runs))
 
     @property
@@ -93,7 +93,7 @@ class Results:
 
     @property
     def missed(self) -> tuple[Objective, ...]:
-        """Objectives that are missed, and those that could not be judged."""
+        """Objectives that are missed, and objectives that could not be judged."""
         return tuple(objective for objective in self.objectives if not objective.met)
 
     @property
@@ -103,28 +103,30 @@ class Results:
 
     @property
     def diagnoses(self) -> Mapping[str, Diagnosis]:
-        """Limit of each configuration with its evidence, by label; the highest throughput comes first."""
+        """Limit of each configuration with the evidence, by label; the configuration with the highest
+        throughput comes first.
+        """
         from towtank.analysis import Diagnoses  # noqa: PLC0415 - imports the analysis
 
         return MappingProxyType(dict(Diagnoses.of(self._source.configurations).by_label))
 
     @property
     def diagnosis(self) -> Diagnosis | None:
-        """Limit of the configuration with the highest throughput, with its evidence; None without results."""
+        """Limit of the configuration with the highest throughput, with the evidence; None without results."""
         return next(iter(self.diagnoses.values()), None)
 
     @property
     def claims(self) -> tuple[Claim, ...]:
-        """Claims of the study with their verdicts; empty if it makes none."""
+        """Claims of the study with their verdicts; empty if the study has no claims."""
         return tuple(map(claim_of, self._source.claims.get("claims") or ()))
 
     def compare(self, factor: str | None = None, *, metric: str | None = None) -> tuple[Comparison, ...]:
-        """Compare each level of each factor with the first one, at the same load and with all other factors equal.
+        """Compare each level of each factor with the first level, at the same load and with all other factors equal.
 
         Parameters
         ----------
         factor : str, optional
-            Only this factor.
+            Name of the factor to compare; default: all factors.
         metric : str, optional
             Name of the metric to compare, for example `throughput_per_s`; default: all metrics.
         """
@@ -137,9 +139,9 @@ class Results:
         Raises
         ------
         StudyError
-            If the study has several configurations and `configuration` names none of them.
+            If the study has several configurations and `configuration` does not select one.
         MeasurementError
-            If no run may be modelled.
+            If no run is valid for a model.
         """
         from towtank.api.fits import fit  # noqa: PLC0415 - imports the models
 
@@ -150,19 +152,19 @@ class Results:
     @overload
     def predict(self, users: Sequence[float], **options: Any) -> tuple[Prediction, ...]: ...
     def predict(self, users: float | Sequence[float], **options: Any) -> Prediction | tuple[Prediction, ...]:
-        """Predict throughput and response time at loads that were not measured, by the model of `fit`.
+        """Predict throughput and response time at loads that were not measured, with the model of `fit`.
 
         Parameters
         ----------
         users : float or sequence of float
             Users [1], or arrival rates [1/s] of a study of open load.
         **options
-            As for `towtank.fit`.
+            Options of `towtank.fit`.
 
         Returns
         -------
         Prediction, or tuple of Prediction
-            One for a number, several for a sequence.
+            One prediction for a number, several for a sequence.
         """
         return self.fit(**options).predict(users)
 
@@ -195,11 +197,11 @@ class Results:
         return write_report(self.folder, None if path is None else Path(path))
 
     def table(self) -> Frame:
-        """Return the same as `frame`."""
+        """Return the table of points; the same as `frame`."""
         return self.frame()
 
     def frame(self) -> Frame:
-        """Return one row for each point.
+        """Return the table of results, with one row for each point.
 
         Returns
         -------
@@ -238,23 +240,23 @@ class Results:
 
 
 def open_results(folder: Path | str) -> Results:
-    """Read a results folder.
+    """Read the results of a study from a results folder.
 
     Parameters
     ----------
     folder : Path or str
-        Folder that `towtank.run` or `towtank run` wrote, complete or interrupted. Summaries are made again if an older
-        version made them; a folder that may only be read stays as it is.
+        Folder that `towtank.run` or `towtank run` wrote, complete or interrupted. Summaries of an older version are
+        computed anew; a read-only folder stays as it is.
 
     Returns
     -------
     Results
-        A part that cannot be made from the records is left out, and listed in `messages`.
+        A part that cannot be computed from the recordings is left out, and listed in `messages`.
 
     Raises
     ------
     StudyError
-        If it is no results folder.
+        If the folder is no results folder.
     """
     from towtank.containment import contained  # noqa: PLC0415
     from towtank.report.source import measured  # noqa: PLC0415 - imports the analysis

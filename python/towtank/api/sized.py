@@ -1,4 +1,4 @@
-"""Parts of a sizing answer: hardware, its behaviour in each scenario, changes, and dates until which it suffices."""
+"""Parts of a sizing result: hardware, scenarios, changes, and dates until which the hardware suffices."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class SizedTier:
     Attributes
     ----------
     nodes, cpus : int
-        Number of nodes, and CPUs of each (disks, if the kind is `disk`). [1]
+        Number of nodes, and of CPUs in each node (disks, if the kind is `disk`). [1]
     machine : str or None
-        Machine of a node, if one was chosen from.
+        Machine of a node, if there were machines to choose from.
     utilization : mapping of str to Quantity
-        By station, with all nodes up, in [0, 1]. [ratio]
+        Utilization by station, with all nodes up, in [0, 1]. [ratio]
     memory_bytes : Quantity or None
         Memory of a node. [byte]
     """
@@ -39,16 +39,16 @@ class SizedTier:
 
 @dataclass(frozen=True)
 class SizedObjective:
-    """An objective, with its value on some hardware.
+    """Objective, with its value on some hardware.
 
     Attributes
     ----------
     text : str
         Text of the objective, for example `p95 of transactions < 400 ms`.
     value : Quantity or None
-        [s] or [1/s]; None without a steady state.
+        Value on the hardware; None without a steady state. [s] or [1/s]
     limit : Quantity
-        In the unit of `value`.
+        Limit of the objective, in the unit of `value`.
     """
 
     text: str
@@ -58,7 +58,7 @@ class SizedObjective:
 
 @dataclass(frozen=True)
 class Scenario:
-    """Behaviour of the hardware with all nodes up, or with some lost.
+    """Behaviour of the hardware with all nodes up, or with some nodes lost.
 
     Attributes
     ----------
@@ -67,8 +67,9 @@ class Scenario:
     nodes_lost : int
         Number of nodes lost. [1]
     objectives : tuple of SizedObjective
+        Objectives with their values.
     utilization : mapping of str to Quantity
-        By station, in [0, 1]. [ratio]
+        Utilization by station, in [0, 1]. [ratio]
     """
 
     lost: str
@@ -79,14 +80,14 @@ class Scenario:
 
 @dataclass(frozen=True)
 class Cheaper:
-    """Hardware one step cheaper than the answer, and the reasons against it.
+    """Hardware that is one step cheaper than the answer, and the reasons against this hardware.
 
     Attributes
     ----------
     configuration : str
-        In words.
+        The hardware in words.
     why_not : tuple of str
-        Objectives and limits that it misses.
+        Objectives and limits that the hardware misses.
     """
 
     configuration: str
@@ -95,21 +96,22 @@ class Cheaper:
 
 @dataclass(frozen=True)
 class WhatIf:
-    """The effect of a change.
+    """Effect of a what-if change.
 
     Attributes
     ----------
     change : str
-        The change, as `cpu x1.5`; `as it is` for the hardware of the model.
+        The change, for example `cpu x1.5`; `as it is` for the hardware of the model.
     configuration : str
         The hardware in words.
     met : bool or None
-        Whether all objectives hold; None if the change was refused.
+        True if all objectives are met; None if the change was refused.
     objectives : tuple of SizedObjective
+        Objectives with their values.
     load_at_limit : Quantity or None
         Highest load that the hardware carries; None if no limit was found. [users, or 1/s]
     refused : str
-        Reason why no answer exists; empty if one does.
+        Reason why there is no result; empty if there is one.
     """
 
     change: str
@@ -131,9 +133,9 @@ class Due:
     limit : Quantity or None
         Highest load that the hardware carries; None if no limit was found. [users, or 1/s]
     missed_from : date or None
-        First day on which the chance of a miss is above `chance`; None if no such day exists.
+        First day on which the probability that an objective is missed is above `chance`; None if there is no such day.
     chance : float
-        In (0, 1). [ratio]
+        Probability of a miss that is accepted, in (0, 1). [ratio]
     """
 
     what: str
@@ -143,7 +145,7 @@ class Due:
 
 
 def tier_of(name: str, found: Json) -> SizedTier:
-    """Read a tier of the answer."""
+    """Read the hardware of one tier from a sizing document."""
     return SizedTier(
         name,
         int(found["nodes"]),
@@ -155,7 +157,7 @@ def tier_of(name: str, found: Json) -> SizedTier:
 
 
 def scenario_of(found: Json) -> Scenario:
-    """Read a scenario of the answer."""
+    """Read a scenario from a sizing document."""
     lost = found.get("lost") or {}
     return Scenario(
         str(lost.get("tier") or ""),
@@ -166,12 +168,12 @@ def scenario_of(found: Json) -> Scenario:
 
 
 def cheaper_of(found: Json) -> Cheaper:
-    """Read a cheaper alternative to the answer."""
+    """Read a cheaper alternative from a sizing document."""
     return Cheaper(str(found["configuration"]), tuple(map(str, found["why_not"])))
 
 
 def what_if_of(found: Json) -> WhatIf:
-    """Read the answer to a change."""
+    """Read the effect of a what-if change from a sizing document."""
     return WhatIf(
         str(found["what_if"]),
         str(found.get("configuration") or ""),
@@ -183,7 +185,7 @@ def what_if_of(found: Json) -> WhatIf:
 
 
 def due_of(found: Json) -> Due:
-    """Read the date until which some hardware suffices."""
+    """Read the date until which some hardware suffices from a sizing document."""
     day = found.get("missed_from")
     return Due(
         str(found["what"]),
@@ -194,7 +196,7 @@ def due_of(found: Json) -> Due:
 
 
 def load_unit(answer: Json) -> str:
-    """Return the unit of the load of an answer."""
+    """Return the unit of the load in a sizing answer: `users` or `1/s`."""
     return _load_unit(answer.get("load_unit"))
 
 
@@ -222,7 +224,7 @@ def _shares(values: Json, intervals: Json | None) -> Mapping[str, Quantity]:
 
 
 def quantity_of(document: Json, value: str, interval: str, unit: str) -> Quantity | None:
-    """Read a value whose interval is under a key of its own."""
+    """Read a value and its interval, which the document has under two keys."""
     found = document.get(value)
     ends = interval_of(document.get(interval))
     return None if found is None else Quantity(float(found), unit, ends, value.replace("_", " "))

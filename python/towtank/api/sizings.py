@@ -1,4 +1,4 @@
-"""Sizing: the cheapest hardware that carries a load within its objectives."""
+"""Sizing: the cheapest hardware that carries a load within the objectives."""
 
 from __future__ import annotations
 
@@ -237,13 +237,13 @@ def size_model(
     model : str, default "auto"
         Model to fit to a results folder: `network` (all resources), `curve`, or `auto` for the one that explains more.
     exhaustive : bool, default False
-        Whether to evaluate every candidate.
+        If true, evaluates every candidate.
     simulation : bool, default True
-        Whether to simulate percentiles that are close to their limits.
+        If true, simulates percentiles that are close to their limits.
     beyond : bool, default False
-        Whether to size for loads far beyond the measured loads too.
+        If true, allows loads far beyond the measured loads.
     keep : bool, default False
-        Whether to save the sizing result in the results folder, for the report.
+        If true, saves the sizing result in the results folder, for the report.
 
     Returns
     -------
@@ -294,5 +294,5 @@ def _shares(value: ByName | None) -> object:
 
 
 def _share(value: Amount | None) -> str | None:
-    """Return a ratio as written in a file: 0.2 as `20 %`."""
+    """Return a ratio as written in a file, for example 0.2 as `20 %`."""
     return f"{100 * value:.12g} %" if isinstance(value, int | float) else value

@@ -51,11 +51,11 @@ def run(
     resume : bool, default False
         If true, continues the interrupted study in the folder `out`; its complete runs are kept.
     report : bool, default True
-        Whether to write the report.
+        If true, writes the report.
     allowed : sequence of str
         Hosts outside loopback and private address ranges that Towtank may load.
     trusted : bool, default False
-        Whether the study may send, serve and run files from outside its folder.
+        If true, the study may send, serve and run files from outside its folder.
     progress : callable or bool, optional
         Function to call with a `Progress` for each step; True shows the steps on the terminal or in the notebook.
 

@@ -1,4 +1,4 @@
-"""Command line: one file per command, which only parses options, calls a function and prints the result."""
+"""Command line: one module for each command, which parses options, calls a function and prints the result."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from towtank import __version__
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run `towtank` and return its exit status.
+    """Run `towtank` and return the exit status.
 
     Parameters
     ----------
     arguments : list of str, optional
-        Arguments after the name of the program; those of this process by default.
+        Arguments after the name of the program; default: the arguments of this process.
     """
     arguments = sys.argv[1:] if arguments is None else arguments
     if arguments == ["--version"]:  # `--version` needs none of the heavy imports below
@@ -29,7 +29,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _written(status: int, lost: OSError | None) -> int:
-    """Return the exit status; a command that could not write its output has failed."""
+    """Return the exit status; a command whose output could not be written has failed."""
     if lost is None:
         return status
     with suppress(OSError, UnicodeError):

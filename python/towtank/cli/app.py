@@ -33,7 +33,8 @@ def application(arguments: list[str] | None = None) -> typer.Typer:
     Parameters
     ----------
     arguments : list of str, optional
-        When they begin with the name of a command, only this one is registered: the others need not be imported.
+        Arguments of the command line. If they begin with the name of a command, only this command is registered, so
+        that the modules of the others need not be imported.
     """
     named = arguments[0] if arguments else ""
     everything = named not in (*COMMANDS, *GROUPS)
@@ -108,7 +109,9 @@ def _no_access(error: OSError) -> int | None:
 
 
 def _internal_fault() -> int:
-    """Write the traceback into a file and print its name; print the traceback only if no file can be written."""
+    """Write the traceback into a file and print the name of the file; print the traceback if no file can be
+    written.
+    """
     from towtank.containment import fault_text, keep_fault  # noqa: PLC0415
     from towtank.secrets import redacted_text  # noqa: PLC0415
 

@@ -15,7 +15,7 @@ _DISK = {"disk_visits": "visits", "disk_demand_s": "demand", "disk_utilization":
 
 
 def cache_lines(document: Json) -> list[RenderableType]:
-    """Render the source and the method, the curves, the table of limits and the warnings."""
+    """Render source and method, miss ratio curves, table of cache limits, and warnings."""
     lines: list[RenderableType] = []
     if "trace" in document:
         lines += [_trace(document), _method(document)]
@@ -56,7 +56,7 @@ def _method(document: Json) -> str:
 
 
 def _curve(document: Json) -> list[RenderableType]:
-    """Render the curve at doubling sizes, at the requested sizes, and at the largest size."""
+    """Render the miss ratio curve at doubling cache sizes, at the requested sizes, and at the largest size."""
     asked = {
         key: {limit[key] for limit in document["limits"] if limit[key] is not None} for key in ("entries", "bytes")
     }

@@ -21,7 +21,7 @@ Generated from the commands by `scripts/schemas`; `towtank COMMAND --help` print
 
 
 def document() -> str:
-    """Return the text of the page."""
+    """Return the page of all commands as Markdown."""
     return _HEAD + "\n".join(_section(name, command) for name, command in _commands(_root(), "towtank"))
 
 
@@ -73,7 +73,7 @@ def _row(name: str, parameter: Any) -> str:
 
 
 def _form(parameter: Any) -> str:
-    """Return the form of a parameter's value; empty for a switch."""
+    """Return the form of a parameter's value, such as `number`; empty for a switch."""
     if getattr(parameter, "is_flag", False):
         return ""
     kind = parameter.type_descriptor.annotation
@@ -86,7 +86,7 @@ def _form(parameter: Any) -> str:
 
 
 def _bounds(parameter: Any) -> str:
-    """Return the bounds of a number."""
+    """Return the bounds of a numeric parameter as text, such as `, at least 1`; empty without bounds."""
     bounds = (("at least", parameter.min), ("at most", parameter.max))
     parts = [f"{word} {bound}" for word, bound in bounds if bound is not None]
     return f", {' and '.join(parts)}" if parts else ""

@@ -73,7 +73,7 @@ def command(
 
 
 def _clean(json: bool) -> int:
-    """Remove the remains of systems whose keeper has ended."""
+    """Remove processes, groups and files of systems whose keeper has ended, and print what was removed."""
     from towtank.cli.output import print_json, printer  # noqa: PLC0415
     from towtank.system.hosts.cleaning import clean_dead  # noqa: PLC0415
 
@@ -89,7 +89,7 @@ def _clean(json: bool) -> int:
 
 
 def _calibrated(missing: list[str]) -> dict[str, Any] | None:
-    """Measure the envelope and store it; None if the engine is missing."""
+    """Measure how much load this machine can generate, and store the result; None if the engine is missing."""
     from towtank.cli.output import console  # noqa: PLC0415
     from towtank.conduct.calibration import calibrate_here  # noqa: PLC0415
     from towtank.conduct.envelope import save_envelope  # noqa: PLC0415
@@ -125,7 +125,7 @@ def _shown(offer: Offer) -> str:
 
 
 def _size(size: float) -> str:
-    """Render bytes with four digits."""
+    """Render a number of bytes with four digits and a binary unit."""
     for unit in _UNITS[:-1]:
         if size < 1024:
             return f"{size:.4g} {unit}"

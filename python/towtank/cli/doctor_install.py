@@ -16,23 +16,23 @@ SCHEMA = "towtank/needs/1"
 
 
 def print_needs(text: str | None, *, json: bool, install: bool) -> int:
-    """Print the needs of a system or a study on this machine, and install the missing ones on request.
+    """Print what a system or a study needs on this machine, and install what is missing on request.
 
     Parameters
     ----------
     text : str or None
         System or study; None for all servers that Towtank knows.
     json : bool
-        Whether one JSON document is printed.
+        True to print one JSON document.
     install : bool
-        Whether what is missing is installed.
+        True to install what is missing.
 
     Raises
     ------
     StudyError
-        With every fault of the files.
+        If the system or study has faults.
     TargetError
-        If it cannot be installed here.
+        If what is missing cannot be installed on this machine.
     Stopped
         If the user declines at the prompt on a terminal.
     """
@@ -69,7 +69,7 @@ def print_needs(text: str | None, *, json: bool, install: bool) -> int:
 
 
 def _intended(missing: list[Need]) -> list[str]:
-    """Describe an installation before it begins; empty if none of the missing needs can be installed."""
+    """Describe what will be installed, before the installation begins; empty if nothing can be installed."""
     from towtank.system.packages import Download, Package  # noqa: PLC0415
 
     lines = []

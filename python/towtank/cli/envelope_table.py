@@ -1,4 +1,4 @@
-"""Renders the calibrated envelope of this machine as text."""
+"""Renders as text how much load this machine can generate, by its calibration."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from towtank.units import format_duration
 
 
 def envelope_parts(envelope: dict[str, Any] | None) -> list[Table | str]:
-    """Render a sentence and a table; one sentence if the machine was never calibrated."""
+    """Render a sentence and a table about the calibration; a single sentence if the machine was never
+    calibrated.
+    """
     if envelope is None:
         return ["As a generator this machine is not calibrated: `towtank doctor --calibrate`."]
     day = time.strftime("%Y-%m-%d %H:%M", time.localtime(envelope["measured_wall_ns"] / 1e9))

@@ -60,7 +60,10 @@ def command(
 
 
 def _gathered(form: Format, path: Path, wanted: list[str]) -> Material:
-    """Gather the runs to export; leave out those without records that the format needs, with a note."""
+    """Collect the runs to export.
+
+    Runs without the records that the format needs are left out, with a note.
+    """
     from towtank.analysis import gather  # noqa: PLC0415
 
     material = gather(path, wanted)
@@ -115,7 +118,9 @@ def _export(form: Format, material: Material, out: str | None, options: Options,
 
 
 def _only(files: list[File], options: Options, form: Format) -> File:
-    """Return the single file to write to standard output; refuse several files, and formats that are also sent."""
+    """Return the single file to write to standard output; refuse several files, and formats that send their
+    data elsewhere.
+    """
     if len(files) > 1:
         message = f"must name a folder: there are {len(files)} files to write, got '-' instead"
         raise StudyError.at(COMMAND_LINE, message, where="--out")

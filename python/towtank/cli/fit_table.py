@@ -47,7 +47,9 @@ _TITLES = {
 
 
 def fit_lines(document: Json) -> list[RenderableType]:
-    """Render the curve with its verdict, parameters, knees, predictions, and the runs left out."""
+    """Render the curve with verdict, parameters, knees and predictions, and the runs that were left out of
+    the fit.
+    """
     name = document.get("label") or document.get("source")
     lines: list[RenderableType] = [f"{name}: {document['curve'] or 'no curve'} - {document['verdict']['level']}"]
     lines += [f"  {reason['text']}" for reason in document["verdict"]["reasons"]]
@@ -177,7 +179,7 @@ def _trust(trust: Json, held_out: Json | None) -> str:
 
 
 def demand_lines(document: Json) -> list[RenderableType]:
-    """Render the demands by resource and by class, configuration by configuration."""
+    """Render the service demands by resource and by class, for each configuration."""
     lines: list[RenderableType] = []
     for configuration in document["configurations"]:
         lines.append(f"{configuration['label']}:")
@@ -228,7 +230,7 @@ def _classes(found: Json) -> Table:
 
 
 def _spread(job_class: Json) -> str:
-    """Render the lowest and the highest estimate with the digits that the interval supports."""
+    """Render the lowest and the highest estimate of a demand with the digits that the interval supports."""
     ends = (job_class["lowest_estimate_s"], job_class["highest_estimate_s"])
     value, low, high = (job_class[key] for key in ("value", "low", "high"))
     if value is None or low is None or high is None or None in ends:
@@ -243,12 +245,12 @@ def _background(estimate: Json) -> str:
 
 
 def _short(value: float | None) -> str:
-    """Render a number without an interval with few digits."""
+    """Render a number without an interval, with three digits; `-` for None."""
     return "-" if value is None else few_digits(value)
 
 
 def _estimate(value: float, pair: Sequence[float | None] | None) -> str:
-    """Render a value with its interval; with few digits without one."""
+    """Render a value with its interval; with three digits if the interval is unknown."""
     low, high = pair or (None, None)
     return few_digits(value) if low is None or high is None else number_estimate(value, low, high)
 
@@ -259,7 +261,9 @@ def _estimated_time(value: float, pair: Sequence[float | None] | None) -> str:
 
 
 def _places(value: float | None, pair: Sequence[float | None] | None) -> int | None:
-    """Return the decimal places that the interval of a value supports, or its only end; None without an interval."""
+    """Return the number of decimal places that an interval, or its only end, supports; None without an
+    interval.
+    """
     low, high = pair or (None, None)
     if value is None or (low is None and high is None):
         return None
@@ -267,12 +271,12 @@ def _places(value: float | None, pair: Sequence[float | None] | None) -> int | N
 
 
 def _value(value: float, places: int | None) -> str:
-    """Render a value with the decimal places that its interval supports; with few digits without one."""
+    """Render a value with the given number of decimal places; with three digits if the number is unknown."""
     return few_digits(value) if places is None else rounded_text(value, places)
 
 
 def _pair(pair: Sequence[float | None] | None, places: int | None) -> str:
-    """Render the ends of an interval with the decimal places of its value."""
+    """Render the ends of an interval with the decimal places of the value; `-` without an interval."""
     if pair is None or all(end is None for end in pair):
         return "-"
     low, high = ("-" if end is None else rounded_text(end, places) for end in pair)
@@ -280,7 +284,7 @@ def _pair(pair: Sequence[float | None] | None, places: int | None) -> str:
 
 
 def _time(value: float | None) -> str:
-    """Render a time without an interval with few digits."""
+    """Render a time without an interval, with three digits; `-` for None."""
     if value is None:
         return "-"
     few = significant(abs(value), FEW_DIGITS)
@@ -288,7 +292,7 @@ def _time(value: float | None) -> str:
 
 
 def estimated_times(estimate: Json) -> tuple[str, str]:
-    """Render an estimated time, and its interval in the same unit."""
+    """Render an estimated time, and the interval of the time in the same unit."""
     return times(estimate["value"], estimate["low"], estimate["high"])
 
 

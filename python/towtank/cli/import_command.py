@@ -12,7 +12,7 @@ from towtank.errors import ExitStatus, StudyError
 if TYPE_CHECKING:
     from towtank.workload.importers.writing import Imported
 
-# Number of places per note on the terminal; the JSON document contains all of them.
+# Number of places of each note on the terminal; the JSON document contains all places.
 _PLACES_SHOWN = 10
 
 
@@ -62,14 +62,14 @@ def command(
 
 
 def print_notes(imported: Imported, out: Path | None, *, places: int = _PLACES_SHOWN, addresses: bool = False) -> None:
-    """Print the notes and the next step on standard error.
+    """Print the notes on an imported file and the next step on standard error.
 
     Parameters
     ----------
     places : int
-        Most places of one note that are printed.
+        Largest number of places of one note that are printed.
     addresses : bool
-        Whether the next step may go to the origin of the requests.
+        True if the next step may send load to the origin of the requests.
     """
     import sys  # noqa: PLC0415
 

@@ -35,7 +35,7 @@ def command(
 
 
 def _usable(section: str, entry: dict[str, str]) -> str:
-    """Return the argument for an entry on a command line: its name, or for a workload or system its path."""
+    """Return how a command line names an entry: by name, or by path for a workload or system."""
     if section not in _FILES:
         return entry["name"]
     path = Path(entry["file"])

@@ -198,7 +198,7 @@ def _rate(check: OptionCheck, text: str | None) -> float | None:
 
 
 def _law(check: OptionCheck, text: str, request: CacheRequest) -> tuple[int, float]:
-    """Read the parameters of Zipf's law, and refuse options that need a trace."""
+    """Read number of keys and exponent of Zipf's law, and refuse options that need a trace."""
     others = {"--bytes": request.bytes, "--metadata": request.metadata_bytes, "--shards": request.rate}
     for option, value in {**others, "--samples": request.samples, "--warm-up": request.warm_up}.items():
         if value:

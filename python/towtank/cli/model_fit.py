@@ -144,7 +144,7 @@ def _network(
 
 
 def _one_only(answers: Sequence[Answer | NetworkAnswer]) -> None:
-    """Refuse a model file for several configurations."""
+    """Refuse to write one model file for several configurations."""
     if len(answers) > 1:
         labels = "; ".join(str(answer.document["label"]) for answer in answers)
         message = f"must be given for one configuration, choose it with --configuration, got {labels}"

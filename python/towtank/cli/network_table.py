@@ -16,7 +16,9 @@ Json = dict[str, Any]
 
 
 def network_lines(document: Json) -> list[RenderableType]:
-    """Render verdict, stations, transactions, levels, held-out level, predictions and bottleneck."""
+    """Render verdict, stations, transactions, load levels, held-out level, predictions and bottleneck of a
+    network.
+    """
     label = document["label"]
     left_out = [f"  left out, {run['run']}: {run['why']}" for run in document["excluded"]]
     if document["refused"] is not None:
@@ -56,12 +58,13 @@ def _stations(document: Json) -> Table:
 
 def _background(estimate: Json) -> str:
     value, low, high = (estimate[key] for key in ("value", "low", "high"))
-    # A resource without background work has a zero-width interval, since no replicate has any.
+    # A resource without background work has an interval of width zero, since no replicate has background
+    # work.
     return few_digits(value) if low is None or high is None or low == high else number_estimate(value, low, high)
 
 
 def _groups(document: Json) -> list[str]:
-    """Render the transactions that share a demand because the measurements cannot distinguish them."""
+    """Render which transactions have one demand in common, because the measurements cannot distinguish them."""
     lines = []
     for name, station in document["stations"].items():
         merged = [" + ".join(group) for group in station["told_apart"] if len(group) > 1]
@@ -129,7 +132,7 @@ def _held_out(held: Json) -> Table:
 
 
 def _held_out_classes(held: Json) -> Table:
-    """Render response times by transaction at the highest held-out level."""
+    """Render measured and predicted response times of each transaction at the highest held-out level."""
     row = held["points"][-1]
     table = Table(f"at {row['load']:g} users", "ended", "R measured", "R predicted", "error")
     for name, job_class in row["classes"].items():
@@ -172,7 +175,7 @@ def _measured(use: Json) -> str:
 
 
 def duration(value: float, low: float | None, high: float | None) -> str:
-    """Render a time with its interval, if it has one."""
+    """Render a time, with its interval if known."""
     return duration_text(value) if low is None or high is None else duration_estimate(value, low, high)
 
 
@@ -181,6 +184,6 @@ def _rate(value: float, low: float | None, high: float | None) -> str:
 
 
 def _share(ratio: float, band: Sequence[float | None]) -> str:
-    """Render a ratio in per cent with its band, if it has one."""
+    """Render a ratio in per cent, with its band if known."""
     low, high = band
     return share_text(ratio) if low is None or high is None else share_text(ratio, Interval(low, high))

@@ -14,10 +14,10 @@ from towtank.terminal import fit_table, is_unicode
 
 
 class Printer(Console):
-    """Console that fits tables to its width."""
+    """Console that fits tables to the width of the terminal."""
 
     def print(self, *objects: Any, **options: Any) -> None:
-        """Print as `Console.print` does, with tables in a form that fits the width."""
+        """Print objects as `Console.print` does, with tables in a form that fits the width of the console."""
         fitting = (fit_table(self, each) if isinstance(each, Table) else each for each in objects)
         super().print(*fitting, **options)
 
@@ -33,7 +33,9 @@ def print_json(document: Mapping[str, Any]) -> None:
 
 
 def console(*, quiet: bool = False) -> Console:
-    """Return the console for progress and notes, on standard error; it honours NO_COLOR and non-terminals."""
+    """Return the console for progress and notes, on standard error; without colours if NO_COLOR is set or off
+    a terminal.
+    """
     return Console(stderr=True, quiet=quiet, highlight=False)
 
 
@@ -43,11 +45,11 @@ def printer() -> Printer:
 
 
 def print_failed(parts: Parts) -> None:
-    """Print each part that could not be made, on standard error."""
+    """Print, on standard error, each part of a result that could not be made."""
     for failed in parts.failed:
         console().print(failed.sentence, markup=False, soft_wrap=True)
 
 
 def failed_parts(parts: Parts) -> dict[str, Any]:
-    """Return the key `failed_parts` of a JSON document; empty if no part failed."""
+    """Return the key `failed_parts` for a JSON document; empty if no part failed."""
     return {"failed_parts": parts.documents()} if parts.failed else {}

@@ -71,7 +71,9 @@ def _check_name(check: OptionCheck, name: str | None) -> None:
 
 
 def _other(check: OptionCheck, against: str | None) -> Machine | None:
-    """Return the machine to compare with: the single machine of a file, or a machine of the catalogue."""
+    """Return the machine to compare with: the only machine of a file, or a machine of the catalogue; None if
+    not asked for.
+    """
     from towtank.size.machines import catalogue, load_machines  # noqa: PLC0415
     from towtank.yamlfile import did_you_mean  # noqa: PLC0415
 
@@ -106,7 +108,7 @@ def _rate(folder: Path, *, quick: bool, quiet: bool) -> Rated:
 
 @contextmanager
 def _progress(*, quiet: bool) -> Iterator[Callable[[dict[str, Any], int], None]]:
-    """Show a progress bar on standard error; yield the function that updates the bar."""
+    """Show a progress bar on standard error, and yield the function that updates the bar."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn  # noqa: PLC0415
 
     from towtank.cli.output import console  # noqa: PLC0415
@@ -125,7 +127,7 @@ def _progress(*, quiet: bool) -> Iterator[Callable[[dict[str, Any], int], None]]
 
 
 def _write(out: Path, rated: Rated, name: str) -> None:
-    """Write the machine file atomically."""
+    """Write the machine file as a whole or not at all."""
     from towtank.errors import ReportError  # noqa: PLC0415
     from towtank.files import put_text  # noqa: PLC0415
     from towtank.size.rating_document import machine_text  # noqa: PLC0415

@@ -20,7 +20,7 @@ _TITLES = {
 
 
 def rate_lines(document: Json) -> list[RenderableType]:
-    """Render ratings, areas, kernels, comparison and doubts."""
+    """Render ratings and kernels of this machine, the comparison with another machine, and doubts."""
     machine = document["machine"]
     cpus = document["cpus"]
     named = " · ".join(str(machine[key]) for key in ("name", "cpu_model", "kernel", "file_system") if key in machine)
@@ -81,7 +81,7 @@ def _kernels(document: Json) -> Table:
 
 
 def _rate(estimate: Json, unit: str) -> str:
-    """Render a value with its interval and its unit."""
+    """Render the rate of a kernel with its interval and unit; bytes per second in a binary unit."""
     value, low, high = (estimate[end] for end in _ENDS)
     if unit != "bytes/s":
         return number_estimate(value, low, high, unit)

@@ -23,7 +23,8 @@ group = typer.Typer(
     help="Record a session as a workload, through a proxy or in a headless browser.", no_args_is_help=True
 )
 
-# A browser sends the same headers with every request, so one place per note is sufficient on the terminal.
+# A browser sends the same headers with every request, so one place for each note is sufficient on the
+# terminal.
 _PLACES_SHOWN = 1
 _Out = Annotated[Path | None, typer.Option(help="Workload file to write; default: standard output.")]
 _Force = Annotated[bool, typer.Option("--force", help="Overwrite existing files.")]
@@ -175,7 +176,7 @@ def _actions(urls: list[str], script: Path | None) -> list[Action]:
 
 
 def _address(check: OptionCheck, text: str, *, anywhere: bool) -> tuple[str, int]:
-    """Read the address to listen on, which must belong to this machine only, unless the user allows others."""
+    """Read host and port to listen on. Unless `anywhere` is set, the host must be this machine only."""
     import ipaddress  # noqa: PLC0415
 
     from towtank.record.proxy import is_loopback  # noqa: PLC0415
@@ -202,7 +203,7 @@ def _files(check: OptionCheck, out: Path | None, har: Path | None, *, force: boo
 
 
 def _finish(recording: Recording, out: Path | None, *, json: bool) -> None:
-    """Write the workload, and report the result of the recording."""
+    """Write the workload, and print the result of the recording."""
     from towtank.cli.import_command import print_notes  # noqa: PLC0415
     from towtank.cli.options import COMMAND_LINE  # noqa: PLC0415
     from towtank.cli.output import print_json  # noqa: PLC0415

@@ -52,7 +52,7 @@ def command(
 
 
 def _show(path: Path) -> None:
-    """Open the file in the user's browser; print a message if no browser is found."""
+    """Open the report in the user's browser; print a message if no browser is found."""
     import webbrowser  # noqa: PLC0415
 
     from towtank.cli.output import console  # noqa: PLC0415

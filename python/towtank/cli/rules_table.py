@@ -10,7 +10,7 @@ from towtank.size.rules.file import RuleExample
 
 
 def listed(topics: Mapping[str, list[Rule]]) -> Iterator[str]:
-    """Render the rules by topic, one line per rule."""
+    """Render the rules by topic, one line for each rule."""
     width = max(len(rule.name) for rules in topics.values() for rule in rules)
     for topic, rules in topics.items():
         yield f"\n{topic.replace('_', ' ')}"
@@ -20,7 +20,7 @@ def listed(topics: Mapping[str, list[Rule]]) -> Iterator[str]:
 
 
 def shown(rule: Rule) -> Iterator[str]:
-    """Render one rule with all its properties."""
+    """Render one rule with its formulas, inputs, source and examples."""
     entry = rule.entry
     yield f"{rule.name}: {entry.title}"
     yield f"  {entry.kind}, topic {rule.topic.replace('_', ' ')}"
@@ -66,7 +66,7 @@ def _example(rule: Rule, example: RuleExample) -> str:
 
 
 def worked_out(rule: Rule, answer: Answer) -> Iterator[str]:
-    """Render the calculation of one answer, step by step."""
+    """Render how the answer of a rule is computed, step by step."""
     yield f"{rule.name}: {rule.entry.title}"
     for line in answer.lines:
         yield f"  {line.name} = {line.formula}" if line.name != "follows" else f"  follows: {line.formula}"

@@ -1,4 +1,6 @@
-"""Values of rules from the command line, `--set name=value`; all faults are reported together."""
+"""Reads values of a rule's inputs from the command line (`--set name=value`), and reports all faults
+together.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ def answer_for(rule: Rule, settings: list[str]) -> Answer:
     Raises
     ------
     StudyError
-        With every value that is unknown, missing, or none that the rule takes.
+        If values are unknown, missing, or not accepted by the rule; lists all of them.
     """
     if not rule.is_workable and rule.follows_when is None:
         message = f"must not be given: {rule.name} is advice, which computes nothing"

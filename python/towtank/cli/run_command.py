@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 QUICK = "quick"
-"""Name of the preset for a first look, which all shipped studies have."""
+"""Name of the preset for a short run, which all shipped studies have."""
 
 
 def command(

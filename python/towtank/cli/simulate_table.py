@@ -1,4 +1,4 @@
-"""Renders the tables of `towtank model simulate`, with intervals and the digits that these support."""
+"""Renders the tables of `towtank model simulate`, with intervals and the digits that the intervals support."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FAILURES = ("dropped_per_s", "failed_per_s", "timed_out_per_s", "retried_per_s"
 
 
 def simulate_table(answer: dict[str, Any]) -> list[RenderableType]:
-    """Render the run of the simulation, classes, stations, pools and warnings."""
+    """Render method and length of the simulation, classes, stations, pools and warnings."""
     run = answer["simulation"]
     reached = run["precision_reached"]
     known = "not known to any precision" if reached is None else f"known to {percent(reached)}"
@@ -35,7 +35,7 @@ Estimated = Callable[[float, float, float], str]
 
 
 def _with_interval(figures: dict[str, Any], name: str, value: float | None, form: Estimated) -> str:
-    """Render a result with its interval; `-` if the error is too large for the replications to give an interval."""
+    """Render a result with its interval; `-` if the replications are too few for an interval."""
     low, high = figures["confidence_interval"].get(name, (None, None))
     return "-" if value is None or low is None or high is None else form(value, low, high)
 

@@ -29,7 +29,9 @@ _FULLY = 0.9995
 
 
 def size_parts(document: Json, *, explain: bool) -> Iterator[RenderableType]:
-    """Render the answer, reasons against cheaper candidates, next bottlenecks, and the evidence for the answer."""
+    """Render the answer, reasons against cheaper candidates, next bottlenecks, and the evidence for the
+    answer.
+    """
     yield _question(document)
     answer = document["answer"]
     if answer is None:
@@ -50,7 +52,7 @@ def size_parts(document: Json, *, explain: bool) -> Iterator[RenderableType]:
 
 
 def cost(document: Json, row: Json) -> str:
-    """Render the cost of a candidate in words."""
+    """Render the cost of a candidate in words: a price, a capacity or a number of CPUs."""
     what = {"price": "price", "capacity": "capacity", "CPUs": "in all"}[document["cost_by"]]
     return f"{what} {number(row['cost'])} {document['cost_unit']}"
 
@@ -98,7 +100,7 @@ def _tiers(document: Json) -> Table:
 
 
 def speed(ratio: Json) -> str:
-    """Render a ratio with its interval."""
+    """Render a speed ratio, with its interval if the ratio is uncertain."""
     if ratio["low"] == ratio["high"]:
         return number(ratio["value"])
     value, low, high = interval_texts(ratio["value"], ratio["low"], ratio["high"])
@@ -120,22 +122,22 @@ def _scenarios(document: Json) -> Table:
 
 
 def throughput(row: Json) -> str:
-    """Render the throughput of a class with its interval."""
+    """Render the throughput of a class, with its interval if known."""
     return number_text(row["throughput_per_s"], interval_of(row.get("throughput_interval")))
 
 
 def response(row: Json) -> str:
-    """Render the mean response time of a class with its interval."""
+    """Render the mean response time of a class, with its interval if known."""
     return duration_text(row["response_time_s"], interval_of(row.get("response_time_interval")))
 
 
 def busiest(row: Json) -> str:
-    """Render the busiest station with its utilization and interval."""
+    """Render the busiest station with its utilization and the interval of the utilization."""
     return f"{row['station']} {share_text(row['utilization'] or 0.0, interval_of(row.get('interval')))}"
 
 
 def chance(row: Json) -> str:
-    """Render a probability with the error of the limited number of draws."""
+    """Render a probability with the sampling error that the limited number of draws causes."""
     return share_text(row["probability"], interval_of(row.get("probability_interval")))
 
 
@@ -190,7 +192,7 @@ def _sentences(document: Json) -> Iterator[str]:
 
 
 def _carries(answer: Json) -> str:
-    """Render the load that the answer carries and its headroom, or that nothing limits the load."""
+    """Render the load that the answer carries and the headroom, or that nothing limits the load."""
     if answer["load_at_limit"] is None:
         return str(answer["no_limit"])
     spare = interval_of(answer.get("headroom_interval"))
@@ -199,13 +201,16 @@ def _carries(answer: Json) -> str:
 
 
 def limited_by(answer: Json) -> str:
-    """Describe the limit of the load. Throughput is never the limit, since it rises with the load."""
+    """Name what limits the load.
+
+    A throughput objective never limits the load, since throughput rises with the load.
+    """
     asked = any(objective["objective"].startswith("throughput") for objective in answer["objectives"])
     return "a time or a utilization" if asked else "something"
 
 
 def _alone(answer: Json) -> str:
-    """Render the share of draws that miss a throughput objective only, which the headroom does not include."""
+    """Render the share of draws that miss only a throughput objective, which the headroom does not include."""
     missed = answer.get("throughput_missed")
     known = interval_of(answer.get("throughput_missed_interval"))
     return "" if missed is None else f"; a throughput alone is missed in {share_text(missed, known)} of the draws"
@@ -274,12 +279,12 @@ def _what_if(document: Json) -> Table:
 
 
 def _hardware(row: Json) -> str:
-    """Render the hardware of a what-if question; documents of earlier versions lack its name."""
+    """Render the hardware of a what-if question; the hardware has no name in documents of earlier versions."""
     return f"{row['hardware']}: {row['configuration']}" if "hardware" in row else str(row["configuration"])
 
 
 def carried(row: Json) -> str:
-    """Render the load at which an objective is missed, with three digits if it has no interval."""
+    """Render the load at which an objective is missed; with three digits if the load has no interval."""
     if row["load_at_limit"] is None:
         return ANY_LOAD
     unit = row["load_unit"] if "load_unit" in row else row["unit"]
@@ -290,7 +295,7 @@ def carried(row: Json) -> str:
 
 
 def rests_text(rest: Json) -> str:
-    """Render an input on which the answer depends."""
+    """Render an input on which the answer depends, with the origin of the input."""
     counted = ", counted in the probability" if rest["counted"] else ""
     return f"{rest['part']}: {rest['origin']}{counted}: {rest['text']}"
 
@@ -310,7 +315,7 @@ def _dates(document: Json) -> Table:
 
 
 def limit_text(row: Json) -> str:
-    """Render the load limit in a row of the table of dates."""
+    """Render the load limit in the table of dates; `any load` without a limit."""
     if row["limit"] is None:
         return ANY_LOAD
     known = interval_of(row.get("limit_interval"))
@@ -320,12 +325,12 @@ def limit_text(row: Json) -> str:
 
 
 def never(row: Json) -> str:
-    """Render the reason why a row of the table of dates has no date."""
+    """Render the reason why growth never meets the limit in the table of dates."""
     return "nothing to miss" if row["limit"] is None else "not within 20 years"
 
 
 def expected(row: Json) -> str:
-    """Render the expected date of passing a limit, with its 95 % interval."""
+    """Render the expected date on which the load passes a limit, with the 95 % interval of the date."""
     day, known = row["expected_on"] or never(row), row.get("expected_interval")
     if known is None or (known["low"] == known["high"]):
         return str(day)
@@ -333,7 +338,7 @@ def expected(row: Json) -> str:
 
 
 def _steps(document: Json) -> Iterator[str]:
-    """Yield the steps as lines, since a table with so many columns is hard to read on a terminal."""
+    """Yield the calculation steps as lines, since a table with so many columns is hard to read on a terminal."""
     yield "step by step:"
     for step in document["steps"]:
         yield f"  {step['step']}: {step['formula']} = {step_value(step)}"
@@ -341,7 +346,7 @@ def _steps(document: Json) -> Iterator[str]:
 
 
 def with_text(values: Json) -> str:
-    """Render the inputs of a step, as `a = 2, b = 3`."""
+    """Render the inputs of a calculation step, such as `a = 2, b = 3`."""
     return ", ".join(f"{name} = {_figure(value)}" for name, value in values.items())
 
 
@@ -352,7 +357,7 @@ def _figure(value: Any) -> str:
 
 
 def step_value(step: Json) -> str:
-    """Render the value of a step with its unit."""
+    """Render the value of a calculation step with its unit."""
     if step.get("shown"):
         return str(step["shown"])
     return estimate_text(step["value"], step["unit"])

@@ -1,4 +1,4 @@
-"""Variants of a model, as requested on the command line."""
+"""Variants of a model, as requested by options of the command line."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ POINTS_AT_MOST = 100_000
 
 
 def points_of(file: Document, changes: list[str], users: list[str], sweeps: list[str]) -> list[Point]:
-    """Read the options and return all combinations of the varied values."""
+    """Read the options and return all combinations of the varied values, as points to solve."""
     check = OptionCheck()
     fixed = check.pairs("--set", changes)
     varied = [
@@ -43,7 +43,7 @@ def _values(check: OptionCheck, option: str, text: str) -> list[str]:
 
 
 def _only_closed_class(check: OptionCheck, file: Document) -> str:
-    """Return the class to which `--users 50,100` applies, which must be the only closed class."""
+    """Return the class to which `--users 50,100` applies; the model must have exactly one closed class."""
     classes = file.root.child("classes")
     names = [
         name

@@ -1,4 +1,4 @@
-"""Renders the answers of `towtank model solve` as tables; with intervals if the model was fitted."""
+"""Renders the answers of `towtank model solve` as tables, with intervals if the model was fitted."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from towtank.units import format_duration
 
 _MANY_NINES = 0.9995
 _SAME = 1e-9
-"""Relative width below which the interval of a result is a rounding error: it does not depend on the demands. [ratio]
+"""Relative width below which an interval is a rounding error, since the result does not depend on the
+demands. [ratio]
 """
 
 
 def solve_table(answer: dict[str, Any]) -> list[RenderableType]:
-    """Render the method, classes, stations, pools, bounds and warnings."""
+    """Render method, classes, stations, pools, bounds and warnings of a solved model."""
     kind = "exact" if answer["exact"] else "approximate"
     parts: list[RenderableType] = [f"{kind}: {answer['method']}", _classes(answer), _stations(answer)]
     if answer["pools"]:
@@ -29,7 +30,7 @@ def solve_table(answer: dict[str, Any]) -> list[RenderableType]:
 
 
 def _rests_on(answer: dict[str, Any]) -> list[str]:
-    """Render where the intervals of a fitted model come from."""
+    """Render the origin of the intervals of a fitted model; empty for other models."""
     if "fitted" not in answer:
         return []
     count = answer["fitted"]["draws"]
@@ -48,7 +49,7 @@ def _shown(
     plain: Callable[[float], str],
     estimated: Callable[[float, float, float], str],
 ) -> str:
-    """Render a result: with its interval for a fitted model, or with few digits if that interval is unknown.
+    """Render a result: with its interval for a fitted model, or with three digits if the interval is unknown.
 
     The key `residence_time_s.web` selects the value of a class.
     """

@@ -89,7 +89,7 @@ def down(
 
 
 def _lines(state: dict[str, Any]) -> list[str]:
-    """Render the state of a system: its name, processes, addresses and logs."""
+    """Render the state of a system: name, processes, addresses and logs."""
     from towtank.secrets import redacted_text  # noqa: PLC0415
 
     lines = [f"{state['name']}: {state.get('status', 'unknown')}"]

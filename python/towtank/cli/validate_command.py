@@ -46,7 +46,7 @@ def command(
 
 
 def _path_of(name: str) -> str:
-    """Return the path of a file, or the path of a shipped study with this name."""
+    """Return the path of a file; for the name of a shipped study, the path of the study."""
     from pathlib import Path  # noqa: PLC0415
 
     from towtank.study import find_shipped  # noqa: PLC0415

@@ -1,5 +1,5 @@
-"""Conducting measurements: one run from start to stop, one study from its first run to its last.
+"""Conducts measurements: single runs, studies, and loads on a target without a study.
 
-`study` goes through the design, `run` does one run, `drive` loads one target without a study. `stopping` turns Ctrl-C
-into a request that every step checks, `pinning` assigns the CPUs, `display` shows progress.
+`study` executes the design of a study, `run` one run, `drive` loads one target without a study. `stopping` turns
+Ctrl-C into a request that every step checks, `pinning` assigns the CPUs, `display` shows progress.
 """

@@ -1,8 +1,8 @@
-"""Calibration of this machine as a load generator: the null server, one load thread, and the clock.
+"""Calibrates this machine as a load generator, with the null server and one load thread.
 
 First, one load thread sends requests as fast as it can, which gives the request rate per core. Then an open Poisson
-load at shares of that rate gives the start lag of each request. The server is the engine's own null server, so the
-measurement covers the generator, the kernel and the timers, but no system under test.
+load at several shares of that rate gives the start lag of each request. The server is the engine's own null server,
+so the measurement covers the generator, the kernel and the timers, but no system under test.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from towtank.errors import EngineError, MeasurementError
 from towtank.results.folder import RunFolder
 
 SHARES = (0.25, 0.50, 0.75)
-"""Shares of the rate per core at which the start lag is measured."""
+"""Start lags are measured at these shares of the request rate per core."""
 TIMER_RATE = 100.0
-"""Request rate of the timer test, so low that the start of a request waits for nothing but the timer. [1/s]"""
+"""Request rate of the timer test; at such a low rate, the start of a request waits for the timer only. [1/s]"""
 USERS = 64
-"""Connections of the load without think time: enough to keep the null server busy."""
+"""Number of connections of the load without think time, enough to keep the null server busy."""
 BUSY = 0.95
-"""Utilization of the load thread above which the thread itself limited the rate."""
+"""The load thread itself limited the request rate if its utilization is higher than this."""
 QUIET_LOAD = 0.5
-"""Load average over one minute above which other programs disturb a calibration."""
+"""Other programs disturb a calibration if the load average over one minute is higher than this."""
 _SERVERS_AT_MOST = 4
 _WAIT_S = 0.5
 _LOST_S = 60.0
@@ -43,16 +43,16 @@ _LOST_S = 60.0
 
 @dataclass(frozen=True)
 class Point:
-    """Results of the steady stage of one load.
+    """Results of one load in a calibration, over its steady stage.
 
     Attributes
     ----------
     rate_per_s : float
-        Requests started. [1/s]
+        Rate of started requests. [1/s]
     busy : float
-        Share of its time that the load thread worked, in [0, 1].
+        Utilization of the load thread, in [0, 1].
     started, failed : int
-        Requests of the whole load, and those that did not get a good answer. [1]
+        Number of requests of the whole load, and number of failed requests. [1]
     lag_s : dict
         Start lag by quantile: `p50`, `p99`, `p99.9`, `max`. [s]
     """
@@ -70,12 +70,12 @@ Measure = Callable[[Load], Point]
 def calibrate(
     measure: Measure, *, host: dict[str, Any], pinning: Pinning, seconds: float = 5.0, note: Callable[[str], None]
 ) -> dict[str, Any]:
-    """Measure the envelope of the load generator: its request rate per core, and its start lag by rate.
+    """Measure the envelope of the load generator: its request rate per core, and its start lag by request rate.
 
     Parameters
     ----------
     measure : callable
-        Runs one load and returns its figures.
+        Function that runs one load and returns its results.
     host : dict
         `host_facts()`.
     pinning : Pinning
@@ -83,7 +83,7 @@ def calibrate(
     seconds : float, default 5.0
         Length of each of the five steady stages. [s]
     note : callable
-        Called with the name of each measurement before it starts.
+        Function that is called with the name of each measurement before it starts.
 
     Returns
     -------
@@ -93,7 +93,7 @@ def calibrate(
     Raises
     ------
     MeasurementError
-        If requests failed, or none was made.
+        If a request failed, or no request was made.
     """
     base = Load(duration_s=seconds, ramp_s=1.0, threads=1, cpus=pinning.generator)
     note("rate per core, without think time")
@@ -139,12 +139,12 @@ def _lag(point: Point, share: float | None, rate_per_s: float) -> dict[str, Any]
 
 @contextmanager
 def null_server(pinning: Pinning) -> Iterator[str]:
-    """Run the null server on the system's CPUs and yield its address.
+    """Run the null server on the CPUs of the system, and yield its address.
 
     Raises
     ------
     EngineError
-        If it does not start.
+        If the null server does not start.
     """
     threads = min(_SERVERS_AT_MOST, max(1, len(pinning.system)))
     command = [str(binary()), "null-server", "--threads", str(threads), "--body", "128", "--until-stdin-closes"]
@@ -164,7 +164,7 @@ def null_server(pinning: Pinning) -> Iterator[str]:
 
 
 def measure_at(address: str) -> Measure:
-    """Return a function that runs a load against an address, and removes the record as soon as it has been read."""
+    """Return a function that runs one load against an address and returns its results; the record is then removed."""
 
     def measure(load: Load) -> Point:
         with tempfile.TemporaryDirectory(prefix="towtank-calibrate-") as folder:
@@ -194,7 +194,7 @@ def _drive(run: RunFolder, within_s: float) -> None:
 
 
 def read_point(run: RunFolder) -> Point:
-    """Read the results of the steady stage from the engine's record."""
+    """Read the results of a load's steady stage from the engine's record."""
     from towtank.analysis.measurement import Measurement  # noqa: PLC0415 - numpy: only if something was measured
     from towtank.results import segments  # noqa: PLC0415
 
@@ -216,7 +216,7 @@ def read_point(run: RunFolder) -> Point:
 
 
 def calibrate_here(note: Callable[[str], None]) -> dict[str, Any]:
-    """Calibrate this machine and return the envelope without storing it; takes about 35 s."""
+    """Calibrate this machine and return its envelope without storing it; takes about 35 s."""
     from towtank.observe.host import host_facts  # noqa: PLC0415
 
     pinning = share_out()

@@ -1,4 +1,4 @@
-"""Connection options of `towtank drive`: pooling, source and target addresses, TLS."""
+"""Turns connection options of `towtank drive` into the plan: pooling, source and target addresses, TLS."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ UNIX = "unix:"
 
 @dataclass(frozen=True)
 class ConnectionOptions:
-    """Options about connections; the defaults are those of the plan.
+    """Connection options of `towtank drive`; the defaults are the defaults of the plan.
 
     Attributes
     ----------
     connections : str or None
         `per-user`, `new`, or a number: the size of a pool for each target.
     sources : tuple of str
-        Addresses of this host to connect from, in turn.
+        Addresses of this host from which the generator connects, in turn.
     connect_to : tuple of str
-        Addresses to connect to in place of the host of the URL: `host:port` or `unix:/path`.
+        Addresses that the generator connects to instead of the host in the URL: `host:port` or `unix:/path`.
     insecure : bool
-        Do not verify the server's certificate.
+        Whether the server's certificate is not verified.
     cacert, cert, key : str or None
         PEM files: authorities to trust, the client's certificate, its key.
     http2 : bool
-        Speak HTTP/2.
+        Whether the generator uses HTTP/2.
     streams : int or None
-        Requests at once over each connection of a pool, with HTTP/2.
+        Largest number of simultaneous requests over each pooled connection, with HTTP/2.
     """
 
     connections: str | None = None
@@ -52,7 +52,7 @@ class ConnectionOptions:
         Raises
         ------
         StudyError
-            With every fault.
+            With every fault of the options.
         """
         faults = [*self._connection_faults(threads), *self._source_faults(), *self._file_faults()]
         if self.streams is not None and not (self.http2 and self._is_pool):
@@ -68,7 +68,7 @@ class ConnectionOptions:
         return self.insecure or any((self.cacert, self.cert, self.key))
 
     def connections_part(self, said: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Return the plan's `connections`; options override the workload."""
+        """Return the entry `connections` of the plan; options override the workload."""
         part = dict(said or {"mode": "per_user"})
         if self.connections is not None:
             sources = {"sources": part["sources"]} if "sources" in part else {}
@@ -78,7 +78,7 @@ class ConnectionOptions:
 
     @property
     def http_part(self) -> dict[str, Any]:
-        """`http` of every target in the plan; empty for the default version."""
+        """Key `http` for every target in the plan; empty for the default version."""
         return {"http": "2"} if self.http2 else {}
 
     @property
@@ -86,7 +86,7 @@ class ConnectionOptions:
         return self.connections is not None and self.connections not in {"per-user", "new"}
 
     def tls_part(self) -> dict[str, Any]:
-        """Return the plan's `tls` of a target that uses TLS."""
+        """Return the entry `tls` of the plan for a target that uses TLS."""
         named = {"ca": self.cacert, "client_certificate": self.cert, "client_key": self.key}
         given = {name: files.engine_path(Path(path).absolute()) for name, path in named.items() if path is not None}
         return {"verify": not self.insecure, **given}

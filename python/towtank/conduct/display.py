@@ -1,4 +1,4 @@
-"""Progress of runs on standard error: a bar on a terminal, a line every ten seconds elsewhere."""
+"""Shows the progress of runs on standard error: a bar on a terminal, otherwise a line every ten seconds."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from typing import Any, Protocol, Self
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-# Interval between lines if standard error is no terminal. [s]
+# Interval between lines if standard error is not a terminal. [s]
 _LINE_EVERY_S = 10.0
 
 
 class Display(Protocol):
-    """Receiver of the conductor's progress."""
+    """Receiver of messages about the progress of runs."""
 
     def note(self, text: str) -> None:
-        """Show a message about the present step."""
+        """Show a message about the current step."""
 
     def run_starts(self, title: str, duration_s: float, at_least_s: float | None = None) -> None:
         """Show that the load of a run begins.
 
-        The load takes `duration_s`, or between `at_least_s` and `duration_s`. [s]
+        The load lasts `duration_s`, or between `at_least_s` and `duration_s` if `at_least_s` is given. [s]
         """
 
     def frame(self, frame: dict[str, Any]) -> None:
-        """Show one live frame of the engine."""
+        """Show the results of one second, as the engine reports them during the load."""
 
     def run_ends(self, text: str) -> None:
         """Show how a run ended."""
@@ -45,7 +45,7 @@ def describe_length(duration_s: float, at_least_s: float | None) -> str:
 
 
 def describe_frame(frame: dict[str, Any]) -> str:
-    """Describe one second of the load in a line."""
+    """Describe the results of one second of the load in a line."""
     parts = [f"{frame.get('stage', '')}: {frame.get('users', 0)} users"]
     parts.append(f"{frame.get('throughput_per_s', 0.0):.1f}/s")
     if frame.get("p95_ms") is not None:
@@ -59,16 +59,16 @@ class Silent:
     """Display that shows nothing."""
 
     def note(self, text: str) -> None:
-        """Show nothing."""
+        """Show no message."""
 
     def run_starts(self, title: str, duration_s: float, at_least_s: float | None = None) -> None:
-        """Show nothing."""
+        """Show no message about the start of a load."""
 
     def frame(self, frame: dict[str, Any]) -> None:
-        """Show nothing."""
+        """Show no results."""
 
     def run_ends(self, text: str) -> None:
-        """Show nothing."""
+        """Show no message about the end of a run."""
 
     def __enter__(self) -> Self:
         return self
@@ -80,7 +80,7 @@ class Silent:
 
 
 class Lines(Silent):
-    """Display for logs and pipes: a line for each event, and one for every ten seconds of a run."""
+    """Display for logs and pipes: a line for each message, and a line for every ten seconds of a run."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -96,7 +96,7 @@ class Lines(Silent):
         self._console.print(f"{title}: {describe_length(duration_s, at_least_s)}", markup=False, soft_wrap=True)
 
     def frame(self, frame: dict[str, Any]) -> None:
-        """Print a line if ten seconds have passed since the last one."""
+        """Print the results of a second if ten seconds have passed since the last line."""
         now = float(frame.get("t_s", 0.0))
         if frame.get("k") == "live" and now - self._said_s >= _LINE_EVERY_S:
             self._said_s = now
@@ -108,7 +108,10 @@ class Lines(Silent):
 
 
 class Bar(Silent):
-    """Display with a progress bar. It draws once per frame only, because drawing uses the generator's CPU."""
+    """Display with a progress bar.
+
+    The bar is drawn once per second only, because drawing uses CPU time of the generator.
+    """
 
     def __init__(self, console: Console) -> None:
         self._progress = Progress(
@@ -144,13 +147,13 @@ class Bar(Silent):
         self._progress.refresh()
 
     def frame(self, frame: dict[str, Any]) -> None:
-        """Move the bar."""
+        """Move the bar, and show the results of one second."""
         if self._task is not None and frame.get("k") == "live":
             self._progress.update(self._task, completed=frame.get("t_s", 0.0), state=describe_frame(frame))
             self._progress.refresh()
 
     def run_ends(self, text: str) -> None:
-        """Remove the bar, if the load had begun, and print how the run ended."""
+        """Remove the bar if the load began, and print how the run ended."""
         title = ""
         if self._task is not None:
             title = f"{self._progress.tasks[0].description}: "

@@ -1,4 +1,4 @@
-"""Loads one running target without a study, with one repeated request or with a workload."""
+"""Loads one running target without a study, by repeating a request or by a workload."""
 
 from __future__ import annotations
 
@@ -31,20 +31,24 @@ from towtank.system.reach import refuses_unix, split_address
 from towtank.units import format_size
 
 TRANSACTION = "request"
-# Default bounds of an open load: users, and arrivals that may wait for a user. The engine's plan requires both.
+# Default limits of an open load: number of users, and number of arrivals that may wait for a user. The engine's plan
+# requires both.
 USERS_AT_MOST = 10_000
 BACKLOG_AT_MOST = 1_000_000
 CONNECT_LIMIT_S = 5.0
 _SAMPLES_EVERY_S = 0.5
-"""Interval between samples of this machine, short enough for a sample at the start of a window without a ramp. [s]"""
+"""Interval between samples of this machine; short enough to sample the start of a window without a ramp. [s]"""
 RECORD_BYTES, RECORD_BYTES_PER_S = 48 * 1024, 2048
-"""Smallest size of the record of a load: summary and logs, and the rate of each load thread. A single repeated request
-takes twice that rate. [byte], [byte/s]"""
+"""Smallest size of the record of a load: a constant part for summary and logs [byte], and a part for each second of
+each load thread [byte/s].
+
+A single repeated request takes twice as much per second.
+"""
 
 
 @dataclass(frozen=True)
 class Exchange:
-    """Request that a drive repeats.
+    """Request that `towtank drive` repeats.
 
     Attributes
     ----------
@@ -55,7 +59,7 @@ class Exchange:
     headers : tuple of (str, str)
         Headers, sent unchanged.
     body : str or None
-        Text, or `@FILE`.
+        Body of the request: a text, or `@FILE` for the content of a file.
     timeout_s : float
         Longest time for the whole response. [s]
     changes : tuple of str
@@ -72,7 +76,7 @@ class Exchange:
 
 @dataclass(frozen=True)
 class Load:
-    """Load of a drive: its amount, its arrivals and its length.
+    """Load of `towtank drive`: amount, arrival process and length.
 
     Attributes
     ----------
@@ -81,19 +85,19 @@ class Load:
     rate : float or None
         Arrival rate of an open load; None for a closed load. [1/s]
     curve : Curve or None
-        Rate of an open load over time, in place of `rate`; its length is that of the window.
+        Arrival rate of an open load over time, instead of `rate`; the curve is as long as the window.
     users_at_most, backlog_at_most : int
-        Most users of an open load, and most arrivals that may wait for a user. [1]
+        Largest number of users of an open load, and largest number of arrivals that may wait for a user. [1]
     think_s, duration_s, ramp_s : float
-        Think time, length of the window, time of the ramp before it. [s]
+        Think time, length of the window, and length of the ramp before the window. [s]
     arrivals : str
-        `constant` or `poisson`.
+        Arrival process, `constant` or `poisson`.
     threads : int or None
-        Load threads; by default half of the CPUs, which leaves the others to the system.
+        Number of load threads; by default half of the CPUs, so that the system can use the other half.
     seed : int
         Seed of the random generator.
     cpus : tuple of int
-        CPUs to keep the load threads on; none by default.
+        CPUs to which the load threads are pinned; by default they are not pinned.
     """
 
     users: int = 1
@@ -116,19 +120,19 @@ class Load:
 
     @property
     def load_threads(self) -> int:
-        """Threads in force."""
+        """Number of load threads that the generator starts."""
         if self.threads is not None:
             return self.threads
         return len(self.cpus) or max(1, len(os.sched_getaffinity(0)) // 2)
 
 
 def split_url(url: str) -> SplitResult:
-    """Check a target's URL.
+    """Check the URL of a target and split it into its parts.
 
     Raises
     ------
     StudyError
-        If it is not `http://host[:port][/path]`, or the same with `https`.
+        If the URL is not of the form `http://host[:port][/path]` or `https://host[:port][/path]`.
     """
     try:
         parts = urlsplit(url)
@@ -145,17 +149,17 @@ def split_url(url: str) -> SplitResult:
 
 
 def require_reachable(ways: Sequence[str]) -> list[str]:
-    """Open and close one connection, so that a wrong port is reported before the run.
+    """Open and close a connection to a target, so that a wrong port is reported before the run.
 
     Parameters
     ----------
     ways : sequence of str
-        Addresses of one name, numeric and with the same port, in the order in which they are tried; or a Unix socket.
+        Numeric addresses of one host name with the same port, in the order of the attempts; or a Unix socket.
 
     Returns
     -------
     list of str
-        The same addresses, beginning with the one that accepted the connection.
+        The same addresses; the address that accepted the connection comes first.
 
     Raises
     ------
@@ -180,7 +184,7 @@ def require_reachable(ways: Sequence[str]) -> list[str]:
 
 
 def stages(load: Load) -> list[dict[str, Any]]:
-    """Return the stages: a ramp, which may take no time, and the measured window."""
+    """Return the stages of the load: a ramp, whose length may be 0, and the measured window."""
     steady = {"name": "steady", "phase": "steady", "level": 0, "duration_s": load.duration_s}
     if load.curve is not None:
         rates = [[at, rate] for at, rate in load.curve.knots]
@@ -191,7 +195,7 @@ def stages(load: Load) -> list[dict[str, Any]]:
 
 
 def load_part(load: Load) -> dict[str, Any]:
-    """Return the plan's `load`."""
+    """Return the entry `load` of the plan."""
     if load.mean_rate is None:
         return {"kind": "closed", "users_at_most": load.users, "stages": stages(load)}
     return {
@@ -217,7 +221,7 @@ def frame_part(run: RunFolder, load: Load) -> dict[str, Any]:
 
 
 def _request(exchange: Exchange, parts: SplitResult) -> dict[str, Any]:
-    # An empty query keeps its `?`, which `urlsplit` forgets.
+    # An empty query keeps its `?`, which `urlsplit` drops.
     query = f"?{parts.query}" if "?" in exchange.url.partition("#")[0] else ""
     path = (parts.path or "/") + query
     written = [*exchange.headers, *basic_authorization(parts).items()]
@@ -248,7 +252,7 @@ def _body(body: str | None) -> dict[str, Any] | None:
 def url_plan(
     run: RunFolder, exchange: Exchange, load: Load, addresses: list[str], connections: ConnectionOptions
 ) -> dict[str, Any]:
-    """Return the plan that repeats one request."""
+    """Return the plan of a load that repeats a single request."""
     parts = split_url(exchange.url)
     host = parts.netloc.rpartition("@")[2]
     tls = {"tls": connections.tls_part()} if parts.scheme == "https" else {}
@@ -302,14 +306,14 @@ def conduct_drive(
     *,
     live_sending: LiveSending | None = None,
 ) -> RunOutcome:
-    """Run the engine with a plan, and send its results during the run; the run folder contains the records.
+    """Run the engine with a plan and send its results during the run; the records are written to the run folder.
 
     Raises
     ------
     StudyError
-        If there are fewer ports, or open files, than connections that the users keep.
+        If fewer ports, or open files, are available than connections that the users keep.
     EngineError
-        If the disk has no room for the record, or the engine ended abnormally.
+        If the disk has too little space for the record, or the engine ended abnormally.
     """
     require_ports(plan)
     require_open_files(plan)
@@ -331,12 +335,13 @@ def conduct_drive(
 
 @contextmanager
 def _watched(run: RunFolder, plan: dict[str, Any]) -> Iterator[Callable[[int], None] | None]:
-    """Observe this machine if a target runs on it, since other programs then take CPU time from target and generator.
+    """Observe this machine during the load if a target runs on it; other programs then compete for CPU time.
 
     Yields
     ------
     callable or None
-        Has the generator watched, by its process id; None if no target is on this machine.
+        Function that adds the generator to the observation, by its process id; None if no target runs on this
+        machine.
     """
     if not addresses_here(plan):
         yield None
@@ -351,12 +356,12 @@ def _watched(run: RunFolder, plan: dict[str, Any]) -> Iterator[Callable[[int], N
 
 
 def require_space(folder: Path, plan: dict[str, Any]) -> None:
-    """Refuse a load before it begins if the disk has no room for its record.
+    """Refuse a load before it begins if the disk has too little space for its record.
 
     Raises
     ------
     EngineError
-        If the disk of the folder has less room than the smallest record of the planned time.
+        If the disk of the folder has less free space than the smallest record of the planned load needs.
     """
     found = os.statvfs(folder)
     needed = RECORD_BYTES + RECORD_BYTES_PER_S * planned_s(plan) * int(plan["threads"])
@@ -371,7 +376,7 @@ def require_space(folder: Path, plan: dict[str, Any]) -> None:
 
 
 def manifest(load: Load) -> dict[str, Any]:
-    """Return the run's manifest before it starts."""
+    """Return the manifest of the run before the run starts."""
     amount = {"users": load.users} if load.mean_rate is None else {"rate": load.mean_rate}
     return {
         "run": "drive",

@@ -1,4 +1,4 @@
-"""Options of a drive as users give them, and their checks."""
+"""Checks the options of `towtank drive`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DURATION, RAMP = "10 s", "0 s"
 
 @dataclass(frozen=True)
 class DriveOptions:
-    """Load and target of `towtank drive`, under the names of its options; None for an omitted option."""
+    """Options of `towtank drive` under their names; None for an omitted option."""
 
     target: str
     users: int | None = None
@@ -46,12 +46,12 @@ class DriveOptions:
     changes: Sequence[str] = ()
 
     def checked(self) -> tuple[Exchange, Load, ConnectionOptions]:
-        """Return the request, the load and the connections.
+        """Return the request, the load and the connection options of the checked options.
 
         Raises
         ------
         StudyError
-            With every fault.
+            With every fault of the options.
         """
         check = OptionCheck()
         load = self._load(check)

@@ -1,4 +1,4 @@
-"""Targets of `towtank drive`: a URL, or a workload file with the addresses of its targets."""
+"""Prepares the targets of `towtank drive`: a URL, or a workload file with the addresses of its targets."""
 
 from __future__ import annotations
 
@@ -39,18 +39,19 @@ def prepare_plan(
     *,
     connections: ConnectionOptions | None = None,
 ) -> dict[str, Any]:
-    """Check the target, connect to it once, and build the plan.
+    """Check the target, connect to it once, and return the plan for the engine.
 
     Parameters
     ----------
     run : RunFolder
         Folder in which the engine records.
     exchange : Exchange
-        The request, whose URL may be a workload file.
+        Request, whose URL may be the name of a workload file.
     load : Load
         Amount, form and length of the load.
     addresses : list of str
-        With a workload: `NAME=host:port`, or `host:port` for its only target; `https://host:port` for TLS.
+        Addresses of the targets of a workload: `NAME=host:port`, or `host:port` for its only target;
+        `https://host:port` for TLS.
     allowed : list of str
         Hosts that may be loaded although they are neither local nor private.
     connections : ConnectionOptions, optional
@@ -59,7 +60,7 @@ def prepare_plan(
     Raises
     ------
     StudyError
-        If target or addresses are wrong, or not allowed.
+        If the target or an address is invalid or not allowed.
     TargetError
         If a target accepts no connection.
     """
@@ -85,7 +86,10 @@ def prepare_plan(
 
 
 def _places(addresses: list[str], allowed: list[str]) -> list[list[str]]:
-    """Return the addresses to connect to, for each given one: a Unix socket, or every IP address of its host name."""
+    """Return, for each given address, the addresses to connect to.
+
+    These are a Unix socket, or every IP address of the host name.
+    """
     return [_place(each, allowed) for each in addresses]
 
 
@@ -105,7 +109,7 @@ def _place(address: str, allowed: list[str]) -> list[str]:
 
 
 def _numeric(address: str, allowed: list[str]) -> list[str]:
-    """Resolve the host name of an address once to all of its IP addresses, which stay the same for the whole run."""
+    """Resolve the host name of an address to all its IP addresses, which then stay the same for the whole run."""
     try:
         host, port = host_and_port(address)
     except ValueError as error:
@@ -145,7 +149,7 @@ def _workload_plan(
 
 
 def _reached(target: dict[str, Any], ways: list[list[str]]) -> dict[str, Any]:
-    """Return a target of the plan with the addresses that accept connections, and their alternatives."""
+    """Return a target of the plan in which each address is one that accepts connections, with its alternatives."""
     if not target["addresses"]:
         return target
     speaks_http = target["scheme"] != "driver"
@@ -173,9 +177,9 @@ def _parameters(changes: tuple[str, ...], known: list[str]) -> dict[str, Any]:
 
 
 def _options(addresses: list[str], connections: ConnectionOptions) -> dict[str, Any]:
-    """Return further keys of a target in the plan.
+    """Return the keys of a target in the plan that depend on its addresses and on the connection options.
 
-    With TLS these include the host name, which the certificate contains.
+    With TLS, these keys include the host name, which the certificate contains.
     """
     secure = [address for address in addresses if address.startswith("https://")]
     if not secure:
@@ -188,7 +192,7 @@ def _options(addresses: list[str], connections: ConnectionOptions) -> dict[str, 
 
 
 def _named(address: str) -> dict[str, Any]:
-    """Return the Host header of an address with a host name; it is the same for all IP addresses of that name."""
+    """Return the Host header for an address with a host name; all IP addresses of the name get this header."""
     if address.startswith(UNIX) or drivers.speaks([address]) != "http":
         return {}
     authority = address.removeprefix("http://").partition("/")[0].rpartition("@")[2]
@@ -196,7 +200,7 @@ def _named(address: str) -> dict[str, Any]:
 
 
 def _login(addresses: list[str]) -> dict[str, Any]:
-    """Return the login in the addresses of an HTTP target; logins of other drivers are elsewhere in the plan."""
+    """Return user and password in the addresses of an HTTP target; the plan has logins of other drivers elsewhere."""
     if any(drivers.speaks([address]) != "http" for address in addresses):
         return {}
     try:
@@ -214,7 +218,7 @@ def _refuse_logins(addresses: tuple[str, ...]) -> None:
 
 
 def _refuse_request_options(exchange: Exchange, load: Load) -> None:
-    """Refuse options of a single request together with a workload file, which defines its own requests."""
+    """Refuse options of a single request together with a workload file, because the file defines the requests."""
     plain = Exchange(exchange.url)
     given = {
         "--method": exchange.method != plain.method,
@@ -230,7 +234,7 @@ def _refuse_request_options(exchange: Exchange, load: Load) -> None:
 
 
 def _by_target(workload: Workload, addresses: list[str]) -> dict[str, list[str]]:
-    """Group addresses by the name of their target; an address without a name is for the workload's default target."""
+    """Group the addresses by the name of their target; an address without a name belongs to the default target."""
     only = workload.file.defaults.target or "target"
     found: dict[str, list[str]] = {}
     for text in addresses:

@@ -1,4 +1,4 @@
-"""One drive from its options to its result: creates the run folder, loads the target, analyses the record."""
+"""Runs `towtank drive` from options to result: creates the run folder, loads the target, analyses the record."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from towtank.system.scratch import make_scratch
 
 @dataclass
 class DriveOutcome:
-    """Result of a drive.
+    """Result of `towtank drive`.
 
     Attributes
     ----------
     document : dict
-        The document of `towtank drive --json`.
+        Output of `towtank drive --json`.
     notes : list of str
-        Further messages for the user.
+        Additional messages for the user.
     """
 
     document: dict[str, Any]
@@ -55,15 +55,15 @@ def drive_target(
     Parameters
     ----------
     options : DriveOptions
-        The load and its target.
+        Options of the load and its target.
     display : Display
         Receiver of progress.
     stop : StopRequest
         Request of the user to stop.
     addresses : sequence of str
-        With a workload file: addresses of its targets.
+        Addresses of the targets of a workload file.
     out : Path, optional
-        Folder to keep the record in; removed at the end by default.
+        Folder that keeps the record; by default the record is removed at the end.
     allowed : sequence of str
         Hosts that may be loaded although they are neither local nor private.
     live_sending : LiveSending, optional
@@ -96,7 +96,10 @@ def _sent(run: RunFolder) -> dict[str, Any]:
 
 @contextmanager
 def _run_folder(out: Path | None, load: Load, stop: StopRequest) -> Iterator[RunFolder]:
-    """Create the run folder. It is kept if the user named it and the load began, and removed at the end otherwise."""
+    """Create the run folder.
+
+    At the end the folder is kept if the user named it and the load began, and removed otherwise.
+    """
     _refuse_results(out)
     if out is not None:
         require_own(out)
@@ -108,7 +111,7 @@ def _run_folder(out: Path | None, load: Load, stop: StopRequest) -> Iterator[Run
         run = RunFolder.create(path, manifest(load))
         yield run
     except (StudyError, OSError):
-        # Nothing was recorded, and the empty run folder would make the next attempt fail.
+        # If nothing was recorded, an empty run folder would make the next attempt fail.
         if made and not any((path / "engine").glob("*")):
             remove()
         raise

@@ -1,4 +1,4 @@
-"""Envelope of this machine as a load generator, stored under the fingerprint of the host."""
+"""Stores the envelope of this machine as a load generator, under the fingerprint of the machine."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 
 SCHEMA = "towtank/envelope/1"
 _FOLDER = "envelopes"
-# Limits of the engine, from `crates/load/src/run/files.rs`: open files of a load thread besides its connections, and
-# number of load threads.
+# Limits of the engine, from `crates/load/src/run/files.rs`: number of open files of a load thread besides its
+# connections, and number of load threads.
 _SPARE_FILES, _THREADS_AT_MOST = 64, 1024
 _PORTS = Path("/proc/sys/net/ipv4/ip_local_port_range")
 
 
 def state_folder() -> Path:
-    """Return the folder in which Towtank stores facts about this machine for the present user.
+    """Return the folder in which Towtank stores facts about this machine for the current user.
 
-    This is `$TOWTANK_STATE`, else `towtank` below `$XDG_STATE_HOME`, else below `~/.local/state` (XDG base
-    directories).
+    The folder is `$TOWTANK_STATE`, or else `towtank` below `$XDG_STATE_HOME`, or else `towtank` below
+    `~/.local/state` (XDG base directories).
     """
     if chosen := os.environ.get("TOWTANK_STATE"):
         return Path(chosen).absolute()
@@ -44,12 +44,12 @@ def _home() -> Path:
 
 
 def envelope_path(fingerprint: str) -> Path:
-    """Return the path of the envelope file of a host."""
+    """Return the path of the envelope file of a machine."""
     return state_folder() / _FOLDER / f"{fingerprint}.json"
 
 
 def save_envelope(envelope: dict[str, Any]) -> Path:
-    """Store an envelope, replacing the previous one, and return the path of its file."""
+    """Store the envelope of a machine in place of an older envelope; return the path of its file."""
     path = envelope_path(str(envelope["fingerprint"]))
     path.parent.mkdir(parents=True, exist_ok=True)
     write_json(path, envelope)
@@ -57,7 +57,7 @@ def save_envelope(envelope: dict[str, Any]) -> Path:
 
 
 def load_envelope(fingerprint: str) -> dict[str, Any] | None:
-    """Read the envelope of a host; None if no readable envelope of this host exists."""
+    """Read the envelope of a machine; None without a readable envelope."""
     try:
         document = json.loads(envelope_path(fingerprint).read_text("utf-8"))
     except (OSError, ValueError, StudyError):
@@ -67,22 +67,22 @@ def load_envelope(fingerprint: str) -> dict[str, Any] | None:
 
 
 def generator_facts(plan: dict[str, Any], place: GeneratorPlace | None = None) -> dict[str, Any]:
-    """Return facts about the generator's machine for the manifest, so that the run can be judged on any machine later.
+    """Return facts about the generator's machine for the manifest, by which the run can later be judged elsewhere.
 
     Parameters
     ----------
     plan : dict
         The engine's plan.
     place : GeneratorPlace, optional
-        Place of the generator: a host with a network of its own has ports of its own.
+        Host and network of the generator; a separate network has separate ports.
 
     Returns
     -------
     dict
-        `generator_limits` with `open_files` (of one table of open files; the engine has as many tables as it needs,
-        and `engine.json` records their number) and `connections_by_ports` (connections to the plan's addresses; a port
-        can be used once per address and source), without limits that are infinite or unknown; `generator_host` if the
-        generator is on a host of the study; `envelope` if the machine is calibrated.
+        `generator_limits` with `open_files` (limit of one table of open files; `engine.json` records the number of
+        tables) and `connections_by_ports` (connections to the plan's addresses; a port can be used once per address
+        and source), but without infinite and unknown limits; `generator_host` if the generator is on a host of the
+        study; `envelope` if the machine is calibrated.
     """
     from towtank.observe.host import host_facts  # noqa: PLC0415 - reads many files: only when a run begins
 
@@ -107,7 +107,7 @@ def connections_by_ports(plan: dict[str, Any]) -> int | None:
 
 
 def require_ports(plan: dict[str, Any]) -> None:
-    """Refuse more users with connections of their own than local ports allow.
+    """Refuse a closed load with more users than local ports allow, if each user has connections of its own.
 
     Raises
     ------
@@ -116,7 +116,8 @@ def require_ports(plan: dict[str, Any]) -> None:
 
     Notes
     -----
-    With several targets the number depends on the workload; the engine checks it before the load begins.
+    With several targets, the number of connections depends on the workload; the engine checks it before the load
+    begins.
     """
     users = plan["load"]["users_at_most"] if plan["load"]["kind"] == "closed" else 0
     own = plan.get("connections", {}).get("mode", "per_user") == "per_user"
@@ -135,7 +136,7 @@ def require_ports(plan: dict[str, Any]) -> None:
 
 
 def require_open_files(plan: dict[str, Any]) -> None:
-    """Refuse more connections than the hard limit of open files allows, for any number of load threads.
+    """Refuse a load that needs more connections than the hard limit of open files allows, with any number of threads.
 
     Raises
     ------
@@ -148,7 +149,7 @@ def require_open_files(plan: dict[str, Any]) -> None:
 
 
 def beyond_open_files(plan: dict[str, Any]) -> str | None:
-    """Describe by how much a plan exceeds the hard limit of open files; None if all its users fit.
+    """Describe by how many users a plan exceeds the hard limit of open files; None if all users are within the limit.
 
     Reads `load`, `connections`, `targets` and `threads` of the plan.
     """
@@ -158,7 +159,7 @@ def beyond_open_files(plan: dict[str, Any]) -> str | None:
     users, targets = plan["load"]["users_at_most"], max(1, len(plan["targets"]))
     tried = range(plan["threads"], _THREADS_AT_MOST + 1)
     if not tried:
-        return None  # the engine itself refuses too many threads, and names the option
+        return None  # The engine refuses too many threads, with the name of the option.
     most = max(threads * (hard - _SPARE_FILES - threads) for threads in tried)
     if users * targets <= most:
         return None
@@ -169,7 +170,7 @@ def beyond_open_files(plan: dict[str, Any]) -> str | None:
 
 
 def _ports() -> int | None:
-    """Count the ports of outgoing connections; None if the kernel does not report them. [1]"""
+    """Return the number of ports for outgoing connections; None if the kernel does not report it. [1]"""
     try:
         first, last = map(int, _PORTS.read_text().split())
     except (OSError, ValueError):

@@ -1,7 +1,7 @@
-"""Events of a study during the load: each event runs in a thread of its own and is recorded when it happens.
+"""Carries out the events of a study during the load.
 
-Threads keep events from delaying the checks of engine and services. An event with a duration is undone at the end of
-the load at the latest, also if the run ends early.
+Each event runs in a separate thread, so that it does not delay the checks of engine and services, and is recorded
+when it happens. An event with a duration is undone at the end of the load at the latest, even if the run ends early.
 """
 
 from __future__ import annotations
@@ -20,48 +20,49 @@ from towtank.study.events import Event
 from towtank.system.hosts.group import Hosts
 
 _NANOSECONDS = 1_000_000_000
-# After the load, an event may take as long as a service takes to start. The shutdown of the system ends longer events.
+# After the load, an event may take as long as the start of a service. Longer events end when the system shuts down.
+# [s]
 _END_WITHIN_S = 90.0
 
 
 class EventTarget(Protocol):
-    """A running system on which events act."""
+    """Running system on which events act."""
 
     @property
     def hosts(self) -> Hosts:
         """Hosts of the system."""
 
     def processes_of(self, name: str) -> list[str]:
-        """Return the names of the processes of a service or process name."""
+        """Return the names of the processes that the name of a service or of a process means."""
 
     def signal(self, name: str, what: str) -> None:
-        """Kill a process, suspend it, or let it continue."""
+        """Kill, stop or resume a process by a signal."""
 
     def stop(self, name: str) -> None:
-        """End a process in the regular way."""
+        """Shut down a process in the regular way."""
 
     def start(self, name: str) -> dict[str, int]:
-        """Start a process again; return process ids by name."""
+        """Restart a process; return the new process ids by name."""
 
 
 @dataclass
 class Events:
-    """Carries out the events of one run.
+    """Carries out the events of a run.
 
     Parameters
     ----------
     run : RunFolder
-        Its log receives `event_begins`, `event_ends` and `event_failed`.
+        Folder of the run, in which `event_begins`, `event_ends` and `event_failed` are recorded.
     events : mapping of str to Event
         Events by name.
     stages : list of dict
         Stages of the plan.
     system : EventTarget
-        The system.
+        System on which the events act.
     watch : callable
-        Called with name and process id of every process that an event starts.
+        Function that is called with name and process id of every process that an event starts.
     note : callable
-        Shows a message to the user.
+        Function that shows a message to the user.
     """
 
     run: RunFolder
@@ -77,15 +78,16 @@ class Events:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def stage(self, name: str, start_s: float) -> None:
-        """Schedule the events of a stage that begins; with the first stage also the events that count from the start of
-        the load.
+        """Schedule the events of a stage that begins.
+
+        The first stage also schedules the events whose time counts from the start of the load.
 
         Parameters
         ----------
         name : str
             Name of the stage.
         start_s : float
-            Its start in run time. [s]
+            Start of the stage in run time. [s]
         """
         phase = next((stage["phase"] for stage in self.stages if stage["name"] == name), name)
         for title, event in self.events.items():
@@ -97,7 +99,8 @@ class Events:
                 self._set_clock(title, event, (0.0 if wanted is None else start_s) + event.at.after_s)
 
     def _set_clock(self, title: str, event: Event, at_s: float) -> None:
-        # A daemon thread, so that an event that never ends (a disk that hangs) does not delay the end of the command.
+        # The thread is a daemon, so that an event that never ends (a disk that hangs) does not delay the end of the
+        # command.
         work = threading.Thread(
             target=self._happen, args=(title, event, at_s), name=f"towtank-event-{title}", daemon=True
         )
@@ -105,7 +108,7 @@ class Events:
         work.start()
 
     def finish(self) -> None:
-        """Undo events that are still in effect, and wait for events that are being carried out."""
+        """Undo the events that are still in effect, and wait until all events have been carried out."""
         self._over.set()
         deadline = time.monotonic() + _END_WITHIN_S
         for title, thread in self._threads.items():
@@ -124,11 +127,11 @@ class Events:
                 return
             self.note(f"  event {title}: {event.do} {event.on}")
             self._do(title, event)
-        except Exception as error:  # every failure of an event is reported, and ends only this thread
+        except Exception as error:  # Every failure of an event is reported, and ends only the thread of that event.
             self._failed(title, event, str(error) or type(error).__name__)
 
     def _origin_ns(self) -> int:
-        """Return the start of the load on this machine's clock; load threads record it in their first second. [ns]"""
+        """Return the start of the load on the clock of this machine, as the load threads record it. [ns]"""
         follower = Follower(self.run.engine)
         for _ in range(40):
             follower.read()
@@ -175,7 +178,7 @@ class Events:
             self.watch(name, pid)
 
     def _last(self, title: str, event: Event, begin: Callable[[], Any], end: Callable[[], None]) -> None:
-        """Begin an event with a duration, and undo it after that time."""
+        """Begin an event with a duration, and undo it when that time has passed or the load has ended."""
         self._tell("event_begins", title, event)
         try:
             begin()

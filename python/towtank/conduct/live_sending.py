@@ -1,4 +1,4 @@
-"""Sends results to receivers during a run, under the names of study, run and levels."""
+"""Sends the results of a run to receivers during the run, with the names of study, run and factor levels."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LiveSending:
-    """Receivers of a run's results, and the names under which results are sent; without receivers nothing is sent.
+    """Receivers of a run's results, and the names sent with the results; without receivers nothing is sent.
 
     Attributes
     ----------
     receivers : tuple of Receiver
     study, run : str
     factors : dict
-        Level names by factor.
+        Names of the levels, by factor.
     """
 
     receivers: tuple[Receiver, ...] = ()
@@ -33,7 +33,7 @@ class LiveSending:
 
     @contextmanager
     def open(self, run: RunFolder, display: Display, notes: list[str]) -> Iterator[None]:
-        """Send results until the block ends; append messages for the user to `notes`."""
+        """Send results during the block; messages for the user are appended to `notes`."""
         if not self.receivers:
             yield
             return

@@ -1,4 +1,4 @@
-"""Records the length of a run's logs over time during the load."""
+"""Records how the logs of a run grow during the load."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 LOOKS_AT_MOST = 256
-"""Largest number of records per log; above it, every second record is dropped and the interval is doubled."""
+"""Largest number of records per log; if it is exceeded, every second record is dropped and the interval is doubled."""
 _EVERY_S = 1.0
 
 
@@ -19,7 +19,7 @@ class LogGrowth:
     logs : Path
         Folder of the logs, `NAME.log`.
     clock : callable, optional
-        Monotonic time. [ns]
+        Function that returns the monotonic time. [ns]
     """
 
     def __init__(self, logs: Path, clock: Callable[[], int] = time.monotonic_ns) -> None:
@@ -41,7 +41,7 @@ class LogGrowth:
         return found
 
     def look(self) -> None:
-        """Record the logs that have grown, if the interval since the last record has passed."""
+        """Record the lengths of logs that have grown, if the interval since the last record has passed."""
         if self._clock() >= self._next_ns:
             self._note()
 

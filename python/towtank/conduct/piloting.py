@@ -1,4 +1,4 @@
-"""The pilot run of a study whose load levels are shares of the limit."""
+"""Conducts the pilot run of a study whose load levels are shares of the limit."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from towtank.study.shares import Pilot, PilotResult
 from towtank.study.study import Study
 
 FOLDER = "pilot"
-"""Folder of the pilot run in the results folder; the pilot run is not part of the design."""
+"""Name of the pilot run's folder in the results folder; the pilot run is not part of the design."""
 _ERRORS = "errors > 50 %"
 
 
@@ -73,7 +73,7 @@ def _measure(study: Study, folder: Path, display: Display, stop: StopRequest) ->
 
 
 def pilot_task(task: RunTask, run: RunFolder, pilot: Pilot, display: Display) -> RunTask:
-    """Return the task of a pilot run, which ends above the limit and has no read-back."""
+    """Return the task of a pilot run, whose load rises beyond the limit, and which reads nothing back."""
 
     def make(plan: dict[str, Any], send: Any) -> Any:
         from towtank.conduct.searching import PilotSteering  # noqa: PLC0415 - the analysis takes a second to load
@@ -85,7 +85,7 @@ def pilot_task(task: RunTask, run: RunFolder, pilot: Pilot, display: Display) ->
 
 
 def pilot_load(pilot: Pilot) -> FindLimit:
-    """Return the load of a pilot run: a search without objectives."""
+    """Return the load of a pilot run, which is a search without objectives."""
     # The times are already valid numbers of seconds; `model_construct` skips the parser of texts with units.
     stages = Stages.model_construct(ramp_up=pilot.ramp_up, settle=pilot.settle, steady=pilot.steady, ramp_down=0.0)
     return FindLimit(
@@ -100,7 +100,7 @@ def pilot_load(pilot: Pilot) -> FindLimit:
 
 
 def pilot_spec(study: Study) -> RunSpec:
-    """Return the pilot run: increasing load, with the first level of every other factor."""
+    """Return the pilot run: rising load, at the first level of every other factor."""
     factors = {name: levels for name, levels in study.study.factors.items() if name not in LOAD_FACTORS}
     changed = {"load": pilot_load(study.pilot), "factors": factors, "events": {}, "predict": None}
     pilot = replace(study, study=study.study.model_copy(update=changed))
@@ -126,7 +126,7 @@ def read_pilot(run: RunFolder, pilot: Pilot, reason: str | None = None) -> Pilot
     Raises
     ------
     MeasurementError
-        If no plateau passed.
+        If no plateau of the pilot run passed.
     """
     from towtank.analysis.limits.found import search_of  # noqa: PLC0415 - numpy: only if something was measured
     from towtank.analysis.limits.pilot import is_beyond, limit_users  # noqa: PLC0415

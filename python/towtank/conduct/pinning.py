@@ -1,4 +1,4 @@
-"""Assignment of CPUs to the system under test, and to the generator with probe and conductor."""
+"""Assigns the CPUs of this machine to the system under test, and to the generator with probe and Towtank itself."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Pinning:
-    """CPUs of system and generator. Without pinning both are empty, and `note` states the reason."""
+    """CPUs of system and generator; without pinning both are empty, and `note` gives the reason."""
 
     system: tuple[int, ...] = ()
     generator: tuple[int, ...] = ()
@@ -24,7 +24,7 @@ class Pinning:
 
     @property
     def pinned(self) -> bool:
-        """True if system and generator have CPUs of their own."""
+        """True if system and generator are pinned to separate CPUs."""
         return bool(self.system and self.generator)
 
     def document(self) -> dict[str, object]:
@@ -39,7 +39,7 @@ def share_out(available: set[int] | None = None) -> Pinning:
     Parameters
     ----------
     available : set of int, optional
-        CPUs to share out; those this process may use by default.
+        CPUs to assign; by default all CPUs that this process may use.
     """
     cpus = sorted(os.sched_getaffinity(0) if available is None else available)
     if len(cpus) < 2:
@@ -48,12 +48,12 @@ def share_out(available: set[int] | None = None) -> Pinning:
 
 
 def pinning_of(asked: PinnedCpus | Literal["auto", "off"]) -> Pinning:
-    """Return the pinning of a study.
+    """Return the assignment of CPUs that a study requests.
 
     Raises
     ------
     StudyError
-        If it names a CPU that this process may not use.
+        If the study names a CPU that this process may not use.
     """
     if asked == "off":
         return Pinning(note="the study turned pinning off")
@@ -69,7 +69,7 @@ def pinning_of(asked: PinnedCpus | Literal["auto", "off"]) -> Pinning:
 
 @contextmanager
 def on_generator(pinning: Pinning) -> Iterator[None]:
-    """Keep this process, and the probe that it starts, on the generator's CPUs inside the block."""
+    """Pin this process to the generator's CPUs inside the block; the probe that it starts inherits the pinning."""
     before = os.sched_getaffinity(0)
     if pinning.pinned:
         os.sched_setaffinity(0, pinning.generator)

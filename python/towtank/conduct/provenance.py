@@ -1,4 +1,4 @@
-"""Provenance of a result: the files, hashes, versions, host facts and design that are needed to repeat it."""
+"""Records the provenance of a result: files, hashes, versions, facts about the host and the design."""
 
 from __future__ import annotations
 
@@ -44,19 +44,20 @@ def _versions() -> tuple[tuple[str, str], ...]:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of the programs that generate load or evaluate results."""
+    """Return the versions of the programs that generate load or analyse results."""
     return dict(_versions())
 
 
 def open_results(
     study: Study, specs: list[RunSpec], folder: Path, *, resume: bool, command: dict[str, Any]
 ) -> ResultsFolder:
-    """Create the results folder with its manifest and the files of the study, or open the folder of a resumed study.
+    """Create the results folder with manifest and files of the study; for a resumed study, open the existing folder.
 
     Raises
     ------
     StudyError
-        If the folder has results, or, if resuming, has none or results of another design.
+        If a new folder already contains results, or if the folder of a resumed study contains no results or results
+        of another design.
     """
     design = redacted([spec.document() for spec in specs], study.workload.secret_parameters)
     if resume:
@@ -86,7 +87,7 @@ def open_results(
 
 
 def _keep_secrets(command: dict[str, Any], parameters: Collection[str], folder: Path) -> dict[str, Any]:
-    """Write the secrets of a command into a private file; return the command without them."""
+    """Write the secrets of a command to a private file; return the command without its secrets."""
     changes = command.get("changes", [])
     shown = [redacted_setting(change, parameters) for change in changes]
     if shown == changes:
@@ -96,7 +97,7 @@ def _keep_secrets(command: dict[str, Any], parameters: Collection[str], folder: 
 
 
 def require_own(folder: Path) -> None:
-    """Refuse a folder that another user owns or that all users may write to, since results contain secrets."""
+    """Refuse a folder that another user owns or that all users may write to, because results may contain secrets."""
     if not folder.is_dir():
         return
     found = folder.stat()
@@ -127,9 +128,9 @@ def require_same_design(results: ResultsFolder, design: list[dict[str, Any]], *,
 
 
 def keep_files(study: Study, folder: Path) -> list[dict[str, str]]:
-    """Copy the files of a study into its results folder, and return their roles, names and hashes.
+    """Copy the files of a study to its results folder; return their roles, names and hashes.
 
-    The copies are unchanged, with their logins, since a resumed study needs them; only their owner can read them.
+    The copies are exact and contain logins, which a resumed study needs; only their owner can read them.
     """
     documents = {
         "study": study.path,
@@ -154,7 +155,10 @@ def keep_files(study: Study, folder: Path) -> list[dict[str, str]]:
 
 
 def _hash(path: Path, text: str) -> str:
-    """Return the hash of a file that has this text after removal of a byte order mark."""
+    """Return the SHA-256 hash of a file if it has the given text, otherwise the hash of the text.
+
+    A byte order mark in the file is ignored for the comparison.
+    """
     with suppress(OSError, UnicodeError):
         if path.read_bytes().decode("utf-8-sig") == text:
             return sha256(path)
@@ -162,7 +166,7 @@ def _hash(path: Path, text: str) -> str:
 
 
 def data_files(study: Study) -> list[dict[str, str]]:
-    """Return the hashes of files and folders that a study names but does not copy, each with the key that names it."""
+    """Return the hash of each file or folder that a study names but does not copy, with the key that names it."""
     return [
         {"path": str(named.path), "key": named.key, "sha256": content_hash(named.path)}
         for named in study.named_files()

@@ -34,20 +34,20 @@ class RatingLength:
     rounds : int
         Rounds in which all kernels take turns.
     turn_s : float
-        Length of a turn, without its warm-up of a fifth of it. [s]
+        Length of a turn, without the warm-up, which adds a fifth. [s]
     """
 
     rounds: int
     turn_s: float
 
 
-# There are 20 kernels. Each runs on one CPU and on all, so a round has 40 turns.
+# A round has 40 turns: each of the 20 kernels runs on one CPU and on all CPUs.
 QUICK = RatingLength(rounds=3, turn_s=0.12)
 FULL = RatingLength(rounds=6, turn_s=0.6)
 
 
 def measure(folder: Path, length: RatingLength, progress: Callable[[Json, int], None] | None = None) -> Measurement:
-    """Run the kernels in turns in a folder, and remove their files afterwards.
+    """Run the kernels in turns in a folder, and then remove their files.
 
     Parameters
     ----------
@@ -56,16 +56,16 @@ def measure(folder: Path, length: RatingLength, progress: Callable[[Json, int], 
     length : RatingLength
         Number and length of the turns.
     progress : callable, optional
-        Called after each turn with the engine's report and the number of all turns.
+        Function that is called after each turn with the engine's report and the number of all turns.
 
     Raises
     ------
     StudyError
-        If the folder does not exist, has no room, or must not be written to.
+        If the folder does not exist, has too little free space, or is not writable.
     EngineError
-        If the engine ended before its time.
+        If the engine ended early.
     Stopped
-        If the user stopped it.
+        If the user stopped the rating.
     """
     _check(folder)
     lines: list[Json] = []
@@ -113,14 +113,14 @@ def _own_folder(folder: Path) -> Iterator[Path]:
 
 @contextmanager
 def _engine(folder: Path, length: RatingLength) -> Iterator[IO[str]]:
-    """Run the engine and yield its lines of output; the engine ends with the block."""
+    """Run the engine, and yield its output as a stream of lines; the engine ends with the block."""
     arguments = ["--folder", str(folder), "--rounds", str(length.rounds), "--turn", str(length.turn_s)]
     process = subprocess.Popen(
         [str(binary()), "rate", *arguments, "--until-stdin-closes"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        start_new_session=True,  # this process handles Ctrl-C: it must remove the folder after the engine has ended
+        start_new_session=True,  # this process handles Ctrl-C: it removes the folder after the engine ends
     )
     assert process.stdout is not None and process.stdin is not None
     try:
@@ -137,13 +137,13 @@ def _engine(folder: Path, length: RatingLength) -> Iterator[IO[str]]:
 
 
 def rated_facts(folder: Path) -> Json:
-    """Return the facts about this machine, with the file system of the folder."""
+    """Return facts about this machine for a rating, including the file system of the folder."""
     facts = {**host_facts(), "file_system": file_system(folder), "huge_pages": huge_pages()}
     return {name: value for name, value in facts.items() if value is not None}
 
 
 def file_system(folder: Path, mounts: Path = Path("/proc/self/mountinfo")) -> str | None:
-    """Return the kind of a folder's file system, as `ext4`; None if the kernel does not report it."""
+    """Return the type of the file system of a folder, such as `ext4`; None if the kernel does not report it."""
     place = folder.resolve()
     found: tuple[int, str] | None = None
     with suppress(OSError):

@@ -1,7 +1,7 @@
-"""Read-back after the load: reads the items that were confirmed as stored, and compares them with the originals.
+"""Reads back the items that the system confirmed as stored after the load, and compares them with the originals.
 
-Servers that events ended are started again first. A failed read is repeated, because a server that has just restarted,
-or a load balancer that has not yet noticed the restart, is no loss of data.
+Services that events ended are restarted first. A failed read is repeated: it does not show a loss of data if a server
+has just restarted, or if a load balancer has not yet noticed the restart.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SCHEMA = "towtank/stored/1"
 _ROUNDS = 4
 _BETWEEN_ROUNDS_S = 3.0
 _LOOK_EVERY_S = 0.25
-# Time for pending answers after the last request. [s]
+# Time for pending responses after the last request. [s]
 _MARGIN_S = 60.0
 # Largest number of lost or different documents that the result lists; the engine's notes contain all of them.
 NAMED_AT_MOST = 1000
@@ -47,13 +47,14 @@ class ReadBack:
     Attributes
     ----------
     kinds : mapping of str to tuple of int
-        Kinds of things, with the statuses which mean that the thing does not exist.
+        For each kind of item, the status codes that mean that an item does not exist.
     plan : callable
-        Makes the engine's plan from kind, file of keys, folder of the record, and endpoints of the system.
+        Function that makes the engine's plan from kind, file of keys, folder of the record, and endpoints of the
+        system.
     at_most_s : float
-        Time for the whole read-back. [s]
+        Time limit of the whole read-back. [s]
     sample : int or None
-        Number of things of each kind to read; None for all. [1]
+        Number of items of each kind that are read back; None for all. [1]
     seed : int
         Seed of the sample.
     """
@@ -68,7 +69,7 @@ class ReadBack:
 def read_back(
     asked: ReadBack, run: RunFolder, system: System, endpoints: Endpoints, *, stop: StopRequest, display: Display
 ) -> None:
-    """Read back the stored documents and write `stored.json`, which also records the reason of a failed read-back."""
+    """Read back the stored items, and write the results, or the reason of a failure, to `stored.json`."""
     run.event("read_back_begins")
     reader = _Reader(asked, run, endpoints, stop, display)
     ledger = stored.read_ledger(run.engine)
@@ -82,7 +83,7 @@ def read_back(
 
 
 def _heal(run: RunFolder, system: System) -> str | None:
-    """Start services again that events ended; return the reason if a service does not start."""
+    """Restart the services that events ended; return the reason if a service does not start, otherwise None."""
     if died := system.ended():
         return f"{died[0].tier} {died[0].text}"
     for name in system.taken_down():
@@ -108,7 +109,7 @@ class _Reader:
         self.deadline = time.monotonic() + asked.at_most_s
 
     def all(self, ledger: Ledger) -> str | None:
-        """Read all kinds; return the reason if some items were not read."""
+        """Read back the items of all kinds; return the reason if some items were not read, otherwise None."""
         for kind in self.asked.kinds:
             things = self._chosen(kind, ledger.of(kind))
             if not things or self.stop.requested:
@@ -146,7 +147,7 @@ class _Reader:
             time.sleep(_BETWEEN_ROUNDS_S)
 
     def _round(self, kind: str, number: int, keys: list[str]) -> dict[str, dict[str, Any]]:
-        """Read some items once."""
+        """Read some items once; return the engine's note about each item, by key."""
         folder = self.run.read_back / f"{kind}-{number}"
         folder.mkdir(parents=True, exist_ok=True)
         with (folder / "keys.csv").open("w", encoding="utf-8", newline="") as stream:
@@ -162,7 +163,7 @@ class _Reader:
         return {str(note["key"]): note for note in stored.notes(engine, Damage()) if note.get("k") == "read"}
 
     def _engine(self, folder: Path) -> EngineProcess:
-        """Return an engine on the generator's host, since the system may be reachable from there only."""
+        """Return an engine on the generator's host, because the system may only be reachable from that host."""
         entry = self.endpoints.generator.entry()
         environment = {**marking.environment(), **entry.environment}
         return EngineProcess(folder / "plan.json", folder / "engine.log", enter=entry.command, environment=environment)
@@ -185,7 +186,7 @@ class _Reader:
             process.close()
 
     def document(self, ledger: Ledger, reason: str | None) -> dict[str, Any]:
-        """Return the result of the read-back."""
+        """Return the result of the read-back as JSON for `stored.json`."""
         kinds = {kind: self._document_of(kind, ledger) for kind in self.asked.kinds}
         keys = ("acknowledged", "removed", "uncertain", "read", *FATES)
         return {
@@ -214,7 +215,7 @@ class _Reader:
         }
 
     def _named(self, kind: str, things: dict[str, Thing], fates: dict[str, str]) -> list[dict[str, Any]]:
-        """List the things that are lost, different or unreadable, in the order in which they were confirmed."""
+        """List the items that are lost, different or unreadable, in the order in which the system confirmed them."""
         bad = [key for key, fate in fates.items() if fate in (stored.LOST, stored.DIFFERENT, stored.UNREADABLE)]
         bad.sort(key=lambda key: things[key].acknowledged_ns)
         reads = self.reads.get(kind, {})
@@ -236,7 +237,7 @@ class _Reader:
 
 @dataclass
 class _Following:
-    """Keys that the engine has not read yet, from its notes while they are written."""
+    """Keys that the engine has not read, found by following its notes while it writes them."""
 
     folder: Path
     left: set[str]

@@ -1,4 +1,4 @@
-"""Translates faults that the engine found in a plan into faults of the command-line options."""
+"""Reports faults that the engine found in a plan as faults of command-line options."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _OPTIONS = (
 
 
 def refuse_options(log: Path, *, of_workload: bool) -> None:
-    """Raise the faults that the engine found in the plan of a drive, each under the option that caused it.
+    """Raise the faults that the engine found in the plan of a drive, each with the option that caused it.
 
     Parameters
     ----------

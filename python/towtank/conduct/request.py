@@ -1,4 +1,4 @@
-"""Request for a study: the study and its changes, stored with the results so that the study can be resumed."""
+"""Stores the request for a study with its results, so that the study can be resumed."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ COMMAND_LINE = "<command line>"
 
 @dataclass(frozen=True)
 class StudyRequest:
-    """Study with the options of the user's request.
+    """Study and options that the user requested.
 
     Attributes
     ----------
     study : str
-        A file, a folder, or the name of one that ships.
+        A study file, a folder with a study file, or the name of a study that comes with Towtank.
     preset : str or None
         Preset of the study.
     repetitions, seed : int or None
-        Values that replace those of the file; None keeps them.
+        Values that replace the values of the study file; None keeps the values of the file.
     changes : tuple of str
-        `path=value`, as given with `--set`.
+        Changes `path=value`, as given with `--set`.
     allowed : tuple of str
         Hosts that may be loaded although they are neither local nor private.
     trusted : bool
@@ -58,11 +58,11 @@ class StudyRequest:
         Raises
         ------
         StudyError
-            With every fault.
+            With every fault of the study.
         TargetError
-            If this machine lacks what a host of any run needs.
+            If this machine does not meet the needs of the hosts in any run.
         """
-        # Imported here, since reading YAML is not needed at start-up.
+        # Imported here because the import of the YAML reader would slow down the start of the command line.
         from towtank.study import load_study, study_path  # noqa: PLC0415
         from towtank.study.named_files import refuse_outside  # noqa: PLC0415
 
@@ -93,14 +93,14 @@ class StudyRequest:
         return changes
 
     def _check_targets(self, study: Study) -> dict[str, list[str]]:
-        """Check every address that the system of any run refers to; return the IP addresses by host name."""
+        """Check every address that the systems of all runs use; return the IP addresses by host name."""
         from towtank.workload.targets import check_targets  # noqa: PLC0415
 
         addresses = [address for spec in study.design() for address in spec.system.addresses]
         return check_targets(dict.fromkeys(addresses), self.allowed)
 
     def _check_hosts(self, study: Study) -> None:
-        """Refuse the study before the first run if this machine lacks a requirement of the hosts of any run."""
+        """Refuse the study before the first run if this machine does not meet the needs of the hosts in any run."""
         from towtank.system.hosts.group import build_hosts  # noqa: PLC0415
 
         lines = [line for spec in study.design() for line in build_hosts(spec.system, study.system_folder).lacks()]
@@ -123,9 +123,9 @@ class StudyRequest:
 
 
 def _check_open_files(study: Study) -> None:
-    """Refuse more users with connections of their own than the hard limit of open files allows, before the first run.
+    """Refuse a study whose users need more connections than the hard limit of open files allows.
 
-    The engine checks levels that depend on a pilot run.
+    The check takes place before the first run. The engine checks levels that depend on a pilot run.
     """
     from towtank.workload.target_choice import targets_of  # noqa: PLC0415
 
@@ -150,16 +150,16 @@ def _check_open_files(study: Study) -> None:
 def recorded_request(
     folder: Path, named: str | None, allowed: tuple[str, ...] = (), *, trusted: bool = False, more: int = 0
 ) -> StudyRequest:
-    """Return the request for the study of a results folder, with the files that it was made from.
+    """Return the request for a study from its results folder, with the study's original files or their copies.
 
-    The original files are used unless they have changed or are gone; then their copies in the results are used.
+    The original files are used if they are unchanged; otherwise the copies in the results folder are used.
 
     Parameters
     ----------
     folder : Path
         The results folder.
     named : str or None
-        Study given on the command line; must be None, as the results name their study.
+        Study given on the command line; must be None, because the results name their study.
     allowed : tuple of str
         Hosts that may be loaded; not taken from the results, which may be another user's.
     trusted : bool
@@ -170,7 +170,7 @@ def recorded_request(
     Raises
     ------
     StudyError
-        If these results do not exist, or do not record their request.
+        If the folder contains no results, or results without a recorded request.
     """
     if named is not None:
         message = f"must be left out with --resume: the results know their study, got {named!r} instead"
@@ -199,13 +199,13 @@ def _blocks(manifest: Mapping[str, Any]) -> int:
 
 
 def _study_file(results: ResultsFolder, manifest: dict[str, Any]) -> Path:
-    """Return the original study file if all files of the study are unchanged; otherwise its copy.
+    """Return the original study file if all files of the study are unchanged; otherwise its copy in the results.
 
     Raises
     ------
     StudyError
-        If files that the study names have changed and have no copies, or if copies of files of several folders would
-        be needed, whose relative paths no longer fit.
+        If files have changed of which no copies exist, or if copies would be needed of files from several folders, so
+        that relative paths between the files are wrong.
     """
     changed = [each["path"] for each in manifest.get("data", ()) if _has_changed(each)]
     files = manifest.get("files", [])
@@ -225,7 +225,7 @@ def _has_changed(file: dict[str, str]) -> bool:
 
 
 def new_folder(name: str) -> Path:
-    """Return a new results folder named after study and time, with a number if that folder exists."""
+    """Return a new results folder, named after study and time; a number is added if the folder exists."""
     stem = Path("results") / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}"
     folder, number = stem, 1
     while folder.exists():

@@ -1,7 +1,7 @@
-"""One run: starts the system, observes it, runs the load, stops the system, and records everything.
+"""Conducts one run: starts the system, observes it, applies the load, stops the system, and records everything.
 
-A failure of the system under test or of the engine, and a stop by the user, raise no exception: `run.json` records them
-as `status` and `reason`, and the record is kept.
+A failure of the system under test or of the engine, and a stop by the user, raise no exception: `run.json` records
+them as `status` and `reason`, and the record is kept.
 """
 
 from __future__ import annotations
@@ -41,24 +41,24 @@ ENGINE_LOG = "engine.log"
 ENGINE_DISK_FULL = 74
 # Longest wait for live frames between two checks of the services. [s]
 _LOOK_EVERY_S = 0.25
-# Interval between checks for suspended services; a check reads some files per service. A service suspended for a
-# shorter time cannot be distinguished from a slow one. [s]
+# Interval between checks for stopped services; a check reads some files per service. A shorter stop cannot be
+# distinguished from a slow service. [s]
 _HELD_EVERY_S = 1.0
-# Time after stages and drain at which an engine counts as hanging. [s]
+# An engine counts as hanging if it still runs this long after the end of stages and drain. [s]
 _MARGIN_S = 30.0
-# Longest time for which a stopped run waits for answers. [s]
+# Longest time that a stopped run waits for pending responses. [s]
 STOPPING_S = 5.0
 _DEFAULT_DRAIN_S = 30.0
 
 
 class Observing(Protocol):
-    """A running observation."""
+    """Running observation of a system."""
 
     def failures(self) -> list[str]:
         """Return sentences about metrics that could not be observed."""
 
     def add_group(self, name: str, pid: int) -> None:
-        """Observe a tree of processes from now on."""
+        """Observe a process and its descendants from now on."""
 
 
 Steer = Callable[[dict[str, Any], Callable[[dict[str, Any]], None]], "Steering"]
@@ -66,7 +66,7 @@ Steer = Callable[[dict[str, Any], Callable[[dict[str, Any]], None]], "Steering"]
 
 @dataclass(frozen=True)
 class RunTask:
-    """Parts of one run.
+    """Everything that is needed to conduct one run.
 
     Attributes
     ----------
@@ -75,18 +75,18 @@ class RunTask:
     title : str
         Name of the run in messages.
     system : callable
-        Makes the system, not yet started, from the run's log folder.
+        Function that makes the system from the run's log folder, without starting it.
     plan : callable
-        Makes the engine's plan from the endpoints of the system.
+        Function that makes the engine's plan from the endpoints of the system.
     observe : callable
-        Makes the observation from the endpoints of the system.
+        Function that makes the observation from the run folder and the endpoints of the system.
     pinning : Pinning
-        CPUs by role.
+        CPUs of system and generator.
     steer : callable, optional
-        Makes the steering of the load from its plan and the function that sends the engine a command; by default the
-        load follows the plan.
+        Function that makes the steering of the load from its plan and from the function that sends a command to the
+        engine; by default the load follows the plan.
     lasts : callable, optional
-        Returns the shortest and longest time of a load that is not planned to its end, a search. [s]
+        Function that returns the shortest and longest duration of a search, whose load is not completely planned. [s]
     live_sending : LiveSending
         Receivers of results during the run.
     events : mapping of str to Event
@@ -110,18 +110,18 @@ class RunTask:
 
 @dataclass
 class RunOutcome:
-    """Result of a run.
+    """Result of a run: how the run ended.
 
     Attributes
     ----------
     status : str
-        Status, as in `run.json`.
+        Status of the run, as in `run.json`.
     reason : str or None
         Reason of the failure.
     came_up : bool
-        Whether the system came up.
+        Whether all services of the system started.
     disk_full : bool
-        Whether the disk was full, so that further runs would fail too.
+        Whether the disk was full, so that further runs would fail as well.
     notes : list of str
         Messages for the user about a run that is complete.
     """
@@ -139,7 +139,7 @@ class RunOutcome:
 
 
 def conduct_run(task: RunTask, stop: StopRequest, display: Display) -> RunOutcome:
-    """Do one run, and record the returned outcome in its folder.
+    """Conduct one run, and record its outcome in the run folder.
 
     Raises
     ------
@@ -155,7 +155,9 @@ def conduct_run(task: RunTask, stop: StopRequest, display: Display) -> RunOutcom
             outcome.fail(str(error))
         except Stopped:
             outcome.status = "stopped"
-        except StudyError as error:  # a fault of the input that was found late and that would fail every other run, too
+        except (
+            StudyError
+        ) as error:  # A fault of the input that was found late, and that would make every other run fail as well.
             outcome.fail(str(error))
             _close(run, outcome)
             raise
@@ -248,7 +250,7 @@ def drive_engine(
     events: Events | None = None,
     place: GeneratorPlace | None = None,
 ) -> None:
-    """Run the engine with the plan of the run folder, and watch the engine and the services.
+    """Run the engine with the plan of the run folder, and watch the engine and the services until the engine ends.
 
     Parameters
     ----------
@@ -259,23 +261,23 @@ def drive_engine(
     plan : dict
         The plan.
     ended : callable
-        Returns the processes of services that ended without a request.
+        Function that returns the service processes that ended unexpectedly.
     outcome : RunOutcome
-        Receives how the run ended.
+        Outcome of the run, which the function updates.
     stop, display
         Request of the user to stop, and receiver of progress.
     held : callable, optional
-        Returns the processes of services that a signal suspended without a request.
+        Function that returns the service processes that a signal stopped unexpectedly.
     started : callable, optional
-        Called with the process id of the engine.
+        Function that is called with the process id of the engine.
     steer : callable, optional
-        Makes the steering of the load; by default the load follows the plan.
+        Function that makes the steering of the load; by default the load follows the plan.
     lasts : callable, optional
-        Returns the shortest and longest time of a load that is not planned to its end, a search. [s]
+        Function that returns the shortest and longest duration of a search, whose load is not completely planned. [s]
     events : Events, optional
-        Carries out the events of the run; by default it has none.
+        Object that carries out the events of the run; by default the run has no events.
     place : GeneratorPlace, optional
-        Place of the engine; by default on this machine, outside of all hosts.
+        Host and network in which the engine runs; by default this machine, outside all hosts.
     """
     entry = Entry() if place is None else place.entry()
     run.update(**generator_facts(plan, place))
@@ -336,7 +338,7 @@ def planned_s(plan: dict[str, Any]) -> float:
 
 
 def drain_s(plan: dict[str, Any]) -> float:
-    """Return the time that the engine waits for answers at the end. [s]"""
+    """Return how long the engine waits for pending responses at the end of the load. [s]"""
     return float(plan.get("timeouts", {}).get("drain_s", _DEFAULT_DRAIN_S))
 
 
@@ -385,14 +387,14 @@ class _Watch:
                 self.run.event("engine_asked_to_stop", why="answers take too long", drain_s=0.0)
                 self.engine.stop()
             if time.monotonic() > self.deadline:
-                # The death of a service is the better explanation, and is reported below.
+                # The death of a service explains more, and is reported below.
                 if not self.outcome.died:
                     self.outcome.fail("the engine did not end in time and was killed")
                 self.engine.kill()
         self._frames(0.0)
 
     def _allow(self, planned: float) -> None:
-        """Extend the deadline to the time that the engine's stages need."""
+        """Extend the deadline of the engine to the time that its stages need."""
         self.deadline = self.begun + planned + self.drain + _MARGIN_S
 
     def _frames(self, wait_s: float) -> None:
@@ -431,8 +433,9 @@ class _Watch:
         self.holding = held
 
     def _ask(self, drain: float) -> None:
-        """Stop the engine early: after a death of a service or a request of the user, further load measures nothing
-        useful.
+        """Stop the engine early, because a service died or the user asked.
+
+        Further load would then measure nothing useful.
         """
         self.asked = True
         why = "a service died" if self.outcome.died else "the user asked"

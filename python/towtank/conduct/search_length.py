@@ -1,4 +1,4 @@
-"""Length of a search for the limit, estimated before it begins; it depends on the position of the limit."""
+"""Estimates the length of a search for the limit before the search begins; it depends on where the limit is."""
 
 from __future__ import annotations
 
@@ -9,20 +9,21 @@ from towtank.study.search import amount
 from towtank.study.search_stages import DECIDE, plateau_stages
 from towtank.study.until import Until, longest_s
 
-# Number of levels at which the limit is assumed; each needs a simulated search of up to 200 plateaus. [1]
+# Number of levels at which the limit is assumed. Each level needs a simulated search of up to 200 plateaus. [1]
 _TRIED_AT_MOST = 8
 
 
 def search_range_s(load: FindLimit) -> tuple[float, float]:
-    """Return the shortest and the longest time of a search, over all possible positions of the limit. [s]
+    """Return the shortest and longest duration of a search, over all possible limits. [s]
 
-    Assumes that levels below the limit pass and all others fail. Levels that pass and fail alternately, and the time to
-    work off a backlog, make a real search longer.
+    The function assumes that all levels below the limit pass, and that all other levels fail. A real search takes
+    longer if levels pass and fail alternately, or if a backlog must drain.
     """
     from towtank.analysis.limits.search import PLATEAUS_AT_MOST, ladder, plan_of  # noqa: PLC0415 - takes a second
 
     rungs = list(islice(ladder(plan_of(load.document())), PLATEAUS_AT_MOST))
-    # The first brackets need the most halvings, the last ones the most levels, so these levels give both extremes.
+    # A limit in the first brackets needs the most halvings, a limit in the last brackets the most levels, so these
+    # levels give both extremes.
     tried = rungs if len(rungs) <= _TRIED_AT_MOST else [*rungs[: _TRIED_AT_MOST - 2], *rungs[-2:]]
     visited = [_levels(load, limit) for limit in [*tried, float("inf")]]
     lengths = [(_length(load, levels, longest=False), _length(load, levels, longest=True)) for levels in visited]
@@ -30,7 +31,7 @@ def search_range_s(load: FindLimit) -> tuple[float, float]:
 
 
 def _levels(load: FindLimit, limit: float) -> list[float]:
-    """Return the levels of a search in their order, if all levels from the limit upward fail."""
+    """Return the levels of a search in order, if all levels from a given limit upward fail."""
     from towtank.analysis.limits.search import Failure, Outcome, decide, plan_of  # noqa: PLC0415 - takes a second
 
     plan, outcomes = plan_of(load.document()), [Outcome(amount(load.start), None)]
@@ -41,7 +42,7 @@ def _levels(load: FindLimit, limit: float) -> list[float]:
 
 
 def _length(load: FindLimit, levels: list[float], *, longest: bool) -> float:
-    """Return the total time of plateaus at these levels, with stages as long or as short as possible. [s]"""
+    """Return the total duration of plateaus at given levels, with stages as long, or as short, as possible. [s]"""
     total, before = 0.0, 0.0
     for number, level in enumerate(levels):
         stages = plateau_stages(load, number, before, level)
@@ -54,5 +55,5 @@ def _length(load: FindLimit, levels: list[float], *, longest: bool) -> float:
 
 
 def _shortest_s(length: Until | float) -> float:
-    """Return the shortest time of a stage. [s]"""
+    """Return the shortest duration of a stage. [s]"""
     return length if isinstance(length, int | float) else float(getattr(length, "at_least", 0.0))

@@ -1,4 +1,4 @@
-"""Search for the limit during the load: judges each plateau at its end, and appends the next one."""
+"""Searches for the limit during the load: judges each plateau at its end, and appends the next plateau."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from towtank.study.search_stages import DECIDE, RELIEVE, RELIEVE_SHARE, last_sta
 
 
 class SearchSteering(StageSteering):
-    """Ends settle stages when their data suffice, and searches for the limit.
+    """Steering that ends settle stages when their data suffice, and searches for the limit.
 
     Parameters
     ----------
     run, stages, send, note, at_least_s
-        As `StageSteering` takes them.
+        As for `StageSteering`.
     load : FindLimit
         Search of the study.
     objectives : list of dict
@@ -55,7 +55,7 @@ class SearchSteering(StageSteering):
         self._told: set[int] = set()
 
     def frame(self, frame: dict[str, Any]) -> None:
-        """Follow the stages, and the engine's replies to appended stages."""
+        """Follow the engine's stages, and its replies to appended stages."""
         if frame.get("k") == "appended" and self._asked is not None:
             stage, stages = self._asked
             self._asked = None
@@ -70,7 +70,7 @@ class SearchSteering(StageSteering):
             self._steady = self.under_way
 
     def look(self) -> None:
-        """Judge the plateau that has ended; end the relief stage when the backlog is gone."""
+        """Judge the plateau that has ended; end the relief stage when the backlog has drained."""
         super().look()
         if self.under_way is not None and not self.is_over and self._asked is None:
             name = self.under_way.name.partition(" ")[0]
@@ -81,7 +81,7 @@ class SearchSteering(StageSteering):
                 self._relieve(self.under_way, recorded)
 
     def keep_from_s(self) -> float:
-        """Return the time from which intervals are still needed: the start of the plateau to judge next. [s]"""
+        """Return the start of the plateau that is judged next, from which intervals are needed. [s]"""
         return self.follower.recorded_until - 2.0 if self._steady is None else self._steady.start_s
 
     def _next(self, stage: int) -> None:
@@ -121,15 +121,17 @@ class SearchSteering(StageSteering):
             self._next(stage)
 
     def _backlog(self, plateau: Plateau, level: float) -> bool:
-        """Return True if an arrival rate may start with the backlog of a failed plateau of equal or higher rate.
+        """Return True if a plateau may begin with the backlog of a failed plateau with an equal or higher arrival
+        rate.
 
         A closed load leaves no backlog: when a user leaves, its pending request is cancelled.
         """
         return self.rules.is_open and level <= plateau.level and not plateau.passed
 
     def _relieve(self, stage: StageUnderWay, recorded_s: float) -> None:
-        """End the relief stage when no arrival waits and in-flight requests are down to those of the highest passed
-        level.
+        """End the relief stage when the backlog has drained.
+
+        No arrival waits, and no more requests are in flight than at the highest level that passed.
         """
         last = {
             interval.worker: interval
@@ -172,7 +174,7 @@ class SearchSteering(StageSteering):
 
 
 class PilotSteering(SearchSteering):
-    """Raises the load of a pilot run until throughput falls short of ideal scaling."""
+    """Steering that raises the load of a pilot run until throughput falls short of ideal scaling."""
 
     def _decide(self) -> Decision:
         level = next_level(self.plateaus, self.plan.steps[0].times or 2.0, self.plan.at_most)

@@ -1,4 +1,4 @@
-"""Effects of a study outside of its own folder, which are shown before a run unless the study ships with Towtank."""
+"""Lists the effects of a study outside its folder; they are shown before a run unless the study comes with Towtank."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from towtank.study import Study
     from towtank.system.model import SystemFile
 
-# Longest list of names of one kind; a system may have hundreds of hosts.
+# Largest number of names of one kind that are listed, because a system may have hundreds of hosts.
 _NAMES_AT_MOST = 8
 
 
@@ -32,7 +32,7 @@ def side_effects(study: Study) -> list[str]:
     Returns
     -------
     list of str
-        Lines for people; none for a study that ships.
+        Lines of text for the user; none for a study that comes with Towtank.
     """
     if study.is_shipped:
         return []
@@ -57,7 +57,7 @@ def _programs(systems: Iterable[SystemFile]) -> Iterator[str]:
 
 
 def _hosts(systems: Iterable[SystemFile]) -> Iterator[str]:
-    """Describe hosts that the study creates, machines that it logs in to, and file systems that it mounts."""
+    """Describe the hosts that the study creates, the machines it logs in to, and the file systems it mounts."""
     made: dict[str, None] = {}
     mounted: dict[str, None] = {}
     for system in systems:
@@ -76,7 +76,7 @@ def _hosts(systems: Iterable[SystemFile]) -> Iterator[str]:
 
 
 def _addresses(study: Study, systems: Iterable[SystemFile]) -> Iterator[str]:
-    """Describe addresses of running servers, with their IP addresses."""
+    """Describe the addresses of running servers that the study loads, with their IP addresses."""
     places = dict.fromkeys(_place(study, address) for system in systems for address in system.addresses)
     if places:
         yield f"sends to {_names(places)}"
@@ -91,7 +91,7 @@ def _place(study: Study, address: str) -> str:
 
 
 def _files(study: Study) -> Iterator[str]:
-    """Describe files outside the study's folder that the study or its files name."""
+    """Describe the files outside the study's folder that the study reads."""
     folder = study.path.parent.resolve()
     own: list[Path | None] = [study.system_document.path, study.workload.document.path]
     own += [study.trace_path, study.sizing_path]
@@ -102,7 +102,7 @@ def _files(study: Study) -> Iterator[str]:
 
 
 def _packages(systems: Iterable[SystemFile]) -> Iterator[str]:
-    """Describe the packages of the study's servers; a run installs no packages."""
+    """Describe the packages that the servers of the study need; a run installs no packages."""
     from towtank.system.packages import packages_of  # noqa: PLC0415 - only for a study that does not ship
 
     names = dict.fromkeys(

@@ -1,7 +1,7 @@
-"""Steering of a load while it runs: commands to the engine that end a stage or append further stages.
+"""Steers a load while it runs, by commands to the engine that end a stage or append stages.
 
-Steering reads the record of the load threads while they write it, and decides by the functions that the analysis uses
-afterwards. Each decision is recorded as an event of the run.
+The steering reads the record of the load threads while they write it, and uses the decision functions of the
+analysis. Each decision is recorded as an event of the run.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from towtank.results.following import Follower
 from towtank.results.segments import Interval
 from towtank.study.precise import SteadyUntil
 
-# Shortest part of a second that counts, as in the window of the analysis. [s]
+# Shortest part of a second that is used, as in the window of the analysis. [s]
 _WHOLE_SECOND = 0.5
 
 Send = Callable[[dict[str, Any]], None]
@@ -27,25 +27,25 @@ Note = Callable[[str], None]
 
 
 class Steering(Protocol):
-    """Steering that the conductor calls while the engine runs."""
+    """Steering of a load, which is called while the engine runs."""
 
     def frame(self, frame: dict[str, Any]) -> None:
-        """Process one live frame of the engine."""
+        """Process a message that the engine sends during the load."""
 
     def look(self) -> None:
-        """Read the new part of the record; if a stage is decided, send the engine its next command."""
+        """Read the new part of the record; if a stage can end, send the next command to the engine."""
 
 
 @dataclass
 class StageSeconds:
-    """Data of one stage by second, summed over the load threads, while they are recorded."""
+    """Measured values of one stage for each second, summed over the load threads while they record them."""
 
     stage: int
     users: float | None
     _sums: dict[float, list[float]] = field(default_factory=dict)
 
     def add(self, interval: Interval) -> None:
-        """Add an interval of one thread if it belongs to this stage."""
+        """Add an interval of one load thread if the interval belongs to this stage."""
         if interval.stage != self.stage:
             return
         sums = self._sums.setdefault(float(int((interval.start_s + interval.end_s) / 2)), [0.0] * 7)
@@ -59,7 +59,7 @@ class StageSeconds:
         sums[6] += interval.user_s - interval.think_sum_s
 
     def until(self, recorded_s: float) -> Seconds:
-        """Return the seconds that all threads have recorded, without seconds that the stage covers only in part."""
+        """Return the seconds that all threads have recorded, without seconds that belong to the stage only in part."""
         whole = [
             sums for _, sums in sorted(self._sums.items()) if sums[0] <= recorded_s + 1e-6 and sums[1] >= _WHOLE_SECOND
         ]
@@ -70,7 +70,7 @@ class StageSeconds:
 
 @dataclass
 class StageUnderWay:
-    """Stage that the engine reports as current."""
+    """Stage that the engine reports as its current stage."""
 
     index: int
     name: str
@@ -80,22 +80,22 @@ class StageUnderWay:
 
 
 class StageSteering:
-    """Ends settle and steady stages when their data suffice.
+    """Steering that ends settle and steady stages when their data suffice.
 
     Parameters
     ----------
     run : RunFolder
         Folder of the record.
     stages : list of dict
-        Stages of the plan; stages appended later are added to it.
+        Stages of the plan; stages that are appended later are added to this list.
     send : callable
-        Sends the engine a command.
+        Function that sends a command to the engine.
     note : callable
-        Shows a message to the user.
+        Function that shows a message to the user.
     at_least_s : float
-        Shortest settle stage. [s]
+        Shortest length of a settle stage. [s]
     steady : SteadyUntil, optional
-        Condition that ends steady stages; by default they end after their time.
+        Condition that ends steady stages; by default they end after the planned time.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class StageSteering:
         self._settling: tuple[Settling | Precision, StageSeconds, int] | None = None
 
     def frame(self, frame: dict[str, Any]) -> None:
-        """Follow the stages."""
+        """Follow the stages that the engine reports."""
         if frame.get("k") == "refused":
             self.run.event("refused", do=frame.get("do"), why=frame.get("why"))
         if frame.get("k") != "stage" or not isinstance(frame.get("index"), int):
@@ -136,7 +136,7 @@ class StageSteering:
             self._settling = (deciding, seconds, 0)
 
     def _deciding(self, stage: dict[str, Any]) -> Settling | Precision | None:
-        """Return the test that ends a stage; None if the stage ends at its planned time."""
+        """Return the test that decides when a stage ends; None if the stage ends at its planned time."""
         if self.is_settle(stage):
             return Settling(self.at_least_s)
         if self.steady is not None and stage.get("until") == "command" and stage.get("phase") == "steady":
@@ -144,7 +144,7 @@ class StageSteering:
         return None
 
     def is_settle(self, stage: dict[str, Any]) -> bool:
-        """Return True if a stage is a settle stage that a test ends."""
+        """Return True if a stage is a settle stage whose end a test decides."""
         return stage.get("until") == "command" and str(stage.get("name", "")).startswith("settle")
 
     def look(self) -> None:
@@ -162,7 +162,7 @@ class StageSteering:
         self.follower.forget(self.keep_from_s())
 
     def keep_from_s(self) -> float:
-        """Return the time from which intervals are still needed. [s]"""
+        """Return the time from which intervals are needed for the next test. [s]"""
         return self.follower.recorded_until
 
     def _end_stage(self, deciding: Settling | Precision, record: Seconds) -> None:
@@ -178,7 +178,7 @@ class StageSteering:
         self.send({"do": "next", "stage": stage.index})
 
     def _over(self) -> None:
-        """Record and show that a stage ended at its longest time before its test was satisfied."""
+        """Record and report that a stage reached its longest time before its test passed."""
         if self._settling is None or self.under_way is None:
             return
         stage, deciding = self.under_way, self._settling[0]

@@ -1,4 +1,6 @@
-"""The user's request to stop: once means finish cleanly and keep the results, twice means leave at once."""
+"""Handles the user's request to stop: the first finishes cleanly and keeps the results, the
+second exits immediately.
+"""
 
 from __future__ import annotations
 
@@ -17,20 +19,20 @@ _SHOW_CURSOR = "\x1b[?25h"
 
 
 class StopRequest:
-    """Request to stop, made by `ask`, or by Ctrl-C, SIGTERM and a closed terminal inside the `with` block.
+    """Request to stop, made by `ask`, or inside the `with` block by Ctrl-C, SIGTERM or a closed terminal.
 
     Signal handlers are installed when the block is entered, and the previous ones are restored at its end.
 
     Attributes
     ----------
     on_second : callable or None
-        Called before leaving at once; must be quick and must not raise.
+        Function that is called before the process exits immediately; it must be quick and must not raise.
     waits_for : str
         Work that remains after the first request to stop, for messages.
     kept : str or None
         Folder with the records of the run; None if they are discarded.
     leaving : callable or None
-        Called last before leaving at once, to remove discarded records.
+        Function that is called last before the process exits immediately, to remove discarded records.
     """
 
     def __init__(self) -> None:
@@ -58,7 +60,7 @@ class StopRequest:
         return self.count > 0
 
     def ask(self) -> None:
-        """Request a stop; a second request also ends the wait for pending answers."""
+        """Request a stop; a second request ends the wait for pending responses as well."""
         self.count += 1
         if self.count > 1 and self.on_second is not None:
             self.on_second()
@@ -73,7 +75,7 @@ class StopRequest:
         if self.count == 1:
             _say(f"stopping: {self.waits_for}; a second request leaves at once")
             return
-        # No clean-up here: guards, engine and probe end when this process closes their standard input.
+        # Nothing is cleaned up here: guards, engine and probe end when this process closes their standard input.
         if self.on_second is not None:
             self.on_second()
         if self.leaving is not None:
@@ -83,7 +85,7 @@ class StopRequest:
 
 
 def _say(text: str) -> None:
-    """Write past any buffers and locks: this runs in a signal handler."""
+    """Print a text without buffers and locks, because this function runs in a signal handler."""
     cursor = _SHOW_CURSOR if sys.stderr.isatty() else ""
     with suppress(OSError):
         os.write(2, f"{cursor}\n{text}\n".encode())

@@ -1,4 +1,4 @@
-"""One study: every run of the design in its order, then summaries and the report."""
+"""Conducts one study: all runs of the design in order, then summaries and the report."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ class StudyOutcome:
     Attributes
     ----------
     results : Path
-        The results folder.
+        Results folder of the study.
     exit_status : ExitStatus
         Exit status of the command.
     summary : dict
-        The study summary; empty if it could not be made.
+        Study summary; empty if it could not be made.
     report : Path or None
-        The report.
+        Path of the report; None if it was not written.
     messages : list of str
-        Messages for people about failures.
+        Messages for the user about failures.
     parts : Parts
         Parts of the summary and the report, including failed ones.
     """
@@ -63,12 +63,12 @@ class StudyOutcome:
 
 @contextmanager
 def held(results: ResultsFolder) -> Iterator[None]:
-    """Lock the results folder, since two processes that write to one folder would destroy each other's results.
+    """Lock the results folder, because two processes that write to one folder would destroy each other's results.
 
     Raises
     ------
     StudyError
-        If another process has locked it.
+        If another process has locked the folder.
     """
     with (results.path / _LOCK).open("w") as lock:
         try:
@@ -90,18 +90,18 @@ def run_study(
     receivers: tuple[Receiver, ...] = (),
     first_words: Sequence[str] = (),
 ) -> StudyOutcome:
-    """Do all runs of a study that are not complete, then summarise them and write the report.
+    """Conduct all runs of a study that are not complete, then summarise the runs and write the report.
 
     Parameters
     ----------
     study : Study
         Study with its workload and system.
     folder : Path
-        The results folder; made if not resuming.
+        Results folder; it is created unless the study is resumed.
     display : Display
         Receiver of progress.
     resume : bool, default False
-        Go on in a folder that exists already.
+        Whether to continue in an existing folder.
     stop : StopRequest
         Request of the user to stop.
     command : dict, optional
@@ -111,12 +111,12 @@ def run_study(
     receivers : tuple of Receiver, optional
         Receivers of results during each run.
     first_words : sequence of str, optional
-        Lines that the user sees before anything is started.
+        Lines that the user sees before the first step.
 
     Raises
     ------
     StudyError
-        If the folder cannot take the results of this study.
+        If the results of this study cannot be written to the folder.
     """
     with _disk_full_is_said(folder):
         if not resume:
@@ -169,7 +169,7 @@ def _disk_full(folder: Path) -> EngineError:
 
 @dataclass
 class _Runs:
-    """Does the runs of a study one after the other."""
+    """Conducts the runs of a study one after the other."""
 
     study: Study
     results: ResultsFolder
@@ -208,7 +208,7 @@ class _Runs:
         return outcome
 
     def _predict(self) -> None:
-        """Write the prediction that the study declares, once, from the runs of its source configuration."""
+        """Write the prediction that the study declares, once all runs that the prediction is fitted to are done."""
         if self.study.study.predict is None:
             return
         from towtank.model.fitting.across import FILE, write_prediction  # noqa: PLC0415 - only if asked for
@@ -234,7 +234,7 @@ class _Runs:
 
 
 def run_manifest(spec: RunSpec) -> dict[str, Any]:
-    """Return the manifest of a run before it starts."""
+    """Return the manifest of a run before the run starts."""
     return {
         **{key: value for key, value in spec.document().items() if value is not None},
         "status": "planned",
@@ -243,13 +243,13 @@ def run_manifest(spec: RunSpec) -> dict[str, Any]:
 
 
 def is_done(results: ResultsFolder, run_id: str) -> bool:
-    """Return True if a run is already complete."""
+    """Return True if a run is complete, according to its manifest."""
     run = RunFolder(results.run_path(run_id))
     return (run.path / run.manifest_name).exists() and run.manifest.get("status") == "complete"
 
 
 def set_aside(results: ResultsFolder, run_id: str) -> Path | None:
-    """Move the folder of an interrupted run to `RUN.interrupted-N`, where it is kept but no longer counted."""
+    """Move the folder of an interrupted run to `RUN.interrupted-N`, where it is kept but not analysed."""
     path = results.run_path(run_id)
     if not path.exists():
         return None
@@ -262,14 +262,14 @@ def set_aside(results: ResultsFolder, run_id: str) -> Path | None:
 
 
 def _summarise_run(run: RunFolder, results: ResultsFolder, display: Display) -> None:
-    """Summarise one run; a failure of the summary must not prevent the next run."""
+    """Summarise one run; an error in the summary is recorded and does not prevent the next run."""
     from towtank.analysis import summarize_run  # noqa: PLC0415
 
     try:
         summarize_run(run)
     except OSError:
         raise
-    except Exception as error:  # the record is kept and can be summarised again, whatever fails in the analysis
+    except Exception as error:  # The record is kept and can be summarised later, whatever fails in the analysis.
         results.event("analysis_failed", run=run.run_id, error=f"{type(error).__name__}: {error}")
         display.note(f"{run.run_id} could not be summarised: {error}")
 
@@ -300,7 +300,7 @@ def exit_status(ended: list[RunOutcome], outcome: StudyOutcome, *, stopped: bool
 
 
 def _status_of_results(outcome: StudyOutcome) -> ExitStatus:
-    """Return the exit status of a study whose summary and report were made; add its messages."""
+    """Return the exit status of a study whose summary and report were made, and add messages to its outcome."""
     verdict = outcome.summary.get("verdict", {})
     if not outcome.summary or verdict.get("level") == "invalid":
         if outcome.summary and not outcome.messages:
@@ -318,7 +318,7 @@ def _status_of_results(outcome: StudyOutcome) -> ExitStatus:
 
 
 def _missed(summary: dict[str, Any], objectives: list[dict[str, Any]]) -> str:
-    """Count the objectives that are missed, and the required claims that are refuted; empty if both are zero."""
+    """Render how many objectives are missed and how many required claims are refuted; empty if none is."""
     required = summary.get("required_claims", {})
     missed = sum(objective.get("met") is False for objective in objectives)
     counts = (
@@ -329,7 +329,7 @@ def _missed(summary: dict[str, Any], objectives: list[dict[str, Any]]) -> str:
 
 
 def _gaps(verdict: dict[str, Any], objectives: list[dict[str, Any]], required: Mapping[str, int] | None = None) -> str:
-    """Count invalid and missing runs, objectives without a verdict and required claims without a decision.
+    """Render how many runs, objectives and required claims of a study lack a result; empty if none does.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Watches servers on this machine that Towtank did not start: their processes become tiers."""
+"""Observes servers on this machine that Towtank did not start, as tiers of the system."""
 
 from __future__ import annotations
 
@@ -15,29 +15,30 @@ from towtank.system.running import facts_of, program_name
 from towtank.workload.targets import host_and_port
 
 UNNAMED = "target"
-"""Name of the only target of a plan that was made from a URL."""
+"""Name of the only target in a plan that was made from a URL."""
 _LOOKS_AFTER_S = (0.5, 1.5, 3.0, 6.0, 12.0)
-"""Intervals between the looks for servers that a target connects to: many connect at the first request. [s]"""
+"""Intervals between searches for servers that a target connects to; many targets connect at the first request. [s]"""
 
 
 @contextmanager
 def watching_targets(
     run: RunFolder, plan: Mapping[str, Any], own: Mapping[str, int], add_group: Callable[[str, int], None]
 ) -> Iterator[None]:
-    """Find the servers of a plan on this machine, and have the probe watch them as tiers, inside the `with` block.
+    """Find the servers of a plan on this machine, and observe them as tiers inside the `with` block.
 
     Parameters
     ----------
     run : RunFolder
-        Folder of the record. Its manifest gets `targets_here`, the process of each target on this machine by its
-        address, null if it was not found; and a tier of kind `process` for each server. Servers that a target has
-        connections to (a database) become tiers, too, also if the connections are opened after the load began.
+        Folder of the record. The function adds to the manifest `targets_here`, which has the process of each target
+        on this machine by address (null for a process that was not found), and a tier of kind `process` for each
+        server. Servers that a target connects to (a database) become tiers as well, even if the target connects to
+        them during the load.
     plan : dict
         The plan, with addresses as IP address and port.
     own : dict
-        Roots of the processes that are watched already, by tier.
+        Root process ids of the tiers that are already observed, by name.
     add_group : callable
-        Has the probe watch a tree of processes under a name.
+        Function that makes the probe observe a tree of processes under a name.
     """
     watch = _Watch(plan, own, add_group)
     watch.find_targets()
@@ -53,12 +54,12 @@ def watching_targets(
 
 
 def addresses_here(plan: Mapping[str, Any]) -> list[str]:
-    """Return the distinct addresses of a plan's targets that belong to this machine."""
+    """Return the different addresses of a plan's targets that belong to this machine."""
     return list(_names_here(plan))
 
 
 def _names_here(plan: Mapping[str, Any]) -> dict[str, str]:
-    """Return the names of the targets on this machine by address."""
+    """Return the name of each target on this machine, by address."""
     found = {}
     for target in plan.get("targets") or ():
         for address in map(str, target["addresses"]):
@@ -69,7 +70,7 @@ def _names_here(plan: Mapping[str, Any]) -> dict[str, str]:
 
 
 class _Watch:
-    """Search for the processes of targets, and of the servers behind them."""
+    """Searches for the processes of targets, and for the servers that the targets connect to."""
 
     def __init__(self, plan: Mapping[str, Any], own: Mapping[str, int], add_group: Callable[[str, int], None]) -> None:
         self.places: dict[str, int | None] = {}
@@ -82,12 +83,12 @@ class _Watch:
         self._thread: threading.Thread | None = None
 
     def find_targets(self) -> None:
-        """Find the processes of the targets, and the servers that they are connected to now."""
+        """Find the processes of the targets, and the servers to which they have connections at this moment."""
         started = [*self._own.values(), self._here]
         for address, name in self._names.items():
             pid = listening_root(*host_and_port(address))
             if pid is not None and is_below(self._here, [pid]):
-                pid = None  # the target's process started this one, so its tree contains the generator
+                pid = None  # The target's process started this process, so its tree contains the generator.
             # The processes of a system that Towtank started are observed already, even if this user cannot see their
             # sockets.
             if is_below(pid, started) if pid is not None else bool(self._own):
@@ -98,13 +99,13 @@ class _Watch:
         self.find_behind()
 
     def find_behind(self) -> None:
-        """Find servers that the targets are connected to."""
+        """Find the servers to which the targets have connections."""
         for pid in sorted(servers_behind(self._roots.values(), seen=self._seen)) if self._roots else ():
             if not is_below(self._here, [pid]):
                 self._take(pid, "", None)
 
     def _take(self, pid: int, name: str, address: str | None) -> None:
-        """Watch a tree of processes, unless it is watched already or overlaps another tree."""
+        """Observe a tree of processes, unless it is observed already or overlaps an observed tree."""
         watched = [*self._own.values(), *self._roots.values(), self._here]
         if is_below(pid, watched) or any(is_below(root, [pid]) for root in self._roots.values()):
             return
@@ -119,18 +120,18 @@ class _Watch:
         return name if name not in taken else next(each for each in numbered if each not in taken)
 
     def record(self, run: RunFolder) -> None:
-        """Add the tiers to the manifest of the run."""
+        """Add the servers that were found to the manifest of the run, as tiers."""
         if self._tiers:
             run.update(tiers=run.manifest["tiers"] | self._tiers)
 
     def start(self) -> None:
-        """Look again during the run, in a thread."""
+        """Start a thread that repeats the search during the run."""
         if self._roots:
             self._thread = threading.Thread(target=self._look_again, name="targets-here", daemon=True)
             self._thread.start()
 
     def stop(self) -> None:
-        """End the looks, and wait for the one that is being made."""
+        """End the repeated searches, and wait for the current search to end."""
         self._ended.set()
         if self._thread is not None:
             self._thread.join()
@@ -139,6 +140,6 @@ class _Watch:
         for pause_s in _LOOKS_AFTER_S:
             if self._ended.wait(pause_s):
                 return
-            # A process may end while its files are read; the next look sees the others.
+            # A process may end while its files are read; the next search finds the other processes.
             with suppress(OSError, RuntimeError):
                 self.find_behind()

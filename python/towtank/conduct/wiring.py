@@ -1,4 +1,4 @@
-"""Builds the parts of one run: the system with its settings, the engine's plan, the observation."""
+"""Makes the parts of one run: the system with its settings, the engine's plan, the observation."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def make_task(spec: RunSpec, run: RunFolder, title: str, stop: StopRequest, display: Display) -> RunTask:
-    """Build the parts of one run."""
+    """Make everything that is needed to conduct one run."""
     pinning, load = pinning_of(spec.study.study.pinning), spec.study.study.load
     return RunTask(
         run=run,
@@ -43,7 +43,7 @@ def make_task(spec: RunSpec, run: RunFolder, title: str, stop: StopRequest, disp
 
 
 def _read_back(spec: RunSpec, pinning: Pinning) -> ReadBack | None:
-    """Return the settings of the read-back; None if the workload stores nothing."""
+    """Return the settings for reading back stored items; None if the workload stores nothing."""
     kinds = spec.study.workload.file.stored
     if not kinds:
         return None
@@ -60,7 +60,7 @@ def _read_back(spec: RunSpec, pinning: Pinning) -> ReadBack | None:
 
 
 def _steer(spec: RunSpec, run: RunFolder, display: Display) -> Steer | None:
-    """Return a function that makes the steering, if a test ends a stage or the load is a search; otherwise None."""
+    """Return a function that makes the steering of the load; None if no test ends a stage and the load is no search."""
     load = spec.study.study.load
     settle = settle_document(spec.study.study.settle)
     asked = spec.study.study.steady

@@ -1,4 +1,6 @@
-"""Keys of a model file beyond queueing, most of them for simulation only, and their form for the engine."""
+"""Keys of a model file beyond queueing (timeouts, failures, caches, load balancers), and their form for the
+engine.
+"""
 
 from __future__ import annotations
 
@@ -107,7 +109,9 @@ class BalancerFile(FileModel):
 
 
 def behaviour_document(model: ModelFile) -> dict[str, Any]:
-    """Return the behaviour in the engine's form."""
+    """Return the keys of a model that concern timeouts, failures, caches and load balancers, in the form of
+    the engine.
+    """
     stations = model.stations.items()
     return {
         "patience": [
@@ -159,7 +163,10 @@ def _cache(cache: CacheFile) -> dict[str, Any]:
 
 
 def behaviour_faults(tree: Node, model: ModelFile) -> Iterator[Fault]:
-    """Yield faults of keys that need each other, and of classes that do not exist; the engine checks the rest."""
+    """Yield faults of keys that are given without the key they need, and of classes that do not exist.
+
+    The engine checks the rest.
+    """
     for name, job_class in model.classes.items():
         for key in ("on_timeout", "retry_delay"):
             needed = job_class.timeout is not None or (key == "retry_delay" and job_class.retries)

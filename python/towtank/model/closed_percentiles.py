@@ -1,4 +1,4 @@
-"""Variance of the time at a station visited by closed classes, from chains of the jobs an arrival finds there."""
+"""Variance of the time at a station of closed classes, computed from a Markov chain of the jobs present."""
 
 from __future__ import annotations
 
@@ -16,20 +16,21 @@ from towtank.model.transactions import chain_by_transaction, squared_variation, 
 Json = dict[str, Any]
 Floats = npt.NDArray[np.float64]
 _FROM_OUTSIDE = 5000
-"""Largest number of open-class jobs at a station considered in the chain, in addition to the users. [1]"""
+"""Largest number of open-class jobs that the chain of a station considers, in addition to the users. [1]"""
 
 
 def closed_variance(
     model: Json, answer: Json, station: Json, found: StationAnswer, name: str, *, nodes: int
 ) -> float | None:
-    """Return the variance of the time of a class or transaction at a station that closed classes visit. [s^2]
+    """Return the variance of the time that a class or transaction spends at a station of closed classes.
+    [s^2]
 
     Parameters
     ----------
     model, answer : dict
         The solved model in the engine's form, with each node as a station, and its solution.
     station : dict
-        The station in the model; any of its nodes if it has several.
+        The station in the model; any node of the station if there are several.
     found : StationAnswer
         The station in the solution, with its nodes combined.
     name : str
@@ -49,7 +50,7 @@ def closed_variance(
 def repairman_moments(users: int, service_s: float, servers: int, away_s: float, scv: float = 1.0) -> tuple[
     float, float
 ]:  # fmt: skip
-    """Return the mean [s] and variance [s^2] of the time at a first-come-first-served queue of a closed system.
+    """Return mean [s] and variance [s^2] of the time at the first-come-first-served queue of a closed system.
 
     Parameters
     ----------
@@ -83,7 +84,9 @@ def repairman_moments(users: int, service_s: float, servers: int, away_s: float,
 
 
 def _met(users: int, service_s: float, servers: int, away_s: float) -> tuple[Floats, Floats]:
-    """Return the numbers of jobs that an arrival may find at the queue of a closed system, and their probabilities."""
+    """Return the numbers of jobs that an arriving job may find at a queue, and the probability of each
+    number.
+    """
     met = np.arange(users, dtype=float)
     if away_s <= 0:
         return met, (met == users - 1).astype(float)
@@ -96,7 +99,7 @@ def _met(users: int, service_s: float, servers: int, away_s: float) -> tuple[Flo
 def sharing_moments(users: int, service_s: float, servers: int, away_s: float, scv: float = 1.0) -> tuple[
     float, float
 ]:  # fmt: skip
-    """Return the mean [s] and variance [s^2] of the time at a processor-sharing queue of a closed system.
+    """Return mean [s] and variance [s^2] of the time at the processor-sharing queue of a closed system.
 
     Parameters
     ----------
@@ -123,10 +126,10 @@ def sharing_moments(users: int, service_s: float, servers: int, away_s: float, s
 
 
 def _of_chain(weights: Floats, speed: Floats, leave: Floats, come: Floats, scv: float) -> tuple[float, float]:
-    """Return mean [s] and variance [s^2] of the time of a job that ends at rate `speed` while others arrive and leave.
+    """Return mean [s] and variance [s^2] of the time of a job that ends at rate `speed`, while others come and go.
 
-    Each rate is indexed by the number of other jobs, from 0 on [1/s]. `weights` are the probabilities of the numbers of
-    other jobs that the job finds on arrival.
+    Each rate is indexed by the number of other jobs, from 0 on [1/s]. `weights` are the probabilities of the
+    numbers of other jobs that the job finds on arrival.
     """
     count = len(weights)
     bands = np.zeros((3, count))
@@ -141,7 +144,7 @@ def _of_chain(weights: Floats, speed: Floats, leave: Floats, come: Floats, scv: 
 
 @dataclass(frozen=True)
 class _Crowd:
-    """Totals of all jobs at a station, treated as one kind of job.
+    """Totals over all jobs at a station, which are treated as one kind of job.
 
     Attributes
     ----------
@@ -194,10 +197,11 @@ class _Crowd:
         return cls(users, sum(rates), rates[0], present[1] / both if both else 0.0, both, work, squares)
 
     def others(self, *, without: int) -> tuple[Floats, float] | None:
-        """Return the arrival rates by number of other jobs present, and their mean service time; None if none arrive.
+        """Return the arrival rate for each number of other jobs present, and their mean service time; None without
+        arrivals.
 
-        A job not at the station stays away for the mean time that follows from Little's law. Of the jobs at the
-        station, the share of closed classes is the mean share.
+        A job that is not at the station stays away for the mean time that follows from Little's law. Of the
+        jobs at the station, the share of closed classes is the mean share.
         """
         inside = self.rate - self.outside
         if not self.users or inside <= 0 or self.work <= 0:
@@ -217,13 +221,13 @@ def _visits_of(service: Json) -> float:
 def _among_several(
     model: Json, answer: Json, station: Json, found: StationAnswer, name: str, *, nodes: int
 ) -> float | None:
-    """Return the variance of the time of a class or transaction at a station shared with other closed classes. [s^2]
+    """Return the variance of the time of a class at a station that it shares with other closed classes. [s^2]
 
     None unless closed classes visit the station and its discipline is `fcfs` or `ps`.
 
-    All other jobs count as one kind of job with the mean service time of all. The moments are scaled to the mean of the
-    solution; for `fcfs`, only those of the wait, which lasts `max(0, k - m + 1)` service completions if the job finds k
-    jobs.
+    All other jobs count as one kind of job with the mean service time of all jobs. The moments are scaled to
+    the mean of the solution; for `fcfs`, only the moments of the wait, which lasts `max(0, k - m + 1)`
+    service completions if the job finds k jobs.
     """
     service = next(candidate for candidate in station["services"] if candidate["class"] == name)
     visits, time = _visits_of(service), float(service["service_time_s"])
@@ -240,7 +244,7 @@ def _among_several(
     (come, their_time), servers = others, int(station["servers"])
     met = np.arange(len(come), dtype=float)
     speed = np.minimum(1.0, servers / (met + 1))
-    # These weights are the stationary distribution of the other jobs alone, without the arriving job.
+    # These weights are the stationary distribution of the other jobs without the arriving job.
     alone = np.minimum(met[1:], servers) / their_time
     logs = np.concatenate([[0.0], np.cumsum(np.log(np.maximum(come[:-1], 1e-300)) - np.log(alone))])
     weights = np.exp(logs - logs.max())
@@ -259,9 +263,9 @@ def _among_several(
 def _spread_of_wait(ends: Floats, weights: Floats, scv: float, apart: float, mean: float) -> float:
     """Return the variance of a wait for `ends` completions with probabilities `weights`, scaled to a given mean. [s^2]
 
-    If the mean must shrink, every wait is shortened. If it must grow, first more jobs wait, until all do; only then
-    does every wait become longer. Otherwise a wait with almost no probability in the chain would become a rare but
-    extremely long one.
+    If the mean must shrink, every wait becomes shorter. If the mean must grow, first more jobs wait, until
+    all jobs do; only then does every wait become longer. Otherwise a wait with almost no probability in the
+    chain would become a rare but extremely long wait.
     """
     waits = ends > 0
     often = float(weights[waits].sum())
@@ -276,9 +280,10 @@ def _spread_of_wait(ends: Floats, weights: Floats, scv: float, apart: float, mea
 def _repairman(
     model: Json, answer: Json, station: Json, found: StationAnswer, name: str, *, nodes: int
 ) -> float | None:
-    """Return the variance for a model with a single closed class at an `fcfs` or `ps` station; otherwise None. [s^2]
+    """Return the variance of the time at an `fcfs` or `ps` station, for a model with a single closed class. [s^2]
 
-    The time in the rest of the network counts as time away. The variance is scaled to the mean of the solution.
+    None for any other model or station. The time in the rest of the network counts as time away. The variance
+    is scaled to the mean of the solution.
     """
     load = model["classes"][0]
     if len(model["classes"]) > 1 or load["name"] != name or not load.get("users"):

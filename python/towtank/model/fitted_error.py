@@ -1,4 +1,4 @@
-"""Confidence intervals of the predictions of a fitted model, from the bootstrap replicates of its fit."""
+"""Confidence intervals of what a fitted model predicts, from the bootstrap replicates of the fit."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ from towtank.model.solving import solve_models
 Json = dict[str, Any]
 CONFIDENCE = 0.95
 MODELS_AT_MOST = 20_000
-"""Highest number of solved models, over all variants and replicates, for which intervals are computed. [1]"""
+"""Highest number of models, over all variants and replicates, that are solved to compute intervals. [1]"""
 _LEAST_FACTOR = 1e-6
-"""Smallest factor of a demand. The solver refuses a demand of 0; a millionth changes no answer. [ratio]"""
+"""Smallest factor of a service demand: the solver refuses a demand of 0, and a millionth changes no answer.
+[ratio]
+"""
 _CLASS = ("throughput_per_s", "response_time_s", "users_in_system")
 _POOL = ("utilization", "held", "waiting")
 _STATION = ("queue_length", "throughput_per_s")
@@ -24,7 +26,7 @@ _NO_STEADY_STATE = {"response_time_s": math.inf, "users_in_system": math.inf, "q
 
 
 def replicates(model: Json, draws: Mapping[str, Sequence[float]]) -> list[Json]:
-    """Return one model for each replicate, with the demands of that replicate.
+    """Return a copy of the model for each replicate, with the service demands of the replicate.
 
     Parameters
     ----------
@@ -48,7 +50,7 @@ def _replicate(model: Json, factors: Mapping[str, float]) -> Json:
 def with_intervals(
     answers: Sequence[Json | None], models: Sequence[Json], draws: Mapping[str, Sequence[float]], method: str
 ) -> None:
-    """Add `confidence_interval` to each part of the answers, and `fitted` to each answer.
+    """Add `confidence_interval` to each part of the answers, and the number of replicates to each answer.
 
     Parameters
     ----------
@@ -83,7 +85,7 @@ def with_intervals(
 
 @dataclass(frozen=True)
 class _Replicate:
-    """Solution of a replicate.
+    """Solution of the model with the demands of one replicate.
 
     Attributes
     ----------
@@ -102,7 +104,10 @@ class _Replicate:
 
 
 def _solved(model: Json, draws: Mapping[str, Sequence[float]], method: str) -> list[_Replicate]:
-    """Solve all replicates. Open networks without a steady state are solved again without their saturated stations."""
+    """Solve all replicates.
+
+    An open network without a steady state is solved a second time without saturated stations.
+    """
     solved = solve_models(replicates(model, draws), method)
     full = {place: _saturated(model, each) for place, each in enumerate(solved) if "answer" not in each}
     known = [place for place, names in full.items() if names]
@@ -118,7 +123,7 @@ def _solved(model: Json, draws: Mapping[str, Sequence[float]], method: str) -> l
 
 
 def _saturated(model: Json, solved: Json) -> frozenset[str]:
-    """Return the stations that open classes saturate; empty for other faults, or if the flow past them is unknown."""
+    """Return the stations that open classes saturate; empty if the throughput past these stations is unknown."""
     paths = [fault["path"] for fault in solved["faults"]]
     closed = any(each.get("arrival_rate_per_s") is None for each in model["classes"])
     if closed or model.get("pools") or any(len(path) != 2 or path[0] != "stations" for path in paths):
@@ -145,7 +150,7 @@ def _add(answer: Json, drawn: Sequence[_Replicate]) -> None:
         for other in part["residence_time_s"]:
             times = [math.inf if each is None else each["residence_time_s"][other] for each in parts]
             part["confidence_interval"][f"residence_time_s.{other}"] = _ends(times)
-        # A saturated station is fully busy. A station without a known solution counts as fully busy, too.
+        # A saturated station is fully busy. A station without a known solution counts as fully busy too.
         used = [1.0 if each is None else float(each["utilization"]) for each in parts]
         part["confidence_interval"]["utilization"] = _ends(used)
     answers = [each.answer for each in drawn]
@@ -166,7 +171,7 @@ def _add(answer: Json, drawn: Sequence[_Replicate]) -> None:
 def _intervals(part: Json, parts: Sequence[Json | None], keys: Sequence[str]) -> Json:
     found = {}
     for key in keys:
-        # The throughput of a replicate without a steady state is unknown; the value of the model is used.
+        # A replicate without a steady state has no throughput, so the throughput of the model is used.
         full = _NO_STEADY_STATE.get(key, float(part[key]))
         found[key] = _ends([full if each is None else float(each[key]) for each in parts])
     return found

@@ -1,4 +1,7 @@
-"""Reads model files. The models of `file` check the form, the engine the meaning; faults refer to lines of the file."""
+"""Reads model files and converts them to the form of the engine.
+
+The classes of `file` check the form, the engine checks the meaning. Faults refer to lines of the file.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ SHARES_WITHIN = 1e-6
 
 @dataclass
 class ModelProblem:
-    """A model in the engine's form, with the YAML tree of its file.
+    """Model in the form of the engine, with the YAML tree of its file.
 
     Attributes
     ----------
@@ -42,7 +45,7 @@ class ModelProblem:
         return None if node is None else FittedFile.model_validate(node.plain())
 
     def faults(self, found: list[dict[str, Any]]) -> list[Fault]:
-        """Return the engine's faults, each with its place in the file."""
+        """Return faults from the engine, each with its place in the file."""
         return sorted({self._fault(each["path"], each["message"]) for each in found})
 
     def _fault(self, path: list[str], message: str) -> Fault:
@@ -53,7 +56,9 @@ class ModelProblem:
 
 
 def _spellings(path: list[str]) -> list[tuple[str, ...]]:
-    """Return the possible places of an engine's fault in the file; `service_time` may be given as `demand`."""
+    """Return the places in the file that a fault from the engine may concern; `service_time` may be given as
+    `demand`.
+    """
     others = {"service_time": ["demand"], "scv": ["distribution"], "think": ["think_scv", "think_distribution"],
               "arrivals": ["arrival_scv", "arrival_distribution"], "services": ["demand", "service_time"]}  # fmt: skip
     if len(path) < 3:
@@ -64,7 +69,7 @@ def _spellings(path: list[str]) -> list[tuple[str, ...]]:
 
 
 def load_model(path: Path | str, changes: Mapping[str, str] | None = None) -> ModelProblem:
-    """Read a model file.
+    """Read and check a model file.
 
     Parameters
     ----------
@@ -82,7 +87,7 @@ def load_model(path: Path | str, changes: Mapping[str, str] | None = None) -> Mo
 
 
 def load_document(document: Document, changes: Mapping[str, str] | None = None) -> ModelProblem:
-    """Check a model that was read, with changes applied; raises as `load_model` does."""
+    """Check a parsed model with changes applied; raises StudyError with all faults."""
     problem, faults = _read(_with_changes(document.root, changes or {}))
     if problem is None:
         raise StudyError(faults)
@@ -92,13 +97,15 @@ def load_document(document: Document, changes: Mapping[str, str] | None = None) 
 
 
 def check_model(document: Document) -> list[Fault]:
-    """Return all faults of a model file, including those found by the engine. Does not look for a steady state."""
+    """Return all faults of a model file, including those that the engine finds, but without a search for a
+    steady state.
+    """
     problem, faults = _read(document.root)
     return faults if problem is None else sorted({*faults, *_more_faults(problem, faults)})
 
 
 def _more_faults(problem: ModelProblem, faults: list[Fault]) -> list[Fault]:
-    """Return the faults that the engine finds, without faults caused by the parts already known as invalid."""
+    """Return the faults that the engine finds, without those that follow from faults already known."""
     more = problem.faults(check_models([problem.document])[0])
     wrong = {tuple(fault.where.split(".")[:2]) for fault in faults}
     names = [f'"{part[-1]}"' for part in wrong if len(part) == 2]
@@ -110,7 +117,10 @@ def _more_faults(problem: ModelProblem, faults: list[Fault]) -> list[Fault]:
 
 
 def _with_changes(tree: Node, changes: Mapping[str, str]) -> Node:
-    """Apply changes from the command line to a tree; each must lead to a key that exists or is allowed."""
+    """Apply changes from the command line to a tree.
+
+    Each path must lead to a key that exists or is allowed.
+    """
     tree = tree.copy()
     for path, text in changes.items():
         parts = tuple(path.split("."))
@@ -137,7 +147,7 @@ def _read(tree: Node) -> tuple[ModelProblem | None, list[Fault]]:
 
 
 def _meaning(whole: Node, tree: Node, model: ModelFile) -> list[Fault]:
-    """Return the faults in meaning that the engine cannot detect; the engine checks the rest."""
+    """Return the faults in meaning that the engine cannot detect; the engine detects the others."""
     faults = []
     for name, load in model.classes.items():
         if load.rate is not None and load.think is not None:
@@ -176,7 +186,7 @@ def _transaction_faults(tree: Node, model: ModelFile) -> list[Fault]:
 
 
 def _draw_faults(tree: Node, model: ModelFile) -> list[Fault]:
-    """Check that replicates belong to stations of the model and are equally many, since they were drawn jointly."""
+    """Check that replicates belong to stations of the model, and that all stations have equally many."""
     rows = model.fitted.draws if model.fitted is not None else {}
     counts = {name: len(row) for name, row in rows.items()}
     faults = []
@@ -228,30 +238,32 @@ def _station_faults(whole: Node, tree: Node, model: ModelFile, name: str, statio
 
 
 def _times(model: ModelFile, station: StationFile) -> dict[str, float]:
-    """Return the service time, or demand, of each class that visits a station."""
+    """Return the service time, or the demand, of each class that visits a station. [s]"""
     value = station.demand if station.demand is not None else station.service_time
     return {} if value is None else _each(model, value)
 
 
 def _chains(model: ModelFile) -> dict[str, str]:
-    """Return the class of each transaction, by its name."""
+    """Return the class of each transaction, by name of the transaction."""
     return {each: name for name, load in model.classes.items() for each in load.transactions}
 
 
 def _each(model: ModelFile, value: Any) -> dict[str, Any]:
-    """Return the value of each class, or of each of its transactions; classes without a value are left out."""
+    """Return the value of each class, or of each of its transactions, by name; classes and transactions without
+    a value are left out.
+    """
     given = value if isinstance(value, dict) else dict.fromkeys(model.classes, value)
     found: dict[str, Any] = {}
     for name, load in model.classes.items():
         for each in load.transactions or (name,):
             if each in given or name in given:
-                # A value of a transaction takes precedence over that of its class.
+                # The value of a transaction takes precedence over that of its class.
                 found[each] = given.get(each, given.get(name))
     return found
 
 
 def _document(model: ModelFile) -> dict[str, Any]:
-    """Return the model in the engine's form."""
+    """Return the model in the form of the engine."""
     return {
         "classes": [
             {
@@ -278,7 +290,7 @@ def _document(model: ModelFile) -> dict[str, Any]:
 
 
 def _transactions(load: ClassFile) -> dict[str, Any]:
-    """Return the key `transactions` of a class if the file has it. The key is not sent to the engine."""
+    """Return the key `transactions` of a class, or an empty mapping. The key is not sent to the engine."""
     if not load.transactions:
         return {}
     return {

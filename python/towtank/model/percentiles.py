@@ -1,8 +1,8 @@
-"""Percentiles of response times from a solved network.
+"""Percentiles of response times, computed from a solved network.
 
-The result is exact for an open class at one M/M/m station. Otherwise a gamma distribution is assumed with the mean of
-the solution and the sum of the variances at the stations, as if these were independent. This is accurate enough for a
-search, whose result is then simulated.
+The result is exact for an open class at one M/M/m station. Otherwise a gamma distribution is assumed with the
+mean of the solution and the sum of the variances at the stations, as if the stations were independent. This
+is accurate enough for a search, whose result is then simulated.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ GAMMA = "gamma distribution with the mean of the solution and the variances of t
 
 
 def erlang_b(servers: int, work: float) -> float:
-    """Return the probability that an arrival finds all servers busy in a system without waiting (Erlang B). [ratio]
+    """Return the probability that an arrival finds all servers of a system without waiting busy (Erlang B).
+    [ratio]
 
     Parameters
     ----------
@@ -49,7 +50,8 @@ def erlang_b(servers: int, work: float) -> float:
 
 
 def erlang_c(servers: int, work: float) -> float:
-    """Return the probability that an arrival waits at M/M/m (Erlang C); 1 if the work exceeds the servers. [ratio]
+    """Return the probability that an arrival waits at M/M/m (Erlang C); 1 if the work exceeds the servers.
+    [ratio]
 
     Examples
     --------
@@ -63,7 +65,7 @@ def erlang_c(servers: int, work: float) -> float:
 
 
 def mmm_percentile(rate: float, service_s: float, servers: int, share: float) -> float:
-    """Return the percentile of the response time at M/M/m, first come, first served. [s]
+    """Return a percentile of the response time at M/M/m, first come, first served. [s]
 
     Parameters
     ----------
@@ -102,7 +104,7 @@ def mmm_percentile(rate: float, service_s: float, servers: int, share: float) ->
 def response_percentiles(model: Json, answer: Json, stations: Mapping[str, StationAnswer], name: str) -> tuple[
     Callable[[float], float], str
 ]:  # fmt: skip
-    """Return a function for the percentiles of a class's response time, and the name of the method.
+    """Return a function for the percentiles of a class's response time [s], and the name of the method.
 
     Parameters
     ----------
@@ -130,12 +132,12 @@ def response_percentiles(model: Json, answer: Json, stations: Mapping[str, Stati
 
 
 def _of_gamma(shape: float, mean: float, share: float) -> float:
-    """Return a percentile of a gamma distribution; the mean if the variance is zero."""
+    """Return a percentile of a gamma distribution; the mean if the variance is zero. [s]"""
     return mean if math.isinf(shape) else float(scipy.special.gammaincinv(shape, share)) * mean / shape
 
 
 def _of_mixture(gammas: list[tuple[float, tuple[float, float]]], share: float) -> float:
-    """Return a percentile of the mixture of all transactions, each with its gamma distribution."""
+    """Return a percentile of the mixture of all transactions, each with its own gamma distribution. [s]"""
     ends = [_of_gamma(*gamma, share) for _, gamma in gammas]
     low, high = min(ends), max(ends)
     if high - low <= 1e-12 * high:
@@ -153,7 +155,7 @@ def _of_mixture(gammas: list[tuple[float, tuple[float, float]]], share: float) -
 
 
 def _gamma(model: Json, answer: Json, stations: Mapping[str, StationAnswer], name: str) -> tuple[float, float]:
-    """Return shape and mean of the response time of a class or transaction; infinite shape if the variance is zero."""
+    """Return shape and mean [s] of a class's response time; the shape is infinite if the variance is zero."""
     chain = chain_by_transaction(model).get(name)
     figures = answer["classes"][name] if chain is None else answer["classes"][chain]["transactions"][name]
     known = {described["name"]: described for described in model["stations"]}
@@ -171,7 +173,10 @@ def _gamma(model: Json, answer: Json, stations: Mapping[str, StationAnswer], nam
 def _lone_queue(
     model: Json, known: Mapping[str, Json], visited: list[str], name: str
 ) -> tuple[float, float, int] | None:
-    """Return rate, service time and servers if a class visits only a single M/M/m station; nodes share the rate."""
+    """Return rate, service time and servers if a class visits only one M/M/m station; otherwise None.
+
+    The nodes of the station share the rate equally.
+    """
     load = {job_class["name"]: job_class for job_class in model["classes"]}.get(name, {})
     if len(visited) != 1 or len(model["classes"]) != 1 or not load.get("arrival_rate_per_s"):
         return None
@@ -191,7 +196,7 @@ def _lone_queue(
 
 
 def _variance(station: Json, nodes: int, found: StationAnswer, name: str) -> float:
-    """Return the variance of the time of a transaction at a station. [s^2]
+    """Return the variance of the time that a transaction spends at a station. [s^2]
 
     Notes
     -----
@@ -208,7 +213,7 @@ def _variance(station: Json, nodes: int, found: StationAnswer, name: str) -> flo
     """
     service = next(candidate for candidate in station["services"] if candidate["class"] == name)
     time, scv = float(service["service_time_s"]), squared_variation(service["variation"])
-    # Each node gets a part of the visits; together the nodes get all of them.
+    # Each node gets a part of the visits; together the nodes get all visits.
     visits = max((1.0 if service["visits"] is None else service["visits"]) * nodes, 1e-12)
     residence = max(found.residence_s[name] / visits, time)
     if station["discipline"] == "delay":
@@ -218,8 +223,9 @@ def _variance(station: Json, nodes: int, found: StationAnswer, name: str) -> flo
         return visits * residence**2 * (scv + (1 + scv) * share / (2 - share))
     wait = residence - time
     servers, idle = servers_of(station) or 1, 1 - found.utilization
-    # The waiting probability is the larger of the solution's and Erlang's: they agree in an open network, but in a
-    # closed network the solution may have more waiting. With a service time of 0 only Erlang's is defined.
+    # The probability of waiting is the larger of the solution's and Erlang's. Both agree in an open network,
+    # but in a closed network the solution may have more waiting. With a service time of 0 only Erlang's is
+    # defined.
     solved = min(1.0, wait * servers * idle / time) if time > 0 else 0.0
     waits = max(erlang_c(servers, found.utilization * servers), solved, 1e-12)
     return float(visits * (scv * time**2 + wait**2 * (2 / waits - 1)))

@@ -38,15 +38,18 @@ Floats = npt.NDArray[np.float64]
 PERIOD_S = 0.1
 """Default period of the Linux scheduler. [s]"""
 TICK_S = 0.004
-"""Interval at which the scheduler checks whether the quota is used up: 250 ticks a second, as in the kernels of most
-distributions. [s]"""
+"""Interval at which the scheduler checks if the quota is used up. [s]
 
-# Grid on which the queue is solved: utilizations, and periods in units of S as powers of the square root of two.
+There are 250 checks (ticks) a second, as in the kernels of most distributions.
+"""
+
+# Grid on which the queue is solved: utilizations, and periods in units of S as powers of the square root of
+# two.
 _UTILIZATIONS = (0.02, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.94, 0.97, 0.985)
 _STEP = math.log(2) / 2
 _LOWEST, _HIGHEST = -8, 20
-# Truncation of distributions: a geometric tail beyond this many factors of e, a Poisson tail beyond this many standard
-# deviations.
+# Where distributions are cut off: a geometric tail beyond this number of factors of e, a Poisson tail beyond
+# this number of standard deviations.
 _FACTORS, _DEVIATIONS = 16.0, 8.0
 # Number of values that represent a distribution; wider distributions are grouped.
 _GROUPS = 48
@@ -54,7 +57,7 @@ _GROUPS = 48
 
 @dataclass(frozen=True)
 class Quota:
-    """Quota of a fraction of a CPU.
+    """CPU quota below one CPU.
 
     Attributes
     ----------
@@ -69,11 +72,10 @@ class Quota:
 
     @classmethod
     def of_linux(cls, cpus: float, period_s: float = PERIOD_S) -> Quota:
-        """Return the quota as enforced by Linux: a started task runs for at least one tick, and later periods pay for
-        it.
+        """Return a quota as Linux enforces it: a started task runs for at least one tick, and later periods pay for it.
 
-        A tenth of a CPU in periods of 20 ms thus acts like periods of 40 ms, in which a program runs for the first 4
-        ms.
+        So a tenth of a CPU in periods of 20 ms acts like periods of 40 ms, in which a program runs for the
+        first 4 ms.
         """
         return cls(cpus, max(period_s, TICK_S / cpus))
 
@@ -84,7 +86,7 @@ class Quota:
             raise ModelError(f"a period must be above 0 s, got {self.period_s:g} s instead")
 
     def residence(self, demand_s: float, utilization: float) -> float:
-        """Return the time at the station, including waiting. [s]
+        """Return the time of a transaction at the station, including waiting. [s]
 
         Parameters
         ----------
@@ -114,21 +116,23 @@ class Quota:
         for knot in np.unique(np.concatenate([np.floor(inside).ravel(), np.ceil(inside).ravel()])):
             part = np.clip(1 - np.abs(inside - knot), 0.0, None)
             relative += part * _curve(self.cpus, int(knot))(inner)
-        # For shorter periods than the grid, the saved time is proportional to the period.
+        # For periods shorter than those of the grid, the saved time is proportional to the period.
         short = np.minimum(1.0, np.exp((place - _LOWEST) * _STEP))
         return np.asarray(demand * (1 - relative) / (1 - used) * short, dtype=float)
 
 
 @cache
 def _curve(cpus: float, place: int) -> scipy.interpolate.PchipInterpolator:
-    """Return the time at the station relative to a slow server, as a function of utilization, for one period length."""
+    """Return the time at the station relative to a slow server as a function of utilization, for one period
+    length.
+    """
     periods = math.exp(place * _STEP)
     rows = [min(1.0, (1 - used) * scaled_residence(used, periods, cpus)) for used in _UTILIZATIONS]
     return scipy.interpolate.PchipInterpolator(np.array(_UTILIZATIONS), np.array(rows))
 
 
 def scaled_residence(utilization: float, periods: float, cpus: float) -> float:
-    """Return the time at a station with a quota in units of S, which may exceed that of a slow server.
+    """Return the time at a station with a quota, in units of S; the time may exceed the time at a slow server.
 
     Parameters
     ----------
@@ -147,11 +151,11 @@ def scaled_residence(utilization: float, periods: float, cpus: float) -> float:
 
 @cache
 def _areas(utilization: float, periods: float) -> tuple[float, float, float, float]:
-    """Return four means over a period, for any fraction of a CPU.
+    """Return four means over a period, which do not depend on the fraction of a CPU.
 
-    They are: jobs times time in service (divided by c), and while the quota is used up, in units of S; number of
-    arrivals that are served; their number times half the square of the time that earlier jobs take (divided by c), per
-    period.
+    They are: jobs times time in service (divided by c), and while the quota is used up, in units of S; number
+    of arrivals that are served; their number times half the square of the time that earlier jobs take
+    (divided by c), per period.
     """
     number, weights = _grouped(*_at_beginning(utilization, periods))
     come, come_weights = _grouped(*_poisson(utilization * periods))
@@ -175,13 +179,14 @@ def _areas(utilization: float, periods: float) -> tuple[float, float, float, flo
 
 
 def _at_beginning(utilization: float, periods: float) -> tuple[Floats, Floats]:
-    """Return the numbers of jobs at the beginning of a period, and their probabilities."""
+    """Return the numbers of jobs at the beginning of a period, and the probability of each number."""
     tail = 2 * (1 - utilization) / (1 + utilization)
     most = int(_FACTORS / tail + _DEVIATIONS * math.sqrt(2 * periods)) + 20
     (come, come_weights), (room, room_weights) = _poisson(utilization * periods), _poisson(periods)
     steps = np.convolve(come_weights, room_weights[::-1])
     lowest = int(come[0] - room[-1])
-    # Transition probabilities from each number. Steps below zero or beyond the last number end at the boundary.
+    # Transition probabilities from each number. Steps below zero or beyond the last number end at the
+    # boundary.
     moves = np.zeros((most + 1, most + 1))
     numbers = np.arange(most + 1)
     for step, chance in enumerate(steps, lowest):
@@ -192,7 +197,7 @@ def _at_beginning(utilization: float, periods: float) -> tuple[Floats, Floats]:
 
 
 def _poisson(mean: float) -> tuple[Floats, Floats]:
-    """Return the values with relevant probability, and their probabilities."""
+    """Return the values of a Poisson distribution with relevant probability, and their probabilities."""
     wide = _DEVIATIONS * math.sqrt(mean)
     values = np.arange(max(0, int(mean - wide)), int(mean + wide) + 12)
     weights = poisson_probabilities(values, mean)
@@ -200,7 +205,7 @@ def _poisson(mean: float) -> tuple[Floats, Floats]:
 
 
 def _grouped(values: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """Group neighbouring values by their means; the smallest values, the likeliest of a queue, stay separate."""
+    """Group neighbouring values by their means; the smallest values, which are the likeliest, stay separate."""
     if len(values) <= _GROUPS:
         return values, weights
     alone = _GROUPS // 2

@@ -1,4 +1,4 @@
-"""Function that simulates models with the engine and returns estimates with intervals."""
+"""Simulates models with the engine, and returns estimates with intervals."""
 
 from __future__ import annotations
 
@@ -13,10 +13,13 @@ from towtank.estimates import significant
 from towtank.model.transactions import chained, spread
 
 _DIGITS = 6
-"""Significant digits of the times, visits and rates passed to a simulation. The ninth digit of a fit depends on the
-type of CPU, and with another ninth digit a simulation would draw other events. [1]"""
+"""Significant digits of times, visits and rates in a simulated model. [1]
+
+The ninth digit of a fit depends on the type of CPU, and with another ninth digit a simulation would draw
+other events.
+"""
 _CERTAIN = ("routing",)
-"""Keys whose numbers are not rounded: they come from a file, do not depend on the CPU, and must keep their sum."""
+"""Keys whose numbers are not rounded, since they come from a file and must keep their sum."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,7 @@ class SimulationSettings:
     threads: int | None = None
 
     def options(self) -> list[str]:
-        """Return the settings as options of the engine."""
+        """Return the settings as command-line options of the engine."""
         values = {
             "--precision": self.precision,
             "--confidence": self.confidence,
@@ -65,7 +68,7 @@ class SimulationSettings:
 
 
 def simulate_models(models: list[dict[str, Any]], settings: SimulationSettings | None = None) -> dict[str, Any]:
-    """Simulate one or more models with common random numbers.
+    """Simulate one or more models with the same random numbers, and return estimates with intervals.
 
     Parameters
     ----------

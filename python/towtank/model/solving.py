@@ -1,4 +1,4 @@
-"""Function that solves many models in one call of the engine."""
+"""Solves many models in one call of the engine."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def solve_models(models: list[dict[str, Any]], method: str = "auto") -> list[dic
 
 
 def check_models(models: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
-    """Return the faults of each model as `[{"path", "message"}]`, without solving it."""
+    """Return the faults of each model as `[{"path", "message"}]`, without solving the models."""
     return [each.get("faults", []) for each in _engine([chained(model) for model in models], "--check")]
 
 

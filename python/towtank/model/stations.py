@@ -1,4 +1,4 @@
-"""Stations of a model and of its solution, which may consist of several nodes."""
+"""Stations of a model and of its solution. A station may consist of several nodes."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 
 Json = dict[str, Any]
 NODE = "@"
-"""Separator between the name of a station and the number of its node; names in files cannot contain it."""
+"""Separator between the name of a station and the number of a node; names in files cannot contain it."""
 
 _WRITTEN = 1e-6
-"""Relative tolerance when comparing rates, since model files hold nine digits. [ratio]"""
+"""Relative tolerance when rates are compared, since model files hold nine digits. [ratio]"""
 
 
 def servers_of(station: Json) -> int | None:
-    """Return the number of servers of a station; with rates from a fit, the fitted number; None for other rates.
+    """Return the number of servers of a station; None if the rates of the station do not come from a fit.
 
     Notes
     -----
@@ -37,7 +37,9 @@ def servers_of(station: Json) -> int | None:
 
 
 def rates_with(rates: list[float], servers: int) -> list[float]:
-    """Return the rates of a fitted station with another number of servers: same demand at the same utilization."""
+    """Return the rates of a fitted station for another number of servers, with the same demand at equal
+    utilization.
+    """
     ratio = 1 / rates[0]
     return [
         min(jobs, servers) / (1 + (ratio - 1) * (1 - min(jobs - 1, servers) / servers))
@@ -65,7 +67,7 @@ class StationAnswer:
 
 
 def stations_of(answer: Json) -> dict[str, StationAnswer]:
-    """Return the stations of an answer by their names in the model, with nodes combined."""
+    """Return the solution at each station by its name in the model, with nodes combined."""
     groups: dict[str, list[Json]] = {}
     for name, station in answer["stations"].items():
         groups.setdefault(name.partition(NODE)[0], []).append(station)

@@ -1,13 +1,14 @@
-"""Transactions of a class: a user runs one at a time, drawn by share after each pause.
+"""Transactions of a class: a user runs one transaction at a time, drawn by share after each pause.
 
-Users switch between transactions, so a transaction has no fixed number of users. A product-form network whose jobs
-change their class is solved as a chain with the mean demand of the mix [1]_, and the figures of a transaction follow
-from those of the chain. `chained` makes the chain for the engine; `spread` splits the answer by transaction.
+Users switch between transactions, so a transaction has no fixed number of users. A product-form network whose
+jobs change their class is solved as a chain with the mean demand of the mix [1]_, and the figures of a
+transaction follow from the figures of the chain. `chained` makes the chain for the engine; `spread` splits
+the answer by transaction.
 
 References
 ----------
 .. [1] F. Baskett, K. M. Chandy, R. R. Muntz and F. G. Palacios, "Open, closed, and mixed networks of queues with
-       different classes of customers", Journal of the ACM 22(2), 248-260, 1975, doi:10.1145/321879.321887.
+    different classes of customers", Journal of the ACM 22(2), 248-260, 1975, doi:10.1145/321879.321887.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ _IN_TURN = ("fcfs", "priority")
 
 
 def transactions_of(job_class: Json) -> list[Json]:
-    """Return the transactions of a class of a model: `name`, `share`, `think_time_s` or None."""
+    """Return the transactions of a class, each with `name`, `share` and `think_time_s` (or None)."""
     return list(job_class.get("transactions") or ())
 
 
 def chain_by_transaction(document: Json) -> dict[str, str]:
-    """Return the class of every transaction of a model."""
+    """Return the class of every transaction of a model, by name of the transaction."""
     return {each["name"]: job_class["name"] for job_class in document["classes"] for each in transactions_of(job_class)}
 
 
@@ -40,7 +41,7 @@ def squared_variation(variation: Mapping[str, Any] | None) -> float:
 
 
 def chained(document: Json) -> Json:
-    """Return a model in the engine's form with one job class in place of the transactions of each class.
+    """Return a model for the engine, with one job class (a chain) in place of the transactions of each class.
 
     Notes
     -----
@@ -69,7 +70,7 @@ def _chain(job_class: Json) -> Json:
 
 
 def _mixed(station: Json, name: str, ones: list[Json]) -> Json | None:
-    """Return the service of the chain at a station; None if no transaction of the chain visits it."""
+    """Return the service of a chain at a station; None if no transaction of the chain visits the station."""
     parts = [
         (each["share"], service) for each in ones for service in station["services"] if service["class"] == each["name"]
     ]
@@ -103,7 +104,7 @@ def _visits(service: Json) -> float:
 
 
 def spread(document: Json, chain: Json, answer: Json) -> Json:
-    """Return the chain's answer, extended by the figures of each transaction.
+    """Return the answer of the engine for the chains, with figures of each transaction added.
 
     Parameters
     ----------
@@ -117,7 +118,7 @@ def spread(document: Json, chain: Json, answer: Json) -> Json:
     Returns
     -------
     dict
-        The answer; its classes have `transactions`, its stations `residence_time_by_transaction_s`.
+        The answer; classes have the key `transactions`, and stations the key `residence_time_by_transaction_s`.
 
     Notes
     -----
@@ -158,14 +159,15 @@ def _residences(station: Json, chain: Json, ones: list[Json], residence: float, 
     for each in ones:
         service = services.get(each["name"])
         if service is not None:
-            # The time not waited in turn is shared, so it grows by the same factor for all transactions.
+            # The time that is not spent waiting in turn is shared, so it grows by the same factor for all
+            # transactions.
             shared = (residence / visits - waiting) * (service["service_time_s"] / mean if mean > 0 else 1.0)
             found[each["name"]] = _visits(service) * (shared + waiting)
     return found
 
 
 def _waiting(station: Json, mean: float, residence: float, figures: Json) -> float:
-    """Return the time that a visit waits in turn, equal for all transactions. [s]"""
+    """Return the time that a visit waits in turn, which is equal for all transactions. [s]"""
     if station["discipline"] in _IN_TURN and not station["rates"]:
         return max(0.0, residence - mean)
     at_once, servers, present = station.get("at_once"), station["servers"], figures["queue_length"]

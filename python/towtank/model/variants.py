@@ -1,4 +1,4 @@
-"""Variants of models, solved or simulated together."""
+"""Solves or simulates variants of models together."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FITTED = (
 
 @dataclass
 class Point:
-    """A variant of a model, with its answer or its faults.
+    """Variant of a model, with its answer or its faults.
 
     Attributes
     ----------
@@ -39,14 +39,17 @@ class Point:
     faults: list[Fault] = field(default_factory=list)
 
     def answer_or_refuse(self) -> dict[str, Any]:
-        """Return the answer; raise all faults if there is none."""
+        """Return the answer; raises StudyError with all faults if there is no answer."""
         if self.answer is None:
             raise StudyError(self.faults)
         return self.answer
 
 
 def solve_points(document: Document, points: list[Point], method: str) -> list[Point]:
-    """Solve all variants in one call; stores faults of variants without a steady state, raises those of the file."""
+    """Solve all variants of a model in one call.
+
+    A variant without a steady state stores its faults; faults of the file are raised.
+    """
     problems: list[ModelProblem] = []
     faults: set[Fault] = set()
     for point in points:
@@ -68,7 +71,7 @@ def solve_points(document: Document, points: list[Point], method: str) -> list[P
 
 
 def _at_command_line(fault: Fault, method: str) -> Fault:
-    """Turn the fault of a method that the model does not allow into a fault of the option `--method`."""
+    """Convert the fault of a method that the model does not allow into a fault of the option `--method`."""
     if method != "auto" and f"got {method!r}" in fault.message and not fault.where:
         return Fault(COMMAND_LINE, 0, 0, "--method", fault.message)
     return fault
@@ -77,7 +80,7 @@ def _at_command_line(fault: Fault, method: str) -> Fault:
 def checked_settings(
     ratios: dict[str, str], *, replications: int, events: int, time: str | None, seed: int, threads: int | None
 ) -> SimulationSettings:
-    """Check the settings of a simulation, whose ratios and times are texts.
+    """Check the settings of a simulation that the command line gives as texts.
 
     Parameters
     ----------
@@ -121,7 +124,7 @@ def checked_settings(
 def simulate_variants(
     wanted: Sequence[tuple[Document | str, Mapping[str, str]]], settings: SimulationSettings
 ) -> dict[str, Any]:
-    """Simulate models, each with its changes; reports the faults of all models together.
+    """Simulate models, each with its changes; the faults of all models are reported together.
 
     Parameters
     ----------

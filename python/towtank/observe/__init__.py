@@ -1,4 +1,4 @@
-"""Sampling and scraping of a system under load, on the clock of the load.
+"""Samples and scrapes a system under load, on the clock of the load.
 
 `Observation` runs the engine's probe, which samples the host and groups of processes, and one thread that scrapes the
 services. A scraper is one file of this package and one entry of `SCRAPERS`.
@@ -40,7 +40,7 @@ SCRAPERS = {
     JettyScraper.source: JettyScraper,
     GcLogScraper.source: GcLogScraper,
 }
-"""Scrapers by the name of their source."""
+"""Classes of the scrapers, by the name of their source."""
 
 __all__ = [
     "SCRAPERS",

@@ -1,4 +1,4 @@
-"""Sends one command to a service over a separate connection, and reads the complete answer."""
+"""Sends one command to a service over a new connection, and reads the complete response."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ _ANSWER_AT_MOST_BYTES = 8 * 1024 * 1024
 
 
 def ask_once(address: str, command: str) -> str:
-    """Send a line and read until the service closes the connection.
+    """Send a command, and return everything that the service sends until it closes the connection.
 
     Parameters
     ----------
     address : str
         `host:port`, or the path of a Unix socket.
     command : str
-        The line, without its end.
+        Command, without a line break.
 
     Raises
     ------
     ScrapeError
-        If the whole answer does not arrive within a second.
+        If the complete response does not arrive within a second.
     """
     deadline = time.monotonic() + TIMEOUT_S
     parts: list[bytes] = []

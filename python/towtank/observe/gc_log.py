@@ -1,7 +1,7 @@
-"""Metrics from the garbage collector's log of a JVM: pauses, heap after a collection, allocation.
+"""Reads metrics from the garbage collector's log of a JVM: pauses, heap after a collection, allocation.
 
-The log has the format of unified logging (JEP 158, JEP 271), `-Xlog:gc*=info:file=...:timenanos,level,tags`, the same
-for all collectors. The scraper reads new lines and sends no requests to the JVM.
+The log has the format of unified logging (JEP 158, JEP 271), `-Xlog:gc*=info:file=...:timenanos,level,tags`, which is
+the same for all collectors. The scraper only reads new lines, and sends no requests to the JVM.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from towtank.observe.scraper import ScrapeError, series
 
-# The decorations are in brackets in a fixed order: time, level, tags padded with blanks.
+# The decorations of a line are in brackets, in a fixed order: time, level, tags padded with blanks.
 _LINE = re.compile(r"\[(?P<time>\d+)ns\]\[\w+ *\]\[(?P<tags>[a-z,]+) *\] (?P<text>.*)")
 _COLLECTION = re.compile(r"GC\(\d+\) +(?P<text>.*)")
 _TOOK = re.compile(r"(?P<what>\D.*?) (?P<ms>\d{1,15}\.\d{1,15})ms$")
@@ -24,7 +24,8 @@ _LIMIT = re.compile(rf"(?:Heap )?Max Capacity: {_SIZE}$")
 _CAPACITY = re.compile(rf"Capacity: +.*?{_SIZE} \(\d+%\) +{_SIZE} \(\d+%\) +{_SIZE} \(\d+%\) *$")
 _WHILE_COLLECTING = re.compile(rf"Allocated: .*{_SIZE} \(\d+%\) .*$")
 _UNITS = {"B": 1, "K": 2**10, "M": 2**20, "G": 2**30}
-# G1 logs a concurrent cycle as a whole and by phases with other tags; Z logs only the phases.
+# The G1 collector logs a concurrent cycle as a whole, and its phases with other tags; the Z collector logs only the
+# phases.
 _CONCURRENT_TAGS = {"gc", "gc,phases"}
 
 
@@ -34,7 +35,7 @@ def _bytes(number: str, unit: str) -> int:
 
 @dataclass
 class GcCounts:
-    """Sums over the lines read so far.
+    """Sums over the lines of a garbage collector's log that have been read.
 
     Attributes
     ----------
@@ -43,15 +44,15 @@ class GcCounts:
     longest_s : float
         Longest pause since `take_longest`. [s]
     concurrent_s : float
-        Time in which the collector worked beside the program. [s]
+        Time in which the collector worked while the program ran. [s]
     stalls, stall_s : int, float
-        Times that a thread waited for memory (Z only), and their sum. [1], [s]
+        Number of times that a thread waited for memory (Z collector only), and the total of these waits. [1], [s]
     used : int or None
-        Used by the heap after the last collection; None before the first. [byte]
+        Memory in use by the heap after the last collection; None before the first. [byte]
     committed, limit : int or None
-        Size of the heap, and the most it may have. [byte]
+        Current size of the heap, and its largest allowed size. [byte]
     allocated : int
-        Allocated since the start, up to the last collection. [byte]
+        Memory allocated from the start to the last collection. [byte]
     """
 
     pauses: dict[str, int] = field(default_factory=dict)
@@ -66,7 +67,7 @@ class GcCounts:
     allocated: int = 0
 
     def take(self, line: str) -> None:
-        """Add one line; ignore lines without a count."""
+        """Add one line of the log to the sums; ignore a line without a relevant count."""
         found = _LINE.match(line)
         if found is None:
             return
@@ -103,7 +104,7 @@ class GcCounts:
             self.committed = _bytes(change[5], change[6])
 
     def _heap(self, text: str) -> None:
-        """Add a line of Z's heap table: the capacity, or the allocation during a collection."""
+        """Add a line of the Z collector's heap table: the capacity, or the allocation during a collection."""
         if found := _WHILE_COLLECTING.match(text):
             self.allocated += _bytes(found[1], found[2])
         elif found := _CAPACITY.match(text):
@@ -116,14 +117,14 @@ class GcCounts:
 
 
 class GcLogScraper:
-    """Reads the log of one JVM as it grows.
+    """Scraper that reads the garbage collector's log of a JVM as it grows.
 
     Parameters
     ----------
     service, kind : str
-        Name of the stream, and kind of the service whose JVM it is.
+        Name of the stream, and kind of the service that runs in the JVM.
     path : Path
-        The log, as it is seen here.
+        Path of the log for this process.
     """
 
     source = "gc_log"
@@ -135,7 +136,7 @@ class GcLogScraper:
         self._allocated = 0
 
     def scrape(self) -> dict[str, float]:
-        """Read the new lines; values that the log does not contain yet are left out."""
+        """Read the new lines of the log; values that the log does not contain yet are left out."""
         try:
             with self._path.open("rb") as file:
                 file.seek(self._offset)
@@ -166,4 +167,4 @@ class GcLogScraper:
         return {name: float(value) for name, value in values.items()}
 
     def close(self) -> None:
-        """Do nothing: the file is opened for each scrape."""
+        """Do nothing, because the file is opened for each scrape."""

@@ -1,7 +1,7 @@
-"""Metrics of a GlusterFS mount from files below `.meta`: calls to the mount, calls to servers, caches.
+"""Reads metrics of a GlusterFS mount from files below `.meta`: calls to the mount, calls to servers, caches.
 
-Reading a file of a mount blocks until the mount answers, and cannot be interrupted. A separate process therefore reads
-the files, and this process waits for its output within the time limit of a scrape.
+Reading a file of a mount blocks until the mount answers, and cannot be interrupted. A separate process therefore
+reads the files, and this process waits for its output within the time limit of a scrape.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ _TIMEOUT_S = 1.0
 _GRAPH = Path(".meta/graphs/active")
 _TOP, _CACHE, _ATTRIBUTES = "asked", "cache", "attributes"
 _END = b"\0end\n"
-# For each line of its input, this script prints all files, each after a line with its name; it ends with its input.
+# For each line of its input, the script prints all files, each after a line with the name of the file. It ends when
+# its input ends.
 _READER = r"""
 while read -r line; do
   head -v -c 16777216 -- "$@" 2>/dev/null
@@ -45,7 +46,7 @@ _NS = 1e9
 
 
 def parse_asked(text: str) -> dict[str, float]:
-    """Parse the counters of `io-stats` at the top of a mount: bytes, and the calls of each kind with their time.
+    """Parse the counters of `io-stats` at the top of a mount: bytes, and number and time of each kind of call.
 
     Raises
     ------
@@ -63,7 +64,9 @@ def parse_asked(text: str) -> dict[str, float]:
 
 
 def parse_sent(server: str, texts: list[str]) -> dict[str, float]:
-    """Parse the counters of `io-stats` before each part of a server: the calls to the server, and their time."""
+    """Parse the counters of `io-stats` in front of each part of a server: number and time of
+    the calls to the server.
+    """
     values: dict[str, float] = {}
     for text in texts:
         for call, count, seconds in _calls(text):
@@ -75,12 +78,12 @@ def parse_sent(server: str, texts: list[str]) -> dict[str, float]:
 
 
 def _calls(text: str) -> list[tuple[str, float, float]]:
-    """Return name, number and time [s] of each kind of call with at least one call; the file has nanoseconds."""
+    """Return name, number and total time [s] of each kind of call that occurred; the file has nanoseconds."""
     return [(call.lower(), float(count), float(ns) / _NS) for call, count, ns in _CALL.findall(text) if int(count)]
 
 
 def parse_private(text: str, fields: dict[str, str]) -> dict[str, float]:
-    """Parse selected lines `name = number` of a `private` file."""
+    """Parse selected lines `name = number` of a file `private`, and return the numbers by series name."""
     numbers = _fields(text)
     return {name: numbers[key] for key, name in fields.items() if key in numbers}
 
@@ -96,7 +99,8 @@ def _fields(text: str) -> dict[str, float]:
 
 
 class GlusterfsScraper:
-    """Reads the files of one mount by a shell and a `head`, with about a millisecond of CPU, not on the host.
+    """Scraper that reads the files of one mount through a shell; uses about a millisecond of CPU time of this
+    machine.
 
     Parameters
     ----------
@@ -171,7 +175,7 @@ class GlusterfsScraper:
         return self._reader
 
     def close(self) -> None:
-        """End the reader and its `head`, without waiting for a `head` that blocks on the mount."""
+        """End the reader process, without waiting for a read that the mount blocks."""
         reader, self._reader = self._reader, None
         if reader is None:
             return
@@ -179,7 +183,7 @@ class GlusterfsScraper:
             if pipe is not None:
                 with suppress(OSError):
                     pipe.close()
-        # The shell leads its process group and has not been reaped, so no other process group can have its id.
+        # The shell leads its process group and has not been reaped, so no other process group has its id.
         with suppress(ProcessLookupError):
             os.killpg(reader.pid, signal.SIGKILL)
         with suppress(subprocess.TimeoutExpired):

@@ -1,4 +1,4 @@
-"""Metrics of HAProxy from its command socket: `show info`, and `show stat` as CSV.
+"""Reads metrics of HAProxy through its command socket: `show info`, and `show stat` as CSV.
 
 The columns: https://docs.haproxy.org/2.6/management.html, section 9.1.
 """
@@ -40,12 +40,12 @@ _CLASSES = ("2xx", "3xx", "4xx", "5xx")
 
 
 def parse_info(text: str) -> dict[str, float]:
-    """Parse `show info`: lines of `name: value`.
+    """Parse the response to `show info`, which consists of lines `name: value`.
 
     Raises
     ------
     ScrapeError
-        If the answer has another format.
+        If the response has another format.
     """
     fields = dict(line.split(": ", 1) for line in text.splitlines() if ": " in line)
     if "CurrConns" not in fields:
@@ -54,16 +54,16 @@ def parse_info(text: str) -> dict[str, float]:
 
 
 def parse_stat(text: str) -> dict[str, float]:
-    """Parse `show stat`: CSV with its columns in the first line, which begins with `#`.
+    """Parse the response to `show stat`: CSV whose first line begins with `#` and names the columns.
 
     Raises
     ------
     ScrapeError
-        If the answer has another format.
+        If the response has another format.
     """
     try:
         rows = list(csv.DictReader(text.lstrip("# ").splitlines()))
-    except csv.Error as error:  # a field of more than 128 KiB
+    except csv.Error as error:  # The table contains a field of more than 128 KiB.
         raise ScrapeError(f"`show stat` must be a table, got: {error}") from None
     if not rows or "svname" not in rows[0]:
         raise ScrapeError(f"`show stat` must be a table with svname, got {text[:80]!r} instead")
@@ -85,7 +85,7 @@ def _columns(row: Mapping[str, str], columns: Mapping[str, str], member: str | N
 
 
 def _answers(row: Mapping[str, str]) -> dict[str, float]:
-    """Return the answers by class of their status."""
+    """Return the number of responses by class of their status code."""
     answers = {each: row.get(f"hrsp_{each}") for each in _CLASSES}
     return {
         series("haproxy_answers_total", status=each): _number(each, value) for each, value in answers.items() if value
@@ -100,7 +100,7 @@ def _number(name: str, text: str) -> float:
 
 
 class HaproxyScraper:
-    """Scrapes over the command socket.
+    """Scraper that reads HAProxy's counters through the command socket.
 
     Parameters
     ----------
@@ -117,8 +117,8 @@ class HaproxyScraper:
         self.service, self._address = service, address
 
     def scrape(self) -> dict[str, float]:
-        """Send both commands."""
+        """Send both commands, and return the counters by series name."""
         return {**parse_info(ask_once(self._address, "show info")), **parse_stat(ask_once(self._address, "show stat"))}
 
     def close(self) -> None:
-        """Do nothing: every command has its own connection."""
+        """Do nothing, because every command uses a new connection."""

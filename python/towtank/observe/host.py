@@ -1,4 +1,4 @@
-"""Facts about a host, stored with every result, because results depend on the host."""
+"""Collects facts about a host, which are stored with every result, because results depend on the host."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from typing import Any
 from towtank import __version__
 
 _KIB = 1024
-# Step for comparing memory sizes: the kernel reserves a part that differs by some pages between starts. [byte]
+# Memory sizes are compared in steps of this size: the kernel reserves a part that differs by some pages between
+# starts. [byte]
 _MEMORY_STEP_BYTES = 64 * 1024 * 1024
-# Facts that identify comparable machines; versions of programs are not included.
+# Facts that identify comparable machines, without versions of programs.
 _FINGERPRINT = (
     "architecture",
     "kernel",
@@ -37,7 +38,7 @@ def host_facts(root: Path = Path("/")) -> dict[str, Any]:
     Parameters
     ----------
     root : Path, default "/"
-        Folder of `proc` and `sys`; tests pass recorded ones.
+        Folder that contains `proc` and `sys`; tests pass a folder of recorded files.
 
     Returns
     -------
@@ -70,7 +71,7 @@ def host_facts(root: Path = Path("/")) -> dict[str, Any]:
 
 
 def fingerprint(facts: dict[str, Any]) -> str:
-    """Return sixteen hexadecimal digits that are the same for hosts whose results may be compared.
+    """Return sixteen hexadecimal digits that are equal for hosts whose results may be compared.
 
     Examples
     --------
@@ -87,7 +88,7 @@ def fingerprint(facts: dict[str, Any]) -> str:
 
 
 def cpu_model(root: Path = Path("/")) -> str | None:
-    """Return the name of the first CPU; None on ARM, whose kernels do not report it."""
+    """Return the model name of the first CPU; None on ARM, where the kernel does not report it."""
     match = re.search(r"^model name\s*:\s*(.+)$", _text(root / "proc/cpuinfo") or "", re.MULTILINE)
     return match[1].strip() if match else None
 
@@ -99,13 +100,13 @@ def memory_bytes(root: Path = Path("/")) -> int | None:
 
 
 def cgroup_facts(root: Path = Path("/")) -> dict[str, Any]:
-    """Return the version of control groups and the limits of this process's group, including those of its ancestors.
+    """Return the version of control groups, and the limits of this process's group and of the groups above it.
 
     Returns
     -------
     dict
-        `cgroup_version` (`1`, `2`; 1 where both are mounted and version 1 has the CPU controller), and where they
-        are limited `cpu_limit` in CPUs and `memory_limit_bytes`.
+        `cgroup_version` (`1`, `2`; 1 if both are mounted and version 1 has the CPU controller), `cpu_limit` in CPUs,
+        and `memory_limit_bytes`; a missing key means no limit.
     """
     mounts = [_mount(line) for line in (_text(root / "proc/self/mountinfo") or "").splitlines()]
     membership = [line.split(":", 2) for line in (_text(root / "proc/self/cgroup") or "").splitlines()]
@@ -127,7 +128,7 @@ def cgroup_facts(root: Path = Path("/")) -> dict[str, Any]:
 
 
 def virtualisation(root: Path = Path("/")) -> str | None:
-    """Return the virtual machine product or the container in which this host runs; None on bare metal."""
+    """Return the name of the virtual machine or container in which this host runs; None on bare metal."""
     hints = []
     if "hypervisor" in (_text(root / "proc/cpuinfo") or "").split():
         product = _line(root / "sys/class/dmi/id/product_name")
@@ -138,7 +139,7 @@ def virtualisation(root: Path = Path("/")) -> str | None:
 
 
 def _mount(line: str) -> tuple[str, str, str, list[str]] | None:
-    """Return root, mount point, file system and options of a line of mountinfo."""
+    """Return root, mount point, file system and options from a line of mountinfo; None for an invalid line."""
     before, _, after = line.partition(" - ")
     left, right = before.split(), after.split()
     return (left[3], left[4], right[0], right[2].split(",")) if len(left) > 4 and len(right) > 2 else None
@@ -147,7 +148,9 @@ def _mount(line: str) -> tuple[str, str, str, list[str]] | None:
 def _folders(
     root: Path, mounts: list[tuple[str, str, str, list[str]]], membership: list[list[str]], controller: str
 ) -> list[Path]:
-    """Return the folders of this process's cgroup and of all its mounted ancestors, whose limits apply, too."""
+    """Return the folders of this process's control group and of the mounted groups above it, whose limits apply as
+    well.
+    """
     for mount_root, point, _, options in mounts:
         if controller and controller not in options:
             continue
@@ -176,7 +179,10 @@ def _cpu_limit_v2(folder: Path) -> float | None:
 
 
 def _memory_limit(path: Path) -> int | None:
-    """Return a limit in bytes; without one, version 1 writes a number near 2^63, version 2 the word `max`."""
+    """Return a memory limit; None without a limit. [byte]
+
+    For no limit, version 1 writes a number near 2^63, version 2 the word `max`.
+    """
     limit = _number(path)
     return limit if limit is not None and limit < 1 << 60 else None
 

@@ -1,4 +1,4 @@
-"""Metrics of Apache httpd from its status page: workers by state, requests, balancer members.
+"""Reads metrics of Apache httpd from its status page: workers by state, requests, balancer members.
 
 The page: https://httpd.apache.org/docs/2.4/mod/mod_status.html, machine-readable with `?auto`; lines about balancers
 require `ProxyStatus On`.
@@ -14,7 +14,7 @@ from towtank.observe.page import Page
 from towtank.observe.scraper import ScrapeError, series
 from towtank.results.observe import MEMBER_REQUESTS
 
-# Line of the page: name of the series, and factor to base units.
+# For each line of the page, the name of its series and the factor to base units.
 _LINES = {
     "Total Accesses": ("httpd_requests_total", 1.0),
     "Total kBytes": ("httpd_sent_bytes_total", 1024.0),
@@ -28,14 +28,14 @@ _LINES = {
     "ConnsAsyncClosing": ("httpd_connections_closing", 1.0),
 }
 _MEMBER = re.compile(r"ProxyBalancer\[(\d+)\]Worker\[(\d+)\](\w+)")
-# Metrics of a member: sizes have the form `12K`, `1.5M` or `3.1G`.
+# Metrics of a member whose sizes are written as `12K`, `1.5M` or `3.1G`.
 _BYTES = {"Sent": "httpd_member_sent_bytes_total", "Rcvd": "httpd_member_received_bytes_total"}
 _SUFFIXES = {"": 1.0, "B": 1.0, "K": 1024.0, "M": 1024.0**2, "G": 1024.0**3, "T": 1024.0**4}
 _SIZE = re.compile(r"\s*([\d.]+)\s*([BKMGT]?)B?\s*")
 
 
 def parse(page: str, members: Mapping[str, str]) -> dict[str, float]:
-    """Parse a status page into numbers by series.
+    """Parse a status page, and return its numbers by series name.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def _bytes(name: str, text: str) -> float:
 
 
 class HttpdScraper:
-    """Scrapes the status page.
+    """Scraper of httpd's status page.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ class HttpdScraper:
         self.service, self._page, self._members = service, Page(url), dict(members)
 
     def scrape(self) -> dict[str, float]:
-        """Request the page and parse it."""
+        """Request the status page, and return its numbers by series name."""
         return parse(self._page.get(), self._members)
 
     def close(self) -> None:

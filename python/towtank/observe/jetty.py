@@ -1,4 +1,4 @@
-"""Metrics of Jetty's statistics servlet: requests, connections and the heap, as lines of `name: value`.
+"""Reads metrics from Jetty's statistics servlet: requests, connections and the heap.
 
 The names are those of `org.eclipse.jetty.server.handler.StatisticsHandler` and `ConnectionStatistics` of Jetty 9.4.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from towtank.observe.page import Page
 from towtank.observe.scraper import ScrapeError, series
 
-# Lines of the page, with their series and factors; times are in whole milliseconds.
+# Lines of the page, with series name and factor of each; times are in whole milliseconds.
 _FIELDS = {
     "requests": ("jetty_requests_total", 1.0),
     "requestsActive": ("jetty_requests_active", 1.0),
@@ -24,7 +24,7 @@ _CLASSES = ("2xx", "3xx", "4xx", "5xx")
 
 
 def parse(text: str) -> dict[str, float]:
-    """Parse the page into numbers by series.
+    """Parse a statistics page, which consists of lines `name: value`, and return its numbers by series name.
 
     Raises
     ------
@@ -32,7 +32,7 @@ def parse(text: str) -> dict[str, float]:
         If the page has another format.
     """
     lines = [line.strip().partition(": ") for line in text.splitlines()]
-    # The head line of a section has nothing after the colon.
+    # The first line of a section has nothing after the colon.
     fields = {name: value for name, _, value in lines if value}
     if "requestsActive" not in fields:
         raise ScrapeError(f"the statistics page must report requestsActive, got {text[:80]!r} instead")
@@ -51,7 +51,7 @@ def _number(name: str, text: str) -> float:
 
 
 class JettyScraper:
-    """Scrapes the statistics page of one server.
+    """Scraper of Jetty's statistics page.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class JettyScraper:
         self.service, self.kind, self._page = service, kind, Page(url)
 
     def scrape(self) -> dict[str, float]:
-        """Request the page and parse it."""
+        """Request the statistics page, and return its numbers by series name."""
         return parse(self._page.get())
 
     def close(self) -> None:

@@ -1,7 +1,7 @@
-"""Metrics of MariaDB and MySQL from their status variables.
+"""Reads metrics of MariaDB and MySQL from their status variables.
 
-https://mariadb.com/kb/en/server-status-variables/, https://mariadb.com/kb/en/innodb-status-variables/. Variables that a
-version does not have are left out.
+https://mariadb.com/kb/en/server-status-variables/, https://mariadb.com/kb/en/innodb-status-variables/. Variables that
+a version lacks are left out.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _TIMEOUT_S = 2
 _INSTALL_HINT = pip_install("PyMySQL")
 _MILLISECONDS = 1000.0
 
-# Variable: name of the series. Names in seconds belong to variables in milliseconds.
+# For each variable, the name of its series. Series in seconds belong to variables in milliseconds.
 _VARIABLES = {
     "Threads_connected": "mariadb_connections",
     "Threads_running": "mariadb_threads_running",
@@ -67,12 +67,12 @@ _QUERY = "SHOW GLOBAL STATUS WHERE Variable_name IN ({})".format(
 
 
 def parse(variables: Mapping[str, str]) -> dict[str, float]:
-    """Convert status variables to numbers by series.
+    """Convert status variables to numbers by series name.
 
     Raises
     ------
     ScrapeError
-        If a variable is not a number, or none of them exists.
+        If a variable is not a number, or no known variable exists.
     """
     values = {}
     for variable, name in _VARIABLES.items():
@@ -93,7 +93,7 @@ def _number(name: str, text: str) -> float:
 
 
 class MariadbScraper:
-    """Scrapes one server over a persistent connection.
+    """Scraper of one server's status variables, over a persistent connection.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ class MariadbScraper:
         self._connection: pymysql.Connection[Any] | None = None
 
     def scrape(self) -> dict[str, float]:
-        """Read all status variables at once."""
+        """Read all status variables by one statement, and return their numbers by series name."""
         try:
             import pymysql  # noqa: PLC0415 - needed only for the observation of MariaDB
         except ImportError as error:

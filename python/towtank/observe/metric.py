@@ -1,4 +1,4 @@
-"""Descriptions of metric series, and tables of them."""
+"""Describes metric series, and tables of such series."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ Kind = Literal["counter", "gauge", "fact"]
 
 @dataclass(frozen=True)
 class Metric:
-    """One metric series.
+    """Description of one metric series.
 
     Attributes
     ----------
     name : str
-        Key in the stream; a counter counts from some start and only grows.
+        Key of the series in the stream.
     unit : str
         `s`, `bytes`, or `1` for a count.
     kind : str
         `counter`, `gauge`, or `fact`, which does not change.
     source : str
-        File, view or command from which it is read.
+        File, view or command from which the value is read.
     meaning : str
         Meaning of the value, with its limits.
     """
@@ -35,7 +35,7 @@ class Metric:
 
 @dataclass(frozen=True)
 class Table:
-    """Series that are read together, with their common cost."""
+    """Metric series that are read together, with the cost of reading them."""
 
     title: str
     place: str
@@ -44,10 +44,10 @@ class Table:
 
 
 def gauge(name: str, unit: str, source: str, meaning: str) -> Metric:
-    """Describe a value that can rise and fall."""
+    """Describe a metric whose value can rise and fall."""
     return Metric(name, unit, "gauge", source, meaning)
 
 
 def counter(name: str, unit: str, source: str, meaning: str) -> Metric:
-    """Describe a count that only grows; its name ends in `_total`."""
+    """Describe a metric that only grows; its name ends in `_total`."""
     return Metric(f"{name}_total", unit, "counter", source, meaning)

@@ -1,4 +1,4 @@
-"""All series that Towtank samples or scrapes, with unit, kind, source and cost.
+"""Lists all metric series that Towtank samples or scrapes, with unit, kind, source and cost.
 
 `python -m towtank.observe.metrics_page` generates `docs/reference/metrics.md` from these tables.
 """

@@ -60,7 +60,7 @@ def _rows(table: Table) -> str:
 
 
 def document() -> str:
-    """Return the reference page as Markdown."""
+    """Return the reference page of all metrics as Markdown."""
     parts = [_PREFACE]
     for table in TABLES:
         head = f"\n## {table.title}\n\nIn {table.place}. Cost: {table.cost}.\n\n"

@@ -1,4 +1,4 @@
-"""Metrics of nginx: its status page, and requests by member from a log of Towtank's configuration.
+"""Reads metrics of nginx from its status page, and counts requests by member from a log.
 
 The page: https://nginx.org/en/docs/http/ngx_http_stub_status_module.html.
 """
@@ -31,7 +31,7 @@ _CHUNK_BYTES = 1 << 20
 
 
 def parse(page: str) -> dict[str, float]:
-    """Parse a status page into numbers by series.
+    """Parse a status page, and return its numbers by series name.
 
     Raises
     ------
@@ -50,7 +50,8 @@ class MembersLog:
     Parameters
     ----------
     path : Path
-        The log: in each line the number of a member, from 0, or `-` where a request went to several or to none.
+        Log with one line per request: the number of the member from 0 on, or `-` if the request went to several
+        members or to none.
     names : sequence of str
         Name of each member.
     """
@@ -62,12 +63,12 @@ class MembersLog:
         self._counts: dict[bytes, int] = {}
 
     def counts(self) -> dict[str, float]:
-        """Return the requests by member since the start of the log.
+        """Return the number of requests by member since the start of the log.
 
         Raises
         ------
         ScrapeError
-            If it cannot be read.
+            If the log cannot be read.
         """
         try:
             with self._path.open("rb") as stream:
@@ -89,7 +90,7 @@ class MembersLog:
 
 
 class NginxScraper:
-    """Scrapes the status page, and counts new lines in the log of members.
+    """Scraper of nginx's status page and of the log of members.
 
     Parameters
     ----------
@@ -111,7 +112,7 @@ class NginxScraper:
         self._log = None if log is None else MembersLog(log, members)
 
     def scrape(self) -> dict[str, float]:
-        """Request the page, and read the new lines of the log."""
+        """Request the status page and read the new lines of the log; return the numbers by series name."""
         values = parse(self._page.get())
         return values if self._log is None else {**values, **self._log.counts()}
 

@@ -1,4 +1,4 @@
-"""Observation of one run: the probe, one thread that scrapes the services, and streams that are written at once."""
+"""Observes one run: the probe, a thread that scrapes the services, and streams that are written immediately."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from towtank.results.observe import REMOTE_PROBE
 PROBE_STREAM = "probe.ndjson"
 PROBE_LOG = "probe.log"
 STOP_WITHIN_S = 5.0
-"""Time limit of the probe, which normally ends within milliseconds after its input closes. [s]"""
+"""Time limit for the end of the probe, which normally ends milliseconds after its input closes. [s]"""
 _LOG_TAIL_BYTES = 2000
 
 
 class RemoteProbe(Protocol):
-    """Probe on another machine whose stream is copied to this machine.
+    """Probe on another machine, whose samples are copied to this machine.
 
     Attributes
     ----------
@@ -36,37 +36,42 @@ class RemoteProbe(Protocol):
     host: str
 
     def start(self, stream: Path, log: Path, interval_s: float) -> None:
-        """Start the probe; its samples are appended to `stream` as they arrive, with times of its own clock."""
+        """Start the probe; its samples are appended to `stream` as they arrive, with times of the other machine's
+        clock.
+        """
 
     def clock(self) -> dict[str, int]:
-        """Return the offset of the machine's CLOCK_MONOTONIC to that of this machine: `offset_ns`, `uncertainty_ns`."""
+        """Return the offset of the other machine's CLOCK_MONOTONIC from this machine's: `offset_ns`,
+        `uncertainty_ns`.
+        """
 
     def stop(self) -> list[str]:
         """End the probe; return its failures, one sentence each."""
 
 
 class Observation:
-    """Samples host and groups, and scrapes services, inside the `with` block.
+    """Observation of a run: samples host and process groups, and scrapes services, inside the `with` block.
 
-    Failures of the observed system raise no exception; `failures` returns the missing observations.
+    Failures of the observed system raise no exception; `failures` returns what could not be observed.
 
     Parameters
     ----------
     run : RunFolder
-        The run folder: `observe/probe.ndjson`, `observe/SERVICE.ndjson`, `logs/probe.log`.
+        Folder of the run, which receives `observe/probe.ndjson`, `observe/SERVICE.ndjson`, `logs/probe.log`.
     groups : mapping of str to int
         Root process of each group, by name.
     scrapers : sequence of Scraper
-        One per service; names of services must differ.
+        Scrapers, one for each service; the names of the services must differ.
     interval_s : float, default 1.0
-        Distance of samples. [s]
+        Interval between samples. [s]
     probes : sequence of RemoteProbe
-        One per other machine: `observe/HOST.probe.ndjson`; their clocks go into `run.json`.
+        Probes, one for each other machine, which write `observe/HOST.probe.ndjson`; the offsets of their clocks are
+        written to `run.json`.
 
     Raises
     ------
     EngineError
-        On entry, if the engine is not installed.
+        If the engine is not installed, when the block is entered.
     """
 
     def __init__(
@@ -109,7 +114,9 @@ class Observation:
         self._read_clocks()
 
     def _read_clocks(self) -> None:
-        """Compare the clocks of other machines with the clock of this machine, and record the offsets at once."""
+        """Compare the clocks of other machines with the clock of this machine, and write the
+        offsets to the manifest.
+        """
         for probe in self._remote:
             try:
                 self._clocks.setdefault(probe.host, []).append(probe.clock())
@@ -135,14 +142,14 @@ class Observation:
                 self._stop_probe(self._probe)
 
     def add_group(self, name: str, pid: int) -> None:
-        """Observe a tree of processes that was started later, or again under the same name.
+        """Observe a tree of processes that started during the observation, or restarted under the same name.
 
         Parameters
         ----------
         name : str
-            Name of the group; its totals go on if it was watched before.
+            Name of the group; if the group was observed before, its totals continue.
         pid : int
-            Root of the tree.
+            Process id of the root of the tree.
         """
         self._groups[name] = pid
         self._tell(f"group {name} {pid}")
@@ -153,7 +160,7 @@ class Observation:
         self._tell(f"drop {name}")
 
     def failures(self) -> list[str]:
-        """Return missing observations, one sentence each; empty if nothing is missing."""
+        """Return what could not be observed, one sentence each; empty if nothing is missing."""
         probe = self._probe
         early = probe is not None and not self._stopped and probe.poll() is not None
         ended = self._judge(probe.returncode) if probe is not None and early else []
@@ -166,7 +173,8 @@ class Observation:
         command += ["--interval", str(self._interval_s), "--until-stdin-closes", *groups]
         command += ["--observer", str(os.getpid())]
         with (self._run.logs / PROBE_LOG).open("ab") as log:
-            # A separate session, so that Ctrl-C on the terminal does not end the probe before the run is finished.
+            # The probe has a separate session, so that Ctrl-C on the terminal does not end it before the run is
+            # finished.
             return subprocess.Popen(
                 command,
                 stdin=subprocess.PIPE,
@@ -201,7 +209,7 @@ class Observation:
             self._failures += self._judge(status)
 
     def _judge(self, status: int) -> list[str]:
-        """Return the exit status of the probe in words, with the end of its log."""
+        """Describe how the probe ended, by its exit status, with the end of its log."""
         how = f"ended with status {status}" if status >= 0 else f"was ended by signal {-status}"
         log = self._run.logs / PROBE_LOG
         said = log.read_bytes()[-_LOG_TAIL_BYTES:].decode(errors="replace").strip() if log.exists() else ""

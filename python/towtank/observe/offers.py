@@ -1,4 +1,4 @@
-"""Capabilities of this machine, with the commands that install missing ones."""
+"""Examines what this machine offers, with the commands that install missing parts."""
 
 from __future__ import annotations
 
@@ -19,29 +19,33 @@ from towtank.observe.host import host_facts
 Status = Literal["ok", "note", "missing"]
 
 ENOUGH_OPEN_FILES = 4096
-"""Open files that the levels of shipped studies need: one per virtual user, and as many for the service. [1]"""
+"""Number of open files that the studies that come with Towtank need: one per virtual user, and as many for the
+service. [1]
+"""
 ENOUGH_DISK_BYTES = 2 * 1024**3
 """Disk space for the default population, its database, and the results of some studies. [bytes]"""
 ENOUGH_BACKLOG = 1024
-"""Connections that may wait to be accepted; below this, connections are refused if many users start at once. [1]"""
+"""Number of connections that may wait to be accepted; with a smaller number, connections are refused if many users
+start simultaneously. [1]
+"""
 ENOUGH_PORTS = 10_000
 _VERSION_WITHIN_S = 10.0
-# Folders outside of the path in which Debian keeps server programs of PostgreSQL and slapd.
+# Folders not on the search path in which Debian installs server programs of PostgreSQL and slapd.
 _EXTRA_PLACES = ("/usr/sbin", "/usr/local/sbin")
 
 
 @dataclass(frozen=True)
 class Offer:
-    """One entry of the report.
+    """Entry of the report of `towtank doctor` about one part of this machine.
 
     Attributes
     ----------
     name : str
         Key in the JSON document.
     status : str
-        `ok`; `note` for what limits or is optional; `missing` for what Towtank cannot do without.
+        `ok`; `note` for a part that is optional or limits the load; `missing` for a part that Towtank needs.
     value : str, int, float or None
-        The value found.
+        Value that was found.
     note : str
         Consequence of the value.
     install : str or None
@@ -60,7 +64,7 @@ class Offer:
 
 
 def examine(results: Path) -> list[Offer]:
-    """Examine this machine.
+    """Examine this machine, and return the entries of the report.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Metrics of slapd from its monitor database: https://www.openldap.org/doc/admin25/monitoringslapd.html."""
+"""Reads metrics of slapd from its monitor database: https://www.openldap.org/doc/admin25/monitoringslapd.html."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     import ldap3  # type: ignore[import-untyped]
 
 _BASE = "cn=Monitor"
-# Entries of single connections are not read.
+# Entries for single connections are not read.
 _FILTER = "(!(objectClass=monitorConnection))"
 _TIMEOUT_S = 1
 _INSTALL_HINT = pip_install("ldap3")
-# Entry: name of the series, and attribute with its value.
+# For each entry, the name of its series and the attribute that holds the value.
 _NUMBERS = {
     "cn=total,cn=connections,cn=monitor": ("openldap_connections_total", "monitorCounter"),
     "cn=current,cn=connections,cn=monitor": ("openldap_connections", "monitorCounter"),
@@ -43,7 +43,7 @@ Entry = tuple[str, Mapping[str, Sequence[Any]]]
 
 
 def read(entries: Sequence[Entry]) -> dict[str, float]:
-    """Convert entries of the monitor database to numbers by series.
+    """Convert entries of the monitor database to numbers by series name.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def _number(name: str, attributes: Mapping[str, Sequence[Any]], attribute: str) 
 
 
 class OpenldapScraper:
-    """Searches the monitor database over a persistent connection.
+    """Scraper of slapd's monitor database, over a persistent connection.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ class OpenldapScraper:
         self._connection: ldap3.Connection | None = None
 
     def scrape(self) -> dict[str, float]:
-        """Search the monitor database once."""
+        """Search the monitor database once, and return its numbers by series name."""
         try:
             from ldap3.core.exceptions import LDAPExceptionError  # type: ignore[import-untyped]  # noqa: PLC0415
         except ImportError as error:
@@ -129,6 +129,6 @@ class OpenldapScraper:
     def close(self) -> None:
         """Close the connection; the next scrape opens it again."""
         if self._connection is not None:
-            with suppress(Exception):  # the server may be gone
+            with suppress(Exception):  # The server may have ended.
                 self._connection.unbind()
         self._connection = None

@@ -15,9 +15,9 @@ from towtank.observe.timely import TimelyStream
 from towtank.secrets import basic_authorization, redacted_text
 
 TIMEOUT_S = 1.0
-"""Time limit of the whole exchange; a longer one would delay the next scrapes. [s]"""
+"""Time limit of the whole exchange; a longer exchange would delay the next scrapes. [s]"""
 PAGE_AT_MOST_BYTES = 8 * 1024 * 1024
-"""Largest page; reading a larger page every second would itself load the system. [byte]"""
+"""Size of the largest page that is read; reading a larger page every second would load the system. [byte]"""
 
 
 class _TimelyAnswer(http.client.HTTPResponse):
@@ -52,12 +52,12 @@ class Page:
         self._connection = connection(parts.hostname, parts.port, timeout=TIMEOUT_S)
 
     def get(self) -> str:
-        """Request the page.
+        """Request the page, and return its text.
 
         Raises
         ------
         ScrapeError
-            If it does not arrive in time, or is not UTF-8 text; the next call opens a new connection.
+            If the page does not arrive in time, or is not UTF-8 text. The next call then opens a new connection.
         """
         try:
             return self._get(time.monotonic() + TIMEOUT_S).decode("utf-8")
@@ -101,7 +101,7 @@ class Page:
                 raise ScrapeError(f"{self.url}: must be at most {PAGE_AT_MOST_BYTES} bytes, got more")
             if time.monotonic() > deadline:
                 raise ScrapeError(f"{self.url}: must come within {TIMEOUT_S} s, got {length} bytes in that time")
-        response.close()  # `read1` does not detect the end of the body itself; the connection stays open
+        response.close()  # `read1` does not detect the end of the body; the connection stays open.
         if expected is not None and length < expected:
             raise ScrapeError(f"{self.url}: must be {expected} bytes as announced, got {length} instead")
         return b"".join(parts)

@@ -1,7 +1,7 @@
-"""Metrics of PostgreSQL from its statistics views: versions 13 and later.
+"""Reads metrics of PostgreSQL from its statistics views, for versions 13 and later.
 
 Views: https://www.postgresql.org/docs/current/monitoring-stats.html; statements:
-https://www.postgresql.org/docs/current/pgstatstatements.html. Columns that a version does not have are left out.
+https://www.postgresql.org/docs/current/pgstatstatements.html. Columns that a version lacks are left out.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from towtank.observe.scraper import ScrapeError, series
 if TYPE_CHECKING:
     import psycopg
 
-_CONNECT_TIMEOUT_S = 2  # smallest value that libpq accepts
+_CONNECT_TIMEOUT_S = 2  # Smallest value that libpq accepts.
 _STATEMENT_TIMEOUT_MS = 1000
 _TOP_STATEMENTS = 20
 _QUERY_CHARACTERS = 160
 _MILLISECONDS = 1000.0
 _INSTALL_HINT = pip_install("psycopg[binary]")
 
-# Column: name of the series. Names in seconds belong to columns in milliseconds.
+# For each column, the name of its series. Series in seconds belong to columns in milliseconds.
 _DATABASE = {
     "numbackends": "pg_stat_database_connections",
     "xact_commit": "pg_stat_database_commits_total",
@@ -95,14 +95,14 @@ _HAS_STATEMENTS = "SELECT count(*) AS count FROM pg_extension WHERE extname = 'p
 
 
 class PostgresqlScraper:
-    """Scrapes one database over a persistent connection.
+    """Scraper of one database's statistics views, over a persistent connection.
 
     Parameters
     ----------
     service : str
         Name of the service.
     dsn : str
-        Address of the database in the form of libpq; a role in `pg_monitor` sees the statements of others.
+        Address of the database in the form of libpq; a role in `pg_monitor` can read the statements of other roles.
     kind : str, default "postgresql"
         Kind of the service.
     """
@@ -117,7 +117,7 @@ class PostgresqlScraper:
         self._before: Before | None = None
 
     def scrape(self) -> dict[str, float]:
-        """Read all views."""
+        """Read all statistics views, and return their numbers by series name."""
         try:
             import psycopg  # noqa: PLC0415 - an extra: needed only for the observation of PostgreSQL
         except ImportError as error:
@@ -135,7 +135,9 @@ class PostgresqlScraper:
         return values
 
     def conclude(self) -> dict[str, Any]:
-        """Return the statements with the most time since the first scrape, with their plans and advice on indexes."""
+        """Return the statements that took the most time since the first scrape, with their plans and advice on
+        indexes.
+        """
         import psycopg  # noqa: PLC0415
 
         try:
@@ -162,7 +164,7 @@ class PostgresqlScraper:
                 row_factory=dict_row,
                 connect_timeout=_CONNECT_TIMEOUT_S,
                 application_name="towtank-observe",
-                # A database made in the locale C has the encoding SQL_ASCII, and psycopg returns its texts as bytes
+                # A database created in the locale C has the encoding SQL_ASCII. psycopg then returns texts as bytes
                 # unless the client names an encoding.
                 client_encoding="utf8",
                 options=f"-c statement_timeout={_STATEMENT_TIMEOUT_MS}",
@@ -179,7 +181,9 @@ class PostgresqlScraper:
         return values
 
     def _activity(self, connection: psycopg.Connection[dict[str, Any]]) -> dict[str, float]:
-        """Return connections by state and wait event; combinations seen earlier are reported as 0."""
+        """Return the number of connections by state and wait event; a combination that occurred earlier is reported
+        as 0.
+        """
         now = {
             series("pg_stat_activity_connections", state=row["state"], wait=row["wait"]): float(row["connections"])
             for row in connection.execute(_ACTIVITY.encode())
@@ -189,7 +193,7 @@ class PostgresqlScraper:
 
 
 def _can_read_statements(connection: psycopg.Connection[dict[str, Any]]) -> bool:
-    """Return True if the view of statements can be read: the extension exists and its library is loaded."""
+    """Return True if the view of statements can be read, for which the extension and its library are needed."""
     import psycopg  # noqa: PLC0415
 
     found = connection.execute(_HAS_STATEMENTS.encode()).fetchone()
@@ -203,7 +207,7 @@ def _can_read_statements(connection: psycopg.Connection[dict[str, Any]]) -> bool
 
 
 def _top_statements(connection: psycopg.Connection[dict[str, Any]]) -> dict[str, float]:
-    """Return the statements with the most time since the start of the statistics."""
+    """Return metrics of the statements that took the most time since the start of the statistics."""
     values: dict[str, float] = {}
     for row in connection.execute(_STATEMENTS.encode()):
         query = " ".join(str(row["query"]).split())[:_QUERY_CHARACTERS]
@@ -214,7 +218,7 @@ def _top_statements(connection: psycopg.Connection[dict[str, Any]]) -> dict[str,
 
 
 def _numbers(row: dict[str, Any], columns: dict[str, str]) -> dict[str, float]:
-    """Return the columns that this version has, under their series' names, times in seconds."""
+    """Return the columns that this version has, under the names of their series, with times in seconds."""
     return {
         name: float(row[column]) / (_MILLISECONDS if "_seconds" in name else 1.0)
         for column, name in columns.items()

@@ -1,9 +1,9 @@
-"""Statements with the most time, their plans, and advice on indexes.
+"""Examines the statements that take the most time: their plans, and advice on indexes.
 
-`pg_stat_statements` stores statements without the values of their parameters. The plans are therefore generic plans, as
-PostgreSQL makes them for prepared statements (`plan_cache_mode = force_generic_plan`). `EXPLAIN` without `ANALYZE`
-executes nothing. A generic plan cannot use a partial index whose condition depends on a parameter, so advice also
-requires that scans of the whole table were about as frequent as calls of the statement.
+`pg_stat_statements` stores statements without the values of their parameters. The plans are therefore generic plans,
+as PostgreSQL makes them for prepared statements (`plan_cache_mode = force_generic_plan`). `EXPLAIN` without `ANALYZE`
+executes nothing. A generic plan cannot use a partial index whose condition depends on a parameter, so advice is given
+only if scans of the whole table were about as frequent as calls of the statement.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 STATEMENTS = 10
 """Largest number of statements that are examined. [1]"""
 MANY_ROWS = 1000
-"""Smallest table for advice on an index; smaller tables are scanned as fast as their index. [rows]"""
+"""Smallest number of rows for which an index is recommended; a smaller table is scanned as fast as its index. [rows]"""
 FEW_ROWS_SHARE = 0.1
-"""Largest share of rows that a condition may select for advice on an index, in (0, 1)."""
+"""An index is recommended only if the condition selects at most this share of the rows, in (0, 1)."""
 _WITHIN_S = 5.0
 _QUERY_CHARACTERS = 400
 _LINE_CHARACTERS = 160
@@ -48,16 +48,16 @@ _TABLE = """
     FROM pg_class AS c LEFT JOIN pg_stat_user_tables AS s ON s.relid = c.oid WHERE c.oid = %s::regclass"""
 _SCANS = "SELECT relid::bigint AS number, seq_scan AS scans, seq_tup_read AS rows FROM pg_stat_user_tables"
 SCANS_PER_CALL = 0.5
-"""Scans of the whole table per call of a statement, below which its generic plan was not used. [1]
+"""Smallest number of whole-table scans per call of a statement that shows the use of the generic plan. [1]
 
-The bound is below 1 because statistics arrive up to a second late and the first calls may precede the first reading;
-other statements add scans.
+The bound is below 1, because statistics arrive up to a second late and the first calls may precede the first reading.
+Other statements may add scans.
 """
 
 
 @dataclass(frozen=True)
 class Scans:
-    """Number of scans of a whole table, and of rows read by these scans."""
+    """Number of scans of a whole table, and number of rows that these scans read. [1]"""
 
     scans: int
     rows: int
@@ -65,7 +65,7 @@ class Scans:
 
 @dataclass(frozen=True)
 class Before:
-    """State at the first reading: statements and full table scans by their ids."""
+    """Statistics at the first reading: statements by id, and full table scans by table."""
 
     statements: Mapping[int, Calls]
     scans: Mapping[int, Scans]
@@ -73,7 +73,7 @@ class Before:
 
 @dataclass(frozen=True)
 class Calls:
-    """Sums of a statement since the start of the statistics."""
+    """Totals of a statement since the start of the statistics: calls, time and rows."""
 
     query: str
     calls: int
@@ -82,7 +82,7 @@ class Calls:
 
 
 def look(connection: Connection) -> Before:
-    """Return the current state of the statistics."""
+    """Return the current statistics of statements and full table scans."""
     return Before(calls(connection), _scans_by_table(connection))
 
 
@@ -92,7 +92,7 @@ def _scans_by_table(connection: Connection) -> dict[int, Scans]:
 
 
 def calls(connection: Connection) -> dict[int, Calls]:
-    """Return all statements of the database by their ids."""
+    """Return the totals of all statements of the database, by id of the statement."""
     return {
         row["queryid"]: Calls(str(row["query"]), int(row["calls"]), float(row["seconds"]), int(row["rows"]))
         for row in connection.execute(_CALLS.encode())
@@ -105,14 +105,14 @@ def examine(connection: Connection, before: Before) -> dict[str, Any]:
     Parameters
     ----------
     connection : psycopg.Connection
-        With rows as mappings, in autocommit mode.
+        Connection that returns rows as mappings, in autocommit mode.
     before : Before
-        State at the beginning.
+        Statistics at the beginning of the examined time.
 
     Returns
     -------
     dict
-        `statements` with their plans, the dearest first; `advice`; `seconds`, the time of all statements. [s]
+        `statements` with their plans, the most expensive first; `advice`; `seconds`, the time of all statements. [s]
     """
     deadline = time.monotonic() + _WITHIN_S
     since = _since(calls(connection), before.statements)
@@ -144,14 +144,17 @@ def examine(connection: Connection, before: Before) -> dict[str, Any]:
 
 
 def _since(now: Mapping[int, Calls], before: Mapping[int, Calls]) -> dict[int, Calls]:
-    """Return the increase of each statement; statements about the catalogue are left out, since observers send them."""
+    """Return the increase of each statement's totals since an earlier reading.
+
+    Statements about the catalogue are left out, because scrapers send them.
+    """
     fewer = [number for number, old in before.items() if number not in now or now[number].calls < old.calls]
-    if 2 * len(fewer) > len(before):  # a killed database loses its statistics and counts from zero
+    if 2 * len(fewer) > len(before):  # A killed database loses its statistics and counts from zero.
         before = {}
     found = {}
     for number, statement in now.items():
         old = before.get(number)
-        # Counts have decreased: the statement was dropped and counted again from zero.
+        # If a count has decreased, the statement was dropped from the statistics and then counted from zero.
         if old is None or statement.calls < old.calls or statement.seconds < old.seconds:
             old = Calls("", 0, 0.0, 0)
         added = Calls(
@@ -163,7 +166,7 @@ def _since(now: Mapping[int, Calls], before: Mapping[int, Calls]) -> dict[int, C
 
 
 def _plan(connection: Connection, query: str) -> tuple[dict[str, Any] | None, str]:
-    """Return the generic plan of a statement, or None and the reason."""
+    """Return the generic plan of a statement; or None, and the reason."""
     import psycopg  # noqa: PLC0415 - an extra: needed only for the observation of PostgreSQL
 
     if not _EXPLAINED.match(query):
@@ -185,7 +188,7 @@ def _plan(connection: Connection, query: str) -> tuple[dict[str, Any] | None, st
 
 
 def lines(plan: Mapping[str, Any], depth: int = 0) -> Iterator[str]:
-    """Yield a plan as text: one line per node, indented below its parent."""
+    """Yield a plan as lines of text: one line for each node, indented below the line of its parent."""
     where = f" on {plan['Relation Name']}" if "Relation Name" in plan else ""
     by = f" using {plan['Index Name']}" if "Index Name" in plan else ""
     conditions = [f"{key.lower()}: {plan[key]}" for key in ("Index Cond", "Hash Cond", "Filter") if key in plan]
@@ -197,7 +200,7 @@ def lines(plan: Mapping[str, Any], depth: int = 0) -> Iterator[str]:
 
 
 def _scans(plan: Mapping[str, Any], processes: int = 1) -> Iterator[tuple[Mapping[str, Any], float]]:
-    """Yield full table scans with a condition, with the rows that all processes together select."""
+    """Yield the full table scans with a condition, each with the number of rows that all processes together select."""
     processes = int(plan.get("Workers Planned", processes - 1)) + 1
     if plan["Node Type"] == "Seq Scan" and "Filter" in plan:
         yield plan, float(plan["Plan Rows"]) * (processes if plan.get("Parallel Aware") else 1)
@@ -208,7 +211,7 @@ def _scans(plan: Mapping[str, Any], processes: int = 1) -> Iterator[tuple[Mappin
 def _advice(
     connection: Connection, plan: Mapping[str, Any], before: Mapping[int, Scans], called: int
 ) -> Iterator[dict[str, Any]]:
-    """Yield advice on indexes, with the evidence."""
+    """Yield advice on indexes that would replace full table scans of a plan, with the evidence."""
     now = _scans_by_table(connection)
     for scan, kept in _scans(plan):
         name = scan["Relation Name"]
@@ -237,14 +240,14 @@ def _advice(
 
 
 def _scanned(table: int, before: Mapping[int, Scans], now: Mapping[int, Scans]) -> Scans:
-    """Return the increase of scans of a whole table."""
+    """Return the increase of whole-table scans of a table since an earlier reading."""
     nothing = Scans(0, 0)
     old, new = before.get(table, nothing), now.get(table, nothing)
     return Scans(new.scans - old.scans, new.rows - old.rows)
 
 
 def _name(name: str) -> str:
-    """Return a name in SQL, quoted if necessary."""
+    """Return a name as written in SQL, with quotes if necessary."""
     return name if re.fullmatch(r"[a-z_][a-z0-9_]*", name) else '"' + name.replace('"', '""') + '"'
 
 
@@ -266,7 +269,7 @@ def condition_columns(condition: str, known: list[str]) -> list[str]:
     >>> condition_columns("((kind = $1) OR (created = $2))", known)
     []
     """
-    if re.search(r"\bOR\b", condition):  # one index cannot serve both sides
+    if re.search(r"\bOR\b", condition):  # A single index cannot serve both sides of an OR.
         return []
     equal, ranged = [], []
     for name in known:

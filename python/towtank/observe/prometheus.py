@@ -1,4 +1,4 @@
-"""Scraper of a page in the Prometheus text format.
+"""Scrapes pages of metrics in the Prometheus text format.
 
 The format: https://prometheus.io/docs/instrumenting/exposition_formats/ (text format 0.0.4).
 """
@@ -17,18 +17,18 @@ _CREATED = "_created"
 
 
 def parse(page: str) -> dict[str, float]:
-    """Parse a page into numbers by series.
+    """Parse a page of metrics, and return its numbers by series name.
 
     Parameters
     ----------
     page : str
-        Text format 0.0.4.
+        Page in text format 0.0.4.
 
     Returns
     -------
     dict of str to float
-        In the order of the page. Values that are not finite are left out, and so are the `_created` series, which hold
-        the time when another series began.
+        Numbers in the order of the page. Values that are not finite are left out, like the series `_created`, which
+        contain the time when another series began.
 
     Raises
     ------
@@ -58,7 +58,7 @@ def parse(page: str) -> dict[str, float]:
 
 
 class PrometheusScraper:
-    """Scrapes a page over a persistent connection.
+    """Scraper of a page in the Prometheus text format, over a persistent connection.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class PrometheusScraper:
         self.url = self._page.url
 
     def scrape(self) -> dict[str, float]:
-        """Request the page and parse it."""
+        """Request the page, and return its numbers by series name."""
         page = self._page.get()
         try:
             return parse(page)

@@ -1,4 +1,4 @@
-"""Metrics of Redis from `INFO`: https://redis.io/docs/latest/commands/info/."""
+"""Reads metrics of Redis from the command `INFO`: https://redis.io/docs/latest/commands/info/."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from towtank.observe.scraper import ScrapeError, series
 from towtank.observe.timely import TimelyStream
 
 _TIMEOUT_S = 1.0
-# `INFO all` returns some 10 kB; an error is one line. [byte]
+# `INFO all` returns about 10 kB; an error is a single line. [byte]
 _LINE_AT_MOST, _ANSWER_AT_MOST = 4096, 8 * 1024 * 1024
 _FIELDS = {
     "connected_clients": "redis_clients",
@@ -40,12 +40,12 @@ _COMMAND = re.compile(r"cmdstat_(.+)")
 
 
 def parse(text: str) -> dict[str, float]:
-    """Parse the answer of `INFO all` into numbers by series.
+    """Parse the response to `INFO all`, and return its numbers by series name.
 
     Raises
     ------
     ScrapeError
-        If the answer has another format.
+        If the response has another format.
     """
     fields = dict(line.split(":", 1) for line in text.splitlines() if ":" in line and not line.startswith("#"))
     if "connected_clients" not in fields:
@@ -61,7 +61,7 @@ def parse(text: str) -> dict[str, float]:
 
 
 def _part(key: str, text: str, name: str) -> float:
-    """Return one value of `name=value,name=value`."""
+    """Return one value from a list `name=value,name=value`."""
     parts = dict(part.split("=", 1) for part in text.split(",") if "=" in part)
     return _number(f"{name} of {key}", parts.get(name, ""))
 
@@ -74,7 +74,10 @@ def _number(name: str, text: str) -> float:
 
 
 class RedisConnection:
-    """Sends commands in the form of https://redis.io/docs/latest/develop/reference/protocol-spec/ (RESP 2)."""
+    """Connection to a Redis server, with the protocol RESP 2.
+
+    https://redis.io/docs/latest/develop/reference/protocol-spec/
+    """
 
     def __init__(self, address: str, password: str | None = None) -> None:
         host, _, port = address.rpartition(":")
@@ -89,14 +92,14 @@ class RedisConnection:
                 raise
 
     def ask(self, *words: str) -> str | None:
-        """Send one command and return the answer; None for a null answer.
+        """Send a command and return the response; None for a null response.
 
         Raises
         ------
         ScrapeError
-            If the answer is an error, is too long, or has another form than text, a number or nothing.
+            If the response is an error, is too long, or is neither text, a number nor null.
         OSError
-            If it does not come in time.
+            If the response does not arrive in time.
         """
         parts = [word.encode() for word in words]
         request = b"*%d\r\n" % len(parts) + b"".join(b"$%d\r\n%b\r\n" % (len(part), part) for part in parts)
@@ -122,12 +125,12 @@ class RedisConnection:
 
 
 def ask(address: str, *words: str, password: str | None = None) -> str | None:
-    """Send one command over a new connection, after a login if a password is given.
+    """Send a command over a new connection, after a login if a password is given; return the response.
 
     Raises
     ------
     ScrapeError
-        If the answer is an error, or does not arrive.
+        If the response is an error, or does not arrive.
     """
     try:
         connection = RedisConnection(address, password)
@@ -140,7 +143,7 @@ def ask(address: str, *words: str, password: str | None = None) -> str | None:
 
 
 class RedisScraper:
-    """Scrapes one server over a persistent connection.
+    """Scraper of one Redis server, over a persistent connection.
 
     Parameters
     ----------
@@ -160,7 +163,7 @@ class RedisScraper:
         self._connection: RedisConnection | None = None
 
     def scrape(self) -> dict[str, float]:
-        """Read all sections."""
+        """Read all sections of `INFO`, and return their numbers by series name."""
         try:
             if self._connection is None:
                 self._connection = RedisConnection(self._address, self._password)

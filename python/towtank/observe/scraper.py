@@ -1,4 +1,4 @@
-"""Interface of scrapers, which read numbers from one service."""
+"""Defines the interface of scrapers, which read metrics of one service."""
 
 from __future__ import annotations
 
@@ -8,16 +8,19 @@ from towtank.errors import TargetError
 
 
 class ScrapeError(TargetError):
-    """A service did not return its metrics; recorded in the stream, and never an error of the run."""
+    """Raised if a service did not return its metrics.
+
+    The error is recorded in the stream of the service, and never makes the run fail.
+    """
 
 
 class Scraper(Protocol):
-    """Reads one service. All methods are called from the same thread.
+    """Scraper that reads the metrics of one service; all methods are called from one thread.
 
     Attributes
     ----------
     service : str
-        Name of the service in the system file, and of its stream in the run folder.
+        Name of the service in the system file, which is the name of its stream in the run folder.
     kind : str
         Kind of the service.
     source : str
@@ -29,7 +32,7 @@ class Scraper(Protocol):
     source: str
 
     def scrape(self) -> dict[str, float]:
-        """Read all numbers once; connect first if necessary.
+        """Read all metrics once; connect first if necessary.
 
         Returns
         -------
@@ -40,8 +43,8 @@ class Scraper(Protocol):
         Raises
         ------
         ScrapeError
-            If no answer arrives within about a second, or the answer cannot be parsed. The next call starts
-            from a new connection.
+            If no response arrives within about a second, or the response cannot be parsed. The next call opens a new
+            connection.
         """
 
     def close(self) -> None:
@@ -50,15 +53,15 @@ class Scraper(Protocol):
 
 @runtime_checkable
 class Concluding(Protocol):
-    """A scraper that also returns results about the whole run, read once after the load."""
+    """Scraper that returns results about the whole run in addition, which are read once after the load."""
 
     def conclude(self) -> dict[str, Any]:
-        """Return the results, as they are stored in the stream; within about five seconds.
+        """Return the results about the whole run as stored in the stream, within about five seconds.
 
         Raises
         ------
         ScrapeError
-            If the service does not answer.
+            If the service does not respond.
         """
 
 

@@ -1,4 +1,4 @@
-"""The thread that scrapes all services, on the same grid of CLOCK_MONOTONIC as the probe."""
+"""Scrapes all services in one thread, at the same instants of CLOCK_MONOTONIC as the probe."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from towtank.observe.stream import LineStream
 NANOSECONDS = 1_000_000_000
 SCHEMA = "towtank/service-metrics/1"
 STOP_WITHIN_S = 10.0
-"""Time limit for the end of the thread, in which a scrape takes one or two seconds. [s]"""
+"""Time limit for the end of the scraping thread; a scrape takes one or two seconds. [s]"""
 
 
 def next_instant(now_ns: int, interval_ns: int) -> int:
-    """Return the first multiple of the interval after `now_ns` on CLOCK_MONOTONIC, as the probe does. [ns]
+    """Return the first multiple of the interval after `now_ns` on CLOCK_MONOTONIC; the probe uses the same instants.
+    [ns]
 
     Examples
     --------
@@ -28,7 +29,7 @@ def next_instant(now_ns: int, interval_ns: int) -> int:
 
 
 class _Target:
-    """One scraper with its stream and counts."""
+    """Scraper with the stream that its metrics are written to, and the number of failed scrapes."""
 
     def __init__(self, scraper: Scraper, folder: Path) -> None:
         self.scraper = scraper
@@ -42,7 +43,7 @@ class _Target:
         self._stream.write({**header, "source": scraper.source})
 
     def scrape(self) -> None:
-        """Scrape once and record the answer, or the reason why it is missing."""
+        """Scrape the service once, and record the metrics or the reason why they are missing."""
         if self.broken:
             return
         line: dict[str, Any] = {"t_ns": time.monotonic_ns(), "wall_ns": time.time_ns()}
@@ -50,7 +51,7 @@ class _Target:
             line = {"k": "metrics", **line, "values": self.scraper.scrape()}
         except ScrapeError as error:
             line = self._failure(line, str(error))
-        except Exception as error:  # the border: a faulty scraper must not end the others
+        except Exception as error:  # An error of one scraper must not end the other scrapers.
             line = self._failure(line, f"{type(error).__name__}: {error}")
         self.scrapes += 1
         line["took_s"] = round((time.monotonic_ns() - line["t_ns"]) / NANOSECONDS, 6)
@@ -61,13 +62,13 @@ class _Target:
             self.broken = f"cannot be recorded: {error}"
 
     def conclude(self) -> None:
-        """Record the scraper's results about the whole run, if it returns any."""
+        """Record the scraper's results about the whole run, if the scraper returns such results."""
         if self.broken or not isinstance(self.scraper, Concluding):
             return
         line: dict[str, Any] = {"t_ns": time.monotonic_ns(), "wall_ns": time.time_ns()}
         try:
             line = {"k": "conclusion", **line, "conclusion": self.scraper.conclude()}
-        except Exception as error:  # the border: a failure must not lose what was recorded
+        except Exception as error:  # An error here must not lose the recorded metrics.
             self.concluded_not = f"{type(error).__name__}: {error}"
             return
         try:
@@ -81,7 +82,7 @@ class _Target:
         return {"k": "failure", **line, "message": message}
 
     def report(self) -> str | None:
-        """Return the failures in a sentence; None without failures."""
+        """Return the failures of the scraper as a sentence; None without failures."""
         if self.broken:
             return f"{self.scraper.service}: {self.broken}"
         if self.failed:
@@ -99,18 +100,18 @@ class _Target:
 
 
 class ScrapingThread:
-    """Scrapes all services one after the other, at each instant of the grid.
+    """Thread that scrapes all services one after the other, at regular instants.
 
-    An instant is skipped if an earlier scrape has not ended.
+    If the scrapes of an instant last until after the next instant, the next instant is skipped.
 
     Parameters
     ----------
     scrapers : list of Scraper
-        Scrapers; each service has one.
+        Scrapers, one for each service.
     folder : Path
         Folder for the streams.
     interval_s : float
-        Distance of the instants. [s]
+        Interval between the instants. [s]
     """
 
     def __init__(self, scrapers: list[Scraper], folder: Path, interval_s: float) -> None:
@@ -125,13 +126,13 @@ class ScrapingThread:
             self._thread.start()
 
     def stop(self) -> None:
-        """Stop after one last scrape, and write all streams to disk."""
+        """Stop the thread after a last scrape, and write all streams to disk."""
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join(STOP_WITHIN_S)
 
     def failures(self) -> list[str]:
-        """Return the failures, one sentence per service."""
+        """Return the failures of the scrapers, one sentence for each service."""
         return [report for target in self._targets if (report := target.report())]
 
     def _run(self) -> None:
@@ -141,7 +142,8 @@ class ScrapingThread:
                     if not self._stop.is_set():
                         target.scrape()
         finally:
-            # This scrape is outside of the grid, so that samples enclose the whole measurement.
+            # This scrape is not at a regular instant, so that the first and last samples enclose the whole
+            # measurement.
             for target in self._targets:
                 target.scrape()
             # Connections must be closed in the thread that opened them.

@@ -1,4 +1,4 @@
-"""Series of third-party servers, with unit, kind, source and cost."""
+"""Lists the metric series of third-party servers, with unit, kind, source and cost."""
 
 from __future__ import annotations
 

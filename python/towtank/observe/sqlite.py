@@ -1,8 +1,8 @@
-"""Metrics of a SQLite database: the sizes of its files, its pages, its free pages.
+"""Reads metrics of an SQLite database: the sizes of its files, its pages, its free pages.
 
-SQLite has no statistics that another process could read, so there are few numbers. They come from `stat` and from three
-pragmas over a read-only connection without an open transaction, which neither delays writers nor prevents a checkpoint
-from finishing.
+SQLite has no statistics that another process could read, so there are only few metrics. They come from `stat` and
+from three pragmas over a read-only connection without an open transaction, which neither delays writers nor prevents
+a checkpoint from finishing.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _PRAGMAS = {
 
 
 class SqliteScraper:
-    """Scrapes one database file.
+    """Scraper of one SQLite database file.
 
     Parameters
     ----------
     service : str
         Name of the stream.
     path : Path
-        The database file; it may come into being later.
+        Path of the database file, which may be created later.
     kind : str, default "sqlite"
         Kind of the service.
     """
@@ -41,7 +41,7 @@ class SqliteScraper:
         self._identity: tuple[int, int] | None = None
 
     def scrape(self) -> dict[str, float]:
-        """Read the sizes of the files and the pragmas."""
+        """Read the sizes of the files and the pragmas, and return the numbers by series name."""
         try:
             status = self.path.stat()
             values = {"sqlite_database_bytes": float(status.st_size)}
@@ -63,7 +63,7 @@ class SqliteScraper:
         self._connection = self._identity = None
 
     def _connect(self, identity: tuple[int, int]) -> sqlite3.Connection:
-        """Return the connection; open the database again if its file was replaced."""
+        """Return the connection to the database; reopen the database if its file was replaced."""
         if self._connection is None or identity != self._identity:
             self.close()
             self._connection = sqlite3.connect(

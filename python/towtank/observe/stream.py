@@ -1,4 +1,4 @@
-"""Recorded stream of checksummed lines, each appended in one write."""
+"""Writes recorded streams of checksummed lines; each line is appended in one write."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from towtank.results import lines
 
 
 class LineStream:
-    """Appends checksummed lines to a file.
+    """Stream that appends checksummed lines to a file.
 
     Parameters
     ----------
     path : Path
-        Created if it does not exist; existing contents are kept.
+        Path of the file, which is created if missing; existing content is kept.
     """
 
     def __init__(self, path: Path) -> None:
         self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
 
     def write(self, document: dict[str, Any]) -> None:
-        """Append one document, which is kept even if the process is killed afterwards."""
+        """Append a document, which is then kept even if the process is killed."""
         line = memoryview(lines.encode(document))
         while line:
             line = line[os.write(self._descriptor, line) :]
 
     def close(self) -> None:
-        """Write all data to disk, and close the file."""
+        """Write all data of the stream to disk, and close the file."""
         try:
             os.fsync(self._descriptor)
         finally:

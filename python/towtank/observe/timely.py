@@ -1,4 +1,4 @@
-"""Reading from a connection until a deadline, since the timeout of a socket applies to each read only."""
+"""Reads from a connection until a deadline, because the timeout of a socket applies to each read only."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 
 
 class TimelyStream(io.RawIOBase):
-    """Reads from a socket until a deadline.
+    """Stream that reads from a socket until a deadline.
 
     Parameters
     ----------
     connection : socket
-        The socket, which its opener closes.
+        Socket; the caller closes it.
     deadline : float
-        Until when, on the monotonic clock; it may be moved. [s]
+        Deadline on the monotonic clock; it may be changed. [s]
     """
 
     def __init__(self, connection: socket.socket, deadline: float) -> None:
@@ -24,16 +24,16 @@ class TimelyStream(io.RawIOBase):
         self.deadline = deadline
 
     def readable(self) -> bool:
-        """Return True."""
+        """Return True, because the stream can be read."""
         return True
 
     def readinto(self, buffer: Any) -> int | None:
-        """Read the available bytes, or wait for some.
+        """Read the available bytes, or wait until bytes are available.
 
         Raises
         ------
         TimeoutError
-            If the time is over.
+            If the deadline has passed.
         """
         left_s = self.deadline - time.monotonic()
         try:
@@ -45,6 +45,6 @@ class TimelyStream(io.RawIOBase):
             raise TimeoutError("timed out: not whole within its time") from None
 
     def close(self) -> None:
-        """Release the connection."""
+        """Release the connection; the caller closes the socket."""
         self._pieces.close()
         super().close()

@@ -1,8 +1,8 @@
 """HTTP Archive of a recording in progress; the file is complete after every exchange.
 
-Entry n is on line n, so that notes about line n refer to request n. Each new entry overwrites the end of the document
-with itself and a new end, in one call; if the disk is full, the old end is restored. After a kill in the middle of
-that call, the last entry is cut off and the importer reads the others.
+Entry n is on line n, so that notes about line n refer to request n. Each new entry overwrites the end of the
+document with the entry and a new end, in one call; if the disk is full, the old end is restored. After a kill
+in the middle of this call, the last entry is cut off and the importer reads all earlier entries.
 """
 
 from __future__ import annotations
@@ -19,14 +19,15 @@ from towtank.record.exchange import Exchange
 
 # A recording contains secrets: only its owner may read the file.
 _MODE = 0o600
-# Largest file: the importer reads up to a gigabyte, and a larger recording was probably forgotten. [byte]
+# Largest size of the file: the importer reads up to a gigabyte, and a larger recording was probably
+# forgotten. [byte]
 BYTES_AT_MOST = 900_000_000
-# Space that is read for the end of a document, which holds its pages. [byte]
+# Number of bytes that are read to get the end of the document, which contains the list of pages. [byte]
 _LOOKED_AT = 1 << 26
 
 
 class Archive:
-    """An HTTP Archive file that grows with each exchange.
+    """HTTP Archive file that grows with each exchange.
 
     Parameters
     ----------
@@ -42,7 +43,7 @@ class Archive:
     hosts : dict of str to int
         Number of exchanges by host and port.
     fault : str
-        Reason why no more exchanges are accepted; empty while they are.
+        Reason why no more exchanges are accepted; empty while exchanges are accepted.
 
     Raises
     ------
@@ -76,7 +77,7 @@ class Archive:
             raise StudyError.at(path, f"must be a file that can be written, got: {error.strerror}") from None
 
     def page(self, title: str, started: str) -> str:
-        """Begin a page, and return its name."""
+        """Begin a page, and return the name of the page."""
         name = f"page_{len(self._pages) + 1}"
         self._pages.append({"id": name, "title": title, "startedDateTime": started, "pageTimings": {}})
         return name
@@ -102,7 +103,7 @@ class Archive:
         Raises
         ------
         OSError
-            If the disk is full; the document is unchanged then.
+            If the disk is full; the document is then unchanged.
         """
         pages = json.dumps(self._pages, separators=(",", ":"))
         whole = more + f'],"pages":{pages}}}}}\n'.encode()
@@ -110,7 +111,7 @@ class Archive:
         try:
             written = _write(self._file, whole, self._end)
         except OSError:
-            # This space is still allocated, so that the write cannot fail.
+            # The space of the old end is still allocated, so that this write cannot fail.
             os.ftruncate(self._file, self._end + len(before))
             _write(self._file, before, self._end)
             raise
@@ -118,14 +119,17 @@ class Archive:
         self._end += len(more)
 
     def close(self) -> None:
-        """Close the file, which is complete after every exchange."""
+        """Close the file. The file is complete, since each exchange leaves a complete file."""
         if self._is_open:
             self._is_open = False
             os.close(self._file)
 
 
 def _write(file: int, content: bytes, place: int) -> int:
-    """Write the whole content; `pwrite` may write it in parts, of which the last one fails on a full disk."""
+    """Write the whole content.
+
+    `pwrite` may write only a part; on a full disk, the write of the rest then fails.
+    """
     written = 0
     while written < len(content):
         written += os.pwrite(file, memoryview(content)[written:], place + written)

@@ -1,7 +1,8 @@
 """Certificate authority of a recording, which issues certificates for hosts on demand.
 
-The holder of its key can impersonate any server to a browser that trusts the authority. Therefore the key stays in
-memory, unless the user keeps the authority: then it is stored for a month in a file that only its owner can read.
+Whoever has the key of the authority can impersonate any server to a browser that trusts the authority.
+Therefore the key stays in memory, unless the user keeps the authority: then the key is stored for a month in
+a file that only the user can read.
 """
 
 from __future__ import annotations
@@ -33,15 +34,15 @@ from towtank.errors import StudyError
 CERTIFICATE = "ca.pem"
 _KEY = "ca.key"
 _LIVES = timedelta(days=30)
-# Least remaining validity of a kept authority, so that it does not expire during a recording.
+# Least remaining validity of a kept authority, so that the authority does not expire during a recording.
 _LEFT_AT_LEAST = timedelta(days=1)
-# Clocks of other machines may be behind this machine's clock.
+# Start of validity before now, because clocks of other machines may be behind this machine's clock.
 _BEFORE = timedelta(days=1)
 
 
 @dataclass
 class Authority:
-    """A certificate authority, with one key for all host certificates."""
+    """Certificate authority, with one key for the certificates of all hosts."""
 
     key: ec.EllipticCurvePrivateKey
     certificate: x509.Certificate
@@ -57,14 +58,14 @@ class Authority:
 
     @property
     def pin(self) -> str:
-        """SHA-256 of the key of all host certificates in base64, as Chromium expects it."""
+        """SHA-256 in base64 of the key of all host certificates, as Chromium expects it."""
         public = self._host_key.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
         digest = hashes.Hash(hashes.SHA256())
         digest.update(public)
         return base64.b64encode(digest.finalize()).decode()
 
     def context(self, host: str) -> ssl.SSLContext:
-        """Return the TLS server settings for a host; they are created on first use."""
+        """Return the TLS server settings for a host; the settings are created on first use."""
         if host not in self._contexts:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             context.set_alpn_protocols(["http/1.1"])
@@ -77,7 +78,8 @@ class Authority:
         now = datetime.now(UTC)
         certificate = (
             x509.CertificateBuilder()
-            # The host is in the alternative name; the common name stays constant because clients choose host names.
+            # The host is in the alternative name; the common name stays constant because clients choose host
+            # names.
             .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Towtank recorded server")]))
             .issuer_name(self.certificate.subject)
             .public_key(self._host_key.public_key())
@@ -105,7 +107,9 @@ def _private_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
 
 
 def _load(context: ssl.SSLContext, pem: bytes) -> None:
-    """Load a certificate into a TLS context, which reads files only: the key is passed in a file in memory."""
+    """Load a certificate and its key into a TLS context, which reads files only: the key is in a file in
+    memory.
+    """
     file = os.memfd_create("certificate", os.MFD_CLOEXEC)
     try:
         os.write(file, pem)
@@ -115,7 +119,7 @@ def _load(context: ssl.SSLContext, pem: bytes) -> None:
 
 
 def new_authority() -> Authority:
-    """Return a new authority, which exists only in memory."""
+    """Create a certificate authority that exists only in memory."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Towtank recording")])
     now = datetime.now(UTC)
@@ -151,14 +155,15 @@ _USAGES = (
 
 @contextmanager
 def authority_in(folder: Path, *, keep: bool) -> Iterator[Authority]:
-    """Yield the authority kept in a folder, or a new one; its certificate is in the folder while the context is open.
+    """Yield the authority kept in a folder, or a new authority. While the context is open, the folder contains the
+    certificate.
 
     Parameters
     ----------
     folder : Path
-        Folder for the authority, accessible only to its owner.
+        Folder for the authority, accessible only to the user.
     keep : bool
-        Whether a new authority is kept for later recordings.
+        True to keep a new authority for later recordings.
 
     Raises
     ------
@@ -181,13 +186,15 @@ def authority_in(folder: Path, *, keep: bool) -> Iterator[Authority]:
         yield authority
     finally:
         with suppress(OSError):
-            # Another recording may have stored its own authority in the meantime.
+            # Another recording may have stored another authority in the meantime.
             if not key.exists() and certificate.read_bytes() == authority.pem:
                 certificate.unlink()
 
 
 def _kept(certificate: Path, key: Path) -> Authority | None:
-    """Return the authority stored in two files; None if they are missing, or if it is valid too briefly or too long."""
+    """Return the authority stored in two files; None if a file is missing, or if the remaining validity is
+    unsuitable.
+    """
     if not (certificate.exists() and key.exists()):
         return None
     found = _read(certificate, key)
@@ -211,7 +218,7 @@ def _read(certificate: Path, key: Path) -> Authority:
 
 
 def _write(path: Path, pem: bytes, mode: int) -> None:
-    """Write a file that has its access mode from the first byte on."""
+    """Write a file that has the given access mode from the first byte on."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     scratch = path.with_suffix(".new")
     with suppress(FileNotFoundError):

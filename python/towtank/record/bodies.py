@@ -1,4 +1,4 @@
-"""Bodies of relayed messages: keeps their beginnings, counts their bytes, decodes text."""
+"""Bodies of relayed messages: keeps the first part, counts the bytes, decodes text."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-# Bytes kept per body: values that clients send back occur in pages and small documents. [byte]
+# Bytes kept of each body; values that clients send back occur in pages and small documents. [byte]
 KEPT_AT_MOST = 2_000_000
-# Largest decompressed body, as a protection against decompression bombs. [byte]
+# Largest size of a decompressed body, as a protection against decompression bombs. [byte]
 _DECODED_AT_MOST = 4_000_000
 _TEXTS = ("text/", "application/json", "application/javascript", "application/xml", "application/x-www-form-urlencoded")
 _TEXT_ENDINGS = ("+json", "+xml")
-# Compressions supported by the standard library; the proxy accepts only these from servers.
+# Compressions that the standard library supports; the proxy accepts only these from servers.
 CODINGS = ("gzip", "deflate")
 
 
 @dataclass
 class Capture:
-    """Beginning of a body, and its total length.
+    """First part of a body, and the length of the whole body.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class Capture:
     size: int = 0
 
     def add(self, data: bytes | bytearray) -> None:
-        """Add the next piece."""
+        """Add the next piece of the body."""
         self.kept += data[: max(0, KEPT_AT_MOST - len(self.kept))]
         self.size += len(data)
 
@@ -43,13 +43,13 @@ class Capture:
 
 
 def is_text(media: str) -> bool:
-    """Return True if a media type stands for text."""
+    """Return True if a media type denotes text."""
     kind = media.partition(";")[0].strip().lower()
     return kind.startswith(_TEXTS) or kind.endswith(_TEXT_ENDINGS)
 
 
 def text_of(raw: bytes, media: str) -> str:
-    """Decode text by the charset of its media type; UTF-8 without a known charset."""
+    """Decode text by the charset of the media type; UTF-8 without a known charset."""
     charset = media.lower().partition("charset=")[2].partition(";")[0].strip(" \"'") or "utf-8"
     try:
         return raw.decode(charset, "replace")
@@ -58,12 +58,12 @@ def text_of(raw: bytes, media: str) -> str:
 
 
 def decompressed(capture: Capture, coding: str) -> bytes | None:
-    """Decompress a body; None if it cannot be decompressed.
+    """Decompress a body; None if the compression is unknown or the data are damaged.
 
     Parameters
     ----------
     capture : Capture
-        Body; if only its beginning was kept, only that is decompressed.
+        Body; of a body that was not kept completely, the first part is decompressed.
     coding : str
         Value of the header Content-Encoding; empty without the header.
     """
@@ -83,7 +83,7 @@ def decompressed(capture: Capture, coding: str) -> bytes | None:
 
 
 def lowered(headers: Iterable[tuple[str, str]]) -> Mapping[str, str]:
-    """Return headers by lower-case name; of repeated headers the first value."""
+    """Return the value of each header by lower-case name; of repeated headers the first value."""
     found: dict[str, str] = {}
     for name, value in headers:
         found.setdefault(name.lower(), value)

@@ -1,4 +1,4 @@
-"""A browser session behind a recording proxy: opens pages, clicks, fills in fields and waits, like a person."""
+"""Browser session behind a recording proxy: opens pages, clicks, fills in fields and waits, like a person."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from towtank.record.devtools import Devtools, DevtoolsError
 from towtank.record.recorder import Recorder
 from towtank.record.script import Action
 
-# A page is complete if it sends no requests for this time; scripts request more resources sooner. [s]
+# A page is complete if it sends no requests for this time; scripts send further requests sooner. [s]
 _QUIET_S = 0.5
 _POLL_S = 0.05
 _ELEMENT_WITHIN_S = 10.0
@@ -44,7 +44,7 @@ class Browsing:
     _scripts: dict[str, str] = field(default_factory=dict)
 
     async def perform(self, actions: list[Action]) -> None:
-        """Perform all actions in their order.
+        """Perform all actions in order.
 
         Raises
         ------
@@ -75,7 +75,7 @@ class Browsing:
         await self.devtools.call("Browser.setDownloadBehavior", behavior="deny")
 
     async def _attach(self, target: str) -> None:
-        """Attach to a tab, which the next actions apply to."""
+        """Attach to a tab; the next actions act on this tab."""
         answer = await self.devtools.call("Target.attachToTarget", targetId=target, flatten=True)
         self._session, self._target = str(answer["sessionId"]), target
         self.devtools.on["Page.javascriptDialogOpening"] = self._dialog
@@ -93,7 +93,9 @@ class Browsing:
         self.recorder.kinds[key] = str(parameters.get("type", "")).lower()
 
     def _dialog(self, _: dict[str, Any], session: str) -> None:
-        """Confirm a dialog of the page without waiting for the reply: the page is blocked until then."""
+        """Confirm a dialog of the page without waiting for the reply, since the page is blocked until the
+        dialog closes.
+        """
         self.devtools.post("Page.handleJavaScriptDialog", session, accept=True)
 
     async def _open(self, action: Action) -> None:
@@ -147,7 +149,7 @@ class Browsing:
         raise action.fault(f"must be an element to {what}, got {selector!r}, which {found} {within}")
 
     async def _evaluate(self, expression: str) -> str:
-        """Return the result of an expression as text; empty while the page is being unloaded."""
+        """Return the result of a JavaScript expression as text; empty while the page is being unloaded."""
         try:
             answer = await self.devtools.call(
                 "Runtime.evaluate", self._session, expression=expression, returnByValue=True, userGesture=True
@@ -161,7 +163,7 @@ class Browsing:
         return str(answer.get("result", {}).get("value", ""))
 
     async def _settle(self, begun_s: float) -> None:
-        """Wait until the page is complete and sends no more requests."""
+        """Wait until the page is loaded and sends no more requests, or until the time limit of a page."""
         deadline = begun_s + self.timeout_s
         while (now := time.monotonic()) < deadline:
             quiet_since = max(self.recorder.last_end_s, begun_s)
@@ -173,5 +175,5 @@ class Browsing:
 
 
 def _script(name: str) -> str:
-    """Return a JavaScript function that acts on an element."""
+    """Return a JavaScript function of this package, such as `click`, that acts on an element of a page."""
     return resources.files("towtank.record").joinpath(f"{name}.js").read_text("utf-8")

@@ -1,7 +1,7 @@
-"""Runs a headless Chromium in its own folder, controlled through a pair of pipes.
+"""Runs a headless Chromium in a separate folder, controlled through a pair of pipes.
 
-No other process can control a browser over pipes. Chromium exits when this process closes its end, even if this
-process is killed; the shell that started Chromium then removes the folder.
+No other process can control a browser over pipes. Chromium exits when this process closes its end of the
+pipes, even if this process is killed; the shell that started Chromium then removes the folder.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from towtank.errors import TargetError
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 # Time limit for the browser to exit before it is killed. [s]
 _LEAVES_WITHIN_S = 5.0
-# Chromium creates a socket some 50 characters below its temporary folder; socket paths are limited to 107. [character]
+# Chromium creates a socket some 50 characters below its temporary folder; socket paths are limited to 107.
+# [character]
 _TEMPORARY_AT_MOST = 30
 # Length of the end of standard error that is read. [byte]
 _WORDS = 4096
@@ -57,7 +58,8 @@ _PREFERENCES = {
     "search": {"suggest_enabled": False},
     "signin": {"allowed": False},
 }
-# Hosts that Chromium contacts for itself on any page; these requests are not part of a user's session.
+# Hosts that Chromium contacts on any page for its own purposes; a user's session does not include these
+# requests.
 _OWN_SERVICES = re.compile(
     r"(?:accounts|clients\d*|update|optimizationguide-pa|passwordsleakcheck-pa|safebrowsing|safebrowsingohttpgateway"
     r"|content-autofill|android|mtalk|edgedl\.me|redirector|www)\.(?:google\.com|googleapis\.com|gvt1\.com)"
@@ -82,7 +84,7 @@ def find_chromium() -> str:
 
 
 def asks_by_itself(host: str) -> bool:
-    """Return True if Chromium contacts a host for itself.
+    """Return True if Chromium contacts a host for its own purposes.
 
     Examples
     --------
@@ -94,14 +96,14 @@ def asks_by_itself(host: str) -> bool:
 
 @dataclass
 class Chromium:
-    """A running browser, which exits at the end of the `with` block.
+    """Running browser, which exits at the end of the `with` block.
 
     Attributes
     ----------
     reads, writes : int
         File descriptors of the browser's output and input.
     errors : int
-        File descriptor of standard error, a file in memory: it remains readable after the folder is removed.
+        File descriptor of standard error. This is a file in memory, which remains readable after the folder is removed.
     """
 
     pid: int
@@ -117,11 +119,12 @@ class Chromium:
         Parameters
         ----------
         proxy : str
-            Address of the proxy, such as `127.0.0.1:8899`; all requests go through it, including those to loopback.
+            Address of the proxy, such as `127.0.0.1:8899`, through which all requests go, including requests to
+            loopback.
         pin : str
-            SHA-256 in base64 of the key whose certificates the browser trusts.
+            SHA-256 in base64 of a key; the browser trusts certificates with this key.
         sandbox : bool, default True
-            Whether pages are isolated from this user; impossible as root and in many containers.
+            True to isolate pages from this user; impossible as root and in many containers.
 
         Raises
         ------
@@ -161,7 +164,7 @@ class Chromium:
         self.stop()
 
     def last_words(self) -> str:
-        """Return the last line of the browser's standard error."""
+        """Return the last line that the browser wrote to standard error; empty without output."""
         size = os.fstat(self.errors).st_size
         lines = os.pread(self.errors, _WORDS, max(0, size - _WORDS)).decode("utf-8", "replace").strip().splitlines()
         return lines[-1][:300] if lines else ""
@@ -188,7 +191,7 @@ class Chromium:
 
 
 def _high_pipe() -> tuple[int, int]:
-    """Return a pipe whose descriptors are above those that the browser uses."""
+    """Return a pipe whose descriptors are above the descriptors that the browser uses."""
     ends = os.pipe()
     try:
         high = [fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 10) for end in ends]
@@ -199,7 +202,9 @@ def _high_pipe() -> tuple[int, int]:
 
 
 def _spawn(command: list[str], descriptors: tuple[int, int, int], folder: Path) -> int:
-    """Start a command in a new session, with the given descriptors as its descriptors 2, 3 and 4."""
+    """Start a command in a new session, with the given descriptors as descriptors 2, 3 and 4 of the new
+    process.
+    """
     homes = dict.fromkeys(("HOME", "TMPDIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"), str(folder))
     actions = [
         (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),

@@ -25,7 +25,7 @@ class DevtoolsError(Exception):
 
 
 class Devtools:
-    """Calls methods of a browser and dispatches its events.
+    """Calls methods of a browser and dispatches the events of the browser.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class Devtools:
         await asyncio.gather(self._listener, return_exceptions=True)
 
     async def call(self, method: str, session: str = "", **parameters: Any) -> dict[str, Any]:
-        """Call a method and wait for its result.
+        """Call a method of the browser and return the result.
 
         Raises
         ------
@@ -78,7 +78,7 @@ class Devtools:
             del self._answers[number]
 
     def post(self, method: str, session: str, **parameters: Any) -> None:
-        """Call a method without waiting for its result."""
+        """Call a method of the browser without waiting for the result."""
         self._calls += 1
         message = {"id": self._calls, "method": method, "params": parameters, "sessionId": session}
         with suppress(OSError):

@@ -1,4 +1,4 @@
-"""One request with its response, and its entry in an HTTP Archive (HAR 1.2)."""
+"""Request with its response, and the entry for both in an HTTP Archive (HAR 1.2)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Headers = list[tuple[str, str]]
 
 @dataclass
 class Exchange:
-    """One request with its response.
+    """Request with its response.
 
     Attributes
     ----------
@@ -26,11 +26,11 @@ class Exchange:
     status : int
         Status of the response; 0 without a response.
     error : str
-        Reason why the response is incomplete; empty if it is complete.
+        Reason why the response is incomplete; empty for a complete response.
     kind : str
         Kind of resource in the terms of browsers (`document`, `script`, ...); empty if unknown.
     page : str
-        Name of the page of the exchange; empty if the importer separates pages by pauses.
+        Name of the page that the exchange belongs to; empty if the importer separates pages by pauses.
     """
 
     method: str
@@ -51,7 +51,7 @@ class Exchange:
 
     @property
     def host(self) -> str:
-        """Host and port of its URL."""
+        """Host and port in the URL of the request."""
         return urlsplit(self.url).netloc.rpartition("@")[2]
 
     def header(self, name: str) -> str:
@@ -63,7 +63,7 @@ class Exchange:
         return lowered(self.answer_headers).get(name, "")
 
     def entry(self) -> dict[str, Any]:
-        """Return the exchange as an entry of an HTTP Archive: request, response and timings."""
+        """Return the exchange as an entry of an HTTP Archive, with request, response and timings."""
         wait = max(self.answered_s - self.began_s, 0.0)
         receive = max(self.ended_s - max(self.answered_s, self.began_s), 0.0)
         started = datetime.fromtimestamp(self.started_at, UTC).isoformat(timespec="milliseconds")
@@ -99,7 +99,9 @@ class Exchange:
         return request
 
     def _post_data(self) -> dict[str, Any]:
-        """Return the request body: parts of a multipart form, or text; of other bodies only the length."""
+        """Return the request body as archive data: fields of a multipart form, or text; for other bodies only
+        the length.
+        """
         media, body = self.header("content-type"), self.request_body
         data: dict[str, Any] = {"mimeType": media, "params": [], "text": ""}
         if not body.whole:

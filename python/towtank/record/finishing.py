@@ -1,4 +1,4 @@
-"""Converts a recording into a workload, and reports on it."""
+"""Converts a recording into a workload, and reports the result."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from towtank.workload.importers.har import reading as har
 from towtank.workload.importers.writing import Imported, finish, json_document
 
 SCHEMA = "towtank/record/1"
-# Name of an archive that is not kept, as used in notes; its line n is request n.
+# Name in notes of an archive that is not kept; line n of the archive is request n.
 UNKEPT = "recording"
 
 
 @dataclass(frozen=True)
 class Recording:
-    """A finished recording.
+    """Finished recording.
 
     Attributes
     ----------
     how : str
         Kind of the recording: `proxy` or `browser`.
     har : Path or None
-        Path of the archive if the user keeps it; otherwise None.
+        Path of the archive if the user keeps the archive; otherwise None.
     """
 
     how: str
@@ -108,7 +108,7 @@ class Recording:
         return {**head, **{key: value for key, value in rest.items() if key not in {"schema", "format", "file"}}}
 
     def _summary(self, draft: Draft) -> list[str]:
-        """Return the lines of the recording's summary."""
+        """Return a summary of the recording as lines of text."""
         count, archive = in_workload(draft), self.archive
         hosts = ", ".join(f"{host} ({number})" for host, number in sorted(archive.hosts.items()))
         lines = [
@@ -134,13 +134,16 @@ _HINTS = {
 
 
 def in_workload(draft: Draft) -> dict[str, int]:
-    """Return the numbers of requests and pages in the workload of a recording."""
+    """Return the number of requests and the number of pages in the workload of a recording."""
     pages = [item for items in draft.transactions.values() for item in items if "page" in item]
     return {"requests": sum(len(page["steps"]) for page in pages), "pages": len(pages)}
 
 
 def _without_columns(draft: Draft) -> None:
-    """Remove columns from notes: lines stand for request numbers, and columns of a discarded archive mean nothing."""
+    """Remove columns from notes.
+
+    Lines are request numbers, but columns of an archive that is not kept mean nothing.
+    """
     for note in draft.notes.sorted():
         lines = sorted({(line, 0) for line, _ in note.places})
         note.times -= len(note.places) - len(lines)
@@ -149,9 +152,9 @@ def _without_columns(draft: Draft) -> None:
 
 @contextmanager
 def archive_at(path: Path | None, note: Callable[[str], None]) -> Iterator[Archive]:
-    """Yield an archive in a file named by the user, or in a temporary file that is removed at the end.
+    """Yield an archive in a file that the user names, or in a temporary file that is removed at the end.
 
-    After a failure, a recording with exchanges is kept and its path is reported.
+    After a failure, an archive with exchanges is kept, and its path is reported.
     """
     scratch = None
     if path is None:

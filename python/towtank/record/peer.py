@@ -11,7 +11,7 @@ import h11
 from anyio.abc import ByteStream
 
 Event: TypeAlias = Any
-# Largest head of a message: cookies and tokens make heads long; most servers accept at most 64 KiB. [byte]
+# Largest head of a message. Cookies and tokens make heads long; most servers accept at most 64 KiB. [byte]
 _HEAD_AT_MOST = 256 * 1024
 _PIECE = 65536
 # Errors of a stream that mean that the peer has disconnected.
@@ -23,7 +23,7 @@ class PeerGone(Exception):  # noqa: N818 - an event, not an error of the program
 
 
 class Peer:
-    """One side of a relay, which speaks HTTP/1.1 with a peer.
+    """Side of a relay that speaks HTTP/1.1 with a peer.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class Peer:
         Raises
         ------
         PeerGone
-            If the event cannot be delivered, or HTTP does not allow it in this state.
+            If the event cannot be delivered, or HTTP does not allow the event in this state.
         """
         try:
             data = self.http.send(event)
@@ -88,12 +88,12 @@ class Peer:
 
     @property
     def rest(self) -> bytes:
-        """Bytes received after the last event, which belong to another protocol."""
+        """Bytes that were received after the last event, which belong to another protocol."""
         return self.http.trailing_data[0]
 
     @property
     def idle(self) -> bool:
-        """True if an exchange is complete and another one may follow."""
+        """True if an exchange is complete and another exchange may follow."""
         return self.http.our_state is h11.DONE and self.http.their_state is h11.DONE
 
     async def close(self) -> None:
@@ -103,7 +103,7 @@ class Peer:
 
 
 class Prefixed(ByteStream):
-    """A stream of which some bytes have been read already."""
+    """Stream of which some bytes have been read already."""
 
     def __init__(self, stream: ByteStream, first: bytes) -> None:
         self._stream = stream
@@ -117,11 +117,11 @@ class Prefixed(ByteStream):
         return await self._stream.receive(max_bytes)
 
     async def send(self, item: bytes) -> None:
-        """Send bytes."""
+        """Send bytes to the underlying stream."""
         await self._stream.send(item)
 
     async def send_eof(self) -> None:
-        """Close the sending direction."""
+        """Close the sending direction of the underlying stream."""
         await self._stream.send_eof()
 
     async def aclose(self) -> None:

@@ -1,8 +1,8 @@
-"""A recording forward proxy: HTTP requests in absolute form, and HTTPS through CONNECT.
+"""Recording forward proxy: HTTP requests in absolute form, and HTTPS through CONNECT.
 
-The proxy connects only to servers that its client names, and listens on loopback by default. In a tunnel it answers
-TLS with a certificate of its own authority. Without an authority, or for a host that is not recorded, the tunnel is
-forwarded unread.
+The proxy connects only to servers that its client names, and listens on loopback by default. In a tunnel the
+proxy answers TLS with a certificate of its own authority. Without an authority, or for a host that is not
+recorded, the tunnel is forwarded unread.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ USER = "towtank"
 
 @dataclass
 class Proxy:
-    """A recording proxy and its settings.
+    """Recording proxy and its settings.
 
     Attributes
     ----------
     authority : Authority or None
-        Issues certificates for hosts; if None, TLS is forwarded unread.
+        Authority that issues certificates for hosts; None to forward TLS unread.
     trust : ssl.SSLContext
         TLS settings for verifying server certificates.
     address : (str, int)
@@ -52,7 +52,7 @@ class Proxy:
     distrusted : str
         Hint for the user if a client rejects a certificate.
     refuses : callable
-        Returns whether requests to a host are refused.
+        Returns True for a host to which requests are refused.
     password : str
         Password of the user `towtank`; if empty, clients need no password.
     """
@@ -80,7 +80,10 @@ class Proxy:
             await client.close()
 
     async def _converse(self, client: Peer, relay: Relay, *, outside: bool = False) -> None:
-        """Relay one exchange after the other; clients in a tunnel were authenticated when they opened the tunnel."""
+        """Relay one exchange after the other.
+
+        Clients in a tunnel gave the password when they opened the tunnel.
+        """
         try:
             while isinstance(request := await client.next(), h11.Request):
                 tunnel, destination = request.method == b"CONNECT", relay.destination(request)
@@ -114,11 +117,11 @@ class Proxy:
         return hmac.compare_digest(b"Basic " + login, given)
 
     def _is_own(self, origin: Origin) -> bool:
-        """Return True if an origin is this proxy, so that a request would loop forever."""
+        """Return True if an origin is this proxy; relaying a request to it would loop forever."""
         return origin.port == self.address[1] and (origin.host == self.address[0] or is_loopback(origin.host))
 
     async def _explain(self, client: Peer, request: h11.Request, path: str) -> None:
-        """Answer a request to the proxy itself with the authority's certificate or with a description."""
+        """Answer a request to the proxy with the authority's certificate or with a description of the proxy."""
         asked = path or request.target.decode("latin-1")
         if asked == AUTHORITY_PATH and self.authority is not None:
             await refuse(client, 200, self.authority.pem.decode().strip(), "application/x-x509-ca-cert")
@@ -135,7 +138,9 @@ class Proxy:
         await refuse(client, 403, f"{host} is not relayed to")
 
     async def _tunnel(self, client: Peer, target: str) -> None:
-        """Open a tunnel and record its exchanges if possible."""
+        """Open a tunnel to a server, and record the exchanges inside; forward a tunnel that cannot be
+        recorded.
+        """
         origin = tunnel_end(target)
         if origin is None or self._is_own(origin):
             await refuse(client, 400, f"CONNECT must name host:port of a server, got {target[:80]!r} instead")
@@ -161,7 +166,7 @@ class Proxy:
             await self._pass(stream, origin, why)
 
     async def _inside(self, stream: ByteStream, origin: Origin, authority: Authority) -> None:
-        """Speak TLS with the client in place of the server, and relay the exchanges."""
+        """Speak TLS with the client in place of the server, and relay and record the exchanges."""
         try:
             context = authority.context(origin.host)
         except ValueError:  # no certificate can be made for an invalid name of a host
@@ -176,7 +181,7 @@ class Proxy:
         await self._converse(client, Relay(client, self.recorder, self.trust, origin))
 
     async def _pass(self, stream: ByteStream, origin: Origin, why: str) -> None:
-        """Forward a tunnel unread."""
+        """Forward a tunnel to the server without reading the content."""
         self.recorder.passes(origin.host, why)
         try:
             with anyio.fail_after(_FIRST_BYTES_S):
@@ -188,7 +193,9 @@ class Proxy:
 
 
 async def _first_bytes(client: Peer) -> bytes:
-    """Return the client's first bytes in a tunnel; empty if the client disconnects or stays silent."""
+    """Return the first bytes that the client sends in a tunnel; empty if the client disconnects or sends
+    nothing.
+    """
     if client.rest:
         return client.rest
     with anyio.move_on_after(_FIRST_BYTES_S):
@@ -199,7 +206,7 @@ async def _first_bytes(client: Peer) -> bytes:
     return b""
 
 
-# ASCII digits only, because Python's `int` accepts other digits too; a port has at most five digits.
+# ASCII digits only, because Python's `int` accepts digits of other scripts; a port has at most five digits.
 _PORT = re.compile("[0-9]{1,5}")
 
 

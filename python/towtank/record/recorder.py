@@ -1,4 +1,4 @@
-"""State shared by all connections of a recording: stored exchanges, pages, requests in flight."""
+"""State that all connections of a recording share: stored exchanges, pages, requests in flight."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from urllib.parse import urljoin, urlsplit
 from towtank.record.archive import Archive
 from towtank.record.exchange import Exchange, Headers
 
-# Kinds of resources by Sec-Fetch-Dest, in the terms of HTTP Archives of browsers; empty: the same word.
+# Kinds of resources by Sec-Fetch-Dest, in the terms that browsers use in HTTP Archives; empty for the same
+# word.
 _KINDS = {
     **dict.fromkeys(("document", "iframe", "frame"), "document"),
     **dict.fromkeys(("image", "font", "script", "manifest"), ""),
@@ -37,7 +38,7 @@ class Recorder:
     note : callable
         Prints a line for the user during the recording.
     own_pages : bool
-        Whether the browser driver begins pages; otherwise each navigation of the client begins a page.
+        True if the browser driver begins pages; otherwise each navigation of the client begins a page.
     kinds : dict of (str, str) to str
         Kind of resource by method and URL, as reported by the browser.
     passed, untrusted, unrecorded, refused : Counter of str
@@ -63,11 +64,11 @@ class Recorder:
     _redirected_to: str = ""
 
     def __post_init__(self) -> None:
-        # All times of exchanges are based on the monotonic clock, which nobody sets.
+        # All times of exchanges come from the monotonic clock, which nobody sets.
         self._epoch = time.time() - time.monotonic()
 
     def records(self, host: str) -> bool:
-        """Return True if exchanges with a host are kept."""
+        """Return True if exchanges with a host are recorded."""
         return not self.only or host.lower() in self.only
 
     def begin(self, method: str, url: str, headers: Headers) -> Exchange:
@@ -85,11 +86,11 @@ class Recorder:
         return exchange
 
     def answered(self, exchange: Exchange) -> None:
-        """Record the arrival of the response head."""
+        """Set the time at which the response head arrived."""
         exchange.answered_s = time.monotonic()
 
     def open_ended(self, exchange: Exchange) -> None:
-        """Mark an exchange as one without an end to wait for."""
+        """Mark an exchange as endless, such as a WebSocket, so that nothing waits for the end."""
         self.in_flight.discard(id(exchange))
 
     def begin_page(self, title: str) -> None:
@@ -98,7 +99,7 @@ class Recorder:
         self.page = self.archive.page(title, started)
 
     def end(self, exchange: Exchange) -> None:
-        """Store an exchange that has ended."""
+        """Store an exchange that has ended, if exchanges with the host are recorded."""
         exchange.ended_s = time.monotonic()
         self.in_flight.discard(id(exchange))
         self.last_end_s = exchange.ended_s
@@ -114,20 +115,23 @@ class Recorder:
         self.archive.add(exchange)
 
     def passes(self, host: str, why: str) -> None:
-        """Record a connection that is forwarded unread."""
+        """Count a connection to a host that is forwarded unread, and note the first one."""
         if host not in self.passed:
             self.note(f"{host}: passed through, not recorded: {why}")
         self.passed[host] += 1
 
     def distrusted(self, host: str, hint: str) -> None:
-        """Record a client that rejected a certificate of the authority."""
+        """Count a client that rejected a certificate of the authority, and note the first one of each host."""
         if host not in self.untrusted:
             self.note(f"{host}: the client ended the connection in the TLS handshake: {hint}")
         self.untrusted[host] += 1
 
 
 def _navigates(exchange: Exchange) -> bool:
-    """Return True if a browser navigates to another page with a request; over plain HTTP it sends fewer headers."""
+    """Return True if a browser opens another page with a request.
+
+    Over plain HTTP, the request lacks some headers.
+    """
     goes_to = exchange.header("sec-fetch-dest")
     return goes_to == "document" or (not goes_to and exchange.header("upgrade-insecure-requests") == "1")
 

@@ -15,12 +15,13 @@ from towtank.record.exchange import Exchange, Headers
 from towtank.record.peer import GONE, Event, Peer, PeerGone, Prefixed, join
 from towtank.record.recorder import Recorder
 
-# Headers of a single connection, which proxies do not forward (RFC 9110, section 7.6.1). Framing headers stay.
+# Headers of a single connection, which proxies do not forward (RFC 9110, section 7.6.1). Framing headers are
+# forwarded.
 _OF_CONNECTION = frozenset(
     {"connection", "keep-alive", "proxy-connection", "te", "trailer", "upgrade", "expect"}
     | {"proxy-authorization", "proxy-authenticate"}
 )
-# Methods that may be repeated if a kept connection has been closed by the server.
+# Methods that may be repeated if the server has closed a kept connection.
 _REPEATABLE = frozenset({b"GET", b"HEAD", b"OPTIONS"})
 _CONNECT_S = 10.0
 _PORTS = {"http": 80, "https": 443}
@@ -28,7 +29,7 @@ _PORTS = {"http": 80, "https": 443}
 
 @dataclass(frozen=True)
 class Origin:
-    """A server: scheme, host and port."""
+    """Origin of a resource: scheme, host and port of a server."""
 
     scheme: str
     host: str
@@ -42,7 +43,7 @@ class Origin:
 
     @property
     def place(self) -> tuple[str, int]:
-        """Host and port."""
+        """Host and port, for opening a connection."""
         return self.host, self.port
 
 
@@ -61,7 +62,7 @@ class Relay:
     trust : ssl.SSLContext
         TLS settings for verifying server certificates.
     origin : Origin or None
-        Server at the end of a tunnel; None if every request names its server.
+        Server at the end of a tunnel; None if every request names a server.
     """
 
     client: Peer
@@ -86,7 +87,7 @@ class Relay:
         return Origin(parts.scheme, parts.hostname, port or _PORTS[parts.scheme]), path
 
     async def exchange(self, request: h11.Request, origin: Origin, path: str) -> None:
-        """Relay one request and its response, and record both, even on failure."""
+        """Relay one request and its response, and record the exchange, even if it fails."""
         headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in request.headers.raw_items()]
         method = request.method.decode("latin-1")
         exchange = self.recorder.begin(method, f"{origin.scheme}://{origin.address}{path}", _end_to_end(headers))
@@ -131,7 +132,7 @@ class Relay:
         await self.client.send(h11.EndOfMessage())
 
     async def _ask(self, exchange: Exchange, origin: Origin, request: h11.Request) -> tuple[Peer, Event]:
-        """Send a request and wait for the response head."""
+        """Send a request to the server and return the connection and the response head."""
         kept = self._servers.pop(origin, None)
         again = request.method in _REPEATABLE and not _has_body(request)
         if again:
@@ -168,7 +169,7 @@ class Relay:
                 raise ServerGone("the server closed the connection before its answer")
 
     async def _carry_body(self, exchange: Exchange, server: Peer | None) -> None:
-        """Forward the request body; a server that stops reading it may still respond."""
+        """Forward the request body to the server. A server that stops reading the body may still respond."""
         while not isinstance(event := await self.client.next(), h11.EndOfMessage):
             if not isinstance(event, h11.Data):
                 raise PeerGone("it closed the connection in the middle of its request")
@@ -196,14 +197,14 @@ class Relay:
             raise ServerGone(f"the server could not be reached: {_why(error)}") from None
 
     async def _switch(self, exchange: Exchange, server: Peer, headers: Headers) -> None:
-        """Switch to another protocol, which is forwarded unread."""
+        """Switch both connections to another protocol, such as WebSocket, which is forwarded unread."""
         exchange.kind = "websocket"
         self.recorder.open_ended(exchange)
         await self.client.send(h11.InformationalResponse(status_code=101, headers=headers))
         await join(Prefixed(self.client.stream, self.client.rest), Prefixed(server.stream, server.rest))
 
     async def close(self) -> None:
-        """Close the kept server connections."""
+        """Close the server connections that were kept open."""
         for server in self._servers.values():
             await server.close()
 
@@ -211,7 +212,7 @@ class Relay:
 async def refuse(
     client: Peer, status: int, text: str, media: str = "text/plain", *, more: Headers | None = None
 ) -> None:
-    """Respond in place of the server, unless a partial response has been sent already."""
+    """Respond to the client in place of the server, unless a part of a response was already sent."""
     if client.http.our_state not in {h11.IDLE, h11.SEND_RESPONSE}:
         return
     body = f"{text}\n".encode()
@@ -241,11 +242,11 @@ async def _from_server(server: Peer) -> Event:
 
 
 def _why(error: BaseException) -> str:
-    """Return the text of the system error behind an error that combines several attempts."""
+    """Return the text of the system error that caused a failure to connect."""
     while (below := error.__cause__) is not None:
         error = below.exceptions[0] if isinstance(below, BaseExceptionGroup) else below
     number = getattr(error, "errno", None)
-    # Name resolution has negative error numbers with their own texts.
+    # Name resolution has negative error numbers with separate texts.
     named = os.strerror(number) if isinstance(number, int) and number > 0 else getattr(error, "strerror", None)
     return named or str(error) or type(error).__name__
 
@@ -258,17 +259,19 @@ def _has_body(request: h11.Request) -> bool:
 
 
 def _end_to_end(headers: Headers) -> Headers:
-    """Return the headers without those of the connection."""
+    """Return the headers to forward, without the headers of a single connection."""
     named = {
         each.strip().lower() for name, value in headers if name.lower() == "connection" for each in value.split(",")
     }
-    # Headers that frame the body are always kept, even if Connection names them.
+    # Headers that frame the body are always forwarded, even if the header Connection names them.
     dropped = (_OF_CONNECTION | named) - {"content-length", "transfer-encoding", "host"}
     return [(name, value) for name, value in headers if name.lower() not in dropped]
 
 
 def _asked(headers: Headers, origin: Origin) -> Headers:
-    """Return the headers for the server: only supported compressions, and a WebSocket upgrade if requested."""
+    """Return the headers to send to the server: only supported compressions, and a WebSocket upgrade if
+    requested.
+    """
     asked = [
         (name, _codings(value) if name.lower() == "accept-encoding" else value) for name, value in _end_to_end(headers)
     ]

@@ -1,4 +1,4 @@
-"""Runs recordings from start to stop."""
+"""Runs a recording from start to stop."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Session:
     timeout_s : float
         Time limit of a page. [s]
     sandbox : bool
-        Whether Chromium isolates pages from the user.
+        True if Chromium isolates pages from the user.
     """
 
     actions: list[Action]
@@ -51,9 +51,9 @@ def record_proxy(proxy: Proxy, started: Callable[[], None], stopped: Stopped, fo
     Parameters
     ----------
     started : callable
-        Called as soon as the proxy listens; `proxy.address` then has its port.
+        Called as soon as the proxy listens; `proxy.address` then contains the port.
     stopped : callable
-        Returns whether the user wants to stop.
+        Returns True if the user wants to stop.
     for_s : float or None
         Duration of the recording; None for no limit. [s]
     """
@@ -71,17 +71,17 @@ def record_proxy(proxy: Proxy, started: Callable[[], None], stopped: Stopped, fo
 
 
 def record_browser(proxy: Proxy, session: Session, stopped: Stopped) -> None:
-    """Record a browser session to its end, or until the user stops it.
+    """Record a browser session to its end, or until the user stops the session.
 
     Raises
     ------
     StudyError, TargetError
-        As `Browsing.perform`; earlier exchanges are in the archive.
+        For the reasons stated in `Browsing.perform`; earlier exchanges are in the archive.
     """
     find_chromium()
     proxy.authority = new_authority()
     asked = {urlsplit(action.value).hostname or "" for action in session.actions if action.kind == "open"}
-    # If the user opens one of these services, its requests are recorded.
+    # If the user opens one of these services, requests to the service are recorded.
     proxy.refuses = lambda host: asks_by_itself(host) and not any(map(asks_by_itself, asked))
     pin = proxy.authority.pin
 
@@ -112,7 +112,7 @@ async def _unless_stopped(browsing: Browsing, actions: list[Action], stopped: St
 
 
 def _run(function: Callable[[], object]) -> None:
-    """Run a coroutine to its end; if several tasks fail, raise the first error only."""
+    """Run a coroutine to the end; if several tasks fail, raise the first error only."""
     try:
         anyio.run(function)  # type: ignore[arg-type]
     except BaseExceptionGroup as group:

@@ -16,7 +16,7 @@ from towtank.workload.importers.draft import address_of
 from towtank.yamlfile import Document
 
 SCHEMA = "towtank/browser-script/1"
-# Longest pause. [s]
+# Longest pause of a script. [s]
 _WAIT_AT_MOST_S = 3600.0
 _TEXT_AT_MOST = 10_000
 
@@ -75,7 +75,7 @@ class ScriptFile(FileModel):
 
 @dataclass(frozen=True)
 class Action:
-    """A step of a session, with its source position.
+    """Step of a browser session, with the position in the source file.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class Action:
     value : str, dict or float
         URL, selector, values by selector, or pause [s].
     file, line, column, where
-        Source position of the step, for messages.
+        Position of the step in its source, for messages.
     """
 
     kind: str
@@ -95,12 +95,12 @@ class Action:
     where: str = "URL"
 
     def fault(self, message: str) -> StudyError:
-        """Return the error for a fault of this step."""
+        """Return an error with a message about this step."""
         return StudyError.at(self.file, message, line=self.line, column=self.column, where=self.where)
 
 
 def check_script(document: Document) -> tuple[ScriptFile | None, list[Fault]]:
-    """Check a script; return all its faults."""
+    """Check a script; return the script (None if it is not usable) and all faults."""
     checked = validate_tree(document.root, ScriptFile)
     faults = list(checked.faults)
     steps = document.root.child("steps")
@@ -111,12 +111,12 @@ def check_script(document: Document) -> tuple[ScriptFile | None, list[Fault]]:
 
 
 def load_script(path: Path) -> list[Action]:
-    """Read a script.
+    """Read a script as a list of actions.
 
     Raises
     ------
     StudyError
-        Lists every fault.
+        If the script has faults; lists all of them.
     """
     document = yamlfile.load(path)
     script, faults = check_script(document)
@@ -136,7 +136,7 @@ def opened(urls: list[str]) -> list[Action]:
     Raises
     ------
     StudyError
-        Lists every invalid URL.
+        If URLs are invalid; lists all of them.
     """
     actions, faults = [], []
     for url in urls:

@@ -44,7 +44,7 @@ def write_report(results: ResultsFolder | Path, path: Path | None = None) -> Pat
 
 
 def write(results: Results, path: Path) -> Path:
-    """Write the report of results that are already in memory, in one atomic step."""
+    """Write the report of results that are already in memory to a file, and return the path of the file."""
     from towtank.report.content import build_document  # noqa: PLC0415 - jinja2 and Vega are heavy
     from towtank.report.html import render  # noqa: PLC0415
 

@@ -24,7 +24,7 @@ _CONTROLS = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
 _LETTERS = "\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff"
 _FOREIGN = re.compile(f"[{_CONTROLS}{_LETTERS}]")
 _TOKEN = re.compile(r"\S+")
-# Signs that may be part of a name; other signs after a name, such as a comma, belong to the sentence.
+# Signs that may be part of a name. Other signs after a name, such as a comma, belong to the sentence.
 _SIGNS = "_./\\@#+~=-"
 
 
@@ -64,7 +64,7 @@ def plain(text: str) -> str:
 
 
 def of_specification(part: Any) -> Any:
-    """Return the specification of a figure with all its texts isolated, in data and scales."""
+    """Return the specification of a figure in which all texts are isolated, in data and scales."""
     if isinstance(part, str):
         return plain(part)
     if isinstance(part, dict):
@@ -97,7 +97,7 @@ def _is_of_name(letter: str) -> bool:
 
 
 def _balanced(word: str) -> str:
-    """Return a word whose own isolates all end inside it; an open one would end the isolate around it."""
+    """Return a word in which all isolates are closed; an open isolate would end the isolate around the word."""
     kept, depth = [], 0
     for letter in word:
         depth += (letter in _INITIATORS) - (letter == _PDI)

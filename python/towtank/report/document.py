@@ -21,7 +21,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Run:
-    """A stretch of text in one style.
+    """Piece of text in one style.
 
     Attributes
     ----------
@@ -44,40 +44,40 @@ def text(*parts: str | Run) -> Text:
 
 
 def code(part: str) -> Run:
-    """Return text in the style of code, for input and file content."""
+    """Return a piece of text in the style of code, for input and file content."""
     return Run(part, "code")
 
 
 def strong(part: str) -> Run:
-    """Return emphasized text."""
+    """Return a piece of emphasized text."""
     return Run(part, "strong")
 
 
 @dataclass(frozen=True)
 class Paragraph:
-    """One paragraph."""
+    """Paragraph of text."""
 
     content: Text
     kind: str = field(default="paragraph", init=False)
 
 
 def paragraph(*parts: str | Run) -> Paragraph:
-    """Return a paragraph of plain strings and styled runs."""
+    """Build a paragraph from plain strings and styled pieces."""
     return Paragraph(text(*parts))
 
 
 @dataclass(frozen=True)
 class Callout:
-    """An important statement, shown in a box.
+    """Important statement in a box.
 
     Attributes
     ----------
     level : str
         `headline`, `valid`, `suspect`, `invalid` or `note`.
     title : str
-        What it is about; empty for a headline.
+        Subject of the statement; empty for a headline.
     content : tuple of Text
-        Its paragraphs.
+        Paragraphs of the statement.
     """
 
     level: str
@@ -88,7 +88,7 @@ class Callout:
 
 @dataclass(frozen=True)
 class Bullets:
-    """A list of texts in no particular order."""
+    """List of texts in no particular order."""
 
     items: tuple[Text, ...]
     kind: str = field(default="bullets", init=False)
@@ -96,7 +96,7 @@ class Bullets:
 
 @dataclass(frozen=True)
 class Definitions:
-    """Terms with their texts."""
+    """Terms and the texts that explain them."""
 
     items: tuple[tuple[str, Text], ...]
     kind: str = field(default="definitions", init=False)
@@ -126,7 +126,7 @@ class Table:
     footnotes : tuple of str
         Notes below the table.
     is_detail : bool
-        Whether a writer may fold it, since it details a summary elsewhere.
+        True if a writer may fold the table, since another part of the report contains a summary.
     """
 
     caption: str
@@ -139,7 +139,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure, with a table of the numbers that it shows.
+    """Figure, with a table of the numbers that the figure shows.
 
     Attributes
     ----------
@@ -158,7 +158,7 @@ class Figure:
     table : Table or None
         The numbers drawn.
     is_detail : bool
-        Whether a writer may fold it.
+        True if a writer may fold the figure.
     """
 
     name: str
@@ -186,7 +186,7 @@ Block = Paragraph | Callout | Bullets | Definitions | Table | Figure | Listing
 
 @dataclass(frozen=True)
 class Section:
-    """A titled part of the document.
+    """Titled section of the document.
 
     Attributes
     ----------
@@ -195,9 +195,9 @@ class Section:
     blocks : tuple of Block
         Content.
     appendix : bool
-        Whether it documents the measurement rather than answers the question.
+        True if the section documents the measurement rather than answers the question.
     is_detail : bool
-        Whether a writer may fold it.
+        True if a writer may fold the section.
     """
 
     name: str
@@ -209,16 +209,16 @@ class Section:
 
 @dataclass(frozen=True)
 class Document:
-    """The whole report.
+    """Whole report.
 
     Attributes
     ----------
     title, subtitle : str
         Heads of the first page.
     answer : str
-        The answer in one sentence.
+        Answer in one sentence.
     question : str
-        The question of the study.
+        Question of the study.
     verdict : str
         Verdict on the measurement.
     parts : tuple of str
@@ -238,17 +238,17 @@ class Document:
 
     @property
     def page_title(self) -> str:
-        """Title of the page, with the verdict."""
+        """Title of the page, which includes the verdict."""
         return f"{self.title}: {self.verdict}" if self.verdict else self.title
 
     @property
     def summary_text(self) -> str:
-        """Question, answer, answers to its parts and verdict, as text to copy."""
+        """Question, answer, answers to the parts of the question, and verdict, as text to copy."""
         of_claims = "\n".join(f"{number}. {part}" for number, part in enumerate(self.parts, 1))
         verdict = f"{self.verdict}." if self.verdict else ""
         parts = (self.title, self.question, self.answer, of_claims, verdict, self.subtitle)
         return "\n\n".join(part for part in parts if part)
 
     def figures(self) -> list[Figure]:
-        """Return all figures in the order of the document."""
+        """Return all figures of the document, in the order in which they appear."""
         return [block for section in self.sections for block in section.blocks if isinstance(block, Figure)]

@@ -24,20 +24,20 @@ _LETTER = 6.6  # mean width of a letter at 12 px, to shorten texts that do not f
 
 @dataclass(frozen=True)
 class Box:
-    """A box of the drawing: the generator or a tier.
+    """Box of the drawing: the load generator or a tier.
 
     Attributes
     ----------
     name : str
-        Label of the box; arrows refer to it.
+        Label of the box; arrows refer to the label.
     lines : tuple of str
-        Text below the name, line by line.
+        Text below the label, line by line.
     parts : tuple of str
-        Named parts inside the box.
+        Names of the parts inside the box.
     host : str
-        Name of the host whose frame surrounds the box; empty for none.
+        Host whose frame surrounds the box; empty without a frame.
     asks : tuple of str
-        Names of the boxes that receive requests from this one.
+        Labels of the boxes to which an arrow leads from this box.
     """
 
     name: str
@@ -94,7 +94,7 @@ def draw(boxes: list[Box], title: str, *, times: Mapping[str, str] | None = None
 
 
 def canvas(width: float, height: float, title: str, font_px: int) -> ElementTree.Element:
-    """Return an empty white drawing with a title and the font of all figures; sizes in pixels."""
+    """Return an empty white drawing with a title and the font of all figures; the sizes are in pixels."""
     svg = ElementTree.Element(
         "svg",
         {
@@ -114,7 +114,7 @@ def canvas(width: float, height: float, title: str, font_px: int) -> ElementTree
 
 
 def _columns(boxes: list[Box]) -> dict[str, int]:
-    """Return the distance of every box from the first box along the arrows; boxes without incoming requests get 1."""
+    """Return the number of arrows from the first box to each box; 1 for boxes that no arrow leads to."""
     column = {boxes[0].name: 0}
     asks = {box.name: box.asks for box in boxes}
     frontier = [boxes[0].name]
@@ -147,7 +147,7 @@ def _place(boxes: list[Box]) -> list[_Placed]:
 
 
 def _frame(svg: ElementTree.Element, host: str, members: list[_Placed], times: str) -> None:
-    """Draw the frame of a host, with a second frame behind it if the host has several copies."""
+    """Draw the frame of a host; a host with several copies has a second frame behind the first."""
     left, top = min(member.x for member in members) - _PAD, min(member.y for member in members) - _HEAD
     right = max(member.x for member in members) + _BOX_WIDTH + _PAD
     bottom = max(member.y + member.height for member in members) + _PAD
@@ -201,7 +201,9 @@ def _box(svg: ElementTree.Element, placed_box: _Placed, colour: str) -> None:
 
 
 def _arrow(svg: ElementTree.Element, start: _Placed, end: _Placed) -> None:
-    """Draw an arrow from the right edge to the left edge of two boxes, or between bottom and top within a column."""
+    """Draw an arrow between two boxes: from right edge to left edge, or vertically if the boxes share a
+    column.
+    """
     if start.column == end.column:
         x = start.x + _BOX_WIDTH / 2
         down = end.y > start.y

@@ -1,7 +1,8 @@
-"""Numbers as text: a unit, thousands separators, intervals in brackets.
+"""Formats numbers as text: with a unit, thousands separators, and intervals in brackets.
 
-An estimate has the digits that its interval supports, by the rule of `towtank.estimates`; any other number has three
-significant digits. Every function returns `ABSENT` for None, which means not recorded, and never a zero.
+An estimate has the digits that its interval supports, by the rule of `towtank.estimates`; any other number
+has three significant digits. Every function returns `ABSENT` for None, which means not recorded, and never a
+zero.
 """
 
 from __future__ import annotations
@@ -40,14 +41,16 @@ Estimate = Mapping[str, Any]
 
 
 def _finite(value: Any) -> float | None:
-    """Return a value as a float, or None if it is not a finite number."""
+    """Return a value as a float; None if the value is not a finite number."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
         return None
     return float(value)
 
 
 def decimals(value: float, digits: int = _DIGITS) -> int:
-    """Return the decimal places that show `digits` significant digits of a value (0 for large values)."""
+    """Return the number of decimal places that show `digits` significant digits of a value (0 for large
+    values).
+    """
     if value == 0:
         return 0
     rounded = float(f"{value:.{digits - 1}e}")  # 9.999 shows as 10.0, not as 10.00
@@ -70,7 +73,7 @@ def _fixed(value: float, places: int) -> str:
 
 
 def _signed(shown: str) -> str:
-    """Return a formatted number with a typographic minus sign, without sign if it shows as zero."""
+    """Return a formatted number with a typographic minus sign; a number that is rounded to zero has no sign."""
     return shown.replace("-", "−") if shown.strip("-0.,") else shown.lstrip("-")
 
 
@@ -146,7 +149,9 @@ def signed_share(error: float) -> str:
 
 
 def error_of(predicted: float, band: Sequence[float | None] | None, measured: float) -> str:
-    """Format the relative error of a prediction, with the digits that its band supports: `−1 [−11, 10] %`."""
+    """Format the relative error of a prediction, with the digits that the prediction's band supports: `−1
+    [−11, 10] %`.
+    """
     return _typeset(error_estimate(predicted, band, measured))
 
 
@@ -177,7 +182,7 @@ def chosen(value: Any, unit: str) -> str:
 def _bracketed(
     estimate: Estimate | None, units: tuple[tuple[float, float, str], ...], suffix: str, *, bare: bool = False
 ) -> str:
-    """Render an estimate with its interval in brackets; with `bare`, use the interval only to round the value."""
+    """Render an estimate with its interval in brackets; with `bare`, the interval only rounds the value."""
     value = _finite((estimate or {}).get("value"))
     if estimate is None or value is None:
         return ABSENT
@@ -190,21 +195,21 @@ def _bracketed(
         shown = number(value * factor, 2)
         return f"{shown}{words}" if bare else f"{shown} [{NOT_KNOWN.replace(' ', _TIED)}]{words}"
     shown, *ends = (_signed(text) for text in interval_texts(value * factor, low * factor, high * factor))
-    # Break lines only before the brackets, not inside.
+    # Break lines before the brackets only, not inside.
     return f"{shown}{words}" if bare else f"{shown} [{f',{_TIED}'.join(ends)}]{words}"
 
 
 def seconds_of(estimate: Estimate | None) -> str:
-    """Format an estimated time, rounded by its interval, which is not shown."""
+    """Format an estimated time without its interval; the interval only rounds the value."""
     return _bracketed(estimate, _SECONDS, "", bare=True)
 
 
 TICKS_CPUS = 0.02
-"""Error of a difference of CPU times without an interval: two ticks of 10 ms per second. [1]"""
+"""Error of a difference of CPU times that has no interval: two ticks of 10 ms per second. [1]"""
 
 
 def plain_of(estimate: Estimate | None, unit: str = "") -> str:
-    """Format an estimate, rounded by its interval, which is not shown."""
+    """Format an estimate without its interval; the interval only rounds the value."""
     return _bracketed(estimate, _PLAIN, unit, bare=True)
 
 
@@ -214,7 +219,7 @@ def seconds_estimate(estimate: Estimate | None) -> str:
 
 
 def seconds_like(others: Sequence[float | None], estimate: Estimate) -> str:
-    """Format other times with the digits of an estimated time: `18 to 50 ms`."""
+    """Format times with the unit and the digits of an estimated time: `18 to 50 ms`."""
     value, low, high = (_finite(estimate.get(key)) for key in ("value", "low", "high"))
     known = [other for other in others if other is not None]
     if value is None or low is None or high is None or len(known) < len(others):
@@ -234,10 +239,10 @@ def plain_estimate(estimate: Estimate | None, unit: str = "") -> str:
 
 
 def not_below_zero(estimate: Estimate | None) -> Estimate | None:
-    """Return an estimate of a quantity that cannot be negative, with zero for a slightly negative value.
+    """Return an estimate of a quantity that cannot be negative; a slightly negative value becomes zero.
 
-    The host counts CPU time in ticks and groups count it exactly, so the difference of both may be slightly below zero.
-    A value that is below zero by more than its error is kept, since it shows a fault.
+    The host counts CPU time in ticks and groups count it exactly, so the difference of both may be slightly
+    below zero. A value that is below zero by more than its error is kept, since it shows a fault.
     """
     value = (estimate or {}).get("value")
     if estimate is None or not isinstance(value, int | float):
@@ -251,7 +256,7 @@ def not_below_zero(estimate: Estimate | None) -> Estimate | None:
 
 
 def size_rate_estimate(estimate: Estimate | None) -> str:
-    """Format an estimated size per time."""
+    """Format an estimated size per time in binary units, such as MiB/s."""
     return "0 B/s" if (estimate or {}).get("value") == 0 else _bracketed(estimate, _BYTES, "/s")
 
 
@@ -274,7 +279,7 @@ def listing(items: list[str]) -> str:
 
 
 def not_attributed(machine: str) -> str:
-    """Return the name of a machine's load that belongs to none of its tiers."""
+    """Return the name of CPU use on a machine that belongs to none of the machine's tiers."""
     return NOT_ATTRIBUTED if machine == THIS_MACHINE else f"{NOT_ATTRIBUTED} on {machine}"
 
 

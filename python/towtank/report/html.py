@@ -1,8 +1,9 @@
 """HTML writer: one self-contained file that makes no requests and is readable without scripts, on paper and on screens.
 
-Every figure is included twice: as a finished SVG, for print and for browsers without scripts, and as a specification,
-from which the Vega runtime makes an interactive view after the page has loaded. The runtime is included once. Scripts
-also add the buttons that save figures and copy tables, so a page without scripts has no buttons.
+Every figure is included twice: as a finished SVG, for print and for browsers without scripts, and as a
+specification, from which the Vega runtime makes an interactive view after the page has loaded. The runtime is
+included once. Scripts add the buttons that save figures and copy tables, so a page without scripts has no
+buttons.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from towtank.report.document import Block, Column, Document, Figure, Section, Ta
 # Names of the bundled libraries that the page uses.
 _NAMES = "window.vegaEmbed = vegaEmbed;"
 _TEMPLATES = files("towtank.report") / "templates"
-# Blank between a number and its unit at the end of a cell.
+# Blank between a number and the unit at the end of a cell.
 _UNIT = re.compile(r"(?<=\d) (?=[^\s\d\[]+$)")
 _NAME_LETTERS = 24
 # Number of rows that fill a screen; longer tables are folded, since they would hide the text below. [1]
@@ -38,22 +39,23 @@ _OPEN_ROWS = 24
 _NUMBERED_COLUMNS = 16
 _HULL = "M1 9h14l-3 4H4zM7 2h2v6H7z"
 _ICON = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><path d="{_HULL}" fill="#0a58a8"/></svg>'
-# Vega numbers clip paths and gradients from one in every picture, so each picture of a page needs a prefix for these
-# names.
+# Vega numbers clip paths and gradients from one in every picture, so each picture of a page needs a prefix
+# for the names of its clip paths and gradients.
 _OWN_ID = re.compile(r'(\bid="|url\(#|href="#)')
-# All figures share one font, and classes and similar attributes serve only the scripts of an interactive view, so these
-# are removed.
+# All figures share one font, and only the scripts of an interactive view use classes and similar attributes,
+# so fonts and these attributes are removed.
 _TAG = re.compile(r"<[^<>]+>")
 _NEEDLESS = re.compile(rf' (?:font-family="{re.escape(theme.FONT)}"|class="[^"]*"|pointer-events="none"|opacity="1")')
 _COLOUR = re.compile(r"rgb\((\d+), (\d+), (\d+)\)")
 _PLACES = re.compile(r' (?:d|transform|x|y|x1|x2|y1|y2|width|height|points|viewBox)="[^"]*"')
 _LONG = re.compile(r"(\.\d\d)\d+")
-# Vega numbers other names over the life of its runtime, so the same report would have other bytes when made again.
+# Vega numbers other names over the life of its runtime, so the same report would have other bytes when made
+# twice.
 _COUNTED_ID = re.compile(r'(?<=\bid=")(?:gradient_|clip)\d+|(?<=url\(#)(?:gradient_|clip)\d+')
 
 
 def render(document: Document) -> str:
-    """Render a document as one self-contained HTML page; a failed figure is replaced by a statement."""
+    """Render a document as one self-contained HTML page; a statement replaces a figure that cannot be drawn."""
     document = replace(document, sections=tuple(_drawn(section) for section in document.sections))
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.globals["picture"] = picture
@@ -91,35 +93,39 @@ def _hash(script: str) -> str:
 
 
 def tied(cell: str) -> str:
-    """Return a cell whose numbers do not wrap before their unit: `1.5 MiB/s`."""
+    """Return a table cell in which lines do not break between a number and its unit, such as `1.5 MiB/s`."""
     return _UNIT.sub("\N{NO-BREAK SPACE}", cell)
 
 
 def style(cell: str, column: Column, number: int) -> Markup:
-    """Return the class of a cell: numbers beyond the numbered columns, and short names, which must not wrap."""
+    """Return the HTML class of a cell: for numbers beyond the numbered columns, and for short names, which
+    must not wrap.
+    """
     if column.numeric:
         return Markup(' class="number"' if number > _NUMBERED_COLUMNS else "")
     return Markup(' class="name"' if len(cell) <= _NAME_LETTERS and " " not in cell else "")
 
 
 def numeric(table: Table) -> Markup:
-    """Return the classes of a table that right-align its columns of numbers."""
+    """Return the HTML classes of a table that align the columns of numbers to the right."""
     places = [f"n{number}" for number, column in enumerate(table.columns[:_NUMBERED_COLUMNS], 1) if column.numeric]
     return Markup(f' class="{" ".join(places)}"' if places else "")
 
 
 def is_folded(table: Table) -> bool:
-    """Return True if a table is closed at first: a detail, or a table of more than 24 rows."""
+    """Return True if a table is folded when the page opens: a detail, or a table of more than 24 rows."""
     return table.is_detail or len(table.rows) > _OPEN_ROWS
 
 
 def css_string(text: str) -> Markup:
-    """Return text for a CSS string, with every special character escaped so that none can end the string."""
+    """Return text for a CSS string, with every special character escaped so that the text cannot end the
+    string.
+    """
     return Markup("".join(each if each.isalnum() or each in " .,:" else f"\\{ord(each):06x}" for each in text))
 
 
 def numbering(sections: tuple[Section, ...]) -> dict[str, str]:
-    """Return the numbers of sections: 1, 2, ..., and A, B, ... for appendices."""
+    """Return the number of each section by name: 1, 2, ..., and A, B, ... for appendices."""
     plain = [section for section in sections if not section.appendix]
     appended = [section for section in sections if section.appendix]
     return {
@@ -129,7 +135,7 @@ def numbering(sections: tuple[Section, ...]) -> dict[str, str]:
 
 
 def _drawn(section: Section) -> Section:
-    """Return a section with the SVG of every figure."""
+    """Return a section in which every figure has an SVG."""
     return replace(section, blocks=tuple(_drawn_block(block) for block in section.blocks))
 
 
@@ -147,7 +153,7 @@ def _with_svg(figure: Figure) -> Figure:
 
 
 def picture(figure: Figure) -> Markup:
-    """Return the SVG of a figure; Vega and the writer of drawings have escaped all texts in it."""
+    """Return the SVG of a figure as safe HTML; Vega and the writer of drawings have escaped all texts."""
     svg = lean(figure.svg or static_svg(figure.spec or {}))
     counted = {name: number for number, name in enumerate(dict.fromkeys(_COUNTED_ID.findall(svg)))}
     svg = _COUNTED_ID.sub(lambda found: f"{found[0].rstrip('0123456789')}{counted[found[0]]}", svg)
@@ -178,22 +184,25 @@ def specification(figure: Figure) -> Markup:
 
 
 def kept_runtime() -> str:
-    """Return the name of the packaged file with the Vega runtime, which contains the versions of its libraries."""
+    """Return the name of the packaged file with the Vega runtime; the name contains the versions of the
+    libraries.
+    """
     versions = (vl_convert.get_vega_version(), theme.VEGA_LITE_VERSION, vl_convert.get_vega_embed_version())
     return f"vega-{'-'.join(versions)}.js.gz"
 
 
 def make_runtime() -> str:
-    """Build the Vega runtime as one script; takes two seconds of CPU time."""
+    """Build the Vega runtime as one script, in about two seconds of CPU time."""
     runtime: str = vl_convert.javascript_bundle(_NAMES, vl_version=theme.VEGA_LITE_VERSION)
     return runtime
 
 
 @lru_cache(maxsize=1)
 def _bundle() -> str:
-    """Return the Vega runtime as one script without a closing script tag, which would end its element.
+    """Return the Vega runtime as one script without a closing script tag, which would end the script element.
 
-    `make setup` writes the runtime to a file. If the file is missing or of other versions, the runtime is built here.
+    `make setup` writes the runtime to a file. If the file is missing or of other versions, the runtime is
+    built here.
     """
     kept = _TEMPLATES / kept_runtime()
     runtime = gzip.decompress(kept.read_bytes()).decode() if kept.is_file() else make_runtime()

@@ -21,7 +21,7 @@ def outcome(objective: Mapping[str, Any]) -> str:
     Parameters
     ----------
     objective : dict
-        One of `objectives` of a study summary.
+        An entry of `objectives` in a study summary.
     """
     met = objective.get("met")
     word = _OUTCOMES.get(met if isinstance(met, bool) else None, "not judged")
@@ -34,7 +34,7 @@ def outcome(objective: Mapping[str, Any]) -> str:
 
 
 def at_load(objective: Mapping[str, Any]) -> str:
-    """Render the load of an objective, as ` at 500 users`; empty if the objective applies to every load."""
+    """Render the load of an objective, such as ` at 500 users`; empty if the objective applies to every load."""
     for name, unit in (("users", " users"), ("rate", " /s")):
         if objective.get(name) is not None:
             return f" at {people.plain(objective[name])}{unit}"
@@ -42,7 +42,9 @@ def at_load(objective: Mapping[str, Any]) -> str:
 
 
 def held(objective: Mapping[str, Any]) -> str:
-    """Render the highest load at which a missed objective holds, `holds up to 48 users`; empty if its load is fixed."""
+    """Render the highest load at which a missed objective holds, such as `holds up to 48 users`; empty if the objective
+    applies to one load.
+    """
     if objective.get("met") is not False or at_load(objective) or "holds_up_to" not in objective:
         return ""
     load = objective["holds_up_to"]
@@ -51,7 +53,9 @@ def held(objective: Mapping[str, Any]) -> str:
 
 
 def alone(objective: Mapping[str, Any]) -> str:
-    """Render runs that miss an objective by far although all requests together meet it: `450 ms in r002 alone`."""
+    """Render the runs that miss an objective by far although all requests together meet the objective, such as
+    `450 ms in r002 alone`.
+    """
     unit, far = unit_of(objective.get("metric")), list(objective.get("far_misses") or ())
     named = [f"{people.quantity(miss.get('value'), unit)} in {miss.get('run')}" for miss in far[:_NAMED]]
     more = f" and {people.plural(len(far) - _NAMED, 'further run')}" if len(far) > _NAMED else ""
@@ -59,7 +63,7 @@ def alone(objective: Mapping[str, Any]) -> str:
 
 
 def seen(objective: Mapping[str, Any]) -> str:
-    """Render the worst value of an objective in the unit of its quantity."""
+    """Render the worst value of an objective, with the unit of the objective's quantity."""
     return people.quantity(objective.get("seen"), unit_of(objective.get("metric")))
 
 

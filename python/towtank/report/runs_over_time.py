@@ -1,7 +1,7 @@
-"""Runs that a report draws over time: their choice, and their recordings by time and response time.
+"""Choice of the runs that a report draws over time, and recordings of these runs by time and response time.
 
-A summary has quantiles but no distribution by second, and errors but not by kind. Both are read from the recordings of
-the few runs that are drawn.
+A summary has quantiles for each second but no distribution, and errors for each second but not by kind.
+Distribution and error kinds are read from the recordings of the few runs that are drawn.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ class Cell:
     Attributes
     ----------
     start_s, end_s : float
-        Ends of responses that are counted, in run time. [s]
+        Range of time in which the counted responses end, since the start of the run. [s]
     low_s, high_s : float
-        Response times that are counted. [s]
+        Range of the response times that are counted. [s]
     per_s : float
         Responses per second. [1/s]
     """
@@ -60,15 +60,15 @@ class Cell:
 
 @dataclass(frozen=True)
 class Recorded:
-    """Recordings of one run by time.
+    """Distribution of response times and error rates of one run over time.
 
     Attributes
     ----------
     cells : tuple of Cell
         Cells of the heat map with a response.
     errors_by_kind, errors_by_transaction : dict of str to list of float or None
-        Failed transactions per second in the seconds of the run's timeline, by the kind of failure and by transaction;
-        without those that never occurred. [1/s]
+        Failed transactions per second in each second of the run's timeline, by the kind of failure and by transaction;
+        kinds and transactions without any failure are left out. [1/s]
     """
 
     cells: tuple[Cell, ...] = ()
@@ -77,19 +77,21 @@ class Recorded:
 
 
 def has_timeline(run: RunResult) -> bool:
-    """Return True if a run has a timeline."""
+    """Return True if the summary of a run has a timeline."""
     timeline = run.summary.get("timeline")
     return isinstance(timeline, Mapping) and bool(timeline.get("t_s"))
 
 
 def choose(results: Results) -> RunResult | None:
-    """Choose the run to draw: the highest load among the runs with the best verdict."""
+    """Return the run to draw: of the runs with the best verdict the run with the highest load; None without a
+    timeline.
+    """
     shown = [run for run in results.measured if has_timeline(run)]
     return min(shown, key=lambda run: (_PREFERENCE.index(run.verdict), -(run.load or 0.0), run.run_id), default=None)
 
 
 def doubted(results: Results) -> list[RunResult]:
-    """Return runs with doubts, the gravest first, that no other figure draws."""
+    """Return suspect and invalid runs that no other figure draws, invalid runs first."""
     chosen = choose(results)
     found = [
         run
@@ -100,7 +102,7 @@ def doubted(results: Results) -> list[RunResult]:
 
 
 def with_events(results: Results) -> list[RunResult]:
-    """Return for each set of events the run with the highest load, unless another figure draws it."""
+    """Return the run with the highest load for each set of events, unless another figure draws the run."""
     best: dict[tuple[str, ...], RunResult] = {}
     runs = [run for run in results.measured if run.summary.get("events")]
     for run in sorted(runs, key=lambda run: (-(run.load or 0.0), run.run_id)):
@@ -129,12 +131,15 @@ def recordings(folder: ResultsFolder, results: Results) -> dict[str, Recorded]:
 
 @lru_cache(maxsize=16)
 def _read(engine: Path, _digest: str) -> Recorded:
-    """Read the recordings in a folder; the digest is part of the cache key, so that changed inputs are read again."""
+    """Read the recordings in a folder.
+
+    The digest is part of the cache key, so that changed inputs are read anew.
+    """
     return recorded(Measurement(segments.read(engine)))
 
 
 def recorded(measurement: Measurement) -> Recorded:
-    """Compute the heat map and the rates of errors of one run."""
+    """Compute the heat map and the error rates of one run."""
     if not measurement.bins:
         return Recorded()
     every = measurement.transactions
@@ -147,7 +152,7 @@ def recorded(measurement: Measurement) -> Recorded:
 
 
 def _rates(measurement: Measurement, counts: Mapping[str, Floats]) -> dict[str, list[float | None]]:
-    """Return the rates of all kinds that occurred, the most frequent first. [1/s]"""
+    """Return the error rates in each second for all kinds that occurred, the most frequent kind first. [1/s]"""
     seen = sorted((name for name in counts if counts[name].any()), key=lambda name: (-counts[name].sum(), name))
     drain = next((number for number, stage in enumerate(measurement.stages) if stage.get("name") == DRAIN), None)
     is_remnant = (measurement.stage == drain) & (measurement.lengths < _REMNANT_S)

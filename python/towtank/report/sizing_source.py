@@ -1,4 +1,6 @@
-"""Sizing in a report: a sizing that was kept with the results, or else the answer to the study's own question."""
+"""Sizing in a report: a sizing that was kept with the results, or else the answer to the sizing question of
+the study.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +17,12 @@ Json = Mapping[str, Any]
 
 
 def sizing_of(folder: Path, manifest: Json) -> Json | None:
-    """Return the sizing of a results folder; None without a kept sizing and without a question in the study.
+    """Return the sizing of a results folder; None without a kept sizing and without a sizing question in the study.
 
     Parameters
     ----------
     folder : Path
-        The results folder. Its `sizing.json`, written by `towtank size --keep`, has precedence over the study's own.
+        The results folder. Its `sizing.json`, written by `towtank size --keep`, has precedence over the question.
     manifest : dict
         `study.json`.
     """
@@ -39,7 +41,9 @@ def sizing_of(folder: Path, manifest: Json) -> Json | None:
 
 
 def _answered(folder: Path, file: Json) -> Json:
-    """Answer the sizing question of the study from its results; its paths are relative to the original folder."""
+    """Answer the sizing question of the study from the results; paths are relative to the study's original
+    folder.
+    """
     from towtank.size.basis import load_basis  # noqa: PLC0415 - heavy, and few studies ask
     from towtank.size.reading import read_sizing  # noqa: PLC0415
     from towtank.size.sizing import size  # noqa: PLC0415

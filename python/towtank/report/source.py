@@ -1,7 +1,8 @@
 """Input of a report: manifests, summaries and hashes of a results folder.
 
-The analysis makes the summaries again if they are outdated, so that a report never shows numbers of an older state of
-the folder. Runs that are missing after a kill are found by comparing the design in the manifest with the runs on disk.
+The analysis makes outdated summaries anew, so that a report never shows numbers of an older state of the
+folder. Runs that are missing after a kill are found by comparing the design in the manifest with the runs on
+disk.
 """
 
 from __future__ import annotations
@@ -34,20 +35,22 @@ Json = Mapping[str, Any]
 
 
 def load_of(point: Json) -> float:
-    """Return the load of a point, or of a comparison of points: users [1] or arrival rate [1/s]; 0 if unknown."""
+    """Return the load of a point, or of a comparison of points: users [1] or arrival rate [1/s]; 0 if
+    unknown.
+    """
     found = Load.read(point)
     return 0.0 if found is None else found.level
 
 
 def diagnosis_of(configuration: Json) -> Diagnosis | None:
-    """Return what limits a configuration; None for summaries of older versions."""
+    """Return the diagnosis of what limits a configuration; None for summaries of older versions."""
     found = configuration.get("diagnosis")
     return Diagnosis.read(found) if isinstance(found, Mapping) else None
 
 
 @dataclass(frozen=True)
 class RunResult:
-    """One run of the design: its manifest, and its summary if the analysis made one."""
+    """Run of the design, with its manifest, and with its summary if the analysis made one."""
 
     run_id: str
     manifest: Json = field(default_factory=dict)
@@ -55,7 +58,7 @@ class RunResult:
 
     @property
     def factors(self) -> dict[str, str]:
-        """Level names by factor."""
+        """Names of the levels, by factor."""
         found = self.summary.get("factors") or self.manifest.get("factors") or {}
         return {str(name): str(level) for name, level in found.items()}
 
@@ -66,23 +69,23 @@ class RunResult:
 
     @property
     def status(self) -> str:
-        """`complete`, `failed`, `stopped`, `running` (cut off), `planned` or `missing`."""
+        """State of the run: `complete`, `failed`, `stopped`, `running` (cut off), `planned` or `missing`."""
         return str(self.manifest.get("status") or self.summary.get("status") or "missing")
 
     @property
     def verdict(self) -> str:
-        """`valid`, `suspect` or `invalid`; `none` if nothing could be judged."""
+        """Verdict of the run: `valid`, `suspect` or `invalid`; `none` if nothing could be judged."""
         level = dig(self.summary, "verdict", "level")
         return level if level in STATES else "none"
 
     @property
     def doubts(self) -> list[Json]:
-        """Reasons of the verdict."""
+        """Reasons of the run's verdict."""
         return [doubt for doubt in dig(self.summary, "verdict", "reasons") or () if isinstance(doubt, Mapping)]
 
     @property
     def load(self) -> float | None:
-        """Requested number of users, or requested rate. [1, 1/s]"""
+        """Requested number of users [1], or requested rate [1/s]; None if unknown."""
         found = Load.read(self.summary) or Load.read(self.manifest)
         return None if found is None else found.level
 
@@ -103,23 +106,23 @@ class Results:
     Attributes
     ----------
     name : str
-        Name of the results folder, without its place on this machine.
+        Name of the results folder, without its path on this machine.
     manifest : dict
         `study.json`.
     summary : dict
         `study-summary.json`.
     runs : tuple of RunResult
-        Every run of the design, in its order, including missing ones.
+        Every run of the design, in the order of the design, including missing runs.
     hashes : tuple of FileHash
-        Hashes of the recorded files, with which a copy can be checked.
+        Hashes of the recorded files, with which a copy of the folder can be checked.
     model : dict
         The capacity model (`model.json`).
     sizing : dict or None
         Answer of a sizing, or `{"refused": why}`; None without a sizing.
     claims : dict
-        Claims with their verdicts (`claims.json`); empty if the study has none.
+        Claims with their verdicts (`claims.json`); empty if the study has no claims.
     prediction : dict
-        A configuration predicted from another (`prediction.json`); empty if none was asked for.
+        A configuration predicted from another (`prediction.json`); empty if no prediction was asked for.
     recorded : dict of str to Recorded
         Recordings of the runs that are drawn over time, by run.
     """
@@ -137,13 +140,13 @@ class Results:
 
     @property
     def study(self) -> Json:
-        """Description of the study."""
+        """Description of the study in the manifest."""
         found = self.manifest.get("study")
         return found if isinstance(found, Mapping) else {}
 
     @property
     def title(self) -> str:
-        """Title of the study, or else its name."""
+        """Title of the study; without a title, the name of the study."""
         for source in (self.summary, self.study):
             if source.get("title"):
                 return str(source["title"])
@@ -151,12 +154,12 @@ class Results:
 
     @property
     def load_factor(self) -> str:
-        """Name of the factor that is the load."""
+        """Name of the factor that sets the load."""
         return str(self.summary.get("load_factor") or self.study.get("load_factor") or "users")
 
     @property
     def configurations(self) -> list[Json]:
-        """Combinations of the levels of all other factors, each with its points."""
+        """Combinations of the levels of all factors except the load, each with its points."""
         return [
             configuration
             for configuration in self.summary.get("configurations") or ()
@@ -165,31 +168,31 @@ class Results:
 
     @property
     def other_factors(self) -> list[str]:
-        """Names of the factors that are not the load."""
+        """Names of the factors that do not set the load."""
         factors = self.summary.get("factors") or self.study.get("factors") or ()
         names = [str(factor["name"]) for factor in factors if isinstance(factor, Mapping) and factor.get("name")]
         return [name for name in names if name != self.load_factor]
 
     @property
     def measured(self) -> list[RunResult]:
-        """Runs with a summary."""
+        """Runs that have a summary."""
         return [run for run in self.runs if run.summary]
 
     def run(self, run_id: str) -> RunResult | None:
-        """Find one run by name."""
+        """Return the run with a name; None if no run has the name."""
         return next((run for run in self.runs if run.run_id == run_id), None)
 
     def in_state(self, *states: str) -> list[RunResult]:
-        """Return the runs with one of these verdicts."""
+        """Return the runs with one of the given verdicts."""
         return [run for run in self.runs if run.verdict in states]
 
     @property
     def missing(self) -> list[RunResult]:
-        """Runs of the design without a verdict."""
+        """Runs of the design that have no verdict."""
         return self.in_state("none")
 
     def label(self, run: RunResult) -> str:
-        """Return the label of a run's configuration."""
+        """Return the label of a run's configuration; `all runs` if load is the only factor."""
         for configuration in self.configurations:
             if all(
                 run.factors.get(str(name)) == str(level) for name, level in (configuration.get("key") or {}).items()
@@ -216,7 +219,7 @@ def load(path: Path) -> Results:
     Raises
     ------
     StudyError
-        If it is no results folder, or its manifest cannot be read.
+        If the path is no results folder, or its manifest cannot be read.
     """
     found = measured(path)
     sizing = attempt("sizing", sizing_of, path, found.manifest)
@@ -236,7 +239,7 @@ def measured(path: Path) -> Results:
     Raises
     ------
     StudyError
-        If it is no results folder, or its manifest cannot be read.
+        If the path is no results folder, or its manifest cannot be read.
     """
     from towtank.analysis import summarize_study  # noqa: PLC0415 - heavy, and only needed here
 
@@ -254,17 +257,17 @@ def measured(path: Path) -> Results:
 
 
 def model_of(path: Path, hashes: Sequence[FileHash]) -> Json:
-    """Return the capacity model of a results folder: the kept model, or a new one, which is then kept.
+    """Return the capacity model of a results folder: the kept model, or a new model, which is then kept.
 
-    The kept model, `model.json`, is used if the same code made it from files with the same hashes. A model with a
-    failed part is not kept, and neither is any model in a read-only folder.
+    The kept model, `model.json`, is used if the same code made it from files with the same hashes. A model
+    with a failed part is not kept, and no model is kept in a read-only folder.
 
     Parameters
     ----------
     path : Path
         The results folder.
     hashes : sequence of FileHash
-        Hashes of all recorded files; without them, the kept model is not used.
+        Hashes of all recorded files; without hashes, the kept model is not used.
     """
     made_from = _made_from(hashes) if hashes else None
     kept = _json(path / MODEL_FILE)
@@ -283,14 +286,14 @@ def model_of(path: Path, hashes: Sequence[FileHash]) -> Json:
 
 
 def _made_from(hashes: Sequence[FileHash]) -> Json:
-    """Return the digests of the recorded files, and of the code and the engine that fit the model."""
+    """Return a digest of the recorded files, and a digest of the code and the engine that fit the model."""
     lines = "".join(f"{entry.sha256}  {entry.path}\n" for entry in hashes)
     return {"files": hashlib.sha256(lines.encode()).hexdigest(), "code": _code()}
 
 
 @cache
 def _code() -> str:
-    """Return a digest of this package's programs and of the engine."""
+    """Return a digest of the Python code of Towtank and of the engine."""
     package = Path(__file__).parents[1]
     digest = hashlib.sha256()
     for program in [*sorted(package.rglob("*.py")), binary()]:
@@ -299,7 +302,7 @@ def _code() -> str:
 
 
 def open_folder(path: Path) -> ResultsFolder:
-    """Open a results folder; refuse the folder of a single run, and name the right one."""
+    """Open a results folder. The folder of a single run is refused, with a hint at the results folder."""
     if (path / "run.json").is_file() and not (path / STUDY_MANIFEST).is_file():
         message = f"must be a results folder with a {STUDY_MANIFEST} in it, got the folder of one of its runs"
         raise StudyError([Fault(str(path), 0, 0, "", message)], hint="name the results folder, two levels up")
@@ -316,7 +319,7 @@ def finite(document: Any) -> Any:
 
 
 def _json(path: Path) -> dict[str, Any]:
-    """Read a JSON object; empty if the file is missing or incomplete, as after a kill."""
+    """Read a JSON object; empty if the file is missing, or incomplete after a kill."""
     try:
         return dict(finite(read_object(path)))
     except (ValueError, OSError, StudyError):
@@ -329,7 +332,7 @@ def runs_that_count(folder: ResultsFolder) -> list[RunFolder]:
 
 
 def _runs(folder: ResultsFolder, manifest: Json, summary: Json) -> Iterator[RunResult]:
-    """Yield every run of the design, and any other run on disk."""
+    """Yield every run of the design, and all other runs on disk."""
     on_disk = {run.run_id for run in runs_that_count(folder)}
     planned = {spec["run"]: spec for spec in _design(manifest, summary)}
     for run_id in sorted({*planned, *on_disk}):
@@ -339,7 +342,7 @@ def _runs(folder: ResultsFolder, manifest: Json, summary: Json) -> Iterator[RunR
 
 
 def _design(manifest: Json, summary: Json) -> list[Json]:
-    """Return the designed runs from the manifest, else those that the analysis listed."""
+    """Return the planned runs from the manifest, or else the runs that the analysis listed."""
     study = manifest.get("study")
     for source in (
         manifest.get("design"),
@@ -357,7 +360,7 @@ def _is_planned(spec: object) -> bool:
 
 
 def _hashes(folder: ResultsFolder) -> list[FileHash]:
-    """Return the hashes of all recorded files; files that can be made again are left out."""
+    """Return the hashes of all recorded files; files that can be computed from recordings are left out."""
     return list(_each_hash(folder))
 
 

@@ -1,4 +1,6 @@
-"""Result of a study on the terminal: verdict, table, headline, observations, and the path of the report."""
+"""Prints the result of a study on the terminal: verdict, table, headline, observations, and the path of the
+report.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ _STYLES = {"valid": "green", "suspect": "yellow", "invalid": "red"}
 _OBSERVATIONS_AT_MOST = 3
 _CONFIGURATIONS_AT_MOST = 3
 _WIDE = 100  # columns from which the table has room for wide gaps
-# Width of a label below which it is not folded. [columns]
+# Width of a label up to which the label is not folded. [columns]
 _LABEL = 24
 
 
@@ -38,7 +40,7 @@ def print_outcome(console: Console, study_summary: Mapping[str, Any], report_pat
     study_summary : dict
         `study-summary.json`.
     report_path : Path or None
-        The report written; None without one.
+        The report written; None without a report.
     """
     console.print(verdict_line(study_summary), soft_wrap=True)
     if any(configuration.get("points") for configuration in _configurations(study_summary)):
@@ -58,7 +60,7 @@ def print_outcome(console: Console, study_summary: Mapping[str, Any], report_pat
 
 
 def _print_diagnoses(console: Console, study_summary: Mapping[str, Any]) -> None:
-    """Print what limits the system, for few configurations; the report has all of them."""
+    """Print what limits the system in each configuration; nothing for more than three configurations."""
     found = [(label_of(each), diagnosis_of(each)) for each in _configurations(study_summary)]
     for label, diagnosis in found if len(found) <= _CONFIGURATIONS_AT_MOST else ():
         if diagnosis is not None:
@@ -67,7 +69,7 @@ def _print_diagnoses(console: Console, study_summary: Mapping[str, Any]) -> None
 
 
 def _print_claims(console: Console, study_summary: Mapping[str, Any]) -> None:
-    """Print the number of claims by verdict, and the answer of each."""
+    """Print the number of claims by verdict, and the answer to each claim."""
     claims = [
         f"{count} {verdict.replace('_', ' ')}"
         for verdict, count in (study_summary.get("claims") or {}).items()
@@ -103,7 +105,7 @@ def _print_table(console: Console, study_summary: Mapping[str, Any]) -> None:
 
 
 def _tiers_that_fit(console: Console, study_summary: Mapping[str, Any], gap: int) -> list[str]:
-    """Return the tiers, from the first on, for which a table without intervals of times has room."""
+    """Return the first tiers that have room in a table without intervals of response times."""
     shown = tiers_of(study_summary)
     while shown and _least_width(console, table(study_summary, gap, shown, has_intervals=False)) > console.width:
         shown.pop()
@@ -111,7 +113,7 @@ def _tiers_that_fit(console: Console, study_summary: Mapping[str, Any], gap: int
 
 
 def _least_width(console: Console, made: Table) -> int:
-    """Return the smallest width of a table, in which only labels are folded."""
+    """Return the smallest width of a table in which only labels are folded. [columns]"""
     labels = max(len(str(cell)) for cell in made.columns[0].cells)
     return table_width(console, made) - max(0, labels - _LABEL)
 
@@ -153,13 +155,13 @@ def _configurations(study_summary: Mapping[str, Any]) -> list[Mapping[str, Any]]
 
 
 def tiers_of(study_summary: Mapping[str, Any]) -> list[str]:
-    """Return the names of the tiers of all points."""
+    """Return the names of the tiers that occur in any point."""
     points = [point for configuration in _configurations(study_summary) for point in configuration.get("points") or ()]
     return list(dict.fromkeys(tier for point in points for tier in point.get("tiers") or {}))
 
 
 def unattributed_of(study_summary: Mapping[str, Any]) -> list[str]:
-    """Return the names of machines with CPU time that belongs to none of their tiers."""
+    """Return the names of machines with CPU time that belongs to no tier."""
     points = [point for configuration in _configurations(study_summary) for point in configuration.get("points") or ()]
     return list(dict.fromkeys(name for point in points for name in point.get("not_attributed") or {}))
 
@@ -169,7 +171,7 @@ def table(
 ) -> Table:
     """Build a table with a row for each point: throughput, mean and p95 with intervals, CPU by tier, verdict.
 
-    Without `has_intervals` mean and p95 are rounded by theirs, which are left out.
+    Without `has_intervals`, mean and p95 are rounded by their intervals, which are left out.
     """
     configurations = _configurations(study_summary)
     points = [
@@ -199,7 +201,9 @@ def table(
 
 
 def _by_run(point: Mapping[str, Any]) -> str:
-    """Render the range of the runs' 95th percentiles if they differ by a factor of two or more; empty otherwise."""
+    """Render the range of the 95th percentiles of a point's runs; empty if the percentiles differ by less than
+    a factor of two.
+    """
     ends = dig(point, "of_runs", "response_time_s", "p95")
     return over_runs.words(ends, ends[1], people.seconds) if ends and ends[1] >= FAR * ends[0] else ""
 
@@ -225,7 +229,7 @@ def _cells(
 
 
 def _verdict(point: Mapping[str, Any]) -> Text:
-    """Render the distinct verdicts of a point's runs."""
+    """Render the distinct verdicts of a point's runs, each in the colour of the verdict."""
     text = Text()
     for verdict in dict.fromkeys(str(verdict) for verdict in point.get("verdicts") or ()):
         text.append(", " if text else "")

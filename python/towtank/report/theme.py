@@ -1,8 +1,8 @@
 """Appearance of all figures: palette, symbols, line styles, fonts, and the Vega configuration made from them.
 
-The colours are those of Okabe and Ito ("Color Universal Design", 2008), which people with common forms of colour
-blindness can distinguish. Each colour has its own symbol and line style, so that no information depends on colour
-alone.
+The colours are those of Okabe and Ito ("Color Universal Design", 2008), which people with common forms of
+colour blindness can distinguish. Each colour has a symbol and a line style, so that no information depends on
+colour alone.
 """
 
 from __future__ import annotations
@@ -19,23 +19,24 @@ SYMBOLS = ("circle", "square", "triangle-up", "diamond", "triangle-down", "trian
 DASHES = ((1, 0), (6, 3), (2, 2), (8, 3, 2, 3), (4, 2), (1, 3), (10, 4))
 
 EXACT = ",.12~r"
-"""Format of settings of a study and of times in a run, which are exact."""
+"""Number format of a study's settings and of times in a run, which are exact."""
 MEASURED = f",.{FEW_DIGITS}~r"
-"""Format of measured values; tables contain their intervals."""
+"""Number format of measured values; tables show the intervals of these values."""
 
-# Length of a figure's description that a screen reader reads; the table below the figure has the numbers. [letters]
+# Length of a figure's description that a screen reader reads; the table below the figure has the numbers.
+# [letters]
 _DESCRIPTION_LETTERS = 300
 
 INK = "#222222"
 EVENT = "#D55E00"
 MUTED = "#6b6b6b"
 GRID = "#e4e4e4"
-# Layouts use the letter widths of Liberation Sans, which equal those of Arial and of the further fonts here. The style
-# sheet of the page adapts one more font to them, as "Report Sans".
+# Layouts use the letter widths of Liberation Sans, which equal those of Arial and of the other fonts in this
+# list. The style sheet of the page adapts "Report Sans" to the same widths.
 FONT = "Arial, Helvetica, Liberation Sans, Arimo, Nimbus Sans, TeX Gyre Heros, FreeSans, Report Sans, sans-serif"
 
-# Few to many, light to dark in equal steps of lightness, so that the order is visible on grey paper and without colour
-# vision.
+# Few to many, light to dark in equal steps of lightness, so that the order is visible on grey paper and
+# without colour vision.
 HEAT = ("#d6e4f2", "#8fb8de", "#4a86c0", "#1f4f8f", "#0b1f4d")
 
 # One pale background colour per phase of the load; the steady stage is the measured one.
@@ -43,18 +44,18 @@ PHASES = {"ramp_up": "#f3ead3", "settle": "#eeeeee", "steady": "#d8ecdf", "ramp_
 
 
 def cycle(values: tuple[Any, ...], number: int) -> list[Any]:
-    """Return `number` entries; after the last value the first one follows."""
+    """Return `number` values; after the last value the first value follows."""
     return [values[index % len(values)] for index in range(number)]
 
 
 def config() -> dict[str, Any]:
-    """Return the Vega-Lite configuration of all figures."""
+    """Return the Vega-Lite configuration that all figures share."""
     label = {"labelFont": FONT, "titleFont": FONT, "labelColor": INK, "titleColor": INK}
     return {
         "background": "white",
         "font": FONT,
         "padding": 6,
-        # Text alternatives and tooltips; axes and legends keep their own formats.
+        # Formats of text alternatives and tooltips; axes and legends set separate formats.
         "tooltipFormat": {"numberFormat": MEASURED},
         "view": {"stroke": None},
         "axis": {
@@ -90,7 +91,9 @@ def config() -> dict[str, Any]:
 
 
 def short(description: str) -> str:
-    """Return the first sentences of a description with at most 300 letters in all, or a part of the first sentence."""
+    """Return the first sentences of a description with at most 300 letters in all, or a part of the first
+    sentence.
+    """
     if len(description) <= _DESCRIPTION_LETTERS:
         return description
     cut = description[: _DESCRIPTION_LETTERS - 1]

@@ -1,5 +1,5 @@
-"""Results folders on disk: running writes them, the analysis reads them.
+"""Stores results in folders on disk: running a study writes the folders, the analysis reads them.
 
-`folder` creates and opens the folders of a study and its runs, `lines` reads and writes the checksummed lines of every
-recorded stream, and `segments` reads the records of the engine.
+`folder` creates and opens the folders of a study and its runs, `lines` reads and writes the checksummed lines of
+every recorded stream, and `segments` reads the records of the engine.
 """

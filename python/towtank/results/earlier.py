@@ -1,4 +1,4 @@
-"""Reads documents of earlier versions and gives their keys and values the present names."""
+"""Converts documents of older versions to the present names of keys and values."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def stored_document(document: Mapping[str, Any]) -> dict[str, Any]:
     Parameters
     ----------
     document : mapping
-        Document of any version. Earlier versions have `told` and `told_s` for `acknowledged` and `acknowledged_s`.
-        Names of kinds come from the user and are not changed.
+        Document of any version. Older versions have `told` and `told_s` instead of `acknowledged` and
+        `acknowledged_s`. Names of kinds come from the user and are not changed.
     """
     found = _renamed(document)
     if isinstance(named := found.get("named"), list):
@@ -34,8 +34,8 @@ def run_summary(summary: Mapping[str, Any]) -> dict[str, Any]:
     Parameters
     ----------
     summary : mapping
-        `summary.json` of any version. Earlier versions have other keys in `stored`, and the outcome of a window is
-        `cannot tell` in place of `undecided`.
+        `summary.json` of any version. Older versions have other keys in `stored`, and the outcome `cannot tell` of a
+        window instead of `undecided`.
     """
     found = dict(summary)
     if isinstance(stored := found.get("stored"), Mapping):

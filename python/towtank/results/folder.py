@@ -23,7 +23,10 @@ STUDY_MANIFEST = "study.json"
 RUN_MANIFEST = "run.json"
 EVENTS = "events.ndjson"
 SECRETS = "secrets.json"
-"""Command settings that the manifest hides, for `towtank run --resume`; only the file's owner can read them."""
+"""Name of the file with the command settings that the manifest hides, for `towtank run --resume`.
+
+Only the owner can read the file.
+"""
 
 STUDY_SCHEMA = "towtank/study-results/1"
 RUN_SCHEMA = "towtank/run/1"
@@ -54,9 +57,9 @@ def _write_private(path: Path, text: str) -> None:
 
 
 def _without_surrogates(text: str) -> str:
-    """Replace surrogates, which stand for bytes that are invalid in the locale, by characters or else by escapes.
+    """Replace surrogates, which stand for bytes that are invalid in the locale, by characters or by escapes.
 
-    The engine can find a folder only by a name of valid characters.
+    The engine can find a folder only if its name consists of valid characters.
     """
     with suppress(UnicodeEncodeError):
         text = text.encode("utf-8", "surrogateescape").decode("utf-8", "surrogateescape")
@@ -66,7 +69,7 @@ def _without_surrogates(text: str) -> str:
 def keep_json(path: Path, document: dict[str, Any]) -> bool:
     """Write a derived document; return False if the folder is read-only.
 
-    For commands whose purpose is this file. Any other error, such as a full disk, raises `OSError`.
+    For commands that exist to write this file. Any other error, such as a full disk, raises `OSError`.
     """
     try:
         write_json(path, document)
@@ -78,9 +81,9 @@ def keep_json(path: Path, document: dict[str, Any]) -> bool:
 
 
 def offer_json(path: Path, document: dict[str, Any]) -> bool:
-    """Write a derived document if possible; return whether it was written.
+    """Write a derived document if possible; return True if it was written.
 
-    For files that only save work later: no disk error may end the report or the export.
+    For files that only save time later, so that no disk error ends the report or the export.
     """
     try:
         return keep_json(path, document)
@@ -89,7 +92,7 @@ def offer_json(path: Path, document: dict[str, Any]) -> bool:
 
 
 class _Folder:
-    """A folder with a JSON manifest and an event stream, both without secrets."""
+    """Folder with a JSON manifest and an event stream, both without secrets."""
 
     manifest_name: str
     schema: str
@@ -105,16 +108,16 @@ class _Folder:
 
     @property
     def manifest(self) -> dict[str, Any]:
-        """Manifest as read from disk, with its form checked."""
+        """Manifest as read from disk; its form is checked."""
         path = self.path / self.manifest_name
         return checked(path, read_object(path), self.form)
 
     def update(self, **fields: Any) -> None:
-        """Set fields of the manifest in one atomic step."""
+        """Set fields of the manifest, and write the manifest in one atomic step."""
         write_json(self.path / self.manifest_name, redacted({**self.manifest, **fields}))
 
     def event(self, kind: str, **fields: Any) -> None:
-        """Append one event with the time of three clocks [ns], and flush it to disk."""
+        """Append one event to the event stream, with the times of three clocks [ns], and write the event to disk."""
         clocks = {
             "wall_ns": time.time_ns(),
             "t_ns": time.monotonic_ns(),
@@ -128,7 +131,7 @@ class _Folder:
             os.fsync(stream.fileno())
 
     def events(self) -> Iterator[dict[str, Any]]:
-        """Read the events in the order they were written."""
+        """Yield the events of the stream in the order in which they were written."""
         path = self.path / EVENTS
         return lines.read(path) if path.exists() else iter(())
 
@@ -175,7 +178,7 @@ class RunFolder(_Folder):
         return self.path / "plan.json"
 
     def write_plan(self, plan: dict[str, Any]) -> None:
-        """Write the engine's plan. It contains logins and request bodies, so that only its owner may read it."""
+        """Write the engine's plan; only its owner may read it, because it contains logins and request bodies."""
         write_json(self.plan, plan, private=True)
 
     @property
@@ -185,17 +188,17 @@ class RunFolder(_Folder):
 
     @property
     def stored(self) -> Path:
-        """Path of the results of the read-back."""
+        """Path of the results of reading back stored items."""
         return self.path / "stored.json"
 
     @property
     def read_back(self) -> Path:
-        """Folder of the read-back: keys, plans and engine records."""
+        """Folder of the read-back of stored items: keys, plans and engine records."""
         return self.path / "read-back"
 
     @property
     def observe(self) -> Path:
-        """Folder of the observers' records, one stream each."""
+        """Folder of the records of probes and scrapers, with one stream each."""
         return self.path / "observe"
 
     @property
@@ -213,7 +216,7 @@ class ResultsFolder(_Folder):
 
     @property
     def manifest(self) -> dict[str, Any]:
-        """Manifest as read from disk; a missing or damaged manifest is an error."""
+        """Manifest as read from disk; a missing or damaged manifest raises `StudyError`."""
         try:
             return super().manifest
         except (OSError, ValueError) as error:
@@ -260,10 +263,10 @@ class ResultsFolder(_Folder):
         return shown
 
     def runs(self) -> list[RunFolder]:
-        """Return all runs that have a manifest, sorted by name, without earlier attempts (`r003.interrupted-1`)."""
+        """Return all runs that have a manifest, sorted by name, without interrupted attempts (`r003.interrupted-1`)."""
         paths = sorted((self.path / "runs").glob(f"*/{RUN_MANIFEST}"))
         return [RunFolder(path.parent) for path in paths if "." not in path.parent.name]
 
     def run_path(self, run_id: str) -> Path:
-        """Return the path of a run, whether it exists or not."""
+        """Return the path of a run's folder, whether or not the folder exists."""
         return self.path / "runs" / run_id

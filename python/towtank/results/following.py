@@ -1,4 +1,4 @@
-"""Reads the engine's segments while they are written, each complete line once."""
+"""Reads the engine's segments while they are written; each complete line is read once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from towtank.results.segments import Interval, Recording
 
 @dataclass
 class Follower:
-    """Records that the load threads have written so far.
+    """Records that the load threads have written so far, and that have been read.
 
     Attributes
     ----------
@@ -22,7 +22,7 @@ class Follower:
     header : dict or None
         Newest header.
     intervals : list of Interval
-        Intervals that were read and not dropped yet.
+        Intervals that have been read and not dropped.
     recorded : dict of int to float
         Time until which each thread has recorded, by thread. [s]
     """
@@ -34,7 +34,7 @@ class Follower:
     _offsets: dict[Path, int] = field(default_factory=dict)
 
     def read(self) -> list[Interval]:
-        """Read and return the new intervals."""
+        """Read the new lines of all segments; return the new intervals."""
         new: list[Interval] = []
         for path, worker in segments.paths(self.folder):
             with open_regular(path) as stream:

@@ -1,4 +1,4 @@
-"""Checksummed lines, the format of every recorded stream.
+"""Reads and writes checksummed lines, the format of every recorded stream.
 
 A line consists of eight hexadecimal digits (CRC-32, as in zlib, of the bytes after the blank), one blank, one JSON
 document without line breaks, and one line feed. If a writer dies within a line, only that line is lost.
@@ -27,7 +27,7 @@ class Damage:
 
 
 def encode(document: dict[str, Any]) -> bytes:
-    """Encode one document as a checksummed line, line feed included."""
+    """Encode a document as a checksummed line with a line feed."""
     body = json.dumps(document, separators=(",", ":"), ensure_ascii=False).encode()
     return b"%08x %s\n" % (zlib.crc32(body), body)
 

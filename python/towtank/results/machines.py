@@ -1,4 +1,4 @@
-"""Machines that were observed during a run: the machine of the conductor, and others with their own probe."""
+"""Lists the machines that were observed during a run: this machine, and other machines with a probe."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import Any
 
 
 def machines(summary: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """Return the entry of a run summary for each machine, by the suffix ` on NAME`; the conductor's machine has none.
+    """Return the entry of a run summary for each machine, by the suffix ` on NAME`; this machine has no suffix.
 
-    Hosts that are namespaces of this machine are left out: the figures of this machine include them.
+    Hosts that are namespaces of this machine are left out, because the values of this machine include them.
     """
     others = {f" on {name}": host for name, host in (summary.get("hosts") or {}).items() if "steal" in host}
     return {"": summary["host"], **others}
 
 
 def disks(summary: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """Return the values of each disk of all machines from a run summary, by disk name and machine suffix."""
+    """Return the values of each disk of each machine in a run summary, by disk name with the machine's suffix."""
     return {
         f"{disk}{on}": row
         for on, machine in machines(summary).items()

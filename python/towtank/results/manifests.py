@@ -22,7 +22,7 @@ Count = Annotated[int, Field(ge=0)]
 Json = dict[str, Any]
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
-# Union branches that pydantic inserts into the path of an error.
+# Names of union branches that pydantic adds to the path of an error.
 _BRANCHES = re.compile(r"^(str|int|float|bool|dict\[.*|list\[.*|[A-Z]\w+|constrained-\w+|function-.*)$")
 
 
@@ -80,7 +80,7 @@ class StudyManifest(_Form):
     @field_validator("study", mode="before")
     @classmethod
     def _named_only(cls, value: Any) -> Any:
-        # The entry may be the name of the study only; the run manifests then describe the rest.
+        # The entry may only contain the name of the study; the manifests of the runs then describe the rest.
         return value if value is None or isinstance(value, dict) else {"name": str(value)}
 
 
@@ -141,16 +141,16 @@ class EngineForm(_Form):
 
 
 def read_object(path: Path) -> Json:
-    """Read a JSON object.
+    """Read a file that contains a JSON object.
 
     Raises
     ------
     OSError
         If the file cannot be read.
     ValueError
-        If it is not JSON.
+        If the file is not JSON.
     StudyError
-        If it is JSON, but not an object.
+        If the file contains JSON, but no object.
     """
     text = read_regular(path)
     try:
@@ -167,7 +167,7 @@ def read_object(path: Path) -> Json:
 
 
 def checked(path: Path, document: Json, form: type[BaseModel]) -> Json:
-    """Check a document against a form and return it unchanged; raise `StudyError` with every fault."""
+    """Check a document against a form, and return the document unchanged; raise `StudyError` with every fault."""
     try:
         form.model_validate(document)
     except ValidationError as error:
@@ -177,7 +177,7 @@ def checked(path: Path, document: Json, form: type[BaseModel]) -> Json:
 
 
 def usable(document: Json, form: type[BaseModel]) -> Json:
-    """Return a document without the keys whose values have the wrong form; the rest can be shown."""
+    """Return a document without the keys whose values have an invalid form, so that the rest can be shown."""
     try:
         form.model_validate(document)
     except ValidationError as error:
@@ -193,7 +193,7 @@ def _message(problem: Any) -> str:
 
 
 def _place(location: tuple[int | str, ...]) -> str:
-    """Render the path of an error, without the union branches that pydantic inserts."""
+    """Render the path of an error without the names of union branches that pydantic adds to the path."""
     path = ""
     for part in location:
         if isinstance(part, int):

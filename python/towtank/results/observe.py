@@ -1,4 +1,4 @@
-"""Reads the records of the observers: the probe's samples and the streams of the services.
+"""Reads the records of probes and scrapers: samples of the probe, and the streams of the services.
 
 Complete lines are kept, damaged lines are counted, as with the engine's segments.
 """
@@ -14,22 +14,25 @@ from towtank.results.stream_forms import has_form
 
 PROBE = "probe.ndjson"
 REMOTE_PROBE = ".probe.ndjson"
-"""File name ending of the stream of a probe on another machine, after the host name; no service name has a dot."""
+"""Ending of the file name of a stream from another machine's probe, after the host name.
+
+A service name contains no dot.
+"""
 GENERATOR_GROUP = "generator"
-"""Group of the load generator in the probe's samples; the group is not a tier."""
+"""Name of the load generator's process group in the probe's samples; this group is no tier."""
 WATCHED = "process"
-"""Kind of a tier whose processes Towtank watches and did not start."""
+"""Kind of a tier whose processes Towtank observes but did not start."""
 THIS_MACHINE = "this_machine"
-"""Name of the conductor's machine in lists of machines."""
+"""Name of this machine in lists of machines."""
 NOT_ATTRIBUTED = "not attributed"
-"""Label for usage of a machine that belongs to no tier."""
+"""Label for the resource use of a machine that belongs to no tier."""
 MEMBER_REQUESTS = "balancer_member_requests_total"
-"""Metric: requests that any balancer sent to a member, with the label `member`."""
+"""Name of the metric that counts the requests that a load balancer sent to each member, by the label `member`."""
 
 
 @dataclass
 class ProbeStream:
-    """Samples of the probe of one host.
+    """Samples of a probe on one host.
 
     Attributes
     ----------
@@ -48,7 +51,7 @@ class ProbeStream:
 
 @dataclass
 class ServiceStream:
-    """Metrics that one service reports.
+    """Metrics that one service reported during a run.
 
     Attributes
     ----------
@@ -76,7 +79,10 @@ def read_probe(folder: Path) -> ProbeStream:
 
 
 def read_remote_probes(folder: Path) -> dict[str, ProbeStream]:
-    """Read `RUN/observe/HOST.probe.ndjson`, streams of probes on other machines with their own clocks, by host."""
+    """Read the streams of probes on other machines, `RUN/observe/HOST.probe.ndjson`, by host.
+
+    The times in a stream are those of the other machine's clock.
+    """
     paths = sorted(folder.glob(f"*{REMOTE_PROBE}"))
     return {path.name.removesuffix(REMOTE_PROBE): _read_probe(path) for path in paths}
 

@@ -1,4 +1,4 @@
-"""Reads the engine's records: one sequence of checksummed segments per load thread.
+"""Reads the engine's records: a sequence of checksummed segments for each load thread.
 
 Files damaged by a kill or a bad disk never make reading fail: complete lines are kept, the rest is counted in
 `Damage`. Histograms stay encoded; the analysis decodes them.
@@ -35,7 +35,7 @@ class Series:
     group : int or None
         User group, for transactions only.
     failed, not_started : dict
-        Numbers of failures by kind, and of omitted starts by reason.
+        Number of failures by kind, and number of omitted starts by reason.
     response, exchange, first_byte : str or None
         Encoded histograms; None without values.
     response_sum_s, exchange_sum_s : float
@@ -77,7 +77,7 @@ class Pauses:
 
 @dataclass(slots=True)
 class Interval:
-    """Record of one load thread between two run times. [s]
+    """Records of one load thread between two run times. [s]
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ class Interval:
     gaps : str or None
         Encoded histogram of the times between intended arrivals.
     gaps_sum_s : float
-        Exact sum of these times. [s]
+        Exact sum of the times between intended arrivals. [s]
     connect, tls, connection_wait : str or None
         Encoded histograms of the time to open a connection, the time of a TLS handshake, and the time that a request
         waited for a pooled connection (0 if one was free).
@@ -97,7 +97,7 @@ class Interval:
     waiting : int
         Arrivals of an open load that waited for a user at the end of the interval.
     places_ok, places_failed : list of int
-        Transactions of users that stay with one address, by address over all such targets; empty without such users.
+        Transactions by address of the target, for users who keep one address; empty without such users.
     gap_s : float or None
         Longest time between two iterations of the thread's loop; None if the engine did not record it. [s]
     stalled_s : float
@@ -174,7 +174,7 @@ class Recording:
 
 
 def read(folder: Path) -> Recording:
-    """Read the segments in `RUN/engine`, complete or not.
+    """Read all segments in `RUN/engine`, complete or not.
 
     Parameters
     ----------
@@ -222,9 +222,9 @@ def read_interval(document: dict[str, Any], worker: int) -> Interval | None:
 
 
 def newer_header(known: dict[str, Any] | None, found: dict[str, Any]) -> dict[str, Any]:
-    """Return the header with more edits of the stages; `known` if both have the same number.
+    """Return the header with the higher number of edits of the stages; `known` if both have the same number.
 
-    All threads make the same edits, so that all later headers agree on past stages.
+    All load threads make the same edits, so a header with more edits is newer.
     """
     return found if known is None or int(found.get("edits", 0)) > int(known.get("edits", 0)) else known
 
@@ -304,7 +304,7 @@ def _status_codes(found: dict[str, int] | None) -> dict[int, int] | None:
 
 
 def read_engine_document(folder: Path) -> dict[str, Any] | None:
-    """Read `engine.json`; None if the file is missing or has another form."""
+    """Read `engine.json` of a run; None if the file is missing or has an invalid form."""
     path = folder / "engine.json"
     try:
         return checked(path, read_object(path), EngineForm)
@@ -313,12 +313,15 @@ def read_engine_document(folder: Path) -> dict[str, Any] | None:
 
 
 def stages_of(recording: Recording) -> list[dict[str, Any]]:
-    """Return the stages with their actual times, as far as known; empty without a header."""
+    """Return the stages of a run with their actual times, as far as known; empty without a header."""
     return list(recording.header.get("stages", [])) if recording.header else []
 
 
 def names(recording: Recording, of: str) -> Iterator[str]:
-    """Yield the names of all transactions, pages or steps in index order; pages and steps as `transaction / name`."""
+    """Yield the names of all transactions, pages or steps in index order.
+
+    Pages and steps have the form `transaction / name`.
+    """
     header = recording.header or {}
     if of == "transaction":
         yield from header.get("transactions", [])

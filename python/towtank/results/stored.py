@@ -1,8 +1,8 @@
-"""Ledger of acknowledged writes, built from the engine's notes, and its comparison with the read-back.
+"""Builds a ledger of the items that the system confirmed as stored, and compares it with the read-back.
 
 A note is a line of `stored-WW.ndjson`, see `docs/reference/run-folder.md`. The engine notes an intent before it sends
-a request. Without a response, the stored item may have the old or the requested state, and both are correct. Likewise,
-if two changes of one item overlap, their order in the server is unknown, and both results are correct.
+a request. Without a response, the stored item may have the old or the requested state, and both are correct. If two
+changes of one item overlap, their order in the server is unknown, and both results are correct as well.
 """
 
 from __future__ import annotations
@@ -16,19 +16,22 @@ from towtank.results import lines
 
 NOTES = "stored-*.ndjson"
 Content = tuple[int, str]
-"""Size [bytes] and SHA-256."""
-# Failures after which nothing was changed: no connection, no request, or a refusal.
+"""Type of the content of a stored item: size [bytes] and SHA-256 digest."""
+# Failures after which the item is unchanged: no connection, no request, or a refusal.
 _NOT_DONE = ("connect", "internal", "status_4xx", "refused")
 _ABSENT = (404, 410)
-_Key = tuple[str, str]  # kind and key of a stored item
+_Key = tuple[str, str]  # Kind and key of a stored item.
 FOUND, LOST, DIFFERENT, UNREADABLE, UNREAD, GONE = "found", "lost", "different", "unreadable", "unread", "gone"
 FATES = (FOUND, LOST, DIFFERENT, UNREADABLE, UNREAD)
-"""Possible results for one item; `gone` is correct if its removal was requested."""
+"""Possible results of reading back an item.
+
+The result `gone` is not listed here; it is correct if the removal of the item was requested.
+"""
 
 
 @dataclass
 class Thing:
-    """One stored item that the system acknowledged.
+    """Stored item that the system acknowledged.
 
     Attributes
     ----------
@@ -50,13 +53,13 @@ class Thing:
 
     @property
     def is_uncertain(self) -> bool:
-        """True if several states are correct, because it is not known which change was last."""
+        """True if several states of the item are correct, because it is unknown which change was the last."""
         return self.may_be_gone or self.any_content or len(self.contents) > 1
 
 
 @dataclass(frozen=True)
 class _Change:
-    """An acknowledged change: times of request and acknowledgement [ns], and the content; None for a removal."""
+    """Acknowledged change of an item: times of request and acknowledgement [ns], and content; None for a removal."""
 
     begun_ns: int
     acknowledged_ns: int
@@ -65,7 +68,7 @@ class _Change:
 
 @dataclass
 class Ledger:
-    """All stored items of a run by kind and key, and numbers of acknowledged removals."""
+    """Stored items of a run by kind and key, and the number of acknowledged removals by kind."""
 
     things: dict[str, dict[str, Thing]] = field(default_factory=dict)
     removed: dict[str, int] = field(default_factory=dict)
@@ -77,7 +80,7 @@ class Ledger:
 
 
 def notes(folder: Path, damage: lines.Damage) -> Iterator[dict[str, Any]]:
-    """Yield all notes of `RUN/engine`, thread by thread."""
+    """Yield all notes about stored items in `RUN/engine`, one load thread after the other."""
     for path in sorted(folder.glob(NOTES)):
         for note in lines.read(path, damage):
             if note.get("k") != "header":
@@ -85,7 +88,7 @@ def notes(folder: Path, damage: lines.Damage) -> Iterator[dict[str, Any]]:
 
 
 def read_ledger(folder: Path) -> Ledger:
-    """Read the acknowledgements of a run in the order of time."""
+    """Read the acknowledgements of a run in order of time, and return the resulting ledger."""
     ledger = Ledger()
     ordered = sorted(notes(folder, ledger.damage), key=_when)
     open_: dict[_Key, dict[tuple[str, int], dict[str, Any]]] = {}
@@ -108,7 +111,7 @@ def _when(note: dict[str, Any]) -> int:
 
 
 def _take(ledger: Ledger, open_: dict[_Key, Any], last: dict[_Key, list[_Change]], note: dict[str, Any]) -> None:
-    """Process one note; thread and start time identify the intent that it refers to."""
+    """Update the ledger by one note; thread and start time identify the intent that the note refers to."""
     kind, key, what = str(note["of"]), str(note["key"]), note["k"]
     intents = open_.setdefault((kind, key), {})
     if what == "begun":
@@ -128,14 +131,15 @@ def _take(ledger: Ledger, open_: dict[_Key, Any], last: dict[_Key, list[_Change]
         return
     content = (int(note["bytes"]), str(note["sha256"])) if what == "stored" else None
     change = _Change(begun_ns, int(note["t_ns"]), content)
-    # A change acknowledged before this one was sent is over; the others may have been applied after this one.
+    # A change that was acknowledged before this change was sent is complete; other changes may have been applied after
+    # this change.
     last[kind, key] = [*(note for note in last.get((kind, key), []) if note.acknowledged_ns > begun_ns), change]
     if what == "removed":
         ledger.removed[kind] = ledger.removed.get(kind, 0) + 1
 
 
 def _thing(changes: list[_Change]) -> Thing | None:
-    """Return the stored item after changes of which any may be the last; None if the item is gone."""
+    """Return the stored item if any of several changes may be the last; None if all of them removed the item."""
     stored = [change for change in changes if change.content is not None]
     if not stored:
         return None
@@ -144,7 +148,7 @@ def _thing(changes: list[_Change]) -> Thing | None:
 
 
 def _leave_open(thing: Thing, intents: Iterable[dict[str, Any]]) -> None:
-    """Add the states that changes without a response may have left."""
+    """Add the states that changes without a response may have left to an item."""
     for intent in intents:
         if intent["does"] == "removes":
             thing.may_be_gone = True
@@ -160,7 +164,7 @@ def fate(thing: Thing, read: dict[str, Any] | None, absent: Collection[int] = _A
     Parameters
     ----------
     thing : Thing
-        The item, with its correct states.
+        Stored item, with its correct states.
     read : dict or None
         Note of the read request; None if the item was not read.
     absent : collection of int

@@ -1,4 +1,4 @@
-"""Forms of the lines in recorded streams; a line of another form counts as damaged.
+"""Defines the forms of lines in recorded streams; a line with an invalid form counts as damaged.
 
 A checksum proves that a line is unchanged, not that its values are possible (a count of 1e300, a time that is not a
 number). Unknown keys and missing keys are accepted.
@@ -163,7 +163,7 @@ def has_form(name: str, document: Json) -> bool:
 
 
 def _is_finite(tree: Any) -> bool:
-    """Return True if all numbers of a tree are finite and small enough that their sums stay finite."""
+    """Return True if all numbers in a tree are finite, and so small that their sums stay finite."""
     if isinstance(tree, dict):
         return all(map(_is_finite, tree.values()))
     if isinstance(tree, list):

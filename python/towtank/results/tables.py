@@ -1,4 +1,4 @@
-"""Writes the recorded streams of a run as tables, `intervals.parquet` and `metrics.parquet`, for other tools.
+"""Writes the recorded streams of a run as tables for other tools: `intervals.parquet` and `metrics.parquet`.
 
 The tables contain no more than the streams and can be written again at any time. Counters and gauges have their
 sampled values, on the clock of the run.
@@ -27,7 +27,7 @@ INTERVALS = "intervals.parquet"
 METRICS = "metrics.parquet"
 
 Describe = Callable[[str], dict[str, Any]]
-"""Function that returns the columns of an encoded histogram."""
+"""Type of a function that returns the table columns of an encoded histogram."""
 
 _INTERVAL_COLUMNS = {
     "start_s": "DOUBLE",
@@ -66,7 +66,8 @@ def write_tables(run: RunFolder, describe_histogram: Describe) -> tuple[Path, Pa
     ----------
     run : RunFolder
     describe_histogram : callable
-        Returns the columns `timed`, `response_p50_s`, ... of an encoded histogram; decoding belongs to the analysis.
+        Function that returns the columns `timed`, `response_p50_s`, ... of an encoded histogram; the analysis
+        provides it.
     """
     recording = segments.read(run.engine)
     paths = run.path / INTERVALS, run.path / METRICS
@@ -90,7 +91,7 @@ def write_metrics(path: Path, run: RunFolder, recording: Recording) -> None:
 
 
 def _number_of(error: duckdb.IOException) -> int:
-    """Return the error number of a DuckDB error, which DuckDB gives only as text."""
+    """Return the error number for a DuckDB error, which contains only a text."""
     return errno.ENOSPC if os.strerror(errno.ENOSPC) in str(error) else errno.EIO
 
 
@@ -99,7 +100,7 @@ def _write(path: Path, columns: dict[str, str], rows: Iterator[dict[str, Any]]) 
     for row in rows:
         for name in columns:
             table[name].append(row.get(name))
-    # DuckDB reads a dictionary of arrays as a table; the casts give the types to an empty table, too.
+    # DuckDB reads a dictionary of arrays as a table. The casts set the types of an empty table as well.
     arrays = {name: _array(table[name], kind) for name, kind in columns.items()}
     casts = ", ".join(f'CAST("{name}" AS {kind}) AS "{name}"' for name, kind in columns.items())
 
@@ -114,7 +115,7 @@ def _write(path: Path, columns: dict[str, str], rows: Iterator[dict[str, Any]]) 
         except duckdb.IOException as error:
             raise OSError(_number_of(error), str(error), str(path)) from error
 
-    # A cursor is a separate connection: its registered tables end with it.
+    # A cursor is a separate connection, and its registered tables end with it.
     with _database().cursor() as connection:
         connection.register("recorded", arrays)
         put(path, copy)
@@ -122,7 +123,7 @@ def _write(path: Path, columns: dict[str, str], rows: Iterator[dict[str, Any]]) 
 
 @cache
 def _database() -> duckdb.DuckDBPyConnection:
-    """Return a database in memory, opened once per process: opening takes longer than writing the tables of a run."""
+    """Return an in-memory database, opened once per process: opening takes longer than writing the tables of a run."""
     return duckdb.connect(config={"threads": 1})
 
 
@@ -185,7 +186,7 @@ def _counts(series: Series) -> dict[str, Any]:
 
 
 def _codes(counts: dict[int, int]) -> str:
-    """Render counts by status code, as `200=5 302=1`."""
+    """Render counts by status code as text, such as `200=5 302=1`."""
     return " ".join(f"{code}={count}" for code, count in sorted(counts.items()))
 
 

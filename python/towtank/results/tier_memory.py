@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 RESIDENT = "sum of resident sets"
-"""Method that counts shared pages once per process; the only figure in older summaries."""
+"""Name of the method that counts shared pages once per process; older summaries contain no other value."""
 
 
 def tier_memory(tier: Mapping[str, Any]) -> tuple[float | None, str | None]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from towtank.results import lines
 
-# Most bytes that are read from a file at once; the next call reads the rest. [byte]
+# Largest number of bytes that are read from a file at once; the next call reads the rest. [byte]
 _READ_AT_MOST = 8 << 20
 
 
@@ -18,9 +18,9 @@ class Follower:
     Parameters
     ----------
     folder : Path
-        It need not exist yet.
+        Folder of the files, which need not exist yet.
     pattern : str
-        Which files, as `Path.glob` takes it.
+        Pattern of the file names, for `Path.glob`.
     """
 
     def __init__(self, folder: Path, pattern: str) -> None:
@@ -28,7 +28,10 @@ class Follower:
         self._read_until: dict[Path, int] = {}
 
     def new(self) -> Iterator[tuple[Path, dict[str, Any]]]:
-        """Yield new, complete documents, each with its file. Damaged lines are skipped; the analysis reports them."""
+        """Yield new, complete documents, each with its file.
+
+        Damaged lines are skipped; the analysis reports damaged lines.
+        """
         for path in sorted(self._folder.glob(self._pattern)):
             for line in self._lines(path):
                 document = lines.decode(line)

@@ -1,4 +1,4 @@
-"""Combines the lines of load threads and probe into whole seconds."""
+"""Combines the recordings of load threads and probe into whole seconds."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ _LATE_S = 2.0
 
 _Key = tuple[int, int]
 _Totals = tuple[int, dict[str, float], float | None]
-"""Totals of one sample: its time [ns], CPU time by group [s], and CPU time of the host without probe and conductor [s].
+"""Totals of a sample: time [ns], CPU time by group [s], and CPU time of the host without probe and conductor
+[s].
 """
 
 
@@ -31,7 +32,7 @@ class Gatherer:
     Parameters
     ----------
     run : RunFolder
-        The run, which may not have begun.
+        Folder of the run, which need not have begun.
     """
 
     def __init__(self, run: RunFolder) -> None:
@@ -43,7 +44,9 @@ class Gatherer:
         self._before: _Totals | None = None
 
     def update(self, *, last: bool = False) -> Update | None:
-        """Return the complete seconds, with `last` all seconds; None before the first line of the engine."""
+        """Return the seconds that are complete, or with `last` all seconds; None before the first line of the
+        engine.
+        """
         for path, document in self._segments.new():
             self._take(path, document)
         header = self._recording.header
@@ -63,7 +66,9 @@ class Gatherer:
             self._recorded_until[worker] = max(self._recorded_until.get(worker, 0.0), one.end_s)
 
     def _ready(self, *, last: bool) -> list[Second]:
-        """Return the seconds that every thread has reported, and older ones whose missing lines are overdue."""
+        """Return the seconds that every load thread has reported, and older seconds whose missing lines are
+        overdue.
+        """
         until = self._recorded_until
         complete = min(until.values(), default=0.0) if len(until) >= self._recording.workers else 0.0
         newest = max(until.values(), default=0.0)
@@ -78,7 +83,7 @@ class Gatherer:
         return found
 
     def _tiers(self, origin_ns: int) -> list[TierSample]:
-        """Return the CPUs used between consecutive samples of the probe during the load."""
+        """Return the CPUs used by each tier between consecutive samples of the probe, during the load."""
         found = []
         for _, document in self._probe.new():
             at, groups = document.get("t_ns"), document.get("groups")
@@ -97,7 +102,7 @@ class Gatherer:
     def _between(self, earlier: _Totals, later: _Totals, origin_ns: int) -> TierSample:
         (before_ns, before, host_before), (at_ns, totals, host) = earlier, later
         start, end = (before_ns - origin_ns) / _SECOND_NS, (at_ns - origin_ns) / _SECOND_NS
-        # The counters of a restarted service begin again at zero.
+        # The counters of a restarted service begin at zero.
         used = {name: (total - before[name]) / (end - start) for name, total in totals.items() if name in before}
         known = {name: value for name, value in used.items() if value >= 0}
         # The difference would contain all CPU time that a new group has used since its start.
@@ -114,7 +119,9 @@ class Gatherer:
 
 
 def _host_cpu_s(sample: dict[str, Any]) -> float | None:
-    """Return the CPU time of the host without probe and conductor; None if the host did not report it. [s]"""
+    """Return the CPU time of the host without probe and conductor; None if the host did not report CPU time.
+    [s]
+    """
     host, probe = sample.get("host") or {}, sample.get("probe") or {}
     used = [
         seconds for state in ("user", "system") if isinstance(seconds := host.get(f"cpu_{state}_s_total"), int | float)

@@ -1,4 +1,4 @@
-"""Live sending of one run, from the first line of its record to the last."""
+"""Live sending of the recordings of one run, from the first line to the last."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ FORMS: dict[str, tuple[Callable[[Source, HistogramReader], Encoder], tuple[tuple
     "otlp": (otlp.OtlpEncoder, otlp.HEADERS),
 }
 """Encoder and headers of each format."""
-# Interval between reads; a second is sent at most half a second after its end. [s]
+# Interval between reads of the recordings; a second is sent at most half a second after its end. [s]
 _LOOK_EVERY_S = 0.5
 # Longest wait for unsent points at the end of a run. [s]
 _FINISH_WITHIN_S = 5.0
 
 
 class _Remembering(Reader):
-    """Decodes each histogram once for all formats; the cache is cleared between updates."""
+    """Reader that decodes each histogram once for all formats; the cache is cleared between updates."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -61,11 +61,11 @@ class Report:
     Attributes
     ----------
     sent : list of dict
-        One for each receiver.
+        Counts of sent and lost points of each receiver.
     notes : list of str
         Notes for the user.
     cpu_s : float
-        CPU time of all threads of it. [s]
+        CPU time of all threads of live sending. [s]
     seconds : float
         Running time of these threads. [s]
     """
@@ -80,16 +80,18 @@ class Report:
 def sending(
     run: RunFolder, source: Source, receivers: Sequence[Receiver], note: Callable[[str], None]
 ) -> Iterator[Report]:
-    """Send the records of engine and probe to all receivers until the block ends.
+    """Send the recordings of engine and probe to all receivers until the block ends.
 
     Parameters
     ----------
     run : RunFolder
+        Folder of the run.
     source : Source
+        Names of study and run.
     receivers : sequence of Receiver
-        Receivers; without any, nothing is done.
+        Receivers; if empty, nothing is sent.
     note : callable
-        Called when something fails for the first time.
+        Called with a message when something fails for the first time.
     """
     report = Report()
     if not receivers:
@@ -105,7 +107,7 @@ def sending(
 
 
 class _Live:
-    """Thread that follows a run and sends its results to the receivers."""
+    """Thread that follows a run and sends the results to the receivers."""
 
     def __init__(
         self, run: RunFolder, source: Source, receivers: Sequence[Receiver], note: Callable[[str], None]
@@ -127,13 +129,13 @@ class _Live:
         return _Outlet(receiver, make(source, self._histograms), sender)
 
     def start(self) -> None:
-        """Start to follow the run and to send."""
+        """Start the threads that follow the run and send."""
         for outlet in self._outlets:
             outlet.sender.start()
         self._thread.start()
 
     def finish(self, report: Report) -> None:
-        """Send the remaining points within a few seconds, and report the result."""
+        """Send the remaining points within a few seconds, and add the counts to the report."""
         self._stop.set()
         self._thread.join(_FINISH_WITHIN_S)
         until = time.monotonic() + _FINISH_WITHIN_S

@@ -1,4 +1,4 @@
-"""OTLP over HTTP in its JSON encoding: the metrics of the export `otlp`, sent second by second."""
+"""OTLP over HTTP in JSON: the metrics of the export format `otlp`, sent second by second."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ class OtlpEncoder:
     Parameters
     ----------
     source : Source
+        Names of study and run.
     histograms : HistogramReader
+        Decodes histograms of response times.
     """
 
     def __init__(self, source: Source, histograms: HistogramReader) -> None:
@@ -30,7 +32,7 @@ class OtlpEncoder:
         self._resource = resource_of(__version__, source.study, source.run, source.factors)
 
     def encode(self, update: Update) -> list[Body]:
-        """Return one request with delta points of the seconds, and gauges of the tiers."""
+        """Return one request with delta points of the seconds, and gauges of the tiers; empty without points."""
         points: dict[str, list[dict[str, Any]]] = {}
         for second in update.seconds:
             stage = {"towtank.stage": second.stage, "towtank.phase": second.phase}
@@ -52,7 +54,7 @@ class OtlpEncoder:
         return [Body(content, sum(map(len, points.values())))] if points else []
 
     def finish(self) -> list[Body]:
-        """Return nothing: every point is complete when it is sent."""
+        """Return an empty list, since every point is complete when it is sent."""
         return []
 
 

@@ -21,9 +21,9 @@ HEADERS = (
     ("X-Prometheus-Remote-Write-Version", "0.1.0"),
 )
 BOUNDS_S = tuple(digit * 10.0**power for power in range(-4, 2) for digit in (1, 2, 5))
-"""Upper edges of the buckets: 100 µs to 50 s, three to a decade. [s]"""
+"""Upper edges of the histogram buckets: 100 µs to 50 s, three for each decade. [s]"""
 QUANTILES = (0.5, 0.95, 0.99)
-# Interval at which metadata are repeated, since receivers lose them at a restart. [s]
+# Number of requests after which metadata are sent anew, since receivers lose metadata at a restart. [1]
 _METADATA_EVERY = 60
 _EDGES = np.array(BOUNDS_S)
 
@@ -49,7 +49,7 @@ _Series = tuple[str, Labels]
 
 @dataclass(slots=True)
 class _Row:
-    """One series: its encoded labels, the time of its last sample, and its unsent samples."""
+    """Time series: encoded labels, time of the last sample, and unsent samples."""
 
     labels: bytes
     last_ms: int = -1
@@ -58,30 +58,32 @@ class _Row:
 
 @dataclass(slots=True)
 class _Counter:
-    """A counter that grows during a stage."""
+    """Counter that grows during a stage."""
 
     row: _Row
     total: float = 0.0
 
 
 class PrometheusEncoder:
-    """Adds up the seconds of a stage, and encodes write requests.
+    """Encodes updates as write requests, with counters that add up the seconds of a stage.
 
-    Every series has the labels of the stage. A counter begins with a zero at the start of its first second, so that
-    `increase` counts that second as well; all series of a stage end when the next stage begins.
+    Every series has the labels of the stage. A counter begins with a zero at the start of its first second,
+    so that `increase` includes this second; all series of a stage end when the next stage begins.
 
     Parameters
     ----------
     source : Source
+        Names of study and run.
     histograms : HistogramReader
+        Decodes histograms of response times.
     """
 
     def __init__(self, source: Source, histograms: HistogramReader) -> None:
         self._histograms = histograms
         factors = {label_name(name): level for name, level in source.factors.items()}
         self._source = tuple({"study": source.study, "run": source.run, **factors}.items())
-        # By stage: counters, and series that have not ended. They are kept because looking up a series costs more than
-        # a sample.
+        # By stage: counters, and series that have not ended. They are kept because looking up a series takes
+        # longer than encoding a sample.
         self._counters: dict[Labels, dict[_Series, _Counter]] = {}
         self._open: dict[Labels, dict[_Series, _Row]] = {}
         self._rows: dict[_Series, _Row] = {}
@@ -89,7 +91,7 @@ class PrometheusEncoder:
         self._requests = 0
 
     def encode(self, update: Update) -> list[Body]:
-        """Return one write request."""
+        """Return one write request with the points of an update; empty without points."""
         wall_ms = update.wall_ns // 1_000_000
         for second in update.seconds:
             self._second(second, wall_ms)
@@ -100,7 +102,7 @@ class PrometheusEncoder:
         return self._body()
 
     def finish(self) -> list[Body]:
-        """End all open series."""
+        """Return a write request that ends all open series."""
         for stage in list(self._open):
             self._end(stage)
         return self._body()
@@ -176,7 +178,10 @@ class PrometheusEncoder:
         return row
 
     def _sample(self, row: _Row, value: float, at_ms: int) -> None:
-        """Add a sample; a late one is timed just after the last sample, since receivers refuse samples in the past."""
+        """Add a sample.
+
+        A late sample gets a time just after the last sample, since receivers refuse samples in the past.
+        """
         row.last_ms = max(at_ms, row.last_ms + 1)
         self._add(row, remote_write.sample(value, row.last_ms))
 
@@ -207,7 +212,7 @@ class PrometheusEncoder:
 
 
 def label_name(factor: str) -> str:
-    """Return the label name of a factor, as in the export `openmetrics`.
+    """Return the Prometheus label name of a factor; the export format `openmetrics` has the same names.
 
     Examples
     --------
@@ -218,7 +223,9 @@ def label_name(factor: str) -> str:
 
 
 def counts_up_to(values: Decoded) -> list[int]:
-    """Return the number of values up to each of `BOUNDS_S`, by the middles of the histogram's buckets. [1]"""
+    """Return the number of values up to each bound in `BOUNDS_S`, by the middles of the histogram's buckets.
+    [1]
+    """
     running = np.concatenate([[0], np.cumsum(values.counts)])
     return [int(count) for count in running[np.searchsorted(values.middles_s, _EDGES, side="right")]]
 

@@ -1,4 +1,4 @@
-"""Receivers from the command line, `prometheus=URL` or `otlp=URL`, checked and resolved once."""
+"""Receivers from the command line (`prometheus=URL` or `otlp=URL`), checked and resolved once."""
 
 from __future__ import annotations
 
@@ -23,18 +23,19 @@ _VALUE = re.compile("[\t\x20-\x7e\xa0-\xff]*")
 
 @dataclass(frozen=True)
 class Receiver:
-    """A receiver of points.
+    """Receiver of points.
 
     Attributes
     ----------
     form : str
-        `prometheus` or `otlp`.
+        Format: `prometheus` or `otlp`.
     url : SplitResult
-        With the path that requests go to.
+        URL with the path of the requests.
     addresses : tuple of str
-        Numeric, in the order in which they are tried, so that a name cannot change while the run goes on.
+        Numeric addresses, in the order in which they are tried; resolved once, so that a name cannot change during
+        a run.
     headers : tuple of (str, str)
-        Headers of the user; never recorded, for they may hold a secret.
+        Headers of the user, which are never recorded, since they may contain a secret.
     """
 
     form: str
@@ -44,7 +45,7 @@ class Receiver:
 
     @property
     def shown(self) -> str:
-        """The URL without login and query."""
+        """URL of the receiver without login and query."""
         return f"{self.url.scheme}://{self.url.netloc.rpartition('@')[2]}{self.url.path}"
 
 
@@ -63,9 +64,10 @@ def receivers(texts: Sequence[str], allowed: Sequence[str] = (), headers: Header
     Raises
     ------
     StudyError
-        If any is wrong, or lies outside of loopback and private networks and is not allowed; all at once.
+        If values are wrong, or name hosts outside of loopback and private networks that are not allowed; lists all
+        faults.
     TargetError
-        If a name cannot be found.
+        If a host name cannot be resolved.
     """
     faults = [_fault("--send-header", _HEADER, f"{name}: {value}") for name, value in headers if _bad(name, value)]
     if headers and not texts:

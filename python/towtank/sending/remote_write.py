@@ -1,4 +1,4 @@
-"""Messages of Prometheus remote write 1.0, encoded directly: there are four, each with a few fields.
+"""Messages of Prometheus remote write 1.0, encoded without a library: four messages, each with a few fields.
 
 References
 ----------
@@ -37,23 +37,23 @@ def varint(number: int) -> bytes:
 
 
 def _field(number: int, content: bytes) -> bytes:
-    """Encode a field of bytes, text or a message."""
+    """Encode a field that contains bytes, text or a message."""
     return bytes([number << 3 | _LENGTH_DELIMITED]) + varint(len(content)) + content
 
 
 def labels(name: str, values: Mapping[str, str]) -> bytes:
-    """Encode the labels of a series without empty ones, sorted by name as the specification requires."""
+    """Encode the non-empty labels of a series, sorted by name as the specification requires."""
     pairs = sorted({"__name__": name, **values}.items())
     return b"".join(_field(1, _field(1, key.encode()) + _field(2, text.encode())) for key, text in pairs if text)
 
 
 def sample(value: float, at_ms: int) -> bytes:
-    """Encode one sample of a series; `at_ms` counts since 1970. [ms]"""
+    """Encode one sample of a series; `at_ms` is the time since 1970. [ms]"""
     return _sample(struct.pack("<d", value), at_ms)
 
 
 def stale(at_ms: int) -> bytes:
-    """Encode the sample that ends a series. [ms]"""
+    """Encode the sample that ends a series; `at_ms` is the time since 1970. [ms]"""
     return _sample(_STALE, at_ms)
 
 
@@ -62,7 +62,7 @@ def _sample(value: bytes, at_ms: int) -> bytes:
 
 
 def time_series(series_labels: bytes, samples: Iterable[bytes]) -> bytes:
-    """Encode one series with its samples in order of time."""
+    """Encode one series with its samples, which are in order of time."""
     return _field(1, series_labels + b"".join(samples))
 
 

@@ -1,4 +1,4 @@
-"""Bounded queue of requests to a receiver, and the thread that sends them."""
+"""Bounded queue of requests to a receiver, and the thread that sends the requests."""
 
 from __future__ import annotations
 
@@ -13,9 +13,12 @@ from towtank.sending.transport import Answer
 from towtank.sending.update import Body
 
 QUEUE_AT_MOST = 120
-"""Longest queue: two minutes of one body per second; a new body then replaces the oldest. [1]"""
+"""Largest length of the queue: two minutes with one body per second.
+
+A new body then replaces the oldest. [1]
+"""
 AGE_AT_MOST_S = 120.0
-"""Age from which a failed body is dropped instead of sent again. [s]"""
+"""Age from which a failed body is dropped instead of sent once more. [s]"""
 _PAUSES_S = (0.5, 15.0)  # first and longest pause; each pause is twice the previous one
 
 
@@ -23,30 +26,31 @@ class Posting(Protocol):
     """Transport that posts bodies to a receiver."""
 
     def post(self, content: bytes) -> Answer:
-        """Send one body."""
+        """Send one body and return the receiver's answer."""
 
     def close(self) -> None:
         """Close the connection."""
 
     def abort(self) -> None:
-        """Abort the current exchange."""
+        """Abort the exchange in progress."""
 
 
 @dataclass
 class Sent:
-    """Counts of requests and points of one receiver.
+    """Numbers of requests and points that one receiver accepted or lost.
 
     Attributes
     ----------
     requests, points : int
-        Requests that the receiver accepted, and the points in them.
+        Requests that the receiver accepted, and the points in these requests.
     refused_points : int
         Points that the receiver rejected permanently.
     dropped_points : int
         Points that were not delivered in time.
     retries : int
-        Attempts beyond the first.
+        Attempts after the first attempt to send a body.
     last_error : str or None
+        Message of the last failure; None without a failure.
     """
 
     requests: int = 0
@@ -58,20 +62,21 @@ class Sent:
 
     @property
     def lost_points(self) -> int:
-        """Points that did not arrive at the receiver."""
+        """Number of points that did not arrive at the receiver."""
         return self.refused_points + self.dropped_points
 
 
 class Sender:
-    """Sends bodies in order in its own thread; `put` never blocks.
+    """Sends bodies in order in a separate thread; `put` never blocks.
 
     Parameters
     ----------
     transport : Posting
+        Transport to the receiver.
     note : callable
-        Called once, when something fails for the first time.
+        Called once with a message, when something fails for the first time.
     clock : callable, optional
-        Monotonic time. [s]
+        Returns the monotonic time. [s]
     """
 
     def __init__(self, transport: Posting, note: Callable[[str], None], clock: Callable[[], float] = time.monotonic):
@@ -85,11 +90,11 @@ class Sender:
         self._thread = threading.Thread(target=self._run, name="towtank-sending", daemon=True)
 
     def start(self) -> None:
-        """Start the thread."""
+        """Start the thread that sends."""
         self._thread.start()
 
     def put(self, body: Body) -> None:
-        """Queue a body; if the queue is full, the oldest is dropped."""
+        """Add a body to the queue; if the queue is full, the oldest body is dropped."""
         with self._change:
             if len(self._queue) >= QUEUE_AT_MOST:
                 self.sent.dropped_points += self._queue.popleft()[1].points
@@ -97,7 +102,7 @@ class Sender:
             self._change.notify()
 
     def finish(self, within_s: float) -> None:
-        """Send each remaining body once, within a time limit, and drop the others. [s]"""
+        """Send each remaining body once, and drop bodies that are not sent within `within_s`. [s]"""
         with self._change:
             self._closing = True
             self._change.notify()
@@ -112,12 +117,12 @@ class Sender:
             self._in_hand = 0
 
     def document(self) -> dict[str, Any]:
-        """Return the counts, for the event at the end."""
+        """Return the numbers of sent and lost points for the event at the end of the run."""
         return asdict(self.sent)
 
     @property
     def cpu_s(self) -> float:
-        """Return the CPU time of the thread so far. [s]"""
+        """Return the CPU time that the sending thread has used so far. [s]"""
         return self._cpu_s
 
     def _run(self) -> None:
@@ -139,7 +144,7 @@ class Sender:
             return entry
 
     def _deliver(self, since_s: float, body: Body) -> None:
-        """Send one body until it is accepted, refused, or too old."""
+        """Send one body until the receiver accepts or refuses it, or until the body is too old."""
         pause_s = _PAUSES_S[0]
         while True:
             answer = self._transport.post(body.content)
@@ -152,7 +157,7 @@ class Sender:
             pause_s = min(2 * pause_s, _PAUSES_S[1])
 
     def _ended(self, answer: Answer, body: Body, since_s: float) -> bool:
-        """Count an answer; return True if the body needs no further attempt."""
+        """Count the answer to a body; return True if the body needs no further attempt."""
         if answer.message:
             self._complain(answer.message)
         if self._in_hand == 0:  # already counted as dropped, because the time limit was over
@@ -166,7 +171,7 @@ class Sender:
             self.sent.refused_points += body.points
             return True
         if self._closing:
-            # After a failed final attempt, the remaining bodies are dropped without trying.
+            # After a failed final attempt, the remaining bodies are dropped without an attempt.
             self.sent.dropped_points += body.points + sum(other.points for _, other in self._queue)
             self._queue.clear()
             return True

@@ -1,4 +1,4 @@
-"""Persistent connection to a receiver, and interpretation of its answers."""
+"""Persistent connection to a receiver, and interpretation of the receiver's answers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from towtank.secrets import basic_authorization
 from towtank.sending.receiver import Receiver
 
 _TIMEOUT_S = 10.0
-# Retryable: of OTLP/HTTP ("Retryable Response Codes") and remote write ("senders MUST retry on 5xx, MAY on 429").
+# Status codes to retry: of OTLP/HTTP ("Retryable Response Codes") and of remote write ("senders MUST retry on
+# 5xx, MAY on 429").
 _REPEATABLE = (429, 500, 502, 503, 504)
 _ANSWER_BYTES = 1 << 16
 _WAIT_AT_MOST_S = 30.0
@@ -24,20 +25,20 @@ _WAIT_AT_MOST_S = 30.0
 
 @dataclass(frozen=True)
 class Answer:
-    """Result of a request.
+    """Result of a request to a receiver.
 
     Attributes
     ----------
     taken : bool
-        Whether the receiver accepted the request.
+        True if the receiver accepted the request.
     rejected : int
         Data points that the receiver rejected although it accepted the request.
     again : bool
-        Whether it may be repeated.
+        True if the request may be repeated.
     after_s : float or None
         Delay before the next attempt, as requested by the receiver. [s]
     message : str
-        Reason of a failure; empty without one.
+        Reason of a failure; empty without a failure.
     """
 
     taken: bool
@@ -53,8 +54,9 @@ class Transport:
     Parameters
     ----------
     receiver : Receiver
+        Receiver with its URL and addresses.
     headers : tuple of (str, str)
-        Headers of the form, in addition to those of the receiver.
+        Headers of the format, in addition to the headers of the receiver.
     """
 
     def __init__(self, receiver: Receiver, headers: tuple[tuple[str, str], ...]) -> None:
@@ -64,7 +66,7 @@ class Transport:
         self._connection = PinnedConnection(url, receiver.addresses, _TIMEOUT_S)
 
     def post(self, content: bytes) -> Answer:
-        """Send one body; a failure is returned as an answer, never raised."""
+        """Send one body and return the receiver's answer; a failure is returned as an answer, never raised."""
         try:
             self._connection.request("POST", self._path, content, self._headers)
             response = self._connection.getresponse()
@@ -82,7 +84,7 @@ class Transport:
             self._connection.close()
 
     def abort(self) -> None:
-        """Abort the current exchange of another thread by closing the socket."""
+        """Abort an exchange in another thread by closing the socket."""
         open_socket = self._connection.sock
         if open_socket is not None:
             with suppress(OSError):
@@ -100,7 +102,9 @@ def _judged(status: int, after: str, text: bytes) -> Answer:
 
 
 def _losses(text: bytes) -> tuple[int, str]:
-    """Return the data points that an OTLP receiver dropped although it accepted the request, and its message."""
+    """Return the number of data points that an OTLP receiver dropped from an accepted request, and a message
+    about them.
+    """
     partial = _document(text).get("partialSuccess")
     if not isinstance(partial, Mapping):
         return 0, ""
@@ -118,5 +122,7 @@ def _document(text: bytes) -> Mapping[str, Any]:
 
 
 def _shown(text: Any) -> str:
-    """Return text of another program in a form safe for a terminal: one line, shortened, without control characters."""
+    """Return text of another program in a form safe for a terminal: one line, shortened, without control
+    characters.
+    """
     return "".join(character for character in " ".join(str(text).split()) if character.isprintable())[:300]

@@ -1,4 +1,4 @@
-"""Updates to send: the seconds completed since the last read, and the run that they belong to."""
+"""Updates to send: the seconds completed since the last read, and the run to which the seconds belong."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ class Source:
     Attributes
     ----------
     study, run : str
-        Names.
+        Names of study and run.
     factors : dict
-        Level names by factor.
+        Names of levels, by factor.
     """
 
     study: str
@@ -32,9 +32,9 @@ class TierSample:
     Attributes
     ----------
     start_s, end_s : float
-        Run time. [s]
+        Times of the two samples since the start of the run. [s]
     cpus_used : dict
-        CPUs by name of the tier, including the generator.
+        Mean number of CPUs used by each tier and by the generator, by name. [1]
     """
 
     start_s: float
@@ -46,7 +46,7 @@ class TierSample:
 
 @dataclass(frozen=True)
 class Update:
-    """New seconds and samples.
+    """New seconds and samples of a run.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class Update:
 
 @dataclass(frozen=True)
 class Body:
-    """One request to a receiver, and its number of samples or data points."""
+    """Body of one request to a receiver, and the number of samples or data points in the body."""
 
     content: bytes
     points: int
@@ -71,7 +71,7 @@ class Encoder(Protocol):
     """Encodes updates for a receiver."""
 
     def encode(self, update: Update) -> list[Body]:
-        """Return the requests of an update; none if it is empty."""
+        """Return the requests that contain an update; empty if the update contains no points."""
 
     def finish(self) -> list[Body]:
         """Return the requests that mark the end of the run."""

@@ -1,4 +1,6 @@
-"""Arithmetic steps of an answer: throughput, work, first guess and utilization of each tier, then the objectives."""
+"""Records the arithmetic behind a sizing answer as steps, from the throughput of each class to the
+objectives.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ STAFFING = f"square-root staffing, {100 * FIRST_GUESS_WAITS:.0f} % wait (Halfin 
 
 
 def answer_steps(settled: SizingProblem, answer: Found) -> None:
-    """Add all steps of an answer to the steps of its sizing."""
+    """Add the calculation steps of a sizing answer to the steps of the sizing problem."""
     question, steps = settled.question, settled.steps
     _throughputs(question, answer, steps)
     for tier, option in zip(question.tiers, answer.candidate, strict=True):
@@ -44,7 +46,9 @@ def _throughputs(question: Question, answer: Found, steps: Steps) -> None:
 
 
 def _station(question: Question, answer: Found, at: tuple[Tier, Option, str], steps: Steps) -> None:
-    """Add work, first guess and utilization of one station of a tier."""
+    """Add the offered work, the first guess of the server count and the utilization of a station as three
+    steps.
+    """
     tier, option, station = at
     normal = answer.outcomes[0]
     used = normal.utilization.get(station, 0.0)
@@ -68,7 +72,7 @@ def _station(question: Question, answer: Found, at: tuple[Tier, Option, str], st
 
 
 def _demands(question: Question, station: str, option: Option) -> dict[str, float]:
-    """Return the demand of each class at a station, on the hardware of the answer. [s]"""
+    """Return the service demand of each class at a station on the chosen hardware, by class name. [s]"""
     services = question.basis.stations[station]["services"]
     return {
         each["class"]: each["service_time_s"] * (1.0 if each["visits"] is None else each["visits"]) / option.speed
@@ -77,7 +81,7 @@ def _demands(question: Question, station: str, option: Option) -> dict[str, floa
 
 
 def _objectives(question: Question, answer: Found, steps: Steps) -> None:
-    """Add steps for the objectives in the scenario closest to a limit, and for the probability."""
+    """Add a step for each objective, in the scenario closest to a limit, and a step for the probability."""
     hardest = worst(question, answer.outcomes)
     lost = hardest.job.lost
     without = f" with {question.file.nodes_lost} of the nodes of {lost} lost" if lost else ""

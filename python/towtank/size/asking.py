@@ -1,4 +1,4 @@
-"""Sizes a model file or results, with a sizing file, options, or both."""
+"""Sizes the hardware for a model file or a results folder, as a sizing file and command-line options request."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Json = dict[str, Any]
 
 
 def why_no_source(source: Path) -> str | None:
-    """Return the reason why a path cannot be sized; None if it can."""
+    """Return the reason why a path cannot be sized; None if it can be sized."""
     if source.exists():
         return None
     return f"must be a model file or a results folder, got {str(source)!r}, which is not there"
@@ -24,7 +24,7 @@ def why_no_source(source: Path) -> str | None:
 def size_source(
     source: Path, file: Path | None, options: Mapping[str, Any], choice: ModelChoice, settings: SizingSettings
 ) -> Json:
-    """Size a model file, or the model of a results folder.
+    """Return the hardware that carries a load, from a model file or from a model fitted to a results folder.
 
     Parameters
     ----------

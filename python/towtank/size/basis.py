@@ -1,4 +1,4 @@
-"""Basis of a sizing: a model in the engine's form, with its measured range and its doubts."""
+"""Model on which a sizing is based, with the range of loads that was measured and the doubts about its fit."""
 
 from __future__ import annotations
 
@@ -25,12 +25,15 @@ Json = dict[str, Any]
 MODELS = ("auto", "network", "curve")
 """Models that can be fitted to results."""
 DRAWS = 200
-"""Number of draws of the uncertain quantities; fitted models have their own number of replicates. [1]"""
+"""Number of random draws of the uncertain quantities.
+
+A fitted model brings its own number of replicates. [1]
+"""
 
 
 @dataclass(frozen=True)
 class Basis:
-    """Model to size.
+    """Model that a sizing extrapolates from.
 
     Attributes
     ----------
@@ -66,23 +69,23 @@ class Basis:
 
     @property
     def kind(self) -> str:
-        """`curve` or `network` for a model fitted to measurements, `file` for a model without measurements."""
+        """Kind of the model: `curve` or `network` if it was fitted to measurements, `file` if not."""
         return "file" if self.fitted is None else self.fitted.kind
 
     @property
     def transactions(self) -> dict[str, str]:
-        """Class of each transaction, by name."""
+        """Class of each transaction, by the name of the transaction."""
         return chain_by_transaction(self.document)
 
     def correction(self, name: str | None, metric: str) -> tuple[float, float, float] | None:
-        """Return the ratio of measured to computed percentile (mean, lowest, highest) of a class or transaction; or
-        None.
+        """Return the ratio of a measured to a computed percentile, with its lowest and highest value.
+
+        None if no percentile of the class or transaction was measured. [ratio]
 
         Raises
         ------
         ModelError
-            If percentiles of the class were measured, but not this one: another percentile does not show the length of
-            the tail.
+            If other percentiles of the class were measured: they do not show how long the tail of the distribution is.
         """
         if self.fitted is None or name is None or name not in self.fitted.percentiles:
             return None
@@ -97,24 +100,27 @@ class Basis:
 
     @property
     def classes(self) -> dict[str, Json]:
-        """Classes by name."""
+        """Classes of the model, by name."""
         return {job_class["name"]: job_class for job_class in self.document["classes"]}
 
     @property
     def stations(self) -> dict[str, Json]:
-        """Stations by name."""
+        """Stations of the model, by name."""
         return {station["name"]: station for station in self.document["stations"]}
 
     @property
     def queues(self) -> list[str]:
-        """Names of the stations with a queue."""
+        """Names of the stations with a queue, that is all but pure delays."""
         return [name for name, station in self.stations.items() if station["discipline"] != "delay"]
 
     def draws(self, uncertainty: float | None) -> list[dict[str, float]]:
-        """Return factors of the demands by station, one mapping for each replicate; empty if their error is unknown."""
+        """Return a factor for the service demand of each station, one mapping per replicate.
+
+        The list is empty if the error of the demands is unknown.
+        """
         rows = self._spread(uncertainty)
         count = len(next(iter(rows.values()), []))
-        # The solver refuses a demand of 0; a millionth of the demand changes no answer.
+        # The solver refuses a demand of 0. A factor of one millionth is small enough to change no answer.
         return [{name: max(float(row[place]), 1e-6) for name, row in rows.items()} for place in range(count)]
 
     def _spread(self, uncertainty: float | None) -> dict[str, Floats]:
@@ -150,12 +156,14 @@ class ModelChoice:
 
 
 def load_basis(source: Path, choice: ModelChoice | None = None) -> Basis:
-    """Read a model file, or fit the network or closed curve to a results folder.
+    """Read a model file, or fit a model to a results folder.
+
+    The fitted model is the network if it distinguishes resources, otherwise the closed curve.
 
     Raises
     ------
     StudyError
-        If the file is invalid.
+        If the model file is invalid.
     MeasurementError
         If no run may be modelled, or the fitted model is rejected.
     """
@@ -170,7 +178,7 @@ def load_basis(source: Path, choice: ModelChoice | None = None) -> Basis:
 
 
 def _of_fitted(basis: Basis) -> Basis:
-    """Return the basis with the limit of the measured load, as stated in the model file."""
+    """Return the basis with the reason that limited the measured load, which the model file states."""
     fitted = basis.fitted
     if fitted is None or fitted.limit is None:
         return basis
@@ -184,7 +192,7 @@ def _of_fitted(basis: Basis) -> Basis:
 
 
 def _refuse_unsolvable(source: Path, document: Json, problem: Any) -> None:
-    """Refuse a model that cannot be solved even at a very low load, because it must be simulated."""
+    """Raise StudyError for a model that the solver refuses even at a very low load and that needs simulation."""
     light = [
         {**job_class, "users": 1}
         if job_class.get("users")
@@ -199,7 +207,7 @@ def _refuse_unsolvable(source: Path, document: Json, problem: Any) -> None:
 
 
 def _measured(source: Path, choice: ModelChoice) -> Basis:
-    """Return the network if it was requested or explains more than the curve; otherwise the curve."""
+    """Return the network if the user requests it or it distinguishes resources; otherwise the closed curve."""
     if choice.model == "curve" or (choice.model == "auto" and choice.servers is not None):
         return _curve(source, choice, "the closed curve was asked for")
     answers = network_answers(source, choice.configuration)
@@ -247,7 +255,7 @@ def _curve(source: Path, choice: ModelChoice, why: str) -> Basis:
 
 
 def _of_text(source: Path, text: str, assumptions: tuple[Json, ...], why: str, doubts: tuple[str, ...] = ()) -> Basis:
-    """Return the basis of a model file text, read back as a user would get it from the file."""
+    """Return the basis for the text of a fitted model file, parsed exactly as a file from a user."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.yaml"
         path.write_text(text, "utf-8")
@@ -259,7 +267,9 @@ def _of_text(source: Path, text: str, assumptions: tuple[Json, ...], why: str, d
 
 
 def _assumptions(answer: Answer) -> tuple[Json, ...]:
-    """Return the assumptions of the closed curve, or the network assumption if another curve fits the points better."""
+    """Return the assumptions of the closed curve; if another curve fits better, the assumption of one
+    bottleneck.
+    """
     curve = answer.document.get("curve")
     if curve in ("closed", "load-dependent"):
         return tuple((answer.document.get("trust") or {}).get("assumptions", []))

@@ -1,4 +1,6 @@
-"""Detects solutions outside their theoretical bounds, which must neither accept nor reject a candidate."""
+"""Detects solutions that exceed a theoretical bound; a sizing neither accepts nor rejects a candidate by
+them.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +13,11 @@ from towtank.size.question import Check, Question
 
 Json = dict[str, Any]
 _TOLERANCE = 1e-6
-"""Largest rounding error of a figure at its bound. [ratio]"""
+"""Rounding error by which a figure may exceed its bound. [ratio]"""
 
 
 def outside(answer: Json) -> str:
-    """Describe the figure of a solution that is outside its bound; empty if all are within."""
+    """Describe the first figure of a solution that exceeds its theoretical bound; empty if no figure does."""
     for name, station in answer["stations"].items():
         if station["utilization"] > 1 + _TOLERANCE:
             return f"{name} used {100 * station['utilization']:.4g} %"
@@ -27,7 +29,7 @@ def outside(answer: Json) -> str:
 
 
 def refused_by_bounds(question: Question, model: Json, answer: Json, wrong: str) -> str:
-    """Describe the objective that a candidate misses even with its figures at their bounds.
+    """Describe an objective that a candidate misses even if every figure is at its theoretical bound.
 
     Raises
     ------
@@ -46,7 +48,9 @@ def refused_by_bounds(question: Question, model: Json, answer: Json, wrong: str)
 
 
 def _best(check: Check, model: Json, answer: Json) -> float | None:
-    """Return the best value that the bounds allow; None if there is no bound. [s] or [1/s]"""
+    """Return the best value of an objective's metric that the theoretical bounds allow; None without a bound.
+    [s], [1/s]
+    """
     bounds = answer.get("bounds", {})
     if check.upward and check.name is None:
         most = [bound["throughput_per_s"]["upper"] for bound in bounds.values()]
@@ -60,5 +64,5 @@ def _best(check: Check, model: Json, answer: Json) -> float | None:
     job_class = next(each for each in model["classes"] if each["name"] == check.name)
     if not job_class.get("users") or not rate:
         return least
-    # The response time follows from N = X (R + Z), with X at its bound.
+    # At the upper bound of the throughput X, N = X (R + Z) gives the shortest response time R.
     return max(least, job_class["users"] / rate - job_class["think_time_s"]) if math.isfinite(rate) else least

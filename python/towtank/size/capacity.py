@@ -16,7 +16,7 @@ from towtank.size.search import Found
 
 @dataclass(frozen=True)
 class Bottleneck:
-    """Bottleneck of a candidate.
+    """Station that limits the load of a candidate.
 
     Attributes
     ----------
@@ -27,7 +27,7 @@ class Bottleneck:
     limits : Limits
         Search for the load factor at which an objective is missed.
     lost : str or None
-        Tier with lost nodes in the scenario that reaches its limit first.
+        Tier with lost nodes in the scenario that reaches a limit at the lowest load; None if all nodes are up.
     """
 
     station: str
@@ -37,7 +37,7 @@ class Bottleneck:
 
     @property
     def utilization_interval(self) -> Interval | None:
-        """Interval of the utilization over the limits of all draws; None without draws."""
+        """Interval of the station's utilization at the load limits of all draws; None without draws. [ratio]"""
         if self.limits.interval() is None:
             return None
         self.limits.narrowed()
@@ -45,12 +45,15 @@ class Bottleneck:
 
     @property
     def limit(self) -> float:
-        """Load factor at which an objective is missed. [1]"""
+        """Highest load, relative to the required load, at which all objectives hold. [1]"""
         return self.limits.best
 
 
 def limits_of(question: Question, answer: Found, boost: Mapping[str, int] | None = None, near: float = 1.0) -> Limits:
-    """Return the limits of an answer, reusing its draws; `boost` multiplies the servers of stations."""
+    """Return the load limits of a candidate; `boost` multiplies the number of servers of stations.
+
+    The solutions that gave the probability of the candidate are reused.
+    """
     scales: Mapping[str | None, Factors] = answer.scales
     found = Limits(question, answer.candidate, scales, near=near, changes={"boost": dict(boost or {})})
     if not boost:
@@ -59,9 +62,9 @@ def limits_of(question: Question, answer: Found, boost: Mapping[str, int] | None
 
 
 def bottlenecks(question: Question, answer: Found, count: int = 3) -> list[Bottleneck]:
-    """Return the bottleneck, then the next one after doubling the servers of the first, and so on.
+    """Return the bottleneck of a candidate, then the bottleneck after its servers are doubled, up to `count` times.
 
-    The list ends when no objective limits the load.
+    The list ends early if no objective limits the load.
     """
     found: list[Bottleneck] = []
     boost: dict[str, int] = {}

@@ -1,4 +1,6 @@
-"""Dates on which growth reaches the limit: of the present hardware, of the answer, and with more servers."""
+"""Predicts the dates on which a growing load reaches the limit of the present and of the recommended
+hardware.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +20,17 @@ from towtank.size.settle import SizingProblem, as_it_is
 
 Json = dict[str, Any]
 _ROUNDS = 12
-"""Highest number of steps that narrow the limits of the draws around a day; each step halves them. [1]"""
+"""Most bisection steps that narrow the load limits of the draws around a date. [1]"""
 
 
 def dates(settled: SizingProblem, answer: Found | None, limits: Limits | None, first: list[Bottleneck]) -> list[Json]:
-    """Return the rows of the table of dates; empty without growth."""
+    """Return one row per hardware with the date on which the growing load reaches its limit; empty without
+    growth.
+    """
     if settled.growing is None:
         return []
-    # A tier of a single node fails if it loses the node, but its limit with all nodes running is still useful.
+    # A tier with a single node has no limit if that node may fail. Its limit with all nodes running is still
+    # useful.
     whole = replace(settled.question, file=settled.question.file.model_copy(update={"nodes_lost": 0}))
     today = replace(settled, question=whole)
     rows = [_row(today, "the hardware of the model", Limits(whole, as_it_is(whole)))]
@@ -41,12 +46,15 @@ def dates(settled: SizingProblem, answer: Found | None, limits: Limits | None, f
 
 
 def _row(settled: SizingProblem, what: str, limits: Limits, *, as_probability: bool = False) -> Json:
-    """Return a row; with `as_probability` each limit is paired with the growth of its draw, as in the probability."""
+    """Return the row of one hardware: its load limit, and the dates on which the load exceeds the limit.
+
+    With `as_probability`, the limit of each draw is compared with the growth of that draw.
+    """
     assert settled.growing is not None
     question = settled.question
     load = settled.now.times(question.file.load.peak)
     total, unit = load.total
-    # Limits are relative to the load to be carried, growth is relative to today's load.
+    # Limits are relative to the load to carry, growth is relative to the load of today.
     ratio = question.load.total[0] / total
     shares = np.array(question.growth_shares) if as_probability and question.growth_shares else None
     chance = round(1 - question.file.probability, 12)
@@ -74,18 +82,21 @@ def _row(settled: SizingProblem, what: str, limits: Limits, *, as_probability: b
 
 
 def _nothing_to_miss(what: str, unit: str, chance: float, why: str) -> Json:
-    """Return the row of a configuration that misses no objective at any load, so that it has no limit and no date."""
+    """Return the row of a hardware that misses no objective at any load, so that limit and date are null."""
     unknown = dict.fromkeys(("limit", "limit_interval", "missed_from", "days", "expected_on", "expected_interval"))
     return {"what": what, "unit": unit, "chance": chance, "no_limit": why, **unknown}
 
 
 def _reached(settled: SizingProblem, limits: Limits, ratio: float, chance: float, shares: Floats | None) -> LimitDates:
-    """Return the dates on which growth reaches the limits; narrows limits of draws until the date is determined."""
+    """Return the dates on which the growing load reaches the limits.
+
+    The limits of the draws are narrowed until they no longer change the date.
+    """
     growing, start = settled.growing, settled.start
     assert growing is not None
-    # The true limit may lie anywhere within the last step of the bisection.
+    # The true limit may lie anywhere within the last step of the bisection, so take its upper end.
     best = limits.best * (1 + LIMIT_PRECISION) * ratio
-    # Infinite if no objective limits the load; then growth never reaches it.
+    # The limit is infinite if no objective bounds the load. Then the load never reaches it.
     if not settled.question.draws:
         return reached(growing, start, [best], chance)
     if limits.varies:
@@ -104,5 +115,5 @@ def _reached(settled: SizingProblem, limits: Limits, ratio: float, chance: float
     return found
 
 
-# Difference between the probabilities at both ends of a bracket above which the bracket is narrowed.
+# A bracket is narrowed if the probabilities at its two ends differ by more than this.
 _UNDECIDED = 0.5

@@ -1,4 +1,4 @@
-"""Parts of the JSON document of `towtank size`."""
+"""Builds the parts of the JSON document of `towtank size`."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ Json = dict[str, Any]
 
 
 def finite(value: float) -> float | None:
-    """Return a number for JSON: null if it is infinite, as without a steady state."""
+    """Return a number for JSON: None if the number is infinite, as a response time without a steady state."""
     return value if math.isfinite(value) else None
 
 
 def intervals_document(intervals: Mapping[str, Interval] | None, names: Iterable[str]) -> Json:
-    """Return intervals by name for JSON; null for every name if there are no draws."""
+    """Return an interval for each name, for JSON; None for every name if there are no draws."""
     return {name: interval_document(None if intervals is None else intervals[name]) for name in names}
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value with its interval; None if the interval is unknown."""
+    """Value with its interval; `interval` is None if it is unknown."""
 
     value: float
     interval: Interval | None = None
 
 
 def answer_document(question: Question, answer: Found, memory: Mapping[str, Estimate], limit: Estimate) -> Json:
-    """Return the sizing result as JSON: the hardware of each tier, and its solution in every scenario."""
+    """Return the recommended hardware of each tier and its solution in every scenario, for JSON."""
     total, unit = question.load.total
     intervals = answer.intervals()
     used = None if intervals is None else intervals.utilization
@@ -66,7 +66,7 @@ def answer_document(question: Question, answer: Found, memory: Mapping[str, Esti
 
 
 def other_document(question: Question, found: Found) -> Json:
-    """Return a candidate in short form as JSON: configuration, cost, objectives and probability."""
+    """Return a candidate for JSON: its configuration, its cost, its objectives and its probability."""
     hardest, first, intervals = worst(question, found.outcomes), found.outcomes[0], found.intervals()
     return {
         "configuration": in_words(question.tiers, found.candidate),
@@ -83,14 +83,14 @@ def other_document(question: Question, found: Found) -> Json:
 
 
 def busiest_document(outcome: Outcome, intervals: Intervals | None) -> Json:
-    """Return the busiest station as JSON: its name and its utilization with the interval."""
+    """Return the busiest station for JSON: its name and its utilization with the interval."""
     name = outcome.busiest
     known = None if intervals is None else intervals.utilization.get(name)
     return {"station": name, "utilization": outcome.utilization.get(name), "interval": interval_document(known)}
 
 
 def objectives_document(question: Question, outcome: Outcome, intervals: Intervals | None) -> list[Json]:
-    """Return the values of the objectives in a scenario, as numbers and as text."""
+    """Return the limit and the value of each objective in a scenario, for JSON, as numbers and as text."""
     return [
         {
             "objective": check.text,
@@ -127,7 +127,9 @@ def _scenario(question: Question, answer: Found, place: int) -> Json:
 
 
 def class_document(outcome: Outcome, name: str, intervals: Intervals | None) -> Json:
-    """Return the figures of a class in a scenario, each with its interval."""
+    """Return throughput, response time and number of transactions of a class in a scenario, each with its
+    interval.
+    """
     known = (None, None, None) if intervals is None else (
         intervals.throughput.get(name), intervals.response_s.get(name), intervals.present.get(name)
     )  # fmt: skip
@@ -145,7 +147,10 @@ def class_document(outcome: Outcome, name: str, intervals: Intervals | None) -> 
 
 
 def rejected_document(question: Question, found: Search, scales: Scales) -> Json | None:
-    """Return the most expensive rejected candidate below the cost of the answer, with the reason; or None."""
+    """Return the most expensive rejected candidate that costs less than the answer, with the reason for its rejection.
+
+    None if no cheaper candidate was rejected.
+    """
     most = question.cost.of(found.answer.candidate) if found.answer else math.inf
     cheaper = [rejected for rejected in found.rejected if question.cost.of(rejected.candidate) < most]
     if not cheaper:

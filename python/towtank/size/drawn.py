@@ -1,4 +1,7 @@
-"""Evaluates a candidate in every draw of demands, machines, percentiles and growth: probability and intervals."""
+"""Evaluates a candidate in every random draw of the uncertain quantities, for its probability and its intervals.
+
+The uncertain quantities are service demands, machine speeds, percentiles and growth.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from towtank.size.tiers import Candidate
 
 @dataclass(frozen=True)
 class Intervals:
-    """Intervals of a candidate in one scenario.
+    """Intervals of the figures of a candidate in one scenario.
 
     Attributes
     ----------
@@ -36,7 +39,7 @@ class Intervals:
 
 @dataclass(frozen=True)
 class Draws:
-    """Outcomes of a candidate in every draw.
+    """Solutions of a candidate in every draw.
 
     Attributes
     ----------
@@ -51,14 +54,16 @@ class Draws:
         return sum(all(outcome.met(question) for outcome in group) for group in self.groups)
 
     def summary(self, question: Question) -> Summary:
-        """Return the probability and the intervals, without the outcomes of single draws."""
+        """Return the probability and the intervals of the candidate, without the solutions of single draws."""
         scenarios = zip(*self.groups, strict=True)
         return Summary(
             self.met(question), len(self.groups), {each[0].job.lost: intervals_of(each) for each in scenarios}
         )
 
     def interval(self, value: Callable[[Sequence[Outcome]], float]) -> Interval:
-        """Return the interval of a quantity computed from a draw's outcomes; infinite without a steady state."""
+        """Return the interval of a quantity over the draws; the quantity is infinite in a draw without a
+        steady state.
+        """
         return between(math.inf if any(outcome.why_not for outcome in group) else value(group) for group in self.groups)
 
 
@@ -92,7 +97,10 @@ class Summary:
 
 
 def drawn(question: Question, candidate: Candidate, scales: Mapping[str | None, Factors] | None = None) -> Draws | None:
-    """Solve a candidate in every draw; None without draws. `scales` are ratios of simulated to computed values."""
+    """Solve a candidate for every random draw of uncertain inputs; None without draws.
+
+    `scales` contains the ratios of simulated to computed percentiles and means.
+    """
     if not question.draws:
         return None
     return solved_draws(
@@ -105,12 +113,12 @@ def drawn(question: Question, candidate: Candidate, scales: Mapping[str | None, 
 
 
 def solved_draws(question: Question, groups: Sequence[Sequence[Job]]) -> Draws:
-    """Solve the jobs of every draw."""
+    """Solve the jobs of every draw in one call, and return the outcomes by draw."""
     return Draws(tuple(tuple(group) for group in grouped(groups, question)))
 
 
 def intervals_of(outcomes: Sequence[Outcome]) -> Intervals:
-    """Return the intervals of one scenario from its outcomes in every draw."""
+    """Return the intervals of one scenario, computed from the outcome in every draw."""
     steady = next((outcome for outcome in outcomes if not outcome.why_not), outcomes[0])
     return Intervals(
         tuple(between(outcome.values[number] for outcome in outcomes) for number in range(len(steady.values))),
@@ -126,10 +134,14 @@ def _of(outcome: Outcome, found: Mapping[str, float], name: str) -> float:
 
 
 def _used(outcome: Outcome, name: str) -> float:
-    """Return the utilization; 1 without a steady state, where it is unknown."""
+    """Return the utilization of a station; 1 without a steady state, where the utilization is unknown.
+    [ratio]
+    """
     return 1.0 if outcome.why_not else outcome.utilization[name]
 
 
 def _rate(outcome: Outcome, name: str) -> float:
-    """Return the throughput; minus infinity without a steady state, where it has no lower bound."""
+    """Return the throughput of a class; minus infinity without a steady state, so that it has no lower bound.
+    [1/s]
+    """
     return -math.inf if outcome.why_not else outcome.throughput[name]

@@ -1,4 +1,4 @@
-"""Evaluates candidates under a load: solves many at a time and checks them against the objectives."""
+"""Evaluates candidates under a load: solves their models in batches and checks the objectives."""
 
 from __future__ import annotations
 
@@ -20,20 +20,21 @@ from towtank.size.tiers import Candidate
 
 Json = dict[str, Any]
 BATCH = 2000
-"""Number of models in one call of the engine, which amounts to a few megabytes of JSON. [1]"""
+"""Number of models in one call of the engine, about a few megabytes of JSON. [1]"""
 CORRECTED = "computed from the network, and corrected by measurements"
 COARSE = 0.1
-"""Error of a computed mean response time above which means and throughputs are simulated, too. [ratio]
+"""Error of a computed mean response time above which mean values and throughputs are simulated. [ratio]
 
-Percentiles may be simulated whatever their error. The error of product-form networks too large for an exact solution
-is 10 %."""
+Percentiles may be simulated whatever the error. A product-form network that is too large for an exact
+solution has an error of 10 %.
+"""
 # Tolerance for rounding errors: an objective that is met exactly must not be missed because of them.
 ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
 class Job:
-    """A candidate under a load, in one scenario.
+    """Candidate under a load in one scenario: one model to solve.
 
     Attributes
     ----------
@@ -61,7 +62,7 @@ class Job:
 
 
 class Spread(Protocol):
-    """Interface of `Intervals`: intervals of the checks' values and of utilizations."""
+    """Interface of `Intervals`: the intervals of the objectives' values and of the utilizations."""
 
     @property
     def values(self) -> tuple[Interval, ...]: ...
@@ -72,7 +73,7 @@ class Spread(Protocol):
 
 @dataclass(frozen=True)
 class Outcome:
-    """Solution of a job.
+    """Solution of a job, with the value of each objective.
 
     Attributes
     ----------
@@ -107,11 +108,16 @@ class Outcome:
     within: float = 0.0
 
     def is_rough(self, check: Check) -> bool:
-        """Return True if simulation may change the value of a check: a percentile, or a value with a large error."""
+        """Return True if simulation may change the value of a check: a percentile, or a value with a large
+        error.
+        """
         return check.is_percentile or self.within > COARSE
 
     def used(self, question: Question, *, rough: bool = True) -> float:
-        """Return the largest ratio of a value to its limit, met up to 1; without `rough`, skips values to simulate."""
+        """Return the largest ratio of an objective's value to its limit; objectives hold up to 1. [ratio]
+
+        With `rough` False, values that simulation may change are skipped.
+        """
         ratios = [
             check.ratio(value)
             for check, value in zip(question.checks, self.values, strict=True)
@@ -120,7 +126,9 @@ class Outcome:
         return math.inf if self.why_not else max(ratios, default=0.0)
 
     def too_busy(self, question: Question) -> list[str]:
-        """Return the stations above their highest allowed utilization; empty in scenarios with lost nodes."""
+        """Return the names of stations whose utilization exceeds its limit; empty in scenarios with lost
+        nodes.
+        """
         if self.job.lost is not None:
             return []
         limits = question.utilization
@@ -131,7 +139,7 @@ class Outcome:
         return self.used(question) <= 1 + ROUNDING and not self.too_busy(question)
 
     def misses(self, question: Question, intervals: Spread | None = None) -> list[str]:
-        """Return texts on the objectives and utilization limits that do not hold."""
+        """Return one text for each objective or utilization limit that does not hold."""
         if self.why_not:
             return [self.why_not]
         used = {} if intervals is None else intervals.utilization
@@ -147,7 +155,9 @@ class Outcome:
         ]
 
     def interval(self, number: int, intervals: Spread | None = None) -> Interval | None:
-        """Return the 95 % interval of a check's value, from the draws or else from its simulation. [s] or [1/s]"""
+        """Return the 95 % interval of an objective's value, from the draws or else from its simulation. [s]
+        or [1/s]
+        """
         if intervals is not None:
             return intervals.values[number]
         factor = self.job.scale.get(number)
@@ -157,11 +167,11 @@ class Outcome:
         return Interval(unscaled * factor.low, unscaled * factor.high).around(self.values[number])
 
     def shown(self, question: Question, number: int, intervals: Spread | None = None) -> str:
-        """Render the value of a check, with its interval if known."""
+        """Render the value of an objective, with its interval if known."""
         return shown_value(question.checks[number], self.values[number], self.interval(number, intervals))
 
     def near_limits(self, question: Question) -> list[str]:
-        """Return texts on objectives whose limit lies in the interval of the simulation; for answers without draws."""
+        """Return one text for each objective whose limit lies within the interval of its simulated value."""
         texts = []
         for number, check in enumerate(question.checks):
             known = self.interval(number)
@@ -177,12 +187,12 @@ class Outcome:
 
 
 def shown_value(check: Check, value: float, interval: Interval | None = None) -> str:
-    """Render a value of a check."""
+    """Render the value of an objective as a rate or as a time."""
     return rate_text(value, interval) if check.upward else duration_text(value, interval)
 
 
 def layouts_of(question: Question, job: Job) -> dict[str, Layout]:
-    """Return the layout of every station that has one."""
+    """Return nodes, servers and speed of every station that the job puts on other hardware, by station name."""
     found: dict[str, Layout] = {}
     for tier, option in zip(question.tiers, job.candidate, strict=True):
         lost = question.file.nodes_lost if job.lost == tier.name else 0
@@ -195,13 +205,13 @@ def layouts_of(question: Question, job: Job) -> dict[str, Layout]:
 
 
 def model_of(question: Question, job: Job) -> Json:
-    """Return the model of a job in the engine's form."""
+    """Return the model of a job for the engine."""
     factors = None if job.draw is None else question.factors(job.candidate, job.draw)
     return on_layouts(question.basis.document, layouts_of(question, job), job.load.changes(job.demand), factors)
 
 
 def outcomes(question: Question, jobs: Sequence[Job]) -> list[Outcome]:
-    """Solve jobs in batches, on all CPUs."""
+    """Solve the model of every job in batches, on all CPUs."""
     found = []
     for batch in _batches(jobs):
         able = [job for job in batch if _nodes_left(question, job) > 0]
@@ -221,7 +231,7 @@ def _batches(jobs: Sequence[Job]) -> Iterator[Sequence[Job]]:
 
 
 def _nodes_left(question: Question, job: Job) -> int:
-    """Return the number of remaining nodes of the tier with lost nodes. [1]"""
+    """Return the number of nodes that remain in the tier with lost nodes; 1 if no tier lost nodes. [1]"""
     lost = question.file.nodes_lost
     for tier, option in zip(question.tiers, job.candidate, strict=True):
         if tier.name == job.lost:
@@ -289,7 +299,9 @@ def _value(
 
 
 def _correction(question: Question, check: Check, methods: dict[str, str]) -> float:
-    """Return the ratio of measured to computed percentile of a check, 1 if unknown. [ratio]"""
+    """Return the ratio of the measured to the computed percentile of an objective; 1 if it was not measured.
+    [ratio]
+    """
     found = question.correction(check)
     if found is None:
         return 1.0
@@ -298,12 +310,12 @@ def _correction(question: Question, check: Check, methods: dict[str, str]) -> fl
 
 
 def worst(question: Question, found: Sequence[Outcome]) -> Outcome:
-    """Return the outcome closest to a limit, or farthest beyond it."""
+    """Return the outcome closest to a limit, or farthest beyond a limit if an objective is missed."""
     return max(found, key=lambda outcome: (not outcome.met(question), outcome.used(question)))
 
 
 def grouped(jobs_by: Sequence[Sequence[Job]], question: Question) -> list[list[Outcome]]:
-    """Solve groups of jobs in one call."""
+    """Solve groups of jobs in one call, and return their outcomes in the same groups."""
     flat = iter(outcomes(question, [job for group in jobs_by for job in group]))
     return [[next(flat) for _ in group] for group in jobs_by]
 
@@ -316,7 +328,10 @@ def under_load(
     draw: int | None = None,
     **changes: Any,
 ) -> list[Job]:
-    """Return the jobs of a candidate, one for each scenario; `scales` are ratios of simulated to computed values."""
+    """Return the jobs of a candidate, one for each scenario.
+
+    `scales` are ratios of simulated to computed values, by the tier with lost nodes.
+    """
     jobs = []
     for lost in question.scenarios(candidate):
         scale = (scales or {}).get(lost, {})

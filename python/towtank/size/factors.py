@@ -1,4 +1,4 @@
-"""Correction factors of computed values, and their values in a draw."""
+"""Correction factors of computed values, and their random values in one draw."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ class Factor:
     high: float
 
     def drawn(self, score: float) -> float:
-        """Return the value for a normal score, from a two-piece log-normal through the value and its interval.
+        """Return a random value of the ratio for a normal score.
+
+        The distribution is log-normal in two pieces, through the value and both ends of its interval.
 
         Examples
         --------
@@ -42,11 +44,11 @@ class Factor:
 
 
 Factors = Mapping[int, Factor]
-"""Factors by the index of the check."""
+"""Correction factors, by the index of the objective."""
 
 
 def drawn_factors(found: Factors, corrections: Factors, at: tuple[int, int], lost: str | None) -> Factors:
-    """Return the factors for one draw.
+    """Return the correction factors for one draw, by the index of the objective.
 
     Parameters
     ----------

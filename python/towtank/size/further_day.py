@@ -1,4 +1,4 @@
-"""Distribution of the load on a future day around the fitted line of a history, including days far from the line."""
+"""Distribution of the load on a future day around the fitted growth line, with the outliers of the history."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from towtank.analysis.statistics.robust import Floats
 from towtank.distributions import t_quantile, t_tail
 
 _GROUPS = 20
-"""Largest number of groups of far days, which bounds the cost of a table of dates. [1]"""
+"""Largest number of groups into which outlying days are gathered; bounds the time to compute dates. [1]"""
 _HALVINGS = 60
 
 
 @dataclass(frozen=True)
 class FurtherDay:
-    """Distribution of the deviation of a future day's load from the line, as logarithms.
+    """Distribution of the distance between a future day's load and the growth line, as a logarithm.
 
     Attributes
     ----------
@@ -38,8 +38,7 @@ class FurtherDay:
     misses: Floats
 
     def chances_above(self, beyond: Floats, deviation: Floats) -> Floats:
-        """Return, for each distance, the probability that the load of the day exceeds the line by more than the
-        distance.
+        """Return the probability that the load of a day exceeds the growth line by each distance. [ratio]
 
         `beyond` holds the distances, as logarithms. [1]
         """
@@ -51,7 +50,10 @@ class FurtherDay:
         return np.asarray((1 - self.share) * ordinary + self.share / len(self.misses) * far, dtype=float)
 
     def quantiles(self, shares: Floats, deviation: Floats) -> Floats:
-        """Return quantiles of the logarithm, relative to the line; `shares` and `deviation` have equal shape. [1]"""
+        """Return quantiles of the logarithm of the load, relative to the growth line. [1]
+
+        `shares` holds the probabilities; `deviation` has the same shape.
+        """
         ordinary = np.asarray(t_quantile(shares, self.freedom) * deviation, dtype=float)
         if not len(self.misses):
             return ordinary

@@ -1,4 +1,4 @@
-"""Growth of a load: a rate with its interval, or a history extrapolated with its uncertainty."""
+"""Growth of a load: a yearly rate that the user states, or a history that is extrapolated."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FARTHEST_D = 20 * YEAR_D
 
 
 def _logarithms(factors: Floats) -> Floats:
-    """Return the logarithms of factors; for a limit of 0, a number below every load."""
+    """Return the logarithms of factors; for a factor of 0, the logarithm of a tiny positive number."""
     return np.asarray(np.log(np.maximum(factors, 1e-300)), dtype=float)
 
 
@@ -33,27 +33,31 @@ class GrowthModel(Protocol):
 
     @property
     def source(self) -> str:
-        """Origin of the growth, for reports."""
+        """Origin of the growth, as text for reports."""
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes that qualify the answer."""
+        """Notes on the growth that qualify the sizing answer."""
 
     @property
     def yearly(self) -> float:
         """Growth factor of one year. [1]"""
 
     def factor(self, days: float) -> float:
-        """Return the expected load after `days`, relative to the start. [1]"""
+        """Return the expected load after `days`, relative to the first day. [1]"""
 
     def chances_above(self, days: float, factors: Floats) -> Floats:
-        """Return the probability that the load after `days`, relative to the start, exceeds each factor. [ratio]"""
+        """Return the probability that the load after `days`, relative to the first day, exceeds each factor.
+        [ratio]
+        """
 
     def interval(self, days: float) -> tuple[float, float]:
-        """Return the ends of the factor's 95 % interval after `days`. [1]"""
+        """Return both ends of the 95 % interval of the growth factor after `days`. [1]"""
 
     def drawn(self, days: float, shares: Floats) -> Floats:
-        """Return the quantiles of the load after `days`, relative to the start, at probabilities in (0, 1). [1]"""
+        """Return the quantiles of the load after `days`, relative to the first day; `shares` are in (0, 1).
+        [1]
+        """
 
     @property
     def certain(self) -> bool:
@@ -62,7 +66,8 @@ class GrowthModel(Protocol):
 
 @dataclass(frozen=True)
 class GivenGrowth:
-    """Growth that the user expects: a log-normal of two pieces through its median and the ends of its interval.
+    """Growth that the user states: a log-normal distribution in two pieces, through its median and both
+    interval ends.
 
     Attributes
     ----------
@@ -90,24 +95,27 @@ class GivenGrowth:
         return np.asarray(np.where(above, upper, lower) / NORMAL_95, dtype=float)
 
     def factor(self, days: float) -> float:
-        """Return the expected load after `days`, relative to the start. [1]"""
+        """Return the expected load after `days`, relative to the first day. [1]"""
         return float(self.yearly ** (days / YEAR_D))
 
     def chances_above(self, days: float, factors: Floats) -> Floats:
-        """Return the probability that the load after `days`, relative to the start, exceeds each factor. [ratio]"""
+        """Return the probability that the load after `days`, relative to the first day, exceeds each factor.
+        [ratio]
+        """
         beyond = _logarithms(factors) - math.log(self.yearly) * days / YEAR_D
         widths = self._widths(beyond >= 0) * days / YEAR_D
-        # If an end of the interval equals the median, that side has no width and its distances no probability.
+        # If an end of the interval equals the median, that side has no width and the probability beyond it is
+        # 0.
         wide = widths > 1e-12
         sharp = (beyond < -1e-9).astype(float)
         return np.asarray(np.where(wide, normal_tail(beyond / np.where(wide, widths, 1.0)), sharp), dtype=float)
 
     def interval(self, days: float) -> tuple[float, float]:
-        """Return the ends of the factor's 95 % interval after `days`. [1]"""
+        """Return both ends of the 95 % interval of the growth factor after `days`. [1]"""
         return float(self.low ** (days / YEAR_D)), float(self.high ** (days / YEAR_D))
 
     def drawn(self, days: float, shares: Floats) -> Floats:
-        """Return the quantiles of the load after `days`, relative to the start. [1]"""
+        """Return the quantiles of the load after `days`, relative to the first day. [1]"""
         scores = normal_quantile(shares)
         logarithms = math.log(self.yearly) + scores * self._widths(scores > 0)
         return np.asarray(np.exp(logarithms * days / YEAR_D), dtype=float)
@@ -120,7 +128,8 @@ class GivenGrowth:
 
 @dataclass(frozen=True)
 class HistoricGrowth:
-    """Growth from a history: the logarithm of the load on the time, with a factor for each part of a season.
+    """Growth extrapolated from a history: a line through the logarithms of the loads, with a seasonal
+    pattern.
 
     Attributes
     ----------
@@ -162,22 +171,23 @@ class HistoricGrowth:
         return math.exp(self.history.slope * YEAR_D)
 
     def factor(self, days: float) -> float:
-        """Return the median of the highest load in the season after `days`, relative to the start. [1]
+        """Return the median of the highest load in the season that ends after `days`, relative to the first day. [1]
 
-        The season is the one that ends on that day. Without a season, this is the value of the line.
+        Without a season, this is the value of the growth line after `days`.
         """
         if self.history.season == "none":
             return float(np.exp(self.history.level(self._cycle(days))[0] - self._level))
         return float(self.drawn(days, np.array([0.5]))[0])
 
     def _cycle(self, days: float) -> list[date]:
-        """Return the days of the season that ends after `days`, from the start on."""
+        """Return the days of the season that ends after `days`; days before the start are left out."""
         last = self.start + timedelta(days=days)
         count = min(self.history.cycle_d, max(1, math.ceil(days) + 1))
         return [last - timedelta(days=back) for back in range(count)]
 
     def _peaks(self, days: float) -> tuple[list[date], Floats]:
-        """Return days of the season that ends after `days`, and the number of days that each of them represents.
+        """Return days of the season that ends after `days`, and the number of days that each of them
+        represents.
 
         For a yearly season, these are the days with the highest expected load of each month.
         """
@@ -197,10 +207,10 @@ class HistoricGrowth:
         return [max(month, key=lambda each: levels[each]) for month in months.values()], np.array(counts)
 
     def _highest(self, days: float) -> HighestDay:
-        """Return the distribution of the highest load of a season; each table is computed once.
+        """Return the distribution of the highest load in a season; each table is computed once.
 
-        With a weekly season there is a table for each weekday and four weeks, as these are similar; otherwise for each
-        day, since a year begins and ends with partial months.
+        With a weekly season, one table serves every four weeks for each weekday, as these tables are similar.
+        Otherwise each day has a table, since a year begins and ends with a partial month.
         """
         peaks, counts = self._peaks(days)
         weekly = self.history.season == "weekly"
@@ -213,7 +223,9 @@ class HistoricGrowth:
         return self._tables[key]
 
     def drawn(self, days: float, shares: Floats) -> Floats:
-        """Return quantiles of the highest load in the season that ends after `days`, relative to the start. [1]"""
+        """Return quantiles of the highest load in the season that ends after `days`, relative to the first
+        day. [1]
+        """
         peaks, _ = self._peaks(days)
         if self.history.season != "none":
             shares = self._highest(days).of_one(shares)
@@ -234,9 +246,9 @@ class HistoricGrowth:
         return float(self.history.level([self.start])[0])
 
     def chances_above(self, days: float, factors: Floats) -> Floats:
-        """Return the probabilities that the load, relative to the start, exceeds each of the factors. [ratio]
+        """Return the probabilities that the load, relative to the first day, exceeds each of the factors. [ratio]
 
-        The load is that after `days`, or the highest of the season that ends then.
+        The load is the highest in the season that ends after `days`; without a season, the load on that day.
         """
         then, _ = self._peaks(days)
         middles, deviations = self.history.level(then) - self._level, self.history.deviation(then)
@@ -249,7 +261,7 @@ class HistoricGrowth:
         return highest if self.history.season == "none" else 1 - self._highest(days).below(1 - highest)
 
     def interval(self, days: float) -> tuple[float, float]:
-        """Return the ends of the factor's 95 % interval after `days`. [1]"""
+        """Return both ends of the 95 % interval of the growth factor after `days`. [1]"""
         then = [self.start + timedelta(days=days)]
         middle = float(self.history.level(then)[0]) - self._level
         low, high = self.history.further.quantiles(np.array([0.025, 0.975]), np.repeat(self.history.deviation(then), 2))
@@ -257,7 +269,10 @@ class HistoricGrowth:
 
 
 def _times_until(growing: GrowthModel, days: float) -> tuple[float, float, float]:
-    """Return today, the end of the first season, and the horizon; the highest load occurs at one of these. [d]"""
+    """Return three times: today, the end of the first season, and the horizon.
+
+    The load is highest at one of them. [d]
+    """
     season = growing.history.cycle_d if isinstance(growing, HistoricGrowth) else 0
     return 0.0, min(float(season), days), days
 
@@ -329,7 +344,10 @@ def reached(
 
 
 def missed(growing: GrowthModel, day: int, factors: Floats, shares: Floats | None = None) -> Floats:
-    """Return the probabilities that limits are exceeded on a day; 0 or 1 given `shares`, the growth draws. [ratio]"""
+    """Return the probability that the load of a day exceeds each limit. [ratio]
+
+    With `shares`, the growth draw that belongs to each limit, the result is 0 or 1.
+    """
     chances = growing.chances_above(day, factors)
     return chances if shares is None else np.asarray(chances > 1 - shares, dtype=float)
 
@@ -337,7 +355,9 @@ def missed(growing: GrowthModel, day: int, factors: Floats, shares: Floats | Non
 def _first(
     growing: GrowthModel, limits: Sequence[float] | Floats, chance: float, shares: Floats | None = None
 ) -> int | None:
-    """Return the first day, found in coarse steps and then by single days."""
+    """Return the first day on which the mean probability of exceeding the limits is above `chance`; None if
+    there is none.
+    """
 
     factors = np.asarray(limits, dtype=float)
 
@@ -355,6 +375,6 @@ def _first(
 
 
 def _week(day: int, growing: GrowthModel) -> range:
-    """Return the day to check: the last of the week with a weekly season, which covers the week; else the first."""
+    """Return the day that decides for a week: with a weekly season its last day, otherwise its first."""
     weekly = isinstance(growing, HistoricGrowth) and growing.history.season == "weekly"
     return range(day + 6, day + 7) if weekly else range(day, day + 1)

@@ -1,4 +1,4 @@
-"""Distribution of the highest load in a season, whose days deviate from the line independently."""
+"""Distribution of the highest load in a season whose days deviate from the growth line independently."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from towtank.analysis.statistics.robust import Floats
 from towtank.size.further_day import FurtherDay
 
 _NODES = 7
-"""Number of quadrature nodes for the error of the line, which all days of a season share. [1]"""
+"""Number of quadrature nodes for the error of the growth line, which is common to all days of a season. [1]"""
 _POINTS = 300
-"""Points at which the distribution is tabulated. [1]"""
+"""Number of loads at which the distribution is tabulated. [1]"""
 _FAR = 8.0
-"""Standard deviations covered by the table on both sides of the highest day. [1]"""
+"""Range of the table on both sides of the highest day, in standard deviations. [1]"""
 
 
 @dataclass(frozen=True)
 class HighestDay:
-    """Table between the distribution of the likeliest highest day and that of the highest of all days.
+    """Table that converts probabilities of the likeliest highest day into probabilities of the whole season.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class HighestDay:
     def of(
         cls, further: FurtherDay, middles: Floats, deviations: Floats, noise: float, counts: Floats | float = 1.0
     ) -> HighestDay:
-        """Tabulate the distribution.
+        """Tabulate the distribution of the highest load in a season.
 
         Parameters
         ----------
@@ -73,9 +73,13 @@ class HighestDay:
         return cls(np.asarray(alone[kept], dtype=float), np.asarray(together[kept], dtype=float))
 
     def below(self, alone: Floats) -> Floats:
-        """Return the probabilities that all days stay below loads, given the smallest probability of a single day."""
+        """Return the probability that the loads of all days are below a limit. `alone` is the probability for
+        the day that exceeds the limit most easily.
+        """
         return np.asarray(np.interp(alone, [0.0, *self.alone, 1.0], [0.0, *self.together, 1.0]), dtype=float)
 
     def of_one(self, together: Floats) -> Floats:
-        """Return the smallest probability of a single day, given the probability that all days stay below a load."""
+        """Return the smallest probability of a single day, from the probability that all days stay below a
+        load.
+        """
         return np.asarray(np.interp(together, [0.0, *self.together, 1.0], [0.0, *self.alone, 1.0]), dtype=float)

@@ -1,4 +1,6 @@
-"""Reads the history of a load from a CSV file and fits a line to its logarithms, allowing for steps and outliers."""
+"""Reads a history of daily loads from CSV and fits a growth line to their logarithms, without steps and
+outliers.
+"""
 
 from __future__ import annotations
 
@@ -26,9 +28,9 @@ from towtank.yamlfile import did_you_mean
 _PARTS = {"none": 1, "weekly": 7, "yearly": 12}
 _CYCLE_D = {"none": 1, "weekly": 7, "yearly": 366}
 ROWS_AT_MOST = 100_000
-# Fewest residuals for a test of correlation between neighbours.
+# Fewest residuals for which the correlation of neighbouring days is tested.
 _SERIES = 30
-# Number of excluded days that a note lists; further days are counted.
+# Number of excluded days that a note names; the note counts further days.
 _NAMED = 3
 # Share of excluded days above which a note states that they are expected to recur. [ratio]
 _OFTEN = 0.02
@@ -38,7 +40,7 @@ _LARGEST = 700.0
 
 @dataclass(frozen=True)
 class History:
-    """Loads by day, and the line fitted to their logarithms.
+    """Daily loads of the past, and the growth line fitted to their logarithms.
 
     Attributes
     ----------
@@ -49,7 +51,7 @@ class History:
     season : str
         `none`, `weekly` or `yearly`.
     steps : tuple of date
-        First days of new levels that persist; they are not counted as growth.
+        First days of new levels that persist; these steps are not counted as growth.
     bent : bool
         True if the growth rate changes over time, so that a single rate does not describe it.
     """
@@ -82,7 +84,7 @@ class History:
         object.__setattr__(self, "notes", self._notes())
 
     def _notes(self) -> tuple[str, ...]:
-        """Return the notes about steps, excluded days and correlated residuals."""
+        """Return notes on steps of the load, excluded days and correlated residuals."""
         first = len(self.parameters) - len(self.steps)
         found = [
             f"the load steps by {self._step_size(first + place)} on {day}: a level that stays, not growth; such a step "
@@ -117,7 +119,9 @@ class History:
         return np.asarray(np.log(self.loads)[self._kept] - self._rows @ self.parameters, dtype=float)
 
     def _design(self, days: Sequence[date]) -> Floats:
-        """Return the design matrix: time since the first day, a column for each part of the season and each step."""
+        """Return the design matrix of the fit, with a column for time, for each part of the season and for
+        each step.
+        """
         times = np.array([(day - self.days[0]).days for day in days], dtype=float)
         parts = _PARTS[self.season]
         place = [0 if parts == 1 else day.weekday() if parts == 7 else day.month - 1 for day in days]
@@ -132,7 +136,7 @@ class History:
         return float(self.parameters[0])
 
     def _half_width(self, place: int) -> float:
-        """Return half the width of a parameter's 95 % interval."""
+        """Return half the width of the 95 % interval of a fitted parameter."""
         scale = float(self._residuals @ self._residuals) / self.freedom
         return t_quantile(0.975, self.freedom) * math.sqrt(max(scale * float(self._inverse[place, place]), 0.0))
 
@@ -142,7 +146,7 @@ class History:
         return ("+" if size > 0 else "") + share_estimate(ends[0], ends[1], ends[2])
 
     def _growth_of(self, *, first: bool) -> str:
-        """Render the yearly growth in one half of the history, with its interval."""
+        """Render the yearly growth in the first or second half of the history, with its interval."""
         rows, logs = self._rows, np.log(self.loads)[self._kept]
         middle = self.length_d / 2
         bend = np.maximum(rows[:, 0] - middle, 0.0)
@@ -159,7 +163,7 @@ class History:
 
     @property
     def yearly_interval(self) -> tuple[float, float]:
-        """95 % interval of the yearly factor without the season, from the slope of the least squares. [1]"""
+        """95 % interval of the yearly growth factor without the season, from the least-squares slope. [1]"""
         half = self._half_width(0)
         low, high = ((self.slope + sign * half) * YEAR_D for sign in (-1, 1))
         return math.exp(min(low, _LARGEST)), math.exp(min(high, _LARGEST))
@@ -171,16 +175,18 @@ class History:
 
     @property
     def spacing_d(self) -> float:
-        """Median time between successive days with a load. [d]"""
+        """Median time between successive days of the history. [d]"""
         return float(np.median(np.diff([day.toordinal() for day in self.days])))
 
     @property
     def length_d(self) -> int:
-        """Time from the first day to the last. [d]"""
+        """Time from the first to the last day of the history. [d]"""
         return (self.days[-1] - self.days[0]).days
 
     def busiest_day(self) -> date:
-        """Return the day of the last week with the highest expected load; without a weekly season, the last day."""
+        """Return the day with the highest expected load in the last week; without a weekly season, the last
+        day.
+        """
         if self.season != "weekly":
             return self.days[-1]
         week = [self.days[-1] - timedelta(days=back) for back in range(self.cycle_d)]
@@ -188,12 +194,12 @@ class History:
 
     @property
     def freedom(self) -> int:
-        """Degrees of freedom. [1]"""
+        """Degrees of freedom of the fit. [1]"""
         return int(self._rows.shape[0] - self._rows.shape[1])
 
     @property
     def further(self) -> FurtherDay:
-        """Distribution of the deviation of a future day from the line."""
+        """Distribution of the distance between a future day's load and the growth line."""
         far = ~self._kept
         far_days = [day for day, is_far in zip(self.days, far, strict=True) if is_far]
         misses = np.log(self.loads)[far] - self.level(far_days)
@@ -209,10 +215,11 @@ class History:
         return math.sqrt(max(float(self._residuals @ self._residuals) / self.freedom, 1e-24))
 
     def deviation(self, days: Sequence[date]) -> Floats:
-        """Return the standard deviation of the logarithm of the load on a future day that is not an outlier."""
+        """Return the standard deviation of the logarithm of the load on a future day that is no outlier. [1]"""
         scale = float(self._residuals @ self._residuals) / self.freedom
         rows = self._design(days)
-        # Loads exactly on the line leave no residual; the lower bound keeps divisions by the deviation finite.
+        # Loads exactly on the line leave no residual. A lower bound of the deviation keeps later divisions
+        # finite.
         spread = scale * (1 + np.einsum("ij,jk,ik->i", rows, self._inverse, rows))
         return np.asarray(np.sqrt(np.maximum(spread, 1e-24)), dtype=float)
 
@@ -262,7 +269,7 @@ def _missing(path: Path, name: str, head: list[str]) -> Fault:
 def _read_line(
     at: tuple[Path, int], names: tuple[str, str], cells: dict[str, str], found: dict[date, float], faults: list[Fault]
 ) -> None:
-    """Read one line; adds its day to `found`, or its faults to `faults`."""
+    """Read the date and the load of one line into `found`, or append the faults of the line to `faults`."""
     texts = [cells.get(name, "").strip() for name in names]
 
     def add(column: int, message: str) -> None:

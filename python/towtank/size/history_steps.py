@@ -1,4 +1,4 @@
-"""Separates growth from steps and outliers in a history of the load."""
+"""Separates lasting steps and outliers from growth in a history of daily loads."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from towtank.distributions import f_tail, t_tail
 
 Mask = npt.NDArray[np.bool_]
 _LASTING = 7
-"""Smallest number of observations on a level. [1]"""
+"""Smallest number of observations between two steps. [1]"""
 _PLACES = 500
 """Largest number of places at which a step is tried, evenly spaced; limits memory for a long history. [1]"""
 _STEPS_AT_MOST = 8
 _LEVEL = 0.001
-"""Highest p-value of a step, corrected for all places tried."""
+"""Highest p-value at which a step counts, after correction for the number of places tried."""
 _LEAST_STEP = math.log(1.05)
-"""Smallest step or deviation of an outlier that matters for sizing: 5 %, as a logarithm. [1]"""
+"""Smallest step or outlier that matters for sizing: 5 %, as a logarithm. [1]"""
 _WINDOW = 28
 """Number of observations on each side of a step in which it must appear as a jump. [1]"""
 _JUMP_LEVEL = 0.001
-"""Highest p-value of the jump."""
+"""Highest p-value at which the jump next to a step counts."""
 _BENDS_AT_MOST = 4
-"""Highest number of further powers of time that are added to the trend instead of a step. [1]"""
+"""Highest number of powers of time that the trend may gain in place of a step. [1]"""
 _ENOUGH = 10
 """Degrees of freedom below which the spread of days is too uncertain to exclude outliers. [1]"""
 _FAR = 4.0
-"""Robust standard deviations beyond which a day is excluded: 1 in 16,000 normal deviations. [1]"""
+"""Robust standard deviations beyond which a day is an outlier: 1 in 16,000 for normal deviations. [1]"""
 
 
 def foreign(design: Floats, logs: Floats) -> Mask:
-    """Return a mask of the observations far from the fitted line (outliers).
+    """Return a mask that is True for outliers: observations far from the fitted line.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def foreign(design: Floats, logs: Floats) -> Mask:
 
 @dataclass(frozen=True)
 class Steps:
-    """Steps of a history.
+    """Steps found in a history.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class Steps:
 
 
 def steps_beside(design: Floats, logs: Floats) -> Steps:
-    """Find the first observations of new levels, in addition to the trend and season of the design.
+    """Find the first observation of each lasting new level, in addition to trend and season.
 
     Parameters
     ----------
@@ -117,11 +117,13 @@ def steps_beside(design: Floats, logs: Floats) -> Steps:
 
 
 def _jumps(design: Floats, logs: Floats, place: int) -> bool:
-    """Return True if separate lines through the observations just before and just after a step are apart by a jump."""
+    """Return True if lines through the observations just before and just after a step are apart by at least
+    half the step.
+    """
     rows = np.column_stack([design, columns(len(logs), np.array([place]))])
     fitted = np.linalg.lstsq(rows, logs, rcond=None)[0]
     size = float(fitted[-1])
-    # Season and other steps are subtracted; the trend may differ between places.
+    # Season and other steps are subtracted. Only the trend may differ on both sides.
     time = rows[:, 0]
     series = logs - rows @ fitted + size * rows[:, -1] + fitted[0] * time
     near = slice(max(0, place - _WINDOW), min(len(logs), place + _WINDOW))
@@ -138,12 +140,12 @@ def _jumps(design: Floats, logs: Floats, place: int) -> bool:
 
 
 def columns(count: int, places: Floats) -> Floats:
-    """Return one column for each place: 0 before it, 1 from it on."""
+    """Return one column for each place, with 0 before the place and 1 from the place on."""
     return np.asarray(np.arange(count)[:, None] >= places[None, :], dtype=float)
 
 
 def _next_step(design: Floats, logs: Floats, places: Floats) -> int | None:
-    """Return the index of the most significant further step; None if none is significant."""
+    """Return the index of the most significant additional step; None if no step is significant."""
     freedom = len(logs) - design.shape[1] - 1
     if freedom < _LASTING or not len(places):
         return None
@@ -152,7 +154,7 @@ def _next_step(design: Floats, logs: Floats, places: Floats) -> int | None:
     rows = columns(len(logs), places)
     rows = rows - basis @ (basis.T @ rows)
     power = np.einsum("ij,ij->j", rows, rows)
-    # A step that season or trend explain completely has a zero column after the projection.
+    # A step that season or trend explain completely has a zero column after projection.
     able = power > 1e-9 * len(logs)
     if not able.any():
         return None

@@ -1,4 +1,4 @@
-"""Intervals of the values of a sizing, as numbers and as text."""
+"""95 % intervals of the values of a sizing, as numbers and as text."""
 
 from __future__ import annotations
 
@@ -23,16 +23,19 @@ from towtank.units import format_duration, format_rate, format_size
 Json = dict[str, Any]
 ENDS = (0.025, 0.975)
 _NO_WIDTH = 1e-9
-"""Relative width below which an interval is only rounding error: the value is the same in all draws. [ratio]"""
+"""Relative width below which an interval is rounding error and the value counts as equal in all draws.
+[ratio]
+"""
 _UNITS = (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10), ("B", 1))
-# Rounding error of a number of draws.
+# Rounding error when a share of the draws is converted to a number of draws.
 _ROUNDING = 1e-9
 _WILSON = 1.959964
 # Share above which a value is rendered as "above 99.9 %".
 _ALMOST_ALL = 0.999
-# Largest number of digits for a percentage just below 100; if more are needed, it is "above 99.9 %".
+# Most digits of a percentage just below 100. A percentage that needs more digits is rendered as "above 99.9
+# %".
 _MOST_DIGITS = 6
-# Whole numbers up to this one are exact as doubles, and are rendered in full.
+# Whole numbers up to this limit are exact as doubles, and are rendered in full.
 _WHOLE = 1e15
 
 
@@ -50,15 +53,15 @@ class Interval:
     high: float
 
     def times(self, factor: float) -> Interval:
-        """Return the interval of the value times a factor of at least 0."""
+        """Return the interval multiplied by a factor of at least 0."""
         return Interval(self.low * factor, self.high * factor)
 
     def around(self, value: float) -> Interval:
-        """Return the interval, widened to contain a value."""
+        """Return the interval, widened if needed so that it contains `value`."""
         return Interval(min(self.low, value), max(self.high, value))
 
     def document(self) -> Json:
-        """Return the interval for JSON, with null for an infinite end."""
+        """Return the interval for JSON, with None for an infinite end."""
         return {"low": _finite(self.low), "high": _finite(self.high)}
 
     @property
@@ -69,7 +72,7 @@ class Interval:
 
 
 def estimate_text(value: float, unit: str, interval: Interval | None = None) -> str:
-    """Render a value of a step in its unit, with its interval."""
+    """Render a value in its unit, with its interval if known."""
     if unit == "byte":
         return size_text(value, interval)
     if unit == "s":
@@ -86,12 +89,12 @@ def _finite(value: float) -> float | None:
 
 
 def interval_document(interval: Interval | None) -> Json | None:
-    """Return an interval for JSON, null if it is unknown."""
+    """Return an interval as JSON; None if the interval is unknown."""
     return None if interval is None else interval.document()
 
 
 def interval_of(found: Json | Sequence[float] | None) -> Interval | None:
-    """Read an interval from a document. Documents of earlier versions store a list of two numbers."""
+    """Read an interval from a JSON document. Documents of earlier versions store a list of two numbers."""
     if found is None:
         return None
     low, high = (found["low"], found["high"]) if isinstance(found, dict) else found
@@ -106,7 +109,8 @@ def between(values: Iterable[float]) -> Interval:
 
 
 def draws_outside(count: int) -> int:
-    """Return the number of draws below the interval, equal to that above: at most 2.5 % on each side. [1]
+    """Return the number of draws below the interval, which equals the number above it: at most 2.5 % of all.
+    [1]
 
     Notes
     -----
@@ -122,7 +126,7 @@ def draws_outside(count: int) -> int:
 
 
 def share_between(count: int, of: int) -> Interval:
-    """Return the Wilson interval of a share of draws, which accounts for their limited number.
+    """Return the Wilson interval of the share `count / of`, which accounts for the limited number of draws.
 
     Notes
     -----
@@ -172,7 +176,7 @@ def rate_text(per_second: float | None, interval: Interval | None = None) -> str
 
 
 def _exact(value: float, interval: Interval | None) -> bool:
-    """Return True if a value is exact: a whole number, or the same in all draws."""
+    """Return True if a value has no error: it is a whole number, or equal in all draws."""
     return interval is not None or float(value).is_integer()
 
 
@@ -189,7 +193,9 @@ def share_text(ratio: float | None, interval: Interval | None = None) -> str:
 
 
 def _below_all(percent: float) -> str:
-    """Render a percentage with enough digits that less than 100 is not shown as 100, up to `_MOST_DIGITS`."""
+    """Render a percentage with enough digits, up to `_MOST_DIGITS`, that a value below 100 is not shown as
+    100.
+    """
     digits = FEW_DIGITS
     while float(f"{percent:.{digits}g}") >= 100 and digits < _MOST_DIGITS:
         digits += 1
@@ -199,7 +205,10 @@ def _below_all(percent: float) -> str:
 
 
 def number_text(value: float, interval: Interval | None = None, unit: str = "") -> str:
-    """Render a number with its interval; without one, whole numbers in full and others with three digits."""
+    """Render a number with its interval.
+
+    Without an interval, whole numbers are in full, others have three digits.
+    """
     known = _known(interval)
     if known is None:
         shown = f"{value:,.0f}" if _whole(value) else few_digits(value)

@@ -1,4 +1,4 @@
-"""Benchmark kernels of `towtank rate`: work, unit, area and resource."""
+"""Benchmark kernels of `towtank rate`, with their unit, their area and the resource that they measure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Resource = Literal["cpu", "disk"]
 
 @dataclass(frozen=True)
 class Kernel:
-    """Benchmark kernel.
+    """Benchmark kernel: a small program whose rate measures a resource.
 
     Attributes
     ----------
@@ -22,7 +22,7 @@ class Kernel:
         Resource whose speed the kernel measures: `cpu` is processors with caches, memory and the operating system's
         work; `disk` is the device.
     unit : str
-        Unit of work; its rate is per second.
+        Unit of work; the rate of the kernel is in this unit per second.
     summary : str
         One line on the kernel's work.
     """
@@ -62,12 +62,14 @@ KERNELS = {
     )
 }
 
-# Scale of a rating, by the rated resource.
+# Name of the rating scale of each resource.
 SCALES: dict[Resource, str] = {"cpu": "towtank", "disk": "towtank-disk"}
 
 
 def chosen(name: str) -> list[Kernel]:
-    """Return the kernels with a name: of a kernel, area, resource or Towtank scale; empty if there are none."""
+    """Return the kernels of a kernel name, an area, a resource or a Towtank scale; empty if the name is
+    unknown.
+    """
     return [
         kernel
         for kernel in KERNELS.values()
@@ -76,6 +78,6 @@ def chosen(name: str) -> list[Kernel]:
 
 
 def names() -> list[str]:
-    """Return every name accepted by `chosen`, scales and resources first."""
+    """Return every name that `chosen` accepts, first the scales and resources."""
     wide = [*SCALES.values(), *SCALES]
     return list(dict.fromkeys([*wide, *(kernel.area for kernel in KERNELS.values()), *KERNELS]))

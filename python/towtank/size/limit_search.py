@@ -1,4 +1,4 @@
-"""Searches for the load at which a candidate misses an objective, for the best estimate and for every draw."""
+"""Searches for the load at which a candidate misses an objective, with the best estimates and in every draw."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ from towtank.size.question import Question
 from towtank.size.tiers import Candidate
 
 LIMIT_PRECISION = 2.0**-10
-"""Relative precision of a limit at the best estimate. [ratio]"""
+"""Relative precision of the load limit with the best estimates. [ratio]"""
 END_PRECISION = 2.0**-8
-"""Relative precision of the ends of a limit's interval, which suffices for the printed digits. [ratio]"""
+"""Relative precision of both ends of the interval of a load limit; suffices for the printed digits. [ratio]"""
 DRAW_PRECISION = 2.0**-3
-"""Relative width of the bracket within which the limit of a draw is interpolated. [ratio]"""
+"""Relative width of the bracket in which the load limit of a draw is interpolated. [ratio]"""
 _STEPS = (1.1, 1.3)
-"""First steps away from the start of a search, followed by steps of a factor of two. A small step finds a nearby limit
-without solving a network with twice the users. [1]"""
+"""Factors of the first steps from the start of a search; later steps have a factor of two. [1] A small step finds a
+nearby limit without solving a network with twice the users."""
 _STEPS_AT_MOST = 20
 _USERS_AT_MOST = 2_000_000
-"""Highest number of users at which a limit is searched, or `_TIMES_AT_MOST` times the load if that is more. The time of
-a solution grows with the number of users, so the search for a limit that does not exist would take long. [1]"""
+"""Highest number of users in the search for a limit; `_TIMES_AT_MOST` times the load if that is more. [1] The time of
+a solution grows with the number of users, so the search for a limit that does not exist would take long."""
 _TIMES_AT_MOST = 8.0
 _DRAWS_AT_MOST = 16.0
-"""Highest load at which the limit of a draw is searched, relative to the limit at the best estimate. [ratio]"""
+"""Highest load in the search for the limit of a draw, relative to the limit with the best estimates. [ratio]"""
 _USERS_OF_INTERVALS = 20_000_000
-"""Highest sum of users over all solutions for the interval of a limit, since the time of a solution grows with the
-number of users. With 200 draws, a limit above 25,000 users has no interval of its own; dates narrow the limits of all
-draws for any number of users. [1]"""
+"""Highest sum of users over all solutions for the interval of a limit. [1] The time of a solution grows with the
+number of users. With 200 draws, a limit above 25,000 users has no interval; dates narrow the limits of all draws for
+any number of users."""
 _SOLUTIONS_OF_A_DRAW = 4
-"""Approximate number of solutions for each draw of an interval. [1]"""
+"""Approximate number of solutions that each draw takes in the search for an interval. [1]"""
 
 NO_LIMIT = "no objective limits the load"
 
@@ -50,7 +50,8 @@ _Bools = npt.NDArray[np.bool_]
 
 
 def within(question: Question, outcome: Outcome) -> bool:
-    """Return the same as `met`, but ignore throughput objectives, which do not bound the load from above."""
+    """Return True if all objectives and utilization limits hold, apart from throughput objectives. Throughput
+    objectives do not bound the load from above."""
     if outcome.why_not or outcome.too_busy(question):
         return False
     checks = zip(question.checks, outcome.values, strict=True)
@@ -58,10 +59,9 @@ def within(question: Question, outcome: Outcome) -> bool:
 
 
 def missed_by_throughput(question: Question, drawn: Draws | None) -> float | None:
-    """Return the share of the draws that miss only a throughput; None without draws or such an objective. [ratio]
-
-    These draws do not count in a limit of the load, which is defined by response times and utilizations.
-    """
+    """Return the share of the draws that miss only a throughput objective. [ratio] None without draws or without a
+    throughput objective. The draws counted here do not count for a load limit, which response times and utilizations
+    define."""
     if drawn is None or not any(check.upward for check in question.checks):
         return None
     holds = sum(all(within(question, outcome) for outcome in group) for group in drawn.groups)
@@ -69,17 +69,15 @@ def missed_by_throughput(question: Question, drawn: Draws | None) -> float | Non
 
 
 def is_bounded(question: Question, load: Load) -> bool:
-    """Return True if a higher load can miss an objective: a time, a utilization, or steady state of an open class.
-
-    In a closed class utilization never exceeds 100 %, however many users there are; in an open class the load can
-    exceed the capacity.
-    """
+    """Return True if a higher load can miss an objective for response time or utilization, or overload an open class.
+    In a closed class utilization never exceeds 100 %, however many users there are. In an open class the load can
+    exceed the capacity."""
     times = any(not check.upward for check in question.checks)
     return times or any(most < 1 for most in question.utilization.values()) or any(load.rate.values())
 
 
 def nearness(question: Question, outcome: Outcome) -> float:
-    """Return the largest ratio of a response time, or with all nodes running a utilization, to its limit."""
+    """Return the largest ratio of a response time to its limit, or of a utilization if all nodes run. [ratio]"""
     if outcome.why_not:
         return math.inf
     pairs = zip(question.checks, outcome.values, strict=True)
@@ -91,7 +89,7 @@ def nearness(question: Question, outcome: Outcome) -> float:
 
 @dataclass
 class _Bracket:
-    """Bracket of the limit of each draw, met at `low` and missed at `high`, with the solutions at both ends."""
+    """Bracket of the load limit in each draw: objectives hold at `low` and fail at `high`; with both solutions."""
 
     low: Floats
     high: Floats
@@ -99,7 +97,7 @@ class _Bracket:
     at_high: dict[int, Sequence[Outcome]] = field(default_factory=dict)
 
     def note(self, place: int, factor: float, found: Sequence[Outcome], *, holds: bool) -> None:
-        """Narrow the bracket by a solution; ignores solutions outside the bracket."""
+        """Narrow the bracket of a draw by a solution; a solution outside the bracket is ignored."""
         if holds and factor >= self.low[place]:
             self.low[place], self.at_low[place] = factor, found
         if not holds and factor <= self.high[place]:
@@ -108,7 +106,7 @@ class _Bracket:
 
 @dataclass(frozen=True)
 class _Settings:
-    """Settings of a search: first factor, precision, and largest factor."""
+    """Settings of a search for a load limit: first factor, precision, and largest factor."""
 
     near: float
     precision: float
@@ -117,7 +115,8 @@ class _Settings:
 
 @dataclass
 class Limits:
-    """Search for the highest load factor of a candidate at which every response time and utilization holds.
+    """Search for the highest load factor of a candidate at which all response times and utilizations are in
+    limits.
 
     Attributes
     ----------
@@ -156,22 +155,20 @@ class Limits:
 
     @property
     def able(self) -> bool:
-        """True if the limit differs between draws, and the number of users is low enough to solve them."""
+        """True if the limit differs between draws, and the draws have few enough users to be solved."""
         users = self._start * self._users
         return self.varies and users * len(self.question.draws) * _SOLUTIONS_OF_A_DRAW <= _USERS_OF_INTERVALS
 
     @property
     def best(self) -> float:
-        """Limit at the best estimate, found by bisection. [1]
-
-        0 if even a millionth of the load is too much; infinite if no objective limits the load.
-        """
+        """Load limit with the best estimates, as a factor of the load, found by bisection. [1] 0 if even a millionth
+        of the load is too much; infinite if no objective limits the load."""
         bracket = self._best_bracket()
         return math.inf if math.isinf(bracket.high[0]) else float(bracket.low[0])
 
     @property
     def no_limit(self) -> str:
-        """Reason why there is no limit at the best estimate; empty if there is one."""
+        """Reason why no load limit exists with the best estimates; empty if there is a limit."""
         if math.isfinite(self.best):
             return ""
         if not self.is_bounded:
@@ -182,7 +179,8 @@ class Limits:
 
     @property
     def why_no_interval(self) -> str:
-        """Reason why a limit that differs between draws has no interval; empty if it has one or needs none."""
+        """Reason why a limit that differs between draws has no interval; empty if the limit has an interval or
+        does not vary."""
         if not self.varies or math.isinf(self.best) or self.interval() is not None:
             return ""
         most = _USERS_OF_INTERVALS / _SOLUTIONS_OF_A_DRAW / len(self.question.draws)
@@ -206,12 +204,12 @@ class Limits:
 
     @property
     def _start(self) -> float:
-        """Factor at which the search for a draw starts: the limit at the best estimate, or 1. [1]"""
+        """Factor at which the search for the limit of a draw starts: the limit with the best estimates, or 1. [1]"""
         return max(self.best, 1e-6) if math.isfinite(self.best) else 1.0
 
     @property
     def _farthest(self) -> float:
-        """Largest factor tried for the limit at the best estimate; the first factor if there is no limit. [1]"""
+        """Largest load factor tried with the best estimates; the first factor if no objective bounds the load. [1]"""
         if not self.is_bounded:
             return self.near
         return max(_TIMES_AT_MOST, self.near, _USERS_AT_MOST / self._users) if self._users else math.inf
@@ -226,7 +224,7 @@ class Limits:
         return self._best
 
     def know(self, drawn: Draws | None) -> None:
-        """Reuse the solutions of the probability, which has every draw under the load with its growth."""
+        """Reuse the solutions from which the probability was computed: every draw under its own grown load."""
         if drawn is None or not self.varies:
             return
         grown = self.growth()
@@ -240,7 +238,7 @@ class Limits:
         return np.array(grown) if grown else np.ones(len(self.question.draws))
 
     def _bracket(self) -> _Bracket:
-        """Return the brackets of all draws; that of the best estimate if the limit is the same in all draws."""
+        """Return the brackets of all draws; the bracket of the best estimates if the limit is equal in all draws."""
         if self._draws is None:
             count = len(self.question.draws)
             low, high = np.zeros(count), np.full(count, math.inf)
@@ -251,19 +249,22 @@ class Limits:
         return self._draws
 
     def interval(self) -> Interval | None:
-        """Return the 95 % interval of the limit, widened to contain the best estimate; or None."""
+        """Return the 95 % interval of the load limit, widened to contain the best estimate; None without an
+        interval."""
         if not self.varies or math.isinf(self.best):
             return None
         found = self.spare(np.ones(len(self.question.draws)))
         return found and found.around(self.best)
 
     def spare(self, loads: Floats) -> Interval | None:
-        """Return the 95 % interval of the limit relative to each draw's load; None if the draws take too long. [1]
+        """Return the 95 % interval of the load limit relative to the load of each draw. [1]
+
+        None if the draws take too long to solve.
 
         Notes
         -----
-        An end is above 1 exactly if the corresponding number of draws hold at their load, because the load itself is
-        always tried. With too many users for a search of the interval, limits that were narrowed for a date are used.
+        An end is above 1 exactly if the corresponding number of draws hold at their load, because the search always
+        tries the load itself. With too many users for this search, limits that were narrowed for a date are used.
         """
         if self.varies and not self.able and not self._narrowed:
             return None
@@ -272,11 +273,11 @@ class Limits:
         return Interval(self._statistic(outside, loads), self._statistic(count - 1 - outside, loads))
 
     def _statistic(self, place: int, loads: Floats) -> float:
-        """Return an order statistic: the relative limit that is larger than in the given number of draws."""
+        """Return the relative load limit that is larger than the limits of `place` draws (an order statistic)."""
         bracket = self._bracket()
 
         def ends() -> tuple[float, float]:
-            # The order statistic of the lower ends is a lower bound of that of the limits; likewise for the upper ends.
+            # Sorted lower ends are lower bounds of the sorted limits; likewise for the upper ends.
             return float(np.sort(bracket.low / loads)[place]), float(np.sort(bracket.high / loads)[place])
 
         near = self._start / float(np.median(loads))
@@ -292,11 +293,11 @@ class Limits:
         how: _Settings,
         draws: Sequence[int | None],
     ) -> tuple[float, float]:
-        """Narrow the ends to a precision, solving only the draws whose bracket contains the factor tried."""
+        """Narrow both ends to a precision. Only draws whose bracket contains the tried factor are solved."""
         steps = chain(_STEPS, repeat(2.0, _STEPS_AT_MOST - len(_STEPS)))
         while True:
             low, high = ends()
-            # The search always determines whether the load itself holds, however close the limit is.
+            # The search always decides whether the load itself holds, however close the limit is.
             if high <= low * (1 + how.precision) and not low < 1 < high:
                 return low, high
             if low > 0 and math.isfinite(high):
@@ -312,7 +313,7 @@ class Limits:
             self._solve(bracket, factors, (bracket.low < factors) & (factors < bracket.high), draws)
 
     def _solve(self, bracket: _Bracket, factors: Floats, open_ones: _Bools, draws: Sequence[int | None]) -> None:
-        """Solve selected draws, each at its own factor of the load."""
+        """Solve the selected draws, each at its own load factor."""
         places = [int(place) for place in np.flatnonzero(open_ones)]
         load = self._load
         groups = [
@@ -331,7 +332,7 @@ class Limits:
             bracket.note(place, float(factors[place]), found, holds=holds)
 
     def narrowed(self, precision: float = DRAW_PRECISION) -> None:
-        """Narrow the limit of every draw to a relative precision."""
+        """Narrow the load limit of every draw to a relative precision."""
         bracket = self._bracket()
         for step in chain(_STEPS, repeat(2.0, _STEPS_AT_MOST - len(_STEPS))):
             wide = (bracket.high > bracket.low * (1 + precision)) & self._within_reach(bracket)
@@ -341,11 +342,13 @@ class Limits:
         self._narrowed = True
 
     def _within_reach(self, bracket: _Bracket) -> _Bools:
-        """Return a mask of the draws whose limit has an upper bound or may be below the highest load tried."""
+        """Return a mask of the draws whose limit has an upper bound, or whose lower bound is below the highest load
+        tried."""
         return np.isfinite(bracket.high) | (bracket.low < self._start * _DRAWS_AT_MOST)
 
     def narrow(self, open_ones: _Bools) -> bool:
-        """Halve the brackets of selected draws that are wider than the precision of the best estimate."""
+        """Halve the brackets of the selected draws that are wider than `LIMIT_PRECISION`. Return True if there were
+        any."""
         bracket = self._bracket()
         wide = open_ones & (bracket.high > bracket.low * (1 + LIMIT_PRECISION)) & self._within_reach(bracket)
         if wide.any():
@@ -359,12 +362,12 @@ class Limits:
 
     @property
     def ends(self) -> tuple[Floats, Floats]:
-        """Lower and upper ends of the bracket of each draw. [1]"""
+        """Lower and upper ends of the bracket of each draw, as load factors. [1]"""
         return self._bracket().low, self._bracket().high
 
     @property
     def of_draws(self) -> Floats:
-        """Limit of each draw, interpolated in its bracket; infinite if none was found. [1]"""
+        """Load limit of each draw, interpolated in its bracket; infinite if the search found no limit. [1]"""
         bracket, found = self._bracket(), []
         for place, (low, high) in enumerate(zip(bracket.low, bracket.high, strict=True)):
             finite = low > 0 and math.isfinite(high)
@@ -373,7 +376,7 @@ class Limits:
         return np.array(found, dtype=float)
 
     def _part(self, place: int) -> float:
-        """Return the position of a draw's limit in its bracket, interpolated in logarithms. [ratio]"""
+        """Return the position of a draw's load limit in its bracket, interpolated in logarithms. [ratio]"""
         bracket = self._bracket()
         if place not in bracket.at_low or place not in bracket.at_high:
             return 0.5
@@ -397,20 +400,20 @@ class Limits:
 
 
 def _used(group: Sequence[Outcome], name: str, lost: str | None) -> float | None:
-    """Return the utilization of a station in a scenario; None without a solution or steady state. [ratio]"""
+    """Return the utilization of a station in a scenario; None without a solution or a steady state. [ratio]"""
     steady = (outcome for outcome in group if outcome.job.lost == lost and not outcome.why_not)
     return next((outcome.utilization.get(name, 1.0) for outcome in steady), None)
 
 
 def _middle(low: float, high: float) -> float:
-    """Return the geometric mean of a bracket's ends; the lower end if the other is unknown."""
+    """Return the geometric mean of both ends of a bracket; the lower end if an end is unknown."""
     if low <= 0 or math.isinf(high):
         return low
     return math.sqrt(low * high)
 
 
 def _between(low: float, high: float, step: float, start: float) -> float:
-    """Return a factor within a bracket, or beyond its only known end."""
+    """Return the next factor to try: the middle of a bracket, or a step beyond its only known end."""
     if low > 0 and math.isfinite(high):
         return math.sqrt(low * high)
     if low > 0:

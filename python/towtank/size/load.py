@@ -1,4 +1,4 @@
-"""Computes the load to carry from today's load: mix, peak, growth and headroom, each as a step."""
+"""Computes the load that the hardware must carry from the load of today: mix, peak, growth and headroom."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from towtank.yamlfile import Node, did_you_mean, fault_at
 
 @dataclass(frozen=True)
 class Load:
-    """Users and rates by class.
+    """Number of users and arrival rates, by class.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class Load:
     shares: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     def times(self, factor: float) -> Load:
-        """Return the load multiplied by a factor, with the same mix."""
+        """Return the load with all users and rates multiplied by a factor."""
         return replace(
             self,
             users={name: factor * amount for name, amount in self.users.items()},
@@ -50,18 +50,23 @@ class Load:
         )
 
     def changes(self, demand: Mapping[tuple[str, str | None], float] | None = None) -> Changes:
-        """Return the changes for the solver. The number of users is rounded up, since the solver needs whole users."""
+        """Return the load as changes of the model for the solver.
+
+        Numbers of users are rounded up to whole users.
+        """
         whole = {name: max(1, math.ceil(amount - 1e-9)) if amount > 0 else 0 for name, amount in self.users.items()}
         return Changes(whole, dict(self.rate), dict(self.think_s), demand or {}, self.shares)
 
     @property
     def total(self) -> tuple[float, str]:
-        """Users of all classes; arrival rate of all classes if there are no users."""
+        """Sum of the users of all classes with unit `users`; without users, sum of the arrival rates with
+        unit `1/s`.
+        """
         return (sum(self.users.values()), "users") if self.users else (sum(self.rate.values()), "1/s")
 
 
 def load_faults(tree: Node, file: SizingFile, basis: Basis) -> list[Fault]:
-    """Return faults of load settings that contradict the model."""
+    """Return faults of the load settings in a sizing file that contradict the model."""
     found = []
     closed = [name for name, job_class in basis.classes.items() if job_class.get("users")]
     opened = [name for name in basis.classes if name not in closed]
@@ -93,19 +98,23 @@ def load_faults(tree: Node, file: SizingFile, basis: Basis) -> list[Fault]:
 
 
 def mixed_names(basis: Basis) -> list[str]:
-    """Return the names allowed in a mix: the transactions of the only class, or the classes."""
+    """Return the names that a mix may use: the transactions if the model has a single class, otherwise the
+    classes.
+    """
     if len(basis.classes) == 1 and basis.transactions:
         return list(basis.transactions)
     return list(basis.classes)
 
 
 def shares_of(basis: Basis, mix: Mapping[str, float]) -> dict[str, dict[str, float]]:
-    """Return the shares of transactions by class; transactions that the mix does not name get a share of 0."""
+    """Return the shares of transactions, by class; a transaction that the mix does not name has share 0.
+    [ratio]
+    """
     return {basis.transactions[name]: {each: mix.get(each, 0.0) for each in basis.transactions} for name in mix}
 
 
 def load_now(file: SizingFile, basis: Basis) -> Load:
-    """Return today's load by class."""
+    """Return the load of today, by class."""
     asked = file.load
     users = {name: float(job_class["users"]) for name, job_class in basis.classes.items() if job_class.get("users")}
     rate = {
@@ -127,7 +136,9 @@ def load_now(file: SizingFile, basis: Basis) -> Load:
 
 
 def _by_class(model: dict[str, float], asked: Any, mix: dict[str, float] | None) -> dict[str, float]:
-    """Return the load of each class: as given, or the total split by the given mix or the mix of the model."""
+    """Return the load of each class: as requested, or the total split by the requested mix or by that of the
+    model.
+    """
     if isinstance(asked, dict):
         return {**model, **{name: float(amount) for name, amount in asked.items()}}
     total = sum(model.values()) if asked is None else float(asked)
@@ -139,7 +150,7 @@ def _by_class(model: dict[str, float], asked: Any, mix: dict[str, float] | None)
 
 
 def _grown_interval(growing: GrowthModel, days: float, total: float) -> Interval | None:
-    """Return the interval of the highest load until a day; None if growth is certain."""
+    """Return the interval of the highest load until a day; None if the growth has no interval."""
     if growing.certain:
         return None
     low, high = highest_drawn(growing, days, np.array(ENDS))
@@ -147,7 +158,7 @@ def _grown_interval(growing: GrowthModel, days: float, total: float) -> Interval
 
 
 def _grown(steps: Steps, growing: GrowthModel, days: float, load: tuple[float, str]) -> float:
-    """Return the growth factor of the highest load until a day, and add its steps."""
+    """Return the factor of the highest load until a day, and add its calculation steps."""
     total, unit = load
     grown = growing.factor(days)
     if isinstance(growing, HistoricGrowth):
@@ -165,7 +176,7 @@ def _grown(steps: Steps, growing: GrowthModel, days: float, load: tuple[float, s
         )
     )
     if highest > grown:
-        # If the load shrinks, the hardware must carry the higher load before the horizon.
+        # If the load shrinks, the load is highest before the horizon, and the hardware must carry that load.
         values = {"N": total, "f": highest}
         source = "the load shrinks: the highest one until the horizon"
         steps.add(Step("load until the horizon", "N f", values, total * highest, unit, source, interval))
@@ -173,7 +184,7 @@ def _grown(steps: Steps, growing: GrowthModel, days: float, load: tuple[float, s
 
 
 def load_at_horizon(steps: Steps, file: SizingFile, now: Load, growing: GrowthModel | None) -> Load:
-    """Return the load to carry at the horizon, and add its steps."""
+    """Return the load that the hardware must carry at the horizon, and add its calculation steps."""
     asked, (total, unit) = file.load, now.total
     source = "asked" if asked.users is not None or asked.rate is not None else "model"
     steps.add(Step("load now", "N0", {"N0": total}, total, unit, source))

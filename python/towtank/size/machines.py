@@ -1,4 +1,4 @@
-"""Catalogue of machines (shipped ones and those of the user), and the speed ratio of two machines."""
+"""Catalogue of machines, shipped with Towtank or described by the user, and the speed ratio of two machines."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Ratio:
 
 @dataclass(frozen=True)
 class Machine:
-    """A machine of the catalogue; the fields are those of a machine file, in bytes and seconds."""
+    """Machine of the catalogue. The fields are the keys of a machine file, in bytes and seconds."""
 
     name: str
     title: str | None = None
@@ -70,12 +70,12 @@ class Machine:
 
     @classmethod
     def of(cls, name: str, entry: MachineEntry, source: str | None = None) -> Machine:
-        """Return the machine for an entry of a file; `source` is the source stated by the file."""
+        """Return the machine for an entry of a machine file; `source` applies if the entry states no source."""
         values = {key: getattr(entry, key) for key in MachineEntry.model_fields}
         return cls(name, **{**values, "source": entry.source or source})
 
     def speed_against(self, other: Machine, scale: str = "towtank", kernel: str | None = None) -> Ratio:
-        """Return the speed of a CPU of this machine relative to a CPU of another.
+        """Return the speed of a CPU of this machine relative to a CPU of the other machine.
 
         Parameters
         ----------
@@ -112,7 +112,8 @@ class Machine:
         ]
         by_kernel = self._kernel_ratios(other, chosen(scale))
         if by_kernel:
-            # The time of a real workload is a mix of the kernels' times, so its ratio lies between their extremes.
+            # The time of a real workload is a mix of the kernels' times, so its ratio lies between the
+            # extremes of the kernels.
             least, greatest = self._extremes(other, by_kernel)
             low, high = min(low, least), max(high, greatest)
         part = "machine" if scale == SCALES["disk"] else "CPU"
@@ -138,7 +139,7 @@ class Machine:
         return Ratio(value, low, high, f"kernels of {name}", ratios)
 
     def _extremes(self, other: Machine, ratios: Mapping[str, float]) -> tuple[float, float]:
-        """Return the lowest and highest kernel ratio, given the intervals of both measurements."""
+        """Return the lowest and highest ratio over the kernels, including the intervals of both measurements."""
         lows, highs = [], []
         for name, ratio in ratios.items():
             mine, theirs = _kernel(self, name).all, _kernel(other, name).all
@@ -147,7 +148,9 @@ class Machine:
         return min(lows), max(highs)
 
     def _kernel_ratios(self, other: Machine, kernels: Sequence[Kernel]) -> dict[str, float]:
-        """Return the ratio of each kernel measured on both machines: per CPU, or per machine for disks."""
+        """Return the speed ratio for each kernel measured on both machines: per CPU, or per machine for
+        disks.
+        """
         if self.measured is None or other.measured is None:
             return {}
         shared = [
@@ -208,7 +211,7 @@ def _operations(machine: Machine) -> float:
 
 
 def geometric_mean(values: Sequence[float]) -> float:
-    """Return the geometric mean of positive numbers; needs at least one."""
+    """Return the geometric mean of positive numbers; at least one number is required."""
     return math.exp(math.fsum(math.log(value) for value in values) / len(values))
 
 
@@ -234,7 +237,7 @@ def load_machines(path: Path | str) -> dict[str, Machine]:
 
 
 def catalogue(extra: Path | str | Sequence[Path | str] | None = None) -> dict[str, Machine]:
-    """Return machines by name. Machines in the user's files replace shipped ones of the same name.
+    """Return machines by name. A machine in a file of the user replaces the shipped machine of the same name.
 
     Parameters
     ----------

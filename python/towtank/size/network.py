@@ -1,4 +1,4 @@
-"""Puts a model on other hardware: nodes, servers, speeds and demands of its stations, under another load."""
+"""Puts the stations of a model on other hardware, under a changed load."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class Changes:
-    """Changes of the load and of demands, relative to the model.
+    """Changes of load and service demands relative to the model.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class Changes:
 def on_layouts(
     document: Json, layouts: Mapping[str, Layout], changes: Changes, factors: Mapping[str, float] | None = None
 ) -> Json:
-    """Return a model in the engine's form, with its stations on other hardware.
+    """Return the model, for the engine, with its stations on other hardware.
 
     Parameters
     ----------
@@ -94,14 +94,14 @@ def on_layouts(
 
 
 def _strength(station: Json, layout: Layout | None) -> Json:
-    """Return the servers of a node, or its rates if its speed depends on the number of jobs."""
+    """Return the number of servers of a node; for a station with load-dependent speed, its rates."""
     if layout is None:
         return {}
     if station["rates"]:
         return {"rates": rates_with(station["rates"], layout.servers)}
     found: Json = {"servers": layout.servers}
     if station.get("at_once"):
-        # The limit of jobs for each server stays the same.
+        # Each server keeps its limit of concurrent jobs.
         found["at_once"] = max(layout.servers, round(station["at_once"] * layout.servers / station["servers"]))
     return found
 
@@ -132,7 +132,7 @@ def _load(job_class: Json, changes: Changes) -> Json:
 
 
 def _mixed(job_class: Json, changes: Changes) -> Json:
-    """Return the transactions of a class with changed shares and think times."""
+    """Return the transactions of a class, with changed shares and think times."""
     shares = changes.shares.get(job_class["name"], {})
     return {
         "transactions": [
@@ -147,7 +147,9 @@ def _mixed(job_class: Json, changes: Changes) -> Json:
 
 
 def _with_nodes(document: Json, names: Mapping[str, list[str]], layouts: Mapping[str, Layout]) -> Json:
-    """Replace a station in pools and branches by all its nodes; every node adds the pool's size."""
+    """Replace each station in pools and branches by all its nodes, and multiply pool sizes by the number of
+    nodes.
+    """
 
     def spread(each: list[str]) -> list[str]:
         return [node for name in each for node in names.get(name, [name])]

@@ -1,4 +1,4 @@
-"""Reads quantities of sizing files: growth, calendar spans, ranges of numbers, dates."""
+"""Reads the quantities of sizing files: growth, calendar spans, sets of whole numbers, dates."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ VALUES_AT_MOST = 4096
 
 
 def span(value: object) -> float:
-    """Read a calendar span.
+    """Read a calendar span such as `3 years`.
 
     Returns
     -------
@@ -42,7 +42,7 @@ def span(value: object) -> float:
 
 
 def growth(value: object) -> float:
-    """Read growth as a yearly factor.
+    """Read growth such as `20 % / year` as a yearly factor.
 
     Returns
     -------
@@ -64,7 +64,7 @@ def growth(value: object) -> float:
 
 
 def numbers(value: object) -> list[int]:
-    """Read a set of whole numbers: a single number, a list, or a range with both ends.
+    """Read a set of whole numbers: a single number, a list, or a range that includes both ends.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def numbers(value: object) -> list[int]:
 
 
 def day(value: object) -> str:
-    """Read a date such as `2026-01-31`."""
+    """Check a date such as `2026-01-31` and return it in that form."""
     try:
         return date.fromisoformat(str(value)).isoformat()
     except ValueError:
@@ -98,7 +98,7 @@ def day(value: object) -> str:
 
 
 def format_numbers(values: list[int]) -> str:
-    """Render whole numbers, a sequence as a range.
+    """Render whole numbers; consecutive numbers as a range.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Question of a sizing: everything that does not depend on the candidate."""
+"""Sizing question: everything that is equal for all candidates."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from towtank.study.objectives import Objective
 
 @dataclass(frozen=True)
 class Check:
-    """Objective for one class.
+    """Objective for one class or transaction.
 
     Attributes
     ----------
@@ -31,17 +31,17 @@ class Check:
 
     @property
     def upward(self) -> bool:
-        """True if larger values are better."""
+        """True if a larger value is better, as for throughput."""
         return self.objective.metric == "throughput"
 
     @property
     def is_percentile(self) -> bool:
-        """True if the objective is about a percentile."""
+        """True if the metric of the objective is a percentile."""
         return self.objective.metric.startswith("p")
 
     @property
     def share(self) -> float:
-        """Probability of the percentile, in (0, 1)."""
+        """Probability of the percentile, in (0, 1); 0.95 for p95."""
         return float(self.objective.metric[1:]) / 100
 
     @property
@@ -53,7 +53,10 @@ class Check:
         return self.objective.text.replace(metric, f"{metric} of {self.name}", 1)
 
     def ratio(self, value: float) -> float:
-        """Return the value relative to its limit, or the inverse if larger is better; met up to 1. [ratio]"""
+        """Return the ratio of a value to its limit, inverted if larger values are better.
+
+        The objective holds up to 1.
+        """
         limit = self.objective.value
         if self.upward:
             return limit / value if value > 0 else math.inf
@@ -62,7 +65,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Question:
-    """Question that every candidate must answer.
+    """Sizing question that every candidate must answer.
 
     Attributes
     ----------
@@ -107,21 +110,30 @@ class Question:
     counted: tuple[str, ...] = ()
 
     def correction(self, check: Check) -> tuple[float, float, float] | None:
-        """Return the ratio of measured to computed percentile (mean, lowest, highest); None if not measured. [ratio]"""
+        """Return the ratio of the measured to the computed percentile of an objective, with its lowest and highest
+        value.
+
+        None if the metric is no percentile, or was not measured. [ratio]
+        """
         return self.basis.correction(check.name, check.objective.metric) if check.is_percentile else None
 
     def drawn_load(self, draw: int | None, load: Load) -> Load:
-        """Return a load at the horizon, scaled by the growth of a draw."""
+        """Return a load, multiplied by the growth of a draw."""
         return load if draw is None or not self.growth_draws else load.times(self.growth_draws[draw])
 
     def scenarios(self, candidate: Candidate) -> list[str | None]:
-        """Return the scenarios: None for all nodes running, then each tier that must tolerate the loss of nodes."""
+        """Return the failure scenarios of a candidate: None for all nodes running, then each tier that must
+        survive a loss.
+        """
         lost = self.file.nodes_lost
         tiers = [tier.name for tier, option in zip(self.tiers, candidate, strict=True) if tier.scales and lost]
         return [None, *tiers]
 
     def factors(self, candidate: Candidate, draw: int) -> dict[str, float]:
-        """Return the factors of demands in a draw, from the uncertainty of the demands and of the machines' speed."""
+        """Return the factor of the service demand of each station in a draw, by station name.
+
+        The factor varies with the error of the demands and with the error of the machine's speed.
+        """
         found = dict(self.draws[draw])
         for tier, option in zip(self.tiers, candidate, strict=True):
             if option.machine is None or option.speed_high <= option.speed_low:

@@ -17,7 +17,7 @@ from towtank.errors import EngineError
 from towtank.size.kernels import KERNELS, SCALES, Resource, chosen
 from towtank.size.machines import geometric_mean
 
-# Capacity units of one CPU of the reference machine while its other CPUs are idle.
+# Capacity units of one CPU of the reference machine, while its other CPUs are idle.
 REFERENCE_UNITS = 100.0
 MODES = ("single", "all")
 Json = dict[str, Any]
@@ -25,7 +25,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value with the lowest and highest of its `rounds`."""
+    """Value with the lowest and highest value of its rounds."""
 
     value: float
     low: float
@@ -34,22 +34,22 @@ class Estimate:
 
     @classmethod
     def of_rounds(cls, rounds: Sequence[float], value: float | None = None) -> Estimate:
-        """Return the estimate for one value of each round: their median, unless another value is given."""
+        """Return the estimate from one value per round: their median, unless `value` is given."""
         middle = median(rounds) if value is None else value
         return cls(middle, min(middle, *rounds), max(middle, *rounds), tuple(rounds))
 
     @property
     def half_width(self) -> float:
-        """Half the width of the interval relative to the value. [ratio]"""
+        """Half the width of the interval, relative to the value. [ratio]"""
         return (self.high - self.low) / 2 / self.value
 
     def document(self) -> Json:
-        """Return the rate as JSON: median, interval and values of all rounds."""
+        """Return the rate for JSON: median, interval and value of every round."""
         return {"value": self.value, "low": self.low, "high": self.high, "rounds": list(self.rounds)}
 
 
 def coverage(rounds: int) -> float:
-    """Return the probability that the lowest and highest of n rounds enclose the true median. [ratio]
+    """Return the probability that the lowest and the highest of n rounds enclose the true median. [ratio]
 
     Notes
     -----
@@ -95,7 +95,7 @@ class Rating:
 
 @dataclass(frozen=True)
 class Measurement:
-    """Results of all turns, as reported by the engine.
+    """Results of all turns of the kernels, as the engine reports them.
 
     Attributes
     ----------
@@ -113,7 +113,7 @@ class Measurement:
 
     @classmethod
     def of_lines(cls, lines: Sequence[Json]) -> Measurement:
-        """Return the measurement for the lines of the engine's output.
+        """Return the measurement for the JSON lines that the engine printed.
 
         Raises
         ------
@@ -151,7 +151,9 @@ def kernel_estimates(measurement: Measurement) -> dict[str, Measured]:
 
 
 def area_ratios(values: Mapping[str, float], reference: Mapping[str, float], resource: Resource) -> dict[str, float]:
-    """Return the ratio of each area: the geometric mean of its kernels' ratios to the reference."""
+    """Return the ratio of each kernel area to the reference: the geometric mean over the kernels of the area.
+    [1]
+    """
     by_area: dict[str, list[float]] = {}
     for kernel in chosen(resource):
         by_area.setdefault(kernel.area, []).append(values[kernel.name] / reference[kernel.name])
@@ -159,7 +161,7 @@ def area_ratios(values: Mapping[str, float], reference: Mapping[str, float], res
 
 
 def capacity_units(values: Mapping[str, float], reference: Mapping[str, float], resource: Resource) -> float:
-    """Return the rating of a machine's kernel rates relative to the reference rates.
+    """Return the rating of a machine relative to the reference machine, from the rates of its kernels.
 
     Parameters
     ----------
@@ -187,7 +189,7 @@ def capacity_units(values: Mapping[str, float], reference: Mapping[str, float], 
 
 
 def ratings(measured: Mapping[str, Measured], reference: Mapping[str, float]) -> dict[str, Rating]:
-    """Return ratings by scale. A scale is left out if one of its kernels was not measured.
+    """Return the rating on each scale. A scale with a kernel that was not measured is left out.
 
     Parameters
     ----------
@@ -209,7 +211,7 @@ def ratings(measured: Mapping[str, Measured], reference: Mapping[str, float]) ->
 
 
 def _rated(vector: Mapping[str, Estimate], reference: Mapping[str, float], resource: Resource) -> Estimate:
-    """Return the rating of kernel rates, with an interval from the ratings of single rounds."""
+    """Return the rating for the rates of kernels; the interval spans the ratings of single rounds."""
     rounds = min(len(estimate.rounds) for estimate in vector.values())
     by_round = [
         capacity_units({name: estimate.rounds[number] for name, estimate in vector.items()}, reference, resource)
@@ -220,5 +222,5 @@ def _rated(vector: Mapping[str, Estimate], reference: Mapping[str, float], resou
 
 
 def rounded(value: float, digits: int = 5) -> float:
-    """Return a number rounded to significant digits, for files read by people."""
+    """Return a number rounded to significant digits, for files that people read."""
     return float(f"{value:.{digits}g}") if math.isfinite(value) else value

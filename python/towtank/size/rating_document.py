@@ -1,4 +1,4 @@
-"""Renders a rating as JSON `towtank/rating/1` and as a machine file."""
+"""Renders the rating of a machine as JSON `towtank/rating/1` and as a machine file."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class Rated:
-    """Rated machine: kernel rates, ratings, doubts and facts."""
+    """Rated machine: rates of the kernels, ratings by scale, doubts, and facts about the host."""
 
     measurement: Measurement
     measured: Mapping[str, Measured]
@@ -50,7 +50,7 @@ class Rated:
 
     @classmethod
     def of(cls, measurement: Measurement, facts: Mapping[str, Any], at: str, reference: Mapping[str, float]) -> Rated:
-        """Return the ratings and doubts of a measurement.
+        """Compute ratings and doubts from a measurement.
 
         Parameters
         ----------
@@ -70,11 +70,11 @@ class Rated:
 
     @property
     def invalid_because(self) -> list[str]:
-        """Kinds of the doubts that make the rating invalid."""
+        """Kinds of the doubts that make the rating invalid, as text."""
         return [str(doubt.kind) for doubt in self.doubts if doubt.level == Level.INVALID]
 
     def machine(self, name: str) -> Machine:
-        """Return the rated machine as a machine of the catalogue."""
+        """Return the rated machine as an entry of the machine catalogue."""
         return Machine.of(name, MachineEntry.model_validate(machine_entry(self)))
 
 
@@ -93,7 +93,7 @@ def reference_values(machines: Mapping[str, Machine]) -> dict[str, float]:
 
 
 def rating_document(rated: Rated, against: Json | None = None) -> Json:
-    """Return the complete rating as JSON; its numbers are not rounded."""
+    """Return the complete rating for JSON, with unrounded numbers."""
     measurement = rated.measurement
     document = {
         "schema": SCHEMA,
@@ -123,7 +123,7 @@ def _rating(rating: Rating, cpus: int) -> Json:
 
 
 def _areas(rated: Rated) -> Json:
-    """Return the ratio of each area to the reference, for the scales with a rating."""
+    """Return the ratio of each kernel area to the reference machine, for the scales that have a rating."""
     areas: Json = {}
     for resource, scale in SCALES.items():
         if scale in rated.ratings:
@@ -148,7 +148,10 @@ def _kernel(rated: Rated, name: str) -> Json:
 
 
 def against_document(rated: Rated, other: Machine) -> Json:
-    """Compare this machine with another by ratings and kernels. `refused` states why a scale cannot be compared."""
+    """Compare this machine with another by ratings and kernels, for JSON.
+
+    `refused` states the reason why a scale cannot be compared.
+    """
     machine = rated.machine("this machine")
     answer: Json = {"machine": other.name}
     for resource, scale in SCALES.items():
@@ -160,7 +163,7 @@ def against_document(rated: Rated, other: Machine) -> Json:
 
 
 def ratio_document(ratio: Ratio) -> Json:
-    """Return a ratio for JSON."""
+    """Return a speed ratio for JSON: value, interval, ratios by kernel and notes."""
     return {
         "value": ratio.value,
         "low": ratio.low,
@@ -199,7 +202,7 @@ def _short(estimate: Estimate) -> Json:
 
 
 def machine_text(rated: Rated, name: str, **other: str) -> str:
-    """Render a machine file as YAML; `other` keys, for example its title, replace measured ones."""
+    """Render a machine file as YAML. Keys of `other`, for example `title`, replace measured values."""
     content = {"schema": MACHINE_SCHEMA, "machines": {name: {**machine_entry(rated), **other}}}
     yaml = YAML(typ="safe", pure=True)
     yaml.default_flow_style = None  # values of one kernel on one line
@@ -211,6 +214,6 @@ def machine_text(rated: Rated, name: str, **other: str) -> str:
 
 
 def machine_name(facts: Mapping[str, Any]) -> str:
-    """Return a machine name made from the host name, with letters, digits, _ and - only."""
+    """Return a machine name made from the host name; the name contains letters, digits, `_` and `-` only."""
     name = re.sub(r"[^A-Za-z0-9_-]+", "-", str(facts.get("name", ""))).strip("-_")[:60]
     return name if re.match(r"[A-Za-z]", name) else f"machine-{name}".rstrip("-")

@@ -1,4 +1,4 @@
-"""Doubts about a rating."""
+"""Detects doubts about the rating of a machine."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from towtank.analysis.doubts import Level, percent
 from towtank.size.kernels import KERNELS, SCALES
 from towtank.size.rating import Measured, Measurement, Rating
 
-# Share of CPU time of other programs that equals the repeatability of the rating.
+# Share of CPU time of other programs that changes a rating as much as its repeatability.
 OTHERS_AT_MOST = 0.02
 STOLEN_AT_MOST = 0.02
 CLOCK_AT_MOST = 0.05
-# Half-widths of the interval: promised repeatability, limit of a valid rating, limit for a kernel.
+# Half-widths of intervals: the promised repeatability, the limit for a valid rating, the limit for one
+# kernel.
 REPEATABLE_WITHIN = 0.03
 RATING_WITHIN = 0.10
 KERNEL_WITHIN = 0.10
-# STREAM requires arrays of at least four times the size of the last-level cache.
+# The STREAM benchmark requires arrays of at least four times the size of the last-level cache.
 CACHES_AT_LEAST = 4
 FILE_SYSTEMS_IN_MEMORY = ("tmpfs", "ramfs")
 
@@ -77,12 +78,12 @@ EXPLANATIONS = {
         "rate outside of the container, or state the limit as the machine's CPUs",
     ),
 }
-"""For each kind, the reason why it matters and the action to take."""
+"""Reason why each kind of doubt matters, and the action to take."""
 
 
 @dataclass(frozen=True)
 class Doubt:
-    """A doubt with the observed number and the limit that it exceeds."""
+    """Doubt with the observed number and the limit that the number exceeds."""
 
     kind: Kind
     level: Level
@@ -91,7 +92,7 @@ class Doubt:
     limit: float | None = None
 
     def document(self) -> dict[str, Any]:
-        """Return the doubt as JSON: kind, level, values, message, reason and hint."""
+        """Return the doubt for JSON: kind, level, values, message, reason and hint."""
         why, hint = EXPLANATIONS[self.kind]
         return {
             "kind": str(self.kind),
@@ -132,9 +133,9 @@ def rating_doubts(
 
 
 def _company(measurement: Measurement) -> Iterator[Doubt]:
-    """Yield doubts about other programs and the hypervisor.
+    """Yield doubts about CPU time that other programs or the hypervisor took.
 
-    Turns of kernels that write files are left out, because kernel threads write on their behalf.
+    Turns of kernels that write files are ignored, because kernel threads write on their behalf.
     """
     turns = [
         turn["conditions"]
@@ -155,7 +156,10 @@ def _company(measurement: Measurement) -> Iterator[Doubt]:
 
 
 def _clock(measurement: Measurement) -> Iterator[Doubt]:
-    """Yield doubts about the CPU clock, using the median of each round to ignore single disturbed readings."""
+    """Yield doubts about changes of the CPU clock.
+
+    The median of each round ignores single disturbed readings.
+    """
     by_round: dict[int, list[float]] = {}
     for turn in measurement.turns:
         by_round.setdefault(turn["round"], []).append(turn["conditions"]["clock_steps_per_s"])
@@ -172,7 +176,7 @@ def _spread(rated: Mapping[str, Rating]) -> Iterator[Doubt]:
     for scale, rating in rated.items():
         width = rating.whole.half_width
         if width > REPEATABLE_WITHIN:
-            # Disk ratings vary much more, so they only get a note.
+            # Disk ratings vary much more than CPU ratings, so a wide interval is only a note.
             severe = width > RATING_WITHIN and scale == SCALES["cpu"]
             level = Level.INVALID if severe else Level.SUSPECT if scale == SCALES["cpu"] else Level.NOTE
             limit = RATING_WITHIN if severe else REPEATABLE_WITHIN

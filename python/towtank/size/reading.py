@@ -1,4 +1,4 @@
-"""Reads a sizing file and command-line options as one tree, and checks them together."""
+"""Reads a sizing file and the options of the command line as one tree, and checks both together."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BY_TIER = ("cpus", "nodes")
 
 
 def read_sizing(path: Path | None, options: Mapping[str, Any]) -> Checked[SizingFile]:
-    """Read a sizing file with options. The result includes its faults, to be reported with those found later.
+    """Read a sizing file and lay command-line options over it. Faults are part of the result.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def read_sizing(path: Path | None, options: Mapping[str, Any]) -> Checked[Sizing
 
 
 def check_sizing(document: Document) -> list[Fault]:
-    """Return the faults of a sizing file that can be detected without the model."""
+    """Return the faults of a sizing file that do not depend on the model."""
     checked = validate_tree(document.root, SizingFile)
     faults = list(checked.faults)
     if checked.model is not None:
@@ -46,7 +46,7 @@ def check_sizing(document: Document) -> list[Fault]:
 
 
 def contradictions(tree: Node, file: SizingFile) -> list[Fault]:
-    """Return the contradictions between keys of a sizing file."""
+    """Return one fault for each contradiction between keys of a sizing file."""
     found = []
 
     def add(path: tuple[str | int, ...], message: str) -> None:
@@ -104,7 +104,7 @@ def _tier_faults(tree: Node, file: SizingFile) -> list[Fault]:
 
 
 def _lay(tree: Node, key: str, value: Any) -> None:
-    """Apply an option to the tree."""
+    """Put the value of a command-line option into the tree."""
     if key in _BY_TIER:
         _lay_tiers(tree, key, value)
         return
@@ -149,7 +149,7 @@ def _node(text: Any) -> Node:
 
 
 def _plain(text: Any) -> Node:
-    """Return a node with the number that a text represents, or with the text."""
+    """Return a node with a whole number if the text is one; otherwise with the text."""
     if isinstance(text, str) and text.strip().isdecimal():
         return _node(int(text))
     return _node(text)

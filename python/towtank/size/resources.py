@@ -1,4 +1,4 @@
-"""Memory, disks, connections and pools of a candidate, computed in steps."""
+"""Computes memory, disks, connections and connection pools of a candidate, step by step."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from towtank.units import format_size
 FIRST_GUESS_WAITS = 0.1
 """Share of transactions that wait in the first guess by square-root staffing; the final size is solved. [ratio]"""
 HOLDING_SHARE = 0.01
-"""Default limit of the mean wait for a unit of a pool, relative to its mean holding time. [ratio]"""
+"""Default limit of the mean wait for a unit of a pool, relative to the mean time for which a unit is held. [ratio]"""
 _POOL_STEPS = 16
-"""Highest number of steps of doubled length in the search for a pool size that suffices for the draws. [1]"""
+"""Highest number of doubling steps in the search for a pool size that suffices in the draws. [1]"""
 
 
 def staffing_factor(waits: float) -> float:
-    """Return beta of square-root staffing for a given probability of waiting.
+    """Return the factor beta of square-root staffing for a given probability of waiting. [1]
 
     Parameters
     ----------
@@ -56,7 +56,8 @@ def staffing_factor(waits: float) -> float:
 
 
 def square_root_staffing(work: float, waits: float = FIRST_GUESS_WAITS) -> int:
-    """Return the servers for offered work with about a given probability of waiting: ceil(a + beta sqrt(a)). [1]"""
+    """Return the number of servers for offered work, by square-root staffing: ceil(a + beta sqrt(a)). [1] About
+    `waits` of all transactions then wait."""
     return max(1, math.ceil(work + staffing_factor(waits) * math.sqrt(work)))
 
 
@@ -77,7 +78,7 @@ def data_bytes(file: SizingFile, load_growth: float) -> float:
 
 
 def disk_room(file: SizingFile, load_growth: float, steps: Steps) -> float:
-    """Return the disk capacity needed. [byte]"""
+    """Return the disk capacity that the data needs at the horizon, and add its calculation steps. [byte]"""
     data = file.data
     assert data is not None
     later = data_bytes(file, load_growth)
@@ -105,12 +106,13 @@ def disk_room(file: SizingFile, load_growth: float, steps: Steps) -> float:
 
 
 def disks_needed(room: float, disk_size: int) -> int:
-    """Return the number of disks for a capacity. [1]"""
+    """Return the number of disks that a capacity needs. [1]"""
     return max(1, math.ceil(room / disk_size - 1e-9))
 
 
 def connections(question: Question, outcome: Outcome) -> float:
-    """Return the open connections: one per user, and those of open classes until the keep-alive time ends. [1]"""
+    """Return the number of open connections. [1] Each user holds a connection. A transaction of an open class holds
+    one until the keep-alive time ends."""
     keep = question.file.keep_alive or 0.0
     found = 0.0
     for name, rate in outcome.throughput.items():
@@ -149,10 +151,8 @@ def memory_of(
     *,
     interval: Callable[[str | None], Interval | None] = lambda _: None,
 ) -> MemoryNeed:
-    """Return the memory needed by a node of a tier, in the scenario of the outcome.
-
-    `interval` returns the interval of a part by its name, and of the sum by None, for the steps.
-    """
+    """Return the memory that a node of a tier needs in the scenario of the outcome. `interval` returns the interval
+    of a part by its name, and of the sum for None; the calculation steps show it."""
     lost = question.file.nodes_lost if outcome.job.lost == tier.name else 0
     nodes = max(1, option.nodes - lost)
     parts = {}
@@ -215,7 +215,7 @@ def _memory_part(
 def most_memory(
     question: Question, tier: Tier, option: Option, outcomes: Sequence[Outcome], drawn: Draws | None = None
 ) -> tuple[float, Interval | None]:
-    """Return the memory of a node in the scenario that needs most, with its interval; None without draws. [byte]"""
+    """Return the memory of a node in the scenario that needs most, and its interval; None without draws. [byte]"""
 
     def most(group: Sequence[Outcome]) -> float:
         return max((memory_of(question, tier, option, each).total for each in group), default=0.0)
@@ -225,12 +225,12 @@ def most_memory(
 
 
 def needed_text(need: float, known: Interval | None) -> str:
-    """Render the memory needed with its interval; exactly if it does not vary."""
+    """Render the memory needed, with its interval if it varies between draws."""
     return format_size(need) if known is None or known.is_point else size_text(need, known)
 
 
 def memory_misses(question: Question, outcomes: list[Outcome], drawn: Draws | None = None) -> list[str]:
-    """Return texts on tiers whose machines have less memory than needed, with intervals if there are draws."""
+    """Return one text for each tier whose machines have less memory than needed."""
     texts = []
     for number, tier in enumerate(question.tiers):
         option = outcomes[0].job.candidate[number]
@@ -247,7 +247,7 @@ def memory_misses(question: Question, outcomes: list[Outcome], drawn: Draws | No
 
 @dataclass(frozen=True)
 class PoolSize:
-    """Size of a pool.
+    """Size of a connection pool.
 
     Attributes
     ----------
@@ -271,7 +271,7 @@ class PoolSize:
     lost : str or None
         Tier with lost nodes in the scenario that needs most; None for all nodes running.
     simulated : bool
-        True if the wait was simulated because its solution is too inaccurate.
+        True if the wait was simulated because the analytic solution is too inaccurate.
     """
 
     name: str
@@ -290,7 +290,7 @@ class PoolSize:
 
 
 def _held(wanted: WantedPoolFile, outcome: Outcome) -> tuple[float, float]:
-    """Return the mean number of units of a pool that are held, and the rate of requests for units. [erlang], [1/s]"""
+    """Return the mean number of pool units that are held [erlang], and the rate of requests for a unit [1/s]."""
     held = {
         each: sum(
             outcome.stations[station].residence_s.get(each, 0.0)
@@ -312,10 +312,8 @@ def pool_size(
     *,
     drawn: Draws | None = None,
 ) -> PoolSize:
-    """Return the smallest pool whose mean wait is allowed in every scenario, for the best estimate and the draws.
-
-    All nodes share one pool. The allowed wait is computed with all nodes running, and applies to every scenario.
-    """
+    """Return the smallest pool size whose mean wait is within the limit in every scenario and in enough draws. All
+    nodes share one pool. The limit of the wait is computed with all nodes running, and applies to every scenario."""
     held, rate = _held(wanted, outcomes[0])
     share = HOLDING_SHARE * held / rate if rate else 0.0
     limit = wanted.wait_at_most if wanted.wait_at_most is not None else share
@@ -335,12 +333,12 @@ def pool_size(
 
 
 def _without(question: Question, lost: str | None) -> str:
-    """Describe the lost nodes of a scenario; empty if there are none."""
+    """Describe the lost nodes of a scenario; empty if no nodes are lost."""
     return f" with {question.file.nodes_lost} of the nodes of {lost} lost" if lost else ""
 
 
 def _pool_of(question: Question, pool: tuple[str, WantedPoolFile], outcome: Outcome, limit: float) -> PoolSize:
-    """Return the smallest pool whose mean wait is allowed in a scenario, for the best estimate."""
+    """Return the smallest pool size whose mean wait is within the limit in one scenario, for the best estimates."""
     name, wanted = pool
     work, _ = _held(wanted, outcome)
     guess = square_root_staffing(work) if work else 1
@@ -349,7 +347,7 @@ def _pool_of(question: Question, pool: tuple[str, WantedPoolFile], outcome: Outc
 
 
 def _note_guess(found: PoolSize, where: str, rate: float, steps: Steps) -> None:
-    """Add the steps that lead to the first guess."""
+    """Add the calculation steps of the first guess of a pool size."""
     name = found.name
     values = {"X": rate, "h": found.work / rate if rate else 0.0}
     source = "Little's law; h: residence at the held stations, solved"
@@ -363,7 +361,7 @@ def _note_guess(found: PoolSize, where: str, rate: float, steps: Steps) -> None:
 def _sure_pool(
     question: Question, wanted: WantedPoolFile, of: tuple[list[Job], Draws], found: PoolSize, steps: Steps
 ) -> PoolSize:
-    """Return the smallest pool that suffices in the requested share of draws, in every scenario."""
+    """Return the smallest pool size that suffices in the requested share of the draws, in every scenario."""
     jobs, drawn = of
     assert found.size is not None
     pool, asked, count = (found.name, wanted), question.file.probability, len(drawn.groups)
@@ -383,7 +381,7 @@ def _sure_pool(
 
 
 class _Needs:
-    """Search for the pool size needed in draws, solving a draw only if the answer does not follow from other sizes."""
+    """Search for the pool size that suffices in each draw; results for other sizes are reused where they decide."""
 
     def __init__(
         self, question: Question, pool: tuple[str, WantedPoolFile], jobs: list[list[Job]], limit: float, least: int
@@ -393,12 +391,12 @@ class _Needs:
         self._enough: list[float] = [math.inf] * len(jobs)
 
     def waits(self, size: int, places: Sequence[int] | None = None) -> list[float]:
-        """Return the mean wait for a unit in each draw (default all), in the scenario with the longest wait. [s]"""
+        """Return the mean wait for a unit in each draw, in the scenario with the longest wait. [s]"""
         chosen = range(len(self._jobs)) if places is None else places
         return longest_waits(self._question, self._pool, [self._jobs[place] for place in chosen], size)
 
     def _missing(self, size: int) -> int:
-        """Return the number of draws for which a size is too small. [1]"""
+        """Return the number of draws for which a pool size is too small. [1]"""
         open_ones = [n for n in range(len(self._jobs)) if self._short[n] < size < self._enough[n]]
         for place, wait in zip(open_ones, self.waits(size, open_ones), strict=True):
             if wait <= self._limit:
@@ -408,7 +406,7 @@ class _Needs:
         return sum(size <= short for short in self._short)
 
     def least(self, missing: int) -> int | None:
-        """Return the smallest size from the best estimate on that is too small for at most `missing` draws; or None."""
+        """Return the smallest pool size that is too small in at most `missing` draws; None if there is none. [1]"""
         low, high = self._least - 1, self._least
         for step in range(_POOL_STEPS):
             if self._missing(high) <= missing:
@@ -426,7 +424,7 @@ class _Needs:
 
 
 def with_pool(question: Question, pool: tuple[str, WantedPoolFile], job: Job, size: int) -> dict[str, Any]:
-    """Return the model of a job, extended by a pool of a given size."""
+    """Return the model of a job with an additional pool."""
     name, wanted = pool
     model, layouts = model_of(question, job), layouts_of(question, job)
     holds = []
@@ -439,14 +437,15 @@ def with_pool(question: Question, pool: tuple[str, WantedPoolFile], job: Job, si
 def longest_waits(
     question: Question, pool: tuple[str, WantedPoolFile], groups: Sequence[Sequence[Job]], size: int
 ) -> list[float]:
-    """Return the longest mean wait for a unit of a pool in each group of jobs. [s]"""
+    """Return the longest mean wait for a pool unit in each group of jobs. [s]"""
     models = [with_pool(question, pool, job, size) for group in groups for job in group]
     answers = iter(solve_models(models) if models else [])
     return [max(longest_wait(next(answers), pool[0])[0] for _ in group) for group in groups]
 
 
 def longest_wait(answer: dict[str, Any], name: str) -> tuple[float, str]:
-    """Return the longest mean wait of a class for a pool [s], and the reason if there is no steady state."""
+    """Return the longest mean wait for a pool unit over all classes [s]; infinite with a reason without a steady
+    state."""
     if "faults" in answer:
         return math.inf, "; ".join(fault["message"] for fault in answer["faults"])
     return max(answer["answer"]["pools"][name]["waiting_time_s"].values(), default=0.0), ""
@@ -455,7 +454,8 @@ def longest_wait(answer: dict[str, Any], name: str) -> tuple[float, str]:
 def _solved_pool(
     question: Question, pool: tuple[str, WantedPoolFile], job: Job, guess: int, limit: float
 ) -> tuple[int | None, float, str]:
-    """Return the smallest size, its wait [s], and the reason if there is none. Bisects, as waits fall with size."""
+    """Return the smallest pool size, its mean wait [s], and the reason if no size suffices. The search bisects,
+    because waits fall with the size."""
 
     def wait(size: int) -> tuple[float, str]:
         return longest_wait(solve_models([with_pool(question, pool, job, size)])[0], pool[0])

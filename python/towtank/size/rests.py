@@ -1,4 +1,7 @@
-"""Lists the inputs of an answer: measured, given or assumed, and whether the probability includes their uncertainty."""
+"""Lists the inputs of a sizing answer, each as measured, given or assumed.
+
+Each entry states if the probability of the answer includes the uncertainty of the input.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,9 @@ MEASURED, GIVEN, ASSUMED = "measured", "given", "assumed"
 
 
 def rests_on(settled: SizingProblem) -> list[Json]:
-    """Return the origin of load, growth, demands, stations and machines."""
+    """Return the origin of load, growth, demands, stations and machines, and if their uncertainty is
+    included.
+    """
     counted = settled.question.counted
     parts = {
         "load": _load(settled),

@@ -1,4 +1,4 @@
-"""Draws of uncertain quantities: evenly spaced quantiles in random order."""
+"""Random draws of uncertain quantities: evenly spaced quantiles in random order."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SEED = 20260101
 
 @lru_cache(maxsize=256)
 def shares(count: int, name: str) -> tuple[float, ...]:
-    """Return the probabilities (i + 1/2) / n in a random order that depends on the name of the quantity.
+    """Return the probabilities (i + 1/2) / n, in a random order that depends on the name of the quantity.
 
     Notes
     -----
@@ -27,5 +27,5 @@ def shares(count: int, name: str) -> tuple[float, ...]:
 
 @lru_cache(maxsize=256)
 def scores(count: int, name: str) -> tuple[float, ...]:
-    """Return the standard normal quantiles at the `shares` of a quantity."""
+    """Return standard normal quantiles at the probabilities that `shares` returns for the quantity."""
     return tuple(normal_quantile(share) for share in shares(count, name))

@@ -24,14 +24,16 @@ from towtank.size.simulated import Simulated, job_with, needs_simulation, simula
 from towtank.size.tiers import Candidate, Option
 
 CANDIDATES_AT_MOST = 1_000_000
-"""Largest number of candidates; more cannot be sorted within seconds. [1]"""
+"""Largest number of candidates that can be sorted within seconds. [1]"""
 _GROUP = 128
 NEAR = 1.25
-"""If a computed percentile or inexact value exceeds its limit by more than this factor, the candidate is rejected
-without simulation. [ratio]"""
+"""Ratio of a computed value to its limit above which a candidate is rejected without simulation. [ratio]
+
+This concerns percentiles and values that are not exact.
+"""
 SIMULATIONS_AT_MOST = 12
 _CLEAR = 0.05
-"""If the probability is below the requested one by more than this, no simulation is needed. [ratio]"""
+"""Shortfall of the probability below the requested one above which no simulation is needed. [ratio]"""
 PARETO_COST = 1.5
 PARETO_AT_MOST = 300
 PARETO_SHOWN = 8
@@ -86,7 +88,7 @@ class Found:
 
 @dataclass
 class Search:
-    """Record of the search.
+    """Result of a search, with counts of the candidates at each stage.
 
     Attributes
     ----------
@@ -118,7 +120,7 @@ class Search:
 
 
 def search(question: Question, *, exhaustive: bool = False, simulation: bool = True) -> Search:
-    """Find the cheapest candidate that meets everything.
+    """Find the cheapest candidate that meets all objectives with the requested probability.
 
     Parameters
     ----------
@@ -158,7 +160,7 @@ def _order(question: Question, option: Option) -> tuple[float, ...]:
 
 
 def _in_order(question: Question, lists: Sequence[Sequence[Option]]) -> Iterator[Candidate]:
-    """Yield all candidates in order of cost, each generated on demand."""
+    """Yield all candidates in order of cost; each is generated when needed."""
     if not all(lists):
         return
     first = (0,) * len(lists)
@@ -178,7 +180,10 @@ def _in_order(question: Question, lists: Sequence[Sequence[Option]]) -> Iterator
 
 
 def _cut(question: Question, lists: list[list[Option]]) -> list[list[Option]]:
-    """Return the options that suffice with the strongest of all other tiers, by bisection over the number of CPUs."""
+    """Return, for each tier, the options that suffice if all other tiers have their strongest option.
+
+    The options are found by bisection over the number of CPUs.
+    """
     strongest = tuple(tier.strongest for tier in question.tiers)
     kept = []
     for number, options in enumerate(lists):
@@ -211,7 +216,9 @@ def _least(question: Question, strongest: Candidate, number: int, chains: list[l
 
 
 def _misses_clearly(question: Question, outcome: Outcome) -> bool:
-    """Return True if a value misses its limit by so much that neither simulation nor draws could change this."""
+    """Return True if a value misses its limit by so much that neither simulation nor draws can change the
+    result.
+    """
     return outcome.used(question, rough=False) > 1 + 1e-9 or outcome.used(question) > NEAR
 
 
@@ -220,7 +227,9 @@ def _strength(candidate: Candidate) -> tuple[float, ...]:
 
 
 def _try(question: Question, state: Search, group: list[Candidate], *, exhaustive: bool, simulation: bool) -> None:
-    """Try candidates in order until one is good."""
+    """Try candidates in order until one meets all objectives; skip those that are weaker than a rejected
+    candidate.
+    """
     able = []
     for candidate in group:
         mine = _strength(candidate)
@@ -241,13 +250,16 @@ def _try(question: Question, state: Search, group: list[Candidate], *, exhaustiv
 
 
 def _note_weak(state: Search, mine: tuple[float, ...]) -> None:
-    """Add a weak candidate, and drop weak candidates that it dominates."""
+    """Add a rejected candidate to the weak ones, and remove weak candidates that are nowhere stronger."""
     state._weak = [weak for weak in state._weak if not all(a <= b for a, b in zip(weak, mine, strict=True))]
     state._weak.append(mine)
 
 
 def _judged(question: Question, state: Search, found: Found, *, simulation: bool) -> Found:
-    """Judge a candidate with its probability; simulates it if it is near a limit."""
+    """Return a candidate with its probability and the reasons against it.
+
+    A candidate near a limit is simulated.
+    """
     does = found.outcomes
     busy = [outcome for outcome in does if outcome.too_busy(question)]
     if busy or any(_misses_clearly(question, outcome) for outcome in does):
@@ -261,7 +273,8 @@ def _judged(question: Question, state: Search, found: Found, *, simulation: bool
     asked, scales = question.file.probability, _last_scales(state)
     draws = drawn(question, found.candidate, scales)
     chance = _chance(question, draws)
-    # Before the first simulation the error of computed percentiles is unknown, so the probability cannot reject yet.
+    # Before the first simulation, the error of computed percentiles is unknown, so the probability must not
+    # reject.
     worth = chance is None or not scales or chance >= asked - _CLEAR
     if near and state.simulations < SIMULATIONS_AT_MOST and worth:
         found = _simulated(question, state, found)
@@ -278,7 +291,7 @@ def _with_draws(question: Question, found: Found, draws: Draws | None) -> Found:
 
 
 def _with_reasons(question: Question, found: Found) -> Found:
-    """Return the candidate with the reasons why it is not good; values have their intervals."""
+    """Return the candidate with the reasons why it fails; the values in the reasons have intervals."""
     reasons = _reasons(question, found.outcomes, found.summary)
     chance, asked = found.probability, question.file.probability
     if chance is not None and chance < asked and not reasons:
@@ -289,12 +302,15 @@ def _with_reasons(question: Question, found: Found) -> Found:
 
 
 def _last_scales(state: Search) -> Scales:
-    """Return the ratios of the last simulated candidate, whose percentiles deviate similarly."""
+    """Return the ratios of simulated to computed values of the last simulated candidate; empty if there is none.
+
+    The percentiles of other candidates deviate similarly.
+    """
     return next((rejected.scales for rejected in reversed(state.rejected) if rejected.simulated), {})
 
 
 def _simulated(question: Question, state: Search, found: Found) -> Found:
-    """Return the candidate with simulated values."""
+    """Simulate a candidate, and return it with the simulated values."""
     state.simulations += 1
     simulated = tuple(simulate(question, outcome) for outcome in found.outcomes)
     jobs = [
@@ -305,7 +321,7 @@ def _simulated(question: Question, state: Search, found: Found) -> Found:
 
 
 def _reasons(question: Question, does: Sequence[Outcome], summary: Summary | None = None) -> tuple[str, ...]:
-    """Return texts on the objectives that fail in the worst scenario."""
+    """Return one text for each objective that fails in the worst scenario."""
     hardest = worst(question, does)
     intervals = None if summary is None else summary.scenarios[hardest.job.lost]
     without = f" with {question.file.nodes_lost} of the nodes of {hardest.job.lost} lost" if hardest.job.lost else ""
@@ -313,7 +329,9 @@ def _reasons(question: Question, does: Sequence[Outcome], summary: Summary | Non
 
 
 def _pareto(question: Question, state: Search, lists: Sequence[Sequence[Option]]) -> list[Found]:
-    """Return the good candidates that no other candidate dominates in cost, use of the objectives and headroom."""
+    """Return the good candidates that no other candidate beats in cost, use of the objectives and headroom at
+    once.
+    """
     assert state.answer is not None
     least, scales = question.cost.of(state.answer.candidate), state.answer.scales
     wanted: list[Candidate] = []
@@ -344,14 +362,16 @@ def _pareto(question: Question, state: Search, lists: Sequence[Sequence[Option]]
 
 
 def _spread(front: list[Found], count: int) -> list[Found]:
-    """Return a number of candidates of a front, evenly spread from the cheapest to the most expensive."""
+    """Return `count` candidates of a cost-ordered list, evenly spread from the cheapest to the most
+    expensive.
+    """
     if len(front) <= count:
         return front
     return [front[round(place * (len(front) - 1) / (count - 1))] for place in range(count)]
 
 
 def with_intervals(question: Question, found: Found, scales: Scales) -> Found:
-    """Return a candidate with its intervals, also in the reasons against it; unchanged without draws."""
+    """Return a candidate with intervals, including those in the reasons against it; unchanged without draws."""
     if found.summary is not None or not question.draws:
         return found
     draws = drawn(question, found.candidate, scales)
@@ -365,14 +385,17 @@ def with_intervals(question: Question, found: Found, scales: Scales) -> Found:
 
 
 def _merits(question: Question, found: Found) -> tuple[float, float, float]:
-    """Return cost, rounded share of the objective used, and rounded highest utilization; lower is better."""
+    """Return cost, largest ratio of a value to its limit, and highest utilization; lower is better.
+
+    The ratio and the utilization are rounded.
+    """
     use = max(each.used(question) for each in found.outcomes)
     busy = max(max(each.utilization.values(), default=0.0) for each in found.outcomes)
     return (question.cost.of(found.candidate), round(use, 2), round(busy, 2))
 
 
 def neighbours(question: Question, found: Found, rejected: Sequence[Found]) -> list[Found]:
-    """Return, for each tier with a cheaper option, the answer with the next cheaper option of this tier."""
+    """Return the answer with the next cheaper option in one tier, for each tier that has a cheaper option."""
     seen = {other.candidate: other for other in rejected if other.simulated}
     tried = []
     for number, tier in enumerate(question.tiers):
@@ -396,7 +419,10 @@ def neighbours(question: Question, found: Found, rejected: Sequence[Found]) -> l
 
 
 def strongest(question: Question) -> Found:
-    """Return the combination of the strongest options of all tiers, with what it misses; need not be a candidate."""
+    """Return the combination of the strongest options of all tiers, with the objectives that it misses.
+
+    The combination may not be a candidate itself.
+    """
     candidate = tuple(tier.strongest for tier in question.tiers)
     does = outcomes(question, under_load(question, candidate, question.load))
     return with_intervals(question, Found(candidate, tuple(does), why_not=_reasons(question, does)), {})

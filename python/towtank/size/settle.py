@@ -1,4 +1,4 @@
-"""Turns a sizing file and a model into a question: checks, load, tiers with their options, draws."""
+"""Turns a sizing file and a model into a sizing question: objectives, load, hardware options and draws."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ from towtank.yamlfile import Node, Path_, did_you_mean, fault_at
 
 _Place = tuple[Node, Path_]
 CPUS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
-"""Default numbers of CPUs of a node: those of common physical and virtual machines. [1]"""
+"""Default choices for the number of CPUs of a node: those of common physical and virtual machines. [1]"""
 
 
 @dataclass(frozen=True)
 class SizingProblem:
-    """Question of a sizing, with today's load and its growth.
+    """Sizing question with the load of today and its growth.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class SizingProblem:
 
 
 def settle(checked: Checked[SizingFile], basis: Basis, folder: Path) -> SizingProblem:
-    """Return the question of a sizing: everything that does not depend on the candidate.
+    """Return the sizing question: everything that is equal for all candidates.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def settle(checked: Checked[SizingFile], basis: Basis, folder: Path) -> SizingPr
     steps = Steps()
     now = load_now(file, basis)
     carried = load_at_horizon(steps, file, now, growing)
-    # Data grow over the years, without season, and do not shrink with the load.
+    # Data grow over the years without a seasonal pattern, and do not shrink with the load.
     growth = 1.0 if growing is None else max(1.0, growing.yearly ** (file.load.horizon / YEAR_D))
     room = disk_room(file, growth, steps) if file.data is not None else None
     hardware = _Hardware(machines, _ratios(file, machines, steps), room)
@@ -141,7 +141,7 @@ def _utilization(tree: Node, file: SizingFile, basis: Basis, faults: list[Fault]
 
 
 def _machines(tree: Node, file: SizingFile, folder: Path, faults: list[Fault]) -> dict[str, Machine]:
-    """Return all machines named by the sizing file."""
+    """Return all machines that the sizing file names, by name; faults are appended to `faults`."""
     named: list[tuple[Path_, str]] = [(("machines", place), name) for place, name in enumerate(file.machines)]
     for tier, tier_file in file.tiers.items():
         named += [(("tiers", tier, "machines", place), name) for place, name in enumerate(tier_file.machines or ())]
@@ -170,7 +170,7 @@ def _machines(tree: Node, file: SizingFile, folder: Path, faults: list[Fault]) -
 
 
 def _tier_stations(tree: Node, file: SizingFile, basis: Basis, faults: list[Fault]) -> dict[str, tuple[str, ...]]:
-    """Return the stations of each tier. Without tiers, every queue is a tier."""
+    """Return the stations of each tier, by tier name. Without tiers in the file, every queue is a tier."""
     if not file.tiers:
         able = [name for name in basis.queues if servers_of(basis.stations[name]) is not None]
         if not able:
@@ -217,7 +217,7 @@ def _growing(file: SizingFile, folder: Path, faults: list[Fault]) -> GrowthModel
 
 
 def _start(file: SizingFile, growing: GrowthModel | None) -> tuple[date, str]:
-    """Return the day of the given load, and its description with the reason."""
+    """Return the day to which the given load applies, and a text with the reason for the day."""
     if file.load.start:
         return date.fromisoformat(file.load.start), file.load.start
     if not isinstance(growing, HistoricGrowth):
@@ -233,7 +233,7 @@ def _start(file: SizingFile, growing: GrowthModel | None) -> tuple[date, str]:
 
 @dataclass(frozen=True)
 class _Hardware:
-    """Hardware data for tiers: machines, their speeds, and the disk capacity needed. [byte]"""
+    """Hardware data for the tiers: machines, their speed ratios, and the required disk capacity in bytes."""
 
     machines: Mapping[str, Machine]
     ratios: Mapping[str, Ratio]
@@ -241,7 +241,10 @@ class _Hardware:
 
 
 def _ratios(file: SizingFile, machines: Mapping[str, Machine], steps: Steps) -> dict[str, Ratio]:
-    """Return the speed of each machine relative to the measured one; refuses machines without a common rating."""
+    """Return the speed of each machine relative to the measured machine, by name.
+
+    Raises ModelError if machines have no common rating.
+    """
     if file.measured_on is None:
         return {}
     base, found, reasons = machines[file.measured_on], {}, []
@@ -295,7 +298,7 @@ def _tier(
 
 
 def _currency(tiers: Sequence[Tier], machines: Mapping[str, Machine]) -> str:
-    """Return the unit of the prices. Machines whose prices have different units cannot be compared."""
+    """Return the currency and period of the prices. Raises ModelError if machines differ in this."""
     names = {option.machine for tier in tiers for option in tier.options if option.machine and option.price is not None}
     units = sorted(
         {f"{p.currency}{'' if p.per == 'once' else f' / {p.per}'}" for n in names if (p := machines[n].price)}
@@ -306,7 +309,7 @@ def _currency(tiers: Sequence[Tier], machines: Mapping[str, Machine]) -> str:
 
 
 def _with_draws(question: Question) -> Question:
-    """Add draws of demands, machine speeds and percentile corrections, if any of these is uncertain."""
+    """Add random draws of demands, machine speeds and percentile corrections, if any of these is uncertain."""
     draws: list[dict[str, float]] = question.basis.draws(question.file.uncertainty)
     options = [option for tier in question.tiers for option in tier.options if option.machine is not None]
     unsure = sorted({str(option.machine) for option in options if option.speed_high > option.speed_low})
@@ -322,7 +325,7 @@ def _with_draws(question: Question) -> Question:
 
 
 def _corrections(question: Question) -> dict[int, Factor]:
-    """Return the relative error of percentiles that are corrected by measured ones, by the index of the check."""
+    """Return the relative error of the percentiles that measurements correct, by the index of the objective."""
     fitted, found = question.basis.fitted, {}
     for number, check in enumerate(question.checks):
         known = None if fitted is None or check.name is None else fitted.percentiles.get(check.name)
@@ -333,7 +336,7 @@ def _corrections(question: Question) -> dict[int, Factor]:
 
 
 def _with_growth(question: Question, growing: GrowthModel | None) -> Question:
-    """Add draws of the growth until the horizon: evenly spaced quantiles in random order."""
+    """Add random draws of the growth until the horizon: evenly spaced quantiles in random order."""
     horizon = question.file.load.horizon
     if growing is None or growing.certain or not horizon:
         return question
@@ -351,6 +354,6 @@ def _with_growth(question: Question, growing: GrowthModel | None) -> Question:
 
 
 def as_it_is(question: Question) -> tuple[Option, ...]:
-    """Return the hardware of the model as one option for each tier."""
+    """Return the hardware described by the model, as one option for each tier."""
     stations = question.basis.stations
     return tuple(Option(1, max(servers_of(stations[name]) or 1 for name in tier.stations)) for tier in question.tiers)

@@ -1,4 +1,4 @@
-"""Simulates percentiles, and means with a large error, of a candidate, for comparison with computed values."""
+"""Simulates the percentiles of a candidate, and its mean values if their computed values are inaccurate."""
 
 from __future__ import annotations
 
@@ -17,10 +17,14 @@ PRECISION = 0.02
 EVENTS = 100_000_000
 """Highest number of simulated events, about 10 s on two CPUs. [1]
 
-Networks without a nearly saturated station reach the precision with far fewer events."""
+Networks without a nearly saturated station reach the precision with far fewer events.
+"""
 SEED = 1
 RELAXATIONS = 24.0
-"""Least length of the measured part, in relaxation times of the network; the simulator uses the same limit. [1]"""
+"""Least length of the measured part of a simulation, in relaxation times of the network. [1]
+
+The simulator uses the same limit.
+"""
 _ROUNDING = 1e-6
 
 
@@ -50,7 +54,7 @@ class Simulated:
 
 
 def simulate(question: Question, outcome: Outcome) -> Simulated | None:
-    """Simulate the scenario of an outcome; None without a check to simulate or without a steady state."""
+    """Simulate the scenario of an outcome; None if no objective needs a simulation, or without a steady state."""
     checks = {number: check for number, check in _open(question, outcome).items() if _has_figures(outcome, check)}
     if not checks or outcome.why_not:
         return None
@@ -76,7 +80,9 @@ def simulate(question: Question, outcome: Outcome) -> Simulated | None:
 
 
 def _is_short(answer: dict[str, Any]) -> bool:
-    """Return True if means may be off by more than their intervals: run too short, or Little's law fails."""
+    """Return True if means may be off by more than their intervals: the run is too short or violates Little's
+    law.
+    """
     little = (job_class.get("little") for job_class in answer["classes"].values())
     measured = answer["simulation"]["measured_relaxations"]
     few = measured is not None and measured < RELAXATIONS * (1 - _ROUNDING)
@@ -84,7 +90,7 @@ def _is_short(answer: dict[str, Any]) -> bool:
 
 
 def _open(question: Question, outcome: Outcome) -> dict[int, Check]:
-    """Return the checks, by index, that a simulation may change and that measurements do not correct."""
+    """Return the objectives, by index, whose value a simulation may change and no measurement corrects."""
     return {
         number: check
         for number, check in enumerate(question.checks)
@@ -95,12 +101,14 @@ def _open(question: Question, outcome: Outcome) -> dict[int, Check]:
 
 
 def _has_figures(outcome: Outcome, check: Check) -> bool:
-    """Return True if the simulator provides the value of a check: figures of a class, or the total throughput."""
+    """Return True if the simulator gives the value of an objective: for a class, or for the total throughput."""
     return check.name in outcome.response_s or check.name is None
 
 
 def _figure(classes: Mapping[str, Any], check: Check) -> tuple[float | None, float | None, float | None]:
-    """Return the simulated value of a check with the ends of its interval; None if unavailable. [s] or [1/s]"""
+    """Return the simulated value of an objective and both ends of its interval; None where unavailable. [s]
+    or [1/s]
+    """
     metric = check.objective.metric
     if check.is_percentile:
         job_class = classes[str(check.name)]
@@ -113,15 +121,15 @@ def _figure(classes: Mapping[str, Any], check: Check) -> tuple[float | None, flo
     ends = [answered["confidence_interval"][key] for answered in chosen]
     if any(end is None for pair in ends for end in pair):
         return None, None, None
-    # Errors of several classes are correlated, so the sum of the interval ends is used as an upper bound.
+    # Errors of several classes are correlated, so the sums of the interval ends serve as outer bounds.
     return sum(answered[key] for answered in chosen), sum(low for low, _ in ends), sum(high for _, high in ends)
 
 
 def needs_simulation(question: Question, outcome: Outcome) -> bool:
-    """Return True if an outcome has values that a simulation may change and measurements do not correct."""
+    """Return True if a simulation may change a value of the outcome that no measurement corrects."""
     return bool(_open(question, outcome))
 
 
 def job_with(candidate: Candidate, question: Question, lost: str | None, found: Simulated | None) -> Job:
-    """Return the job of a scenario, scaled by the simulated values."""
+    """Return the job of a scenario, with the ratios of simulated to computed values."""
     return Job(candidate, question.load, lost, scale=found.scale if found else {})

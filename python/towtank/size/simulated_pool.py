@@ -1,4 +1,4 @@
-"""Sizes pools by simulation if their computed wait is too inaccurate."""
+"""Finds the size of a connection pool by simulation if its computed mean wait is too inaccurate."""
 
 from __future__ import annotations
 
@@ -20,15 +20,17 @@ from towtank.size.sizing_file import WantedPoolFile
 from towtank.size.steps import Step, Steps
 
 _ROUNDS = 12
-"""Highest number of simulated sizes; each is larger than the previous one by an eighth. [1]"""
+"""Highest number of simulated pool sizes; each is larger than the previous size by an eighth. [1]"""
 _FINER = 0.25
-"""Relative precision of means if the limit lies within the interval of the wait, as a share of the usual precision. Few
-jobs wait, so the wait is much less precise than the response time to which the precision refers. [ratio]"""
+"""Precision of a simulation whose wait has the limit in its interval, as a share of the usual precision. [ratio]
+
+Few jobs wait, so the mean wait is much less precise than the response time to which the precision refers.
+"""
 
 
 @dataclass(frozen=True)
 class _Wait:
-    """Simulated mean wait for a unit of a pool of this size, with its interval; infinite if unknown. [s]"""
+    """Simulated mean wait for a unit of a pool of a given size, with its interval; infinite if unknown. [s]"""
 
     size: int
     value: float
@@ -44,7 +46,8 @@ def simulated_pool(
     *,
     drawn: Draws | None = None,
 ) -> PoolSize:
-    """Enlarge a pool until its simulated wait is allowed; unchanged if its computed wait is accurate.
+    """Enlarge a pool until its simulated wait is within the limit; unchanged if its computed wait is
+    accurate.
 
     Notes
     -----
@@ -87,7 +90,9 @@ def _is_coarse(question: Question, pool: tuple[str, WantedPoolFile], jobs: Seque
 def _drawn_waits(
     question: Question, pool: tuple[str, WantedPoolFile], drawn: Draws | None, jobs: Sequence[Job], found: _Wait
 ) -> list[float]:
-    """Return the waits of the draws, scaled by the simulation with its error; empty without draws. [s]"""
+    """Return the mean wait in each draw, scaled by the simulation and its random error; empty without draws.
+    [s]
+    """
     groups = [] if drawn is None else [[outcome.job for outcome in group] for group in drawn.groups]
     if not found.value or math.isinf(found.value):
         return [found.value] * len(groups)
@@ -102,7 +107,7 @@ def _drawn_waits(
 def _simulated_wait(
     question: Question, pool: tuple[str, WantedPoolFile], jobs: Sequence[Job], size: int, limit: float
 ) -> _Wait:
-    """Return the longest mean wait over classes and scenarios; infinite if unknown."""
+    """Return the longest simulated mean wait over classes and scenarios; infinite if unknown. [s]"""
     models = [with_pool(question, pool, job, size) for job in jobs]
     value, interval = max((_wait(model, pool[0], PRECISION) for model in models), key=lambda wait: wait[0])
     if interval.low <= limit < interval.high < math.inf:
@@ -112,7 +117,9 @@ def _simulated_wait(
 
 
 def _wait(model: dict[str, Any], name: str, precision: float) -> tuple[float, Interval]:
-    """Return the mean wait of the class that waits longest for a pool, with its interval. [s]"""
+    """Simulate a model, and return the mean wait of the class that waits longest for a pool, with its
+    interval. [s]
+    """
     simulated = simulate_models([model], SimulationSettings(precision=precision, events=EVENTS, seed=SEED))
     unknown = math.inf, Interval(math.inf, math.inf)
     if "faults" in simulated or not simulated["answers"][0]["steady"]:
@@ -124,6 +131,7 @@ def _wait(model: dict[str, Any], name: str, precision: float) -> tuple[float, In
     longest = max(waits, key=lambda place: waits[place])
     low, high = pool["confidence_interval"][f"waiting_time_s.{longest}"]
     if high is None:
-        # If the error of the wait exceeds the wait, it has no interval; the number of waiting jobs has one.
+        # If the error of the wait exceeds the wait, the simulator gives no interval for it, but one for the
+        # number of waiting jobs.
         low, high = 0.0, waits[longest] * pool["confidence_interval"]["waiting"][1] / pool["waiting"]
     return waits[longest], Interval(low, high)

@@ -1,4 +1,4 @@
-"""Computes the document of a sizing: answer, steps, next bottlenecks and trust."""
+"""Computes the result document of `towtank size`: answer, calculation steps, next bottlenecks and trust."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class SizingSettings:
 
 
 def size(basis: Basis, checked: Checked[SizingFile], folder: Path, settings: SizingSettings | None = None) -> Json:
-    """Size a model.
+    """Find the hardware that meets the objectives, and return the result document.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def size(basis: Basis, checked: Checked[SizingFile], folder: Path, settings: Siz
     found = search(settled.question, exhaustive=chosen.exhaustive, simulation=chosen.simulation)
     next_ones = bottlenecks(settled.question, found.answer) if found.answer else []
     limits = _limits(settled.question, found.answer, next_ones)
-    # Dates narrow the limits of all draws, which are reused for the intervals of the answer.
+    # The search for dates narrows the limits of all draws. The intervals of the answer reuse these limits.
     days = dates(settled, found.answer, limits, next_ones)
     document = _head(settled, found)
     if found.answer is not None and limits is not None:
@@ -103,7 +103,7 @@ def size(basis: Basis, checked: Checked[SizingFile], folder: Path, settings: Siz
 
 
 def _limits(question: Question, answer: Found | None, next_ones: list[Bottleneck]) -> Limits | None:
-    """Return the limits of the answer; reuses those of its first bottleneck if there is one."""
+    """Return the load limits of the answer, those of its first bottleneck if known; None without an answer."""
     if answer is None:
         return None
     return next_ones[0].limits if next_ones else limits_of(question, answer)
@@ -147,7 +147,7 @@ def _head(settled: SizingProblem, found: Search) -> Json:
 
 
 def _loads(question: Question, loads: Mapping[str, float]) -> Json:
-    """Return the intervals of the load by class, from the draws of growth."""
+    """Return the interval of the load of each class over the draws of the growth, for JSON."""
     grown = between(question.growth_draws) if question.growth_draws else None
     return {name: interval_document(grown and grown.times(load)) for name, load in loads.items()}
 
@@ -155,7 +155,7 @@ def _loads(question: Question, loads: Mapping[str, float]) -> Json:
 def _answered(
     settled: SizingProblem, found: Search, limits: Limits, next_ones: list[Bottleneck], *, simulation: bool
 ) -> Json:
-    """Return the keys of the sizing result that need an answer; adds its steps after those of the load."""
+    """Return the parts of the result document that need an answer, and add their calculation steps."""
     question, answer = settled.question, found.answer
     assert answer is not None
     normal = answer.outcomes[0]
@@ -207,13 +207,14 @@ def _answered(
 
 
 def _chance_interval(question: Question, share: float | None) -> Json | None:
-    """Return the interval of a share of the draws that accounts for their limited number."""
+    """Return the interval of a share of the draws, for JSON; the interval accounts for the limited number of
+    draws."""
     draws = len(question.draws)
     return None if share is None else interval_document(share_between(round(share * draws), draws))
 
 
 def _pool(settled: SizingProblem, answer: Found, name: str, wanted: WantedPoolFile, *, simulation: bool) -> PoolSize:
-    """Return the size of a pool, simulated if its computed wait is inaccurate and simulation is enabled."""
+    """Return the size of a pool; simulated if enabled and the computed wait is inaccurate."""
     question, steps, drawn = settled.question, settled.steps, answer.drawn
     found = pool_size(question, name, wanted, answer.outcomes, steps, drawn=drawn)
     if not simulation:
@@ -226,9 +227,10 @@ def _times(interval: Interval | None, factor: float) -> Json | None:
 
 
 def _spare(question: Question, limits: Limits) -> Interval | None:
-    """Return the interval of the headroom: limit over load of each draw, minus 1; None without draws.
+    """Return the interval of the headroom, the load limit over the load of each draw minus 1; None without draws.
 
-    Its lower end is at least 0 exactly if response times and utilizations hold in at least 97.5 % of the draws.
+    The lower end is at least 0 exactly if response times and utilizations hold in at least 97.5 % of the
+    draws.
     """
     if not question.draws or math.isinf(limits.best):
         return None
@@ -237,7 +239,9 @@ def _spare(question: Question, limits: Limits) -> Interval | None:
 
 
 def _memory(settled: SizingProblem, answer: Found) -> dict[str, Estimate]:
-    """Return the memory of a node of each tier, in the scenario that needs most; adds the steps. [byte]"""
+    """Return the memory of a node of each tier in the scenario that needs most, and add the calculation
+    steps. [byte]
+    """
     question, found = settled.question, {}
     for tier, option in zip(question.tiers, answer.candidate, strict=True):
         if tier.name not in question.file.memory:
@@ -253,7 +257,7 @@ def _memory(settled: SizingProblem, answer: Found) -> dict[str, Estimate]:
 def _memory_interval(
     question: Question, answer: Found, of: tuple[Tier, Option], place: int, part: str | None
 ) -> Interval | None:
-    """Return the interval of a node's memory in a scenario, of one `part` or in total; None without draws. [byte]"""
+    """Return the interval of the memory of a node, in total or for one `part`; None without draws. [byte]"""
     if answer.drawn is None:
         return None
 
@@ -265,7 +269,9 @@ def _memory_interval(
 
 
 def _one_queue(settled: SizingProblem, answer: Found) -> Json:
-    """Return mean response times if the nodes of each tier shared one queue, the bound for any load balancer."""
+    """Return mean response times for nodes that share one queue in each tier, a bound for any load balancer.
+    [s]
+    """
     question = settled.question
     unknown: Json = {"one_queue_bound": None, "one_queue_interval": None}
     if all(option.nodes == 1 for option in answer.candidate):
@@ -296,5 +302,5 @@ def _one_queue(settled: SizingProblem, answer: Found) -> Json:
 
 
 def _response(answer: Json | None, name: str) -> float:
-    """Return the response time of a class; infinite without a steady state. [s]"""
+    """Return the mean response time of a class; infinite without a steady state. [s]"""
     return math.inf if answer is None else float(answer["classes"][name]["response_time_s"])

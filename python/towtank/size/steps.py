@@ -1,4 +1,4 @@
-"""Steps of the arithmetic behind an answer, detailed enough to repeat by hand."""
+"""Calculation steps behind a sizing answer, detailed enough to repeat the arithmetic by hand."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ class Step:
 
 @dataclass
 class Steps:
-    """Steps in order of calculation."""
+    """Calculation steps, in the order of the calculation."""
 
     made: list[Step] = field(default_factory=list)
 
     def add(self, step: Step) -> float:
-        """Add a step and return its value."""
+        """Append a step and return the value of the step."""
         self.made.append(step)
         return step.value
 

@@ -1,4 +1,4 @@
-"""Hardware options of each tier: numbers of nodes and CPUs, or machines from the catalogue."""
+"""Hardware options of each tier: numbers of nodes and CPUs, or machines of the catalogue."""
 
 from __future__ import annotations
 
@@ -43,21 +43,21 @@ class Option:
 
     @property
     def capacity(self) -> float:
-        """CPUs of all nodes, converted to CPUs of the model's speed. [1]"""
+        """Number of CPUs of all nodes, converted to CPUs as fast as those of the model. [1]"""
         return self.nodes * self.cpus * self.speed
 
     @property
     def strength(self) -> tuple[float, float, float]:
-        """Nodes, CPUs and speed; an option that is not lower in any of these is at least as fast."""
+        """Nodes, CPUs and speed. An option that is nowhere lower than another is at least as fast."""
         return (float(self.nodes), float(self.cpus), self.speed)
 
     @property
     def chain(self) -> tuple[int, float, str | None]:
-        """Key shared by options that differ only in the number of CPUs."""
+        """Key that is equal for options that differ only in the number of CPUs."""
         return (self.nodes, self.speed, self.machine)
 
     def layout(self, lost: int = 0, speed: float | None = None) -> Layout:
-        """Return the layout of the tier's stations, without the lost nodes."""
+        """Return nodes, servers and speed of the tier's stations, without `lost` nodes."""
         return Layout(self.nodes - lost, self.cpus, self.speed if speed is None else speed)
 
     def named(self, unit: str = "CPU") -> str:
@@ -69,7 +69,7 @@ class Option:
 
 @dataclass(frozen=True)
 class Tier:
-    """Stations on the same machines, with their hardware options.
+    """Stations that run on the same machines, with the hardware options for these machines.
 
     Attributes
     ----------
@@ -91,12 +91,16 @@ class Tier:
 
     @property
     def unit(self) -> str:
-        """Name of a server: `CPU` or `disk`."""
+        """Name of a server of the tier: `CPU` or `disk`."""
         return "CPU" if self.kind == "cpu" else "disk"
 
     @property
     def strongest(self) -> Option:
-        """Smallest option that is at least as strong as every option; may not be an option itself. Used for bounds."""
+        """Smallest hardware that is at least as strong as every option; the hardware need not be one of the
+        options.
+
+        Used for bounds.
+        """
         nodes, cpus, speeds = zip(*(option.strength for option in self.options), strict=True)
         return Option(int(max(nodes)), int(max(cpus)), max(speeds))
 
@@ -107,13 +111,13 @@ class Tier:
 
 
 Candidate = tuple[Option, ...]
-"""One option for each tier, in the order of the tiers."""
+"""Hardware of all tiers: an option for each tier, in the order of the tiers."""
 
 
 def machine_options(
     machines: Sequence[Machine], ratios: Mapping[str, Ratio], nodes: Sequence[int]
 ) -> tuple[Option, ...]:
-    """Return the options of a tier whose nodes are machines of the catalogue."""
+    """Return the hardware options of a tier whose nodes are machines of the catalogue."""
     return tuple(
         Option(
             count,
@@ -131,7 +135,7 @@ def machine_options(
 
 
 def plain_options(cpus: Sequence[int], nodes: Sequence[int], price: float | None) -> tuple[Option, ...]:
-    """Return the options of a tier whose nodes have a number of CPUs of the model's speed."""
+    """Return the hardware options of a tier whose nodes have CPUs as fast as those of the model."""
     return tuple(
         Option(count, each, price=None if price is None else price * each * count) for count in nodes for each in cpus
     )
@@ -139,7 +143,7 @@ def plain_options(cpus: Sequence[int], nodes: Sequence[int], price: float | None
 
 @dataclass(frozen=True)
 class Cost:
-    """Cost function that orders candidates.
+    """Cost function by which candidates are ordered.
 
     Attributes
     ----------
@@ -153,11 +157,11 @@ class Cost:
     unit: str
 
     def of(self, candidate: Candidate) -> float:
-        """Return the cost of a candidate: the sum over its tiers."""
+        """Return the cost of a candidate: the sum of the costs of its options."""
         return sum(self.of_option(option) for option in candidate)
 
     def of_option(self, option: Option) -> float:
-        """Return the cost of a tier's option."""
+        """Return the cost of the hardware option of a tier."""
         if self.by == "price":
             assert option.price is not None
             return option.price
@@ -165,7 +169,10 @@ class Cost:
 
 
 def cost_of(tiers: Sequence[Tier], unit: str) -> Cost:
-    """Return the cost function: price if every option has one, else capacity if speeds differ, else number of CPUs."""
+    """Return the cost function for the options of all tiers.
+
+    It is the price if every option has one, else the capacity if CPU speeds differ, else the number of CPUs.
+    """
     options = [option for tier in tiers for option in tier.options]
     if all(option.price is not None for option in options):
         return Cost("price", unit)
@@ -175,10 +182,10 @@ def cost_of(tiers: Sequence[Tier], unit: str) -> Cost:
 
 
 def in_words(tiers: Sequence[Tier], candidate: Candidate) -> str:
-    """Render a candidate in one line."""
+    """Render the hardware of all tiers in one line."""
     return ", ".join(f"{tier.name} {option.named(tier.unit)}" for tier, option in zip(tiers, candidate, strict=True))
 
 
 def room(option: Option) -> str:
-    """Render the memory of a node."""
+    """Render the memory of a node; `free to choose` if the option does not fix it."""
     return "free to choose" if option.memory_bytes is None else format_size(option.memory_bytes)

@@ -1,4 +1,4 @@
-"""Describes the trust in an answer, and refuses answers that measurements do not support."""
+"""Describes how far measurements support a sizing answer, and refuses answers without that support."""
 
 from __future__ import annotations
 
@@ -20,23 +20,28 @@ from towtank.size.settle import SizingProblem
 
 Json = dict[str, Any]
 FARTHEST_THROUGHPUT = 10.0
-"""Highest load that is sized, relative to the highest measured throughput. This is a convention: the measured demands
-do not include effects that first appear at ten times the measured work (locks, garbage collection, network). [ratio]"""
+"""Highest load that is sized, relative to the highest measured throughput. [ratio]
+
+This is a convention: the measured demands do not include effects that first appear at ten times the measured
+work (locks, garbage collection, network).
+"""
 FARTHEST_CPUS = 4.0
-"""Ratio of CPUs to measured CPUs above which contention between CPUs is reported as a doubt. [ratio]"""
+"""Ratio of CPUs to measured CPUs above which contention between CPUs is a doubt. [ratio]"""
 
 FARTHEST_HORIZON = 3.0
-"""Longest horizon without a doubt, relative to the length of the history. This is a convention: a short history does
-not show whether its growth continues. [ratio]"""
+"""Longest horizon without a doubt, relative to the length of the load history. [ratio]
+
+This is a convention: a short history does not show if its growth continues.
+"""
 
 
 def refuse_a_guess(question: Question, *, beyond: bool) -> None:
-    """Refuse to size a load far outside the measured range.
+    """Raise MeasurementError for a load far outside the measured range, unless `beyond` is set.
 
     Raises
     ------
     MeasurementError
-        If the limit of the measured load is unknown, or the load is too far beyond the measured range.
+        If the cause that limited the measured load is unknown, or the load is too far beyond the measured range.
     """
     fitted = question.basis.fitted
     if fitted is None or beyond:
@@ -58,13 +63,13 @@ def refuse_a_guess(question: Question, *, beyond: bool) -> None:
 
 
 def _asked(question: Question) -> float:
-    """Return the throughput that results from the load on the strongest hardware. [1/s]"""
+    """Return the throughput under the requested load on the strongest hardware. [1/s]"""
     strongest = tuple(tier.strongest for tier in question.tiers)
     return sum(outcomes(question, [Job(strongest, question.load)])[0].throughput.values())
 
 
 def no_probability(question: Question) -> str:
-    """Return the reason why no probability can be computed, whatever the draws; empty if it can."""
+    """Return the reason why no probability can be computed; empty if it can be computed."""
     basis, fitted = question.basis, question.basis.fitted
     if basis.guess or fitted is None:
         return basis.guess
@@ -80,12 +85,15 @@ def no_probability(question: Question) -> str:
 
 
 def without_draws(question: Question) -> Question:
-    """Return the question without draws, for best estimates only."""
+    """Return the question without draws, so that only best estimates are computed."""
     return replace(question, draws=(), speed_draws={}, growth_shares=(), growth_draws=(), corrections={}, counted=())
 
 
 def trust(settled: SizingProblem, search: Search, limits: Limits | None) -> Json:
-    """Return the document on the basis of the answer; `limits` are those of the answer."""
+    """Return the support of the answer by measurements: range, errors, assumptions and doubts, for JSON.
+
+    `limits` are the load limits of the answer.
+    """
     question, growing = settled.question, settled.growing
     fitted = question.basis.fitted
     doubts = _doubts(question, search.answer, growing)
@@ -122,7 +130,7 @@ def trust(settled: SizingProblem, search: Search, limits: Limits | None) -> Json
 
 
 def _no_interval(question: Question, answer: Found | None) -> str | None:
-    """Return the reason why values have no intervals; None if they have."""
+    """Return the reason why values have no intervals; None if the values have intervals."""
     if question.draws:
         return None
     reason = no_probability(question) or "the model's demands are given without error"
@@ -133,7 +141,7 @@ def _no_interval(question: Question, answer: Found | None) -> str | None:
 
 
 def _times(answer: Found, highest: float) -> Json | None:
-    """Return the interval of the throughput relative to the highest measured throughput."""
+    """Return the interval of the throughput, relative to the highest measured throughput; None without draws."""
     if answer.drawn is None:
         return None
     return answer.drawn.interval(lambda group: sum(group[0].throughput.values())).times(1 / highest).document()
@@ -206,14 +214,16 @@ def _doubts_of(question: Question, answer: Found) -> list[str]:
 
 
 def _stated(answer: Found) -> str:
-    """Describe the error stated by an approximation, and whether the values include it."""
+    """Describe the error that the approximate solution states, and if the values include it; empty without
+    error.
+    """
     within = max(outcome.within for outcome in answer.outcomes)
     if not within:
         return ""
     if within < 1:
         stated = f", whose mean response times were up to {100 * within:.0f} % off in networks of this kind"
     else:
-        # An underestimated time is never more than 100 % off, so a larger error is no bound for it.
+        # An underestimated time is never more than 100 % off, so a larger error does not bound it.
         stated = ", whose mean response times may be many times too small or too large"
     if within <= COARSE:
         return stated

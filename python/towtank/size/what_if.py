@@ -1,4 +1,4 @@
-"""Parses what-if questions, changes to an answer such as `cpu x1.5` or `nodes app=3, think 5 s`.
+"""Parses what-if questions: changes such as `cpu x1.5` or `nodes app=3, think 5 s`.
 
 By default the answer is changed; `as it is, cpu x1.5` changes the present hardware.
 
@@ -46,7 +46,7 @@ _NUMBER_AT_MOST = 1_000_000_000
 
 @dataclass(frozen=True)
 class Variant:
-    """A candidate under a load, with changed demands.
+    """Hardware under a load, with the changes of a what-if question.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class Variant:
     notes: tuple[str, ...] = ()
 
     def slower(self, station: str, name: str | None, factor: float) -> Variant:
-        """Return the variant with a demand multiplied by a factor."""
+        """Return the variant with the demand at a station multiplied by a factor."""
         key = (station, name)
         return replace(self, demand={**self.demand, key: self.demand.get(key, 1.0) * factor})
 
@@ -81,7 +81,7 @@ Change = Callable[[Variant], Variant]
 
 
 def read_what_if(text: str, question: Question) -> Change:
-    """Parse the changes of a what-if question, and return them as one function.
+    """Parse a what-if question, and return its changes as one function from variant to variant.
 
     Raises
     ------
@@ -242,7 +242,10 @@ def _with_memory(variant: Variant, tier: str, size: int, question: Question) -> 
 
 
 def _misses_factor(cache: HitRatioFile, size: int) -> tuple[float, str]:
-    """Return the ratio of misses with another memory size to those now, with the hit ratio interpolated linearly."""
+    """Return the ratio of cache misses with another memory size to the misses now.
+
+    The hit ratio is interpolated linearly between the memory sizes of the sizing file.
+    """
     if not cache.memory[0] <= size <= cache.memory[-1]:
         ends = f"{format_size(cache.memory[0])} to {format_size(cache.memory[-1])}"
         raise ModelError(
@@ -295,7 +298,7 @@ def _load(word: str, name: str | None, value: str, question: Question) -> Change
 
 
 def _with(load: Load, key: str, new: Mapping[str, float]) -> Load:
-    """Return a load with other users or other rates."""
+    """Return a load with other users or other arrival rates."""
     return replace(load, users=new) if key == "users" else replace(load, rate=new)
 
 

@@ -1,4 +1,4 @@
-"""Answers what-if questions: figures before and after each change, with bands."""
+"""Answers what-if questions: figures before and after each change, with 95 % intervals."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SCALED = "times the simulated over the computed value of the answer"
 
 @dataclass(frozen=True)
 class WhatIfQuestion:
-    """Text of a what-if question, and the change that it describes."""
+    """Text of a what-if question, and the change that the text describes."""
 
     text: str
     change: Change
@@ -59,7 +59,7 @@ def _place(fault: Fault) -> tuple[int, int, str]:
 
 
 def rows(question: Question, answer: Found | None, asked: Sequence[WhatIfQuestion]) -> list[Json]:
-    """Return the answers of what-if questions as rows.
+    """Return one row with the figures of the unchanged hardware, and one row for each what-if question.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def _row(question: Question, text: str, variant: Variant, simulation: _Simulatio
     scales = simulation.of(variant)
     asked = replace(question, load=variant.load)
     if variant.hardware == RUNS:
-        # The present hardware may have no spare nodes, so it is evaluated with all nodes running.
+        # The present hardware may have no spare nodes, so all its nodes run in this evaluation.
         asked = replace(asked, file=question.file.model_copy(update={"nodes_lost": 0}))
     numbers: list[int | None] = [None, *range(len(question.draws))]
     groups = [_jobs(asked, variant, draw, scales) for draw in numbers]
@@ -142,7 +142,7 @@ def _row(question: Question, text: str, variant: Variant, simulation: _Simulatio
 def _objectives(
     question: Question, outcome: Outcome, intervals: Intervals | None, by: Callable[[int], str]
 ) -> list[Json]:
-    """Return the objectives in a scenario, with bands from the draws and the method of each value."""
+    """Return the objectives in a scenario, each with its interval and the method that gave its value."""
     return [
         {
             **document,
@@ -157,19 +157,19 @@ def _objectives(
 
 
 def _short(how: str) -> str:
-    """Return a short description of the method of a percentile."""
+    """Return a short name for the method that gave a percentile."""
     return "approximate, times the ratio of the simulation of the answer" if how.endswith(SCALED) else "approximate"
 
 
 @dataclass(frozen=True)
 class _Simulation:
-    """Ratios of simulated to computed values for the answer; `scales` are empty if nothing was simulated."""
+    """Ratios of simulated to computed values of the answer; `scales` is empty if nothing was simulated."""
 
     base: Variant
     scales: Scales
 
     def of(self, variant: Variant) -> Scales:
-        """Return the ratios of simulated to computed values, which apply only to the simulated hardware."""
+        """Return the ratios of simulated to computed values; empty for hardware that was not simulated."""
         return self.scales if variant.hardware == self.base.hardware else {}
 
     def by(self, question: Question, variant: Variant, outcome: Outcome, number: int) -> str:
@@ -181,7 +181,7 @@ class _Simulation:
         return SIMULATED if replace(variant, notes=()) == replace(self.base, notes=()) else f"{how}, {SCALED}"
 
     def notes(self, question: Question, variant: Variant, outcome: Outcome) -> list[str]:
-        """Return notes on values that are approximate, although those of the answer were simulated."""
+        """Return notes on values that are approximate although the answer itself was simulated."""
         if not any(self.scales.values()):
             return []
         methods = {check.text: self.by(question, variant, outcome, place) for place, check in enumerate(question.checks)
@@ -205,7 +205,7 @@ def _class(name: str, outcome: Outcome, intervals: Intervals | None) -> Json:
 
 
 def _band(interval: Interval | None) -> list[float] | None:
-    """Return the ends of an interval as a list; None without draws or if an end is infinite."""
+    """Return both ends of an interval as a list; None without an interval or if an end is infinite."""
     if interval is None or not (math.isfinite(interval.low) and math.isfinite(interval.high)):
         return None
     return [interval.low, interval.high]

@@ -1,4 +1,4 @@
-"""Studies: a question, the system and workload under study, and the design of the runs that answer the question.
+"""Defines studies: a question, the system and workload under study, and the design of the runs.
 
 `model` defines the content of a study file and `checks` its rules; `loading` reads a study with its system and
 workload files; `design` creates the runs.

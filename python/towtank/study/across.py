@@ -1,4 +1,4 @@
-"""Checks and describes the prediction of one configuration from another, with more servers or larger hosts."""
+"""Checks and describes the prediction of one configuration from another that has more servers or larger hosts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 
 def across_faults(study: Study) -> Iterator[Fault]:
-    """Yield the faults of a study's prediction: unknown factors, levels or services, or a target that is not larger."""
+    """Yield the faults in the prediction of a study: unknown factors, levels or services, or a target that is not
+    larger.
+    """
     given = study.study.predict
     if given is None:
         return
@@ -70,7 +72,7 @@ def _servers(study: Study, place: dict[str, str]) -> int:
 
 
 def _cpus(study: Study, place: dict[str, str]) -> float | None:
-    """Return the CPU limit of each host of the service; None if hosts have no limit, or different limits."""
+    """Return the CPU limit of the service's hosts; None if the hosts have no limit, or different limits. [CPUs]"""
     assert study.study.predict is not None
     system = study.system_with(place)
     sizes = _sizes(system)
@@ -79,24 +81,24 @@ def _cpus(study: Study, place: dict[str, str]) -> float | None:
 
 
 def _sizes(system: SystemFile) -> dict[str, float]:
-    """Return the CPU limits of the hosts that have one."""
+    """Return the CPU limit of each host that has a limit, by name. [CPUs]"""
     sized = {name: host for name, host in system.hosts.items() if isinstance(host, NamespacesHost)}
     return {name: host.cpus for name, host in sized.items() if host.cpus is not None}
 
 
 def _periods(system: SystemFile) -> dict[str, float]:
-    """Return the period of the CPU quota of each host that has one. [s]"""
+    """Return the period of the CPU quota of each host that has a CPU limit, by name. [s]"""
     return {name: system.hosts[name].cpu_period for name in _sizes(system)}  # type: ignore[union-attr]
 
 
 def is_source(study: Study, factors: dict[str, str]) -> bool:
-    """Return True if the prediction is fitted to runs of these levels."""
+    """Return True if the prediction is fitted to the runs with the given factor levels."""
     given = study.study.predict
     return given is not None and all(factors.get(name) == level for name, level in given.from_.items())
 
 
 def describe_across(study: Study) -> dict[str, Any] | None:
-    """Return the prediction that the study asks for, for the manifest of the results."""
+    """Return the prediction that the study requests, for the manifest of the results; None without a prediction."""
     given = study.study.predict
     if given is None:
         return None

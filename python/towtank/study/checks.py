@@ -1,4 +1,4 @@
-"""Checks of the content of a study file: load levels, override paths, and transactions of objectives."""
+"""Checks the content of a study file: load levels, override paths, and transactions of objectives."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from towtank.treecheck import validate_tree
 from towtank.workload.loading import check_workload
 from towtank.yamlfile import Document, Node, Path_, fault_at
 
-# A design with more runs than this is assumed to be a typing error: at half a minute each they take a month.
+# A design with more runs is assumed to be a typing error: at half a minute per run, it would take a month.
 RUNS_AT_MOST = 100_000
 
 
@@ -34,15 +34,15 @@ class StudyCheck:
     Parameters
     ----------
     study : StudyFile
-        Content of the study file that has the right form.
+        Content of the study file, without malformed parts.
     tree : Node
-        Tree of the file with source positions, without parts of the wrong form.
+        Tree of the file with source positions, without malformed parts.
     written : Node
-        Complete tree of the file, including parts of the wrong form.
+        Complete tree of the file, including malformed parts.
     system, workload : Document or None
         Documents of the system and workload files; None if a file could not be read.
     system_is_right, workload_is_right : bool
-        Whether the system and the workload have no faults; values of overrides are checked only then.
+        Whether the system and the workload have no faults. Otherwise the values of overrides are not checked.
     levels : mapping of str to sequence of str
         Levels of each factor, collected over all presets.
     loads : Levels
@@ -146,7 +146,7 @@ class StudyCheck:
         yield from self._stages(load)
 
     def _stages(self, load: Load) -> Iterator[Fault]:
-        """Check that the stages are given exactly once: by `stages`, `schedule` or `trace`."""
+        """Check that the stages are defined in exactly one way: by `stages`, `schedule` or `trace`."""
         if load.trace is not None and load.kind == "closed":
             yield self._at(("load", "trace"), "must not be given with closed load", key=True)
         whole = next((name for name in ("schedule", "trace") if self._is_written(name)), None)
@@ -160,13 +160,13 @@ class StudyCheck:
             yield from check_schedule(load, load.schedule, self._group_names(), self._at)
 
     def _is_written(self, name: str) -> bool:
-        """Return True if the load has a key, whether its value is valid or not."""
+        """Return True if the section `load` has a key, with a valid or an invalid value."""
         load = self.written.child("load")
         value = load.child(name) if load is not None else None
         return value is not None and value.value is not None
 
     def _group_names(self) -> list[str] | None:
-        """Return the names of the user groups in the workload; None if they are not known."""
+        """Return the names of the user groups in the workload; None if the workload could not be read."""
         return _keys_of(self.workload, "groups")
 
     def _ramps(self, load: Load, stages: Stages) -> Iterator[Fault]:
@@ -193,7 +193,7 @@ class StudyCheck:
             yield self._at(("factors",), f"must make at most {RUNS_AT_MOST} runs, got {runs} instead", key=True)
 
     def _overrides(self) -> Iterator[Fault]:
-        """Check that override paths exist and that their values are valid there."""
+        """Check that the paths of overrides exist and that the values are valid at these paths."""
         yield from self._overrides_in(self.tree.child("overrides"))
         factors = self.tree.child("factors")
         for name in self.study.factors:
@@ -263,14 +263,14 @@ class StudyCheck:
 
 
 def _stands(node: Node | None, path: Path_) -> bool:
-    """Return True if a node exists at a path below a node."""
+    """Return True if a node exists at a path below another node."""
     for part in path:
         node = node.child(part) if node is not None else None
     return node is not None
 
 
 def _keys_of(document: Document | None, section: str) -> list[str] | None:
-    """Return the keys of a section of a file; None if they are not known."""
+    """Return the keys in a section of a file; None if the file could not be read or lacks the section."""
     node = document.root.child(section) if document is not None else None
     return list(node.value) if node is not None and isinstance(node.value, dict) else None
 

@@ -1,4 +1,4 @@
-"""Checks of the claims of a study: known factors, levels and quantities, and a valid form."""
+"""Checks that the claims of a study have a valid form and name known factors, levels and quantities."""
 
 from __future__ import annotations
 
@@ -24,11 +24,12 @@ class ClaimsCheck:
     claims : sequence of Claim
         Claims of valid form.
     levels : mapping of str to sequence of str
-        Levels of each factor, collected over all presets: a claim may name a level that this preset leaves out.
+        Levels of each factor, collected over all presets, because a claim may name a level that the chosen preset
+        leaves out.
     names : Names
         Transactions, services and hosts of the study.
     is_written : function
-        Returns whether the study file has a value at a path, valid or not.
+        Function that returns True if the study file has a valid or invalid value at a path.
     """
 
     def __init__(
@@ -44,7 +45,7 @@ class ClaimsCheck:
         self.is_written = is_written
 
     def wrongs(self) -> Iterator[Wrong]:
-        """Yield the path and message of each fault, and whether the fault concerns the key."""
+        """Yield path and message of each fault, and whether the fault concerns a key or its value."""
         for index, claim in enumerate(self.claims):
             at: Path_ = ("claims", index)
             yield from self._form(claim, at)
@@ -53,7 +54,7 @@ class ClaimsCheck:
                 yield from self._holds(claim, (*at, "holds"))
 
     def _form(self, claim: Claim, at: Path_) -> Iterator[Wrong]:
-        """Yield a fault unless a claim has either a measure and its bounds, or the reason why it is not testable."""
+        """Yield a fault unless a claim has either a measure and its bounds, or a reason why it cannot be tested."""
         if claim.not_testable is not None:
             for key in ("measure", "holds", "required"):
                 if getattr(claim, key):
@@ -120,7 +121,9 @@ class ClaimsCheck:
                 yield (*at, key, given.over), "must not be named here: all its levels are compared", True
 
     def _left_out(self, given: AnyMeasure, at: Path_) -> Iterator[Wrong]:
-        """Yield a fault if `at` leaves out a factor of several levels: the runs to compare are then ambiguous."""
+        """Yield a fault if the key `at` leaves out a factor with several levels, so that the runs to compare are
+        ambiguous.
+        """
         over = given.over if isinstance(given, CourseMeasure) else None
         open_ = [
             name for name, levels in self.levels.items() if len(levels) > 1 and name not in given.at and name != over
@@ -136,7 +139,9 @@ class ClaimsCheck:
             yield (*at,), f"must name a level of {' and '.join(open_)} in `at`, got none", False
 
     def _misspelt_factor(self, name: str, given: AnyMeasure) -> str | None:
-        """Return the message about a factor that only a preset has under the name in the claims; None for others."""
+        """Return a message for a factor that only a preset has and whose name resembles a factor in the claims; else
+        None.
+        """
         if any(name in _factors_of(claim) for claim in self.claims):
             return None
         elsewhere = [other for other in self.levels if not self.is_written(("factors", other))]
@@ -154,7 +159,7 @@ class ClaimsCheck:
         try:
             unit = "" if kind == RATIO or given.per else unit_of(read_metric(given.of))
         except ValueError:
-            return  # reported by `_measure` already, and the unit is not known
+            return  # `_measure` reports this fault, and the unit is unknown.
         try:
             holds = read_holds(kind, claim.holds, unit)
         except ValueError as error:
@@ -166,7 +171,7 @@ class ClaimsCheck:
                     yield at, self._no_level(given.over, level), False
 
     def _is_several(self, factor: str, written: str | list[str] | None) -> bool:
-        """Return True if more than one level is given, by a list or by `all` (unless a level is named `all`)."""
+        """Return True if a claim gives several levels, by a list or by `all` (unless a level has the name `all`)."""
         return isinstance(written, list) or (written == ALL and ALL not in self.levels.get(factor, ()))
 
     def _is_level(self, factor: str, level: str) -> bool:

@@ -1,4 +1,4 @@
-"""Conditions on the measure of a claim: bounds of a number, a direction, or levels of a factor."""
+"""Reads the condition of a claim: bounds of a number, a direction, or levels of a factor."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _READERS = {"s": units.duration, "/s": units.rate, "B": units.size, "B/s": units
 
 @dataclass(frozen=True)
 class Bounds:
-    """Lower and upper bound of a number; an open bound is infinite."""
+    """Lower and upper bound of a number; a missing bound is infinite."""
 
     low: float
     high: float
 
     def verdict(self, low: float | None, high: float | None) -> bool | None:
-        """Return True for an interval within the bounds, False for one outside; None if unknown or crossing."""
+        """Return True if an interval lies within the bounds, False if outside, None if unknown or crossing a bound."""
         if low is None or high is None:
             return None
         if self.low <= low and high <= self.high:
@@ -43,7 +43,10 @@ class Direction:
 
 @dataclass(frozen=True)
 class AtLevels:
-    """Levels at which the extreme must occur; an empty tuple means any level except the first and last."""
+    """Levels of which one must have the extreme value.
+
+    An empty tuple means any level except the first and the last.
+    """
 
     levels: tuple[str, ...]
 
@@ -52,7 +55,7 @@ Holds = Bounds | Direction | AtLevels
 
 
 def read_holds(kind: str, text: str, unit: str = "") -> Holds:
-    """Read the condition of a claim.
+    """Read the condition of a claim from its text.
 
     Parameters
     ----------
@@ -106,7 +109,7 @@ def _bounds(text: str, unit: str) -> Bounds:
 
 
 def _number(text: str, unit: str) -> float:
-    """Read a bound in the base unit; a share may be written as 70 %, and 0 needs no unit."""
+    """Read a bound in the base unit of its quantity; a share may be written as 70 %, and 0 needs no unit."""
     sign, digits = (-1.0, text[1:].lstrip()) if text.startswith("-") else (1.0, text)
     if unit and digits.strip() != "0":
         return sign * float(_READERS[unit](digits))

@@ -1,10 +1,8 @@
-"""Quantities of claims: the metrics of objectives, or paths in the summary of a run.
+"""Reads the quantities of claims: metrics of objectives, or paths in the summary of a run.
 
-p95 of search               transactions.search.response_time_s.p95
-mean of search in ramp_up   transactions.search.phases.ramp_up.mean_s
-throughput                  throughput_per_s
-tiers.database.cpus_used    the value at this path of the summary
-hosts.*.disks.*.read_bytes_per_s    the sum over all hosts and disks
+p95 of search               transactions.search.response_time_s.p95 mean of search in ramp_up
+transactions.search.phases.ramp_up.mean_s throughput                  throughput_per_s tiers.database.cpus_used    the
+value at this path of the summary hosts.*.disks.*.read_bytes_per_s    the sum over all hosts and disks
 """
 
 from __future__ import annotations
@@ -18,7 +16,7 @@ from towtank.study.objectives import METRICS, PHASES, STORED, TIMES
 from towtank.yamlfile import did_you_mean
 
 LOAD = "load"
-"""Divisor `load`: the requested users or arrival rate. [1, 1/s]"""
+"""Divisor `load` of a quantity: the requested number of users or arrival rate. [1, 1/s]"""
 EACH = "*"
 _WORDS = re.compile(r"(?P<metric>[a-z][\w.]*)(?:\s+of\s+(?P<transaction>[A-Za-z][\w-]*))?(?:\s+in\s+(?P<phase>\w+))?")
 _DISK = (
@@ -26,12 +24,12 @@ _DISK = (
     *("utilization", "queue_length", "free_bytes_least", "free_inodes_least"),
 )
 _EARLIER_STORED = {"told": "acknowledged"}
-"""Earlier names of counts in `stored` of a summary, with their present names."""
+"""Names of counts in `stored` of older summaries, each with its present name."""
 _STORED = ("acknowledged", "removed", "uncertain", "read", "found", *(name.removeprefix("stored.") for name in STORED))
 _TCP = ("listen_overflows", "listen_drops", "retransmits", "needless_retransmits", "timeouts", "probe_recoveries")
 _NETWORK = ("receive_bytes_per_s", "transmit_bytes_per_s", "receive_packets_per_s", "transmit_packets_per_s")
 
-# Allowed paths: `<transaction>` and other placeholders stand for names; the last part is a number or an estimate.
+# Allowed paths. `<transaction>` and other placeholders stand for names; the last part is a number or an estimate.
 _FORMS: tuple[str, ...] = (
     *("throughput_per_s", "request_throughput_per_s", "users.mean", "errors.share", "limit"),
     *(f"{kind}.{time}" for kind in ("response_time_s", "exchange_time_s") for time in TIMES),
@@ -88,7 +86,7 @@ _FORMS: tuple[str, ...] = (
 
 @dataclass(frozen=True)
 class Names:
-    """Names that a path may contain, by kind; None if they are not known and any name is allowed."""
+    """Names that a path may contain, by kind; None means that the names are unknown and any name is allowed."""
 
     transactions: Sequence[str] | None = None
     services: Sequence[str] | None = None
@@ -97,7 +95,7 @@ class Names:
     kinds: Sequence[str] | None = None
 
     def of(self, place: str) -> Sequence[str] | None:
-        """Return the names allowed for a placeholder; None if any name is allowed."""
+        """Return the names allowed in place of a placeholder; None if any name is allowed."""
         known: dict[str, Sequence[str] | None] = {
             "transaction": self.transactions,
             "service": self.services,
@@ -136,12 +134,12 @@ def read_metric(text: str) -> tuple[str, ...]:
 
 
 def _present(path: tuple[str, ...]) -> tuple[str, ...]:
-    """Return a path in which an earlier name of a stored count is replaced by its present name."""
+    """Return a path with the present name of a stored count in place of an older name."""
     return (*path[:-1], _EARLIER_STORED.get(path[-1], path[-1])) if path[0] == "stored" else path
 
 
 def _near(path: tuple[str, ...]) -> str:
-    """Suggest a metric or path that resembles an unknown path."""
+    """Return a hint that suggests the metric or path most similar to an unknown path."""
     forms = [
         ".".join(mine if part.startswith("<") else part for mine, part in zip(path, form, strict=True))
         for form in _SPLIT_FORMS
@@ -151,7 +149,7 @@ def _near(path: tuple[str, ...]) -> str:
 
 
 def wrong_names(path: tuple[str, ...], names: Names) -> list[str]:
-    """Return a message for each unknown name in a path; names of an unknown kind are not checked."""
+    """Return a message for each unknown name in a path; names whose kind is unknown are not checked."""
     found = []
     form = next(form for form in _SPLIT_FORMS if _fits(path, form))
     for part, place in zip(path, form, strict=True):
@@ -166,7 +164,7 @@ def wrong_names(path: tuple[str, ...], names: Names) -> list[str]:
 def unit_of(path: tuple[str, ...]) -> str:
     """Return the unit of a quantity: `s`, `/s`, `B`, `B/s`, or an empty string for numbers and shares."""
     if path[0] == "services":
-        return ""  # the unit of a service's own metric is not known
+        return ""  # The unit of a service's own metric is unknown.
     last = path[-1] if path[-1] not in TIMES else "response_time_s"
     for end, unit in (("bytes_per_s", "B/s"), ("_s_per_s", ""), ("per_s", "/s"), ("_bytes", "B"), ("_s", "s")):
         if last.endswith(end):
@@ -175,7 +173,7 @@ def unit_of(path: tuple[str, ...]) -> str:
 
 
 def _path_of_words(text: str, metric: str, transaction: str | None, phase: str | None) -> tuple[str, ...]:
-    """Return the path of a metric of objectives, such as `p95 of search in ramp_up`."""
+    """Return the path in a run summary of a metric such as `p95 of search in ramp_up`."""
     about = ("transactions", transaction) if transaction else ()
     if phase is None:
         if metric == "throughput":
@@ -196,7 +194,7 @@ def _path_of_words(text: str, metric: str, transaction: str | None, phase: str |
 
 
 def _split(text: str) -> tuple[str, ...]:
-    """Split a path at its dots; names of service metrics may contain dots and braces."""
+    """Split a path at its dots; only names of service metrics may contain dots and braces."""
     parts = text.split(".")
     if parts[0] == "services" and len(parts) > 3:
         return (parts[0], parts[1], ".".join(parts[2:-1]), parts[-1])
@@ -206,7 +204,7 @@ def _split(text: str) -> tuple[str, ...]:
 
 
 def _fits(path: tuple[str, ...], form: tuple[str, ...]) -> bool:
-    """Return True if a path matches a form."""
+    """Return True if a path matches a form, in which a placeholder matches any name."""
     return len(path) == len(form) and all(
         bool(part) if place.startswith("<") else part == place for part, place in zip(path, form, strict=True)
     )

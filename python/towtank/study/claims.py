@@ -1,8 +1,8 @@
-"""Claims: statements of a reference about comparable systems, and the measures that confirm or refute them.
+"""Defines claims: statements of a reference about comparable systems, with the measures that test them.
 
-A claim is tested by a direction, a ratio or a level, never by the absolute figures of other machines. Its measure is
-one of six kinds: a value, a ratio, a difference, a trend over the levels of a factor, or the level at which a quantity
-is highest or lowest.
+A claim is tested by a direction, a ratio or a level, never by absolute values from other machines. The measure of a
+claim has one of six kinds: a value, a ratio, a difference, a trend over the levels of a factor, or the level at which
+a quantity is highest or lowest.
 """
 
 from __future__ import annotations
@@ -96,17 +96,17 @@ class Measure(FileModel):
 
     @property
     def kinds(self) -> list[str]:
-        """Names of the kinds that are given."""
+        """Names of the kinds of measures that the claim gives."""
         return [name for name in MEASURES if getattr(self, name) is not None]
 
     @property
     def kind(self) -> str:
-        """The measure that is given; checks see to it that it is one."""
+        """Kind of the measure; the checks ensure that a claim gives exactly one kind."""
         return self.kinds[0]
 
     @property
     def given(self) -> AnyMeasure:
-        """The measure of the given kind."""
+        """Settings of the measure."""
         found: AnyMeasure = getattr(self, self.kind)
         return found
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def describe(study: Study) -> dict[str, Any]:
-    """Return the description of a study that the analysis and the report need; quantities in SI units."""
+    """Return the description of a study that analysis and report need, with quantities in SI units."""
     file = study.study
     workload = _workload_in_force(study)
     pinning = file.pinning
@@ -56,7 +56,7 @@ def describe(study: Study) -> dict[str, Any]:
 
 
 def _workload_in_force(study: Study) -> WorkloadFile:
-    """Return the workload with the parameters that apply to all runs."""
+    """Return the workload with the parameter values that apply to all runs."""
     parameters = study.parameters_with({})
     return (study.workload.with_parameters(parameters) if parameters else study.workload).file
 
@@ -89,7 +89,7 @@ def _whole(value: float) -> float:
 
 
 def stages(study: Study) -> list[dict[str, Any]]:
-    """Return the stages of a run; a ramp with a time per user has `each_s` in place of `duration_s`."""
+    """Return the stages of a run; a ramp with a time per user has the key `each_s` instead of `duration_s`."""
     written = study.study.load.stages
     if written is None:
         kept = ("name", "phase", "duration_s")
@@ -111,7 +111,7 @@ def stages(study: Study) -> list[dict[str, Any]]:
 
 
 def mix(workload: WorkloadFile) -> list[dict[str, Any]]:
-    """Return the transaction mix of every group, one row per transaction."""
+    """Return the transaction mix of all user groups, with one row for each transaction of a group."""
     return [
         {"group": name, "share": group.share, "transaction": transaction, "weight": weight}
         for name, group in workload.groups.items()
@@ -120,7 +120,7 @@ def mix(workload: WorkloadFile) -> list[dict[str, Any]]:
 
 
 def think_words(workload: WorkloadFile, group: Group) -> str:
-    """Return the think time or pacing of a group, in words."""
+    """Render the think time or pacing of a user group as text."""
     if group.loop.pacing is not None:
         return f"from start to start: {group.loop.pacing.words()}"
     think = group.loop.think or workload.defaults.think
@@ -140,9 +140,10 @@ def _workload(study: Study, workload: WorkloadFile) -> dict[str, Any]:
 
 
 def _system(study: Study) -> dict[str, Any]:
-    """Return the hosts, services and targets; sizes and durations in settings keep their units, for display.
+    """Return hosts, services and targets of the system; sizes and durations in settings keep their units for display.
 
-    Replicated hosts are listed individually with their services; `copies` maps each to the name of its template.
+    Each copy of a host is listed with its services; `copies` maps the name of a copy to the name of the host in the
+    file.
     """
     system = study.system
     services = {}

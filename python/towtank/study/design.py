@@ -1,7 +1,7 @@
-"""Design of a study: a full factorial; each repetition is a block whose runs are executed in random order.
+"""Makes the runs of a study: a full factorial design in which each repetition is a block in random order.
 
 Blocks distribute slow changes of the machine evenly over all combinations of levels; the random order within a block
-prevents such changes from being mistaken for the effect of a factor.
+keeps such changes from looking like the effect of a factor.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ if TYPE_CHECKING:
     from towtank.workload.loading import Workload
 
 LOAD_FACTORS = ("users", "rate")
-# A seed must be exactly representable as a float, because some JSON readers have no integers.
+# A seed must be exactly representable as a float, because some JSON readers know no integers.
 _SEED_BITS = 53
 
 
 @dataclass(frozen=True)
 class Factor:
-    """Factor of the design.
+    """Factor of the design, with its levels.
 
     Attributes
     ----------
     name : str
         Name of the factor.
     levels : tuple of str
-        Names of its levels.
+        Names of the levels.
     overrides : tuple of dict
         Overrides that each level applies, by path.
     numeric : tuple of float or None
-        The levels as numbers; None if a level is not a number.
+        Values of the levels; None if the name of a level is not a number.
     """
 
     name: str
@@ -62,7 +62,7 @@ class Factor:
 
 @dataclass(frozen=True)
 class RunSpec:
-    """One run of a study.
+    """Run of a study: its factor levels, load and seed.
 
     Attributes
     ----------
@@ -97,12 +97,12 @@ class RunSpec:
 
     @property
     def load_factor(self) -> str:
-        """`users` or `rate`."""
+        """Name of the factor that sets the load: `users` or `rate`."""
         return "rate" if self.users is None else "users"
 
     @property
     def system(self) -> SystemFile:
-        """System with the settings of this run."""
+        """System file with the overrides of the run."""
         return self.study.system_with(self.factors)
 
     @property
@@ -117,18 +117,18 @@ class RunSpec:
 
     @property
     def events(self) -> dict[str, Event]:
-        """Events of this run, by name."""
+        """Events of the study in this run, by name."""
         return self.study.events_with(self.factors)
 
     @property
     def stages(self) -> list[dict[str, Any]]:
-        """Stages of the run, as in the plan."""
+        """Stages of the run's load, as in the plan for the engine."""
         stages: list[dict[str, Any]] = self.study.load_part(self.levels)["stages"]
         return stages
 
     @property
     def search(self) -> dict[str, Any] | None:
-        """Search for the limit in this run; None if the load levels are given."""
+        """Settings of the search for the limit in the run; None if the load levels are given."""
         load = self.study.study.load
         return load.document() if isinstance(load, FindLimit) else None
 
@@ -200,7 +200,7 @@ class RunSpec:
         keys : Path
             CSV file with the column `key`.
         out, targets, exports, cpus
-            As in `plan`.
+            As for `plan`.
         """
         workload, asked = self.study.workload, self.study.study.read_back
         if self.parameters:
@@ -248,7 +248,7 @@ class RunSpec:
 
 
 def _placed(target: Target, addresses: Mapping[str, list[str]]) -> list[tuple[str, str]]:
-    """Return each address of a target with the service that listens there."""
+    """Return each address of a target, with the name of the service that listens at the address."""
     return [(service, address) for service in target.all_services for address in addresses.get(service, ())]
 
 
@@ -268,7 +268,11 @@ def design(study: Study) -> list[RunSpec]:
 
 
 def _parts(study: Study, cells: list[tuple[int, ...]]) -> list[list[tuple[int, ...]]]:
-    """Return the cells in blocks; if a configuration is predicted, the cells of its source configuration come first."""
+    """Return the combinations of levels in blocks.
+
+    If a configuration is predicted, the combinations of the configuration that the prediction is fitted to come
+    first.
+    """
     source = {} if study.study.predict is None else study.study.predict.from_
     if not source:
         return [cells]

@@ -1,4 +1,4 @@
-"""Checks of the events of a study: stage, time, service, host and disk of each event."""
+"""Checks the events of a study: stage, time, service, host and disk of each event."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from towtank.yamlfile import fault_at
 
 
 def event_faults(study: Study) -> list[Fault]:
-    """Return the faults of the events, for every combination of levels in which the events happen."""
+    """Return the faults of the events, for every combination of levels that has events."""
     if not study.study.events:
         return []
     faults: set[Fault] = set()
@@ -32,7 +32,10 @@ def event_faults(study: Study) -> list[Fault]:
 
 
 def _combinations(study: Study) -> Iterator[dict[str, str]]:
-    """Yield every combination of levels that may change the events; load levels count, because ramps depend on them."""
+    """Yield every combination of levels that may change the events.
+
+    Load levels are included, because the length of ramps depends on them.
+    """
     varied = [factor for factor in study.factors if factor.name in LOAD_FACTORS or any(map(_matters, factor.overrides))]
     for cell in itertools.product(*(factor.levels for factor in varied)):
         yield {factor.name: level for factor, level in zip(varied, cell, strict=True)}
@@ -74,7 +77,7 @@ def _wrong_moment(moment: Moment, stages: list[dict[str, Any]]) -> str | None:
 
 
 def find_stage(wanted: str, stages: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """Return the first stage with a name; without one, the first stage of the phase with that name."""
+    """Return the first stage with the given name; without such a stage, the first stage of the phase with that name."""
     named = [stage for stage in stages if stage["name"] == wanted]
     return next(iter(named or [stage for stage in stages if stage["phase"] == wanted]), None)
 

@@ -1,4 +1,4 @@
-"""Events during the load: servers are stopped or killed, disks fill up, networks are cut."""
+"""Defines events during the load: services are stopped or killed, disks fill up, networks are cut."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LASTING = ("pause", "cut")
 
 @dataclass(frozen=True)
 class Moment:
-    """Time of an event.
+    """Time of an event during the load.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class Moment:
     after_s: float
 
     def words(self) -> str:
-        """Return the time as written in a study file."""
+        """Return the time of the event as written in a study file."""
         after = units.format_duration(self.after_s)
         if self.stage is None:
             return after
@@ -42,7 +42,7 @@ class Moment:
 
 
 def read_moment(value: object) -> Moment:
-    """Read `steady + 10 s`, `steady` or `30 s`.
+    """Read the time of an event: `steady + 10 s`, `steady` or `30 s`.
 
     Raises
     ------
@@ -110,7 +110,7 @@ class Event(FileModel):
 
     @model_validator(mode="after")
     def _whole(self) -> Event:
-        """Check that an event has all keys that its action needs, and no others."""
+        """Check that an event has all keys that its action needs, and no other keys."""
         of_service = self.do in OF_SERVICES
         needed = {"service"} if of_service else {"host", "disk"} if self.do == "fill" else {"host"}
         allowed = needed | {"for"} if self.do in (*_LASTING, "restart", "fill") else set(needed)
@@ -133,7 +133,7 @@ class Event(FileModel):
         return str(self.service or self.host)
 
     def document(self, name: str) -> dict[str, Any]:
-        """Return the entry in manifests and in the recorded events of a run, in SI units."""
+        """Return the event as JSON for manifests and for the recorded events of a run, in SI units."""
         document = {
             "name": name,
             "do": self.do,

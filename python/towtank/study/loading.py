@@ -1,4 +1,7 @@
-"""Reads studies: study, system and workload files, presets, and changes from the command line. Reports all faults."""
+"""Reads studies: study, system and workload files, presets, and changes from the command line.
+
+All faults are reported together.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ COMMAND_LINE = "<command line>"
 
 @dataclass
 class _Named:
-    """A file named by a study, as far as it could be read."""
+    """File that a study names, with the content and faults found when reading it."""
 
     document: Document | None = None
     faults: tuple[Fault, ...] = ()
@@ -67,7 +70,7 @@ def load_study(path: Path | str, preset: str | None = None, *, changes: dict[str
 def _check_all(
     document: Document, preset: str | None, changes: dict[str, str], corrected: Corrected
 ) -> tuple[Study | None, list[Fault]]:
-    """Check all variants of a study; return the one that is asked for, and the faults of all."""
+    """Check all variants of a study; return the requested variant, and the faults of all variants."""
     document = corrected.document(document)
     faults: list[Fault] = []
     study = _check_one(document, _with_changes(_with_preset(document, preset), changes), faults, corrected)
@@ -80,7 +83,10 @@ def _check_all(
 
 
 def _distinct(faults: list[Fault]) -> list[Fault]:
-    """Return each fault once, sorted; of equal faults, the one with a correction, which not every variant needs."""
+    """Return each fault once, sorted.
+
+    Of equal faults, the fault that suggests a correction for a typing error is kept.
+    """
     found: dict[Fault, Fault] = {}
     for fault in faults:
         if found.setdefault(fault, fault).typo is None:
@@ -124,7 +130,7 @@ def _with_changes(tree: Node, changes: dict[str, str]) -> Node:
 
 
 def _check_one(document: Document, tree: Node, faults: list[Fault], corrected: Corrected) -> Study | None:
-    """Check one variant of a study with the files that it names; faults are appended to `faults`."""
+    """Check one variant of a study with the files that it names; its faults are appended to `faults`."""
     checked = validate_tree(tree, StudyFile)
     faults += checked.faults
     study = checked.model
@@ -164,7 +170,7 @@ def _check_one(document: Document, tree: Node, faults: list[Fault], corrected: C
 
 
 def _levels_anywhere(document: Document, tree: Node) -> dict[str, list[str]]:
-    """Return the levels of each factor in this variant, the file and all presets, because claims may name any."""
+    """Return the levels of each factor in this variant, the file and all presets, because claims may name any level."""
     presets = document.root.child("presets")
     over = [presets.child(name) for name in _presets(document)] if presets is not None else []
     found: dict[str, list[str]] = {}
@@ -179,7 +185,7 @@ def _levels_anywhere(document: Document, tree: Node) -> dict[str, list[str]]:
 
 
 def _loads_anywhere(document: Document, study: StudyFile) -> Levels:
-    """Return the loads of the runs in this variant, the unchanged file and all presets."""
+    """Return the loads of all runs in this variant, in the file without preset, and in all presets."""
     found = Levels()
     found.add(study)
     if any(at_a_load(read_objective(text)) for text in study.objectives):
@@ -191,7 +197,7 @@ def _loads_anywhere(document: Document, study: StudyFile) -> Levels:
 
 
 def _sizing(document: Document, tree: Node, study: StudyFile) -> tuple[Document | None, list[Fault]]:
-    """Read the sizing file, if any; the report and `towtank validate` check its content."""
+    """Read the sizing file of a study, if any; report and `towtank validate` check the content of the file."""
     if study.size is None:
         return None, []
     path = document.path.parent / study.size
@@ -213,10 +219,10 @@ def _curve(document: Document, tree: Node, study: StudyFile) -> tuple[Curve | No
 
 
 def _with_curve(study: Study, curve: Curve) -> Study:
-    """Return the study with its trace; the text of the trace is kept with the texts of the other files."""
+    """Return the study with the rates of its trace; the text of the trace is kept with the texts of the other files."""
     path = study.trace_path
     assert path is not None
-    # Line ends are kept: the hash of the text shows later whether the file has changed.
+    # Line ends are kept, because the hash of the text is used later to detect changes of the file.
     files = {**study.files, str(path): path.read_bytes().decode("utf-8")}
     return replace(study, curve=curve, files=files)
 
@@ -241,7 +247,7 @@ def _make(
 
 
 def _named(document: Document, tree: Node, key: str, name: str, corrected: Corrected) -> _Named:
-    """Read a file named by the study; an unreadable file is reported at the study's key."""
+    """Read a file that the study names; if the file is unreadable, the fault is placed at the key of the study."""
     path = document.path.parent / name
     try:
         named = corrected.document(yamlfile.load(path))
@@ -259,7 +265,7 @@ def _named(document: Document, tree: Node, key: str, name: str, corrected: Corre
 
 
 def _seams(workload: Workload, system: SystemFile) -> list[Fault]:
-    """Return the faults of targets and services that the workload names but the system does not have."""
+    """Return faults for targets and services that the workload names but the system lacks."""
     faults = target_faults(workload, system.spoken)
     services = list(system.services)
     for path, text in workload.texts():
@@ -272,7 +278,7 @@ def _seams(workload: Workload, system: SystemFile) -> list[Fault]:
 
 
 def _exports(text: str) -> list[templates.Export]:
-    """Return the exports that a template reads; none if it is wrong, which the check of the workload reports."""
+    """Return the exports that a template reads; none if the template is invalid, which the workload check reports."""
     try:
         return templates.exports(text)
     except ValueError:
@@ -280,7 +286,8 @@ def _exports(text: str) -> list[templates.Export]:
 
 
 def study_path(text: str) -> Path:
-    """Return the path of a study given as a file, as a folder with a study file, or as the name of a shipped study.
+    """Return the path of a study file, given as a file, as a folder, or as the name of a study that ships with
+    Towtank.
 
     Raises
     ------

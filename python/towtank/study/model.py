@@ -1,4 +1,4 @@
-"""Schema of study files: a question, the system and workload under study, and the design of the runs."""
+"""Defines the schema of study files: a question, the system and workload under study, and the design of the runs."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class ScheduleStage(FileModel):
 
     @property
     def amount(self) -> float | dict[str, float]:
-        """Users or arrival rate, in total or by group; 0 if neither is given. [1, 1/s]"""
+        """Number of users or arrival rate of the stage, in total or by group; 0 if neither is given. [1, 1/s]"""
         if self.users is not None:
             return self.users if isinstance(self.users, int) else {name: float(n) for name, n in self.users.items()}
         return 0.0 if self.rate is None else self.rate
@@ -385,7 +385,7 @@ class StudyFile(FileModel):
 
     @property
     def is_closed(self) -> bool:
-        """True if the load is closed: users wait for answers."""
+        """True if the load is closed: a user sends the next request only after the previous response."""
         load = self.load
         return load.of == "users" if isinstance(load, FindLimit) else load.kind == "closed"
 
@@ -396,7 +396,7 @@ class StudyFile(FileModel):
 
     @property
     def trace(self) -> Trace | None:
-        """Trace that the load follows; None if it follows none."""
+        """Trace that the load follows; None without a trace."""
         return None if isinstance(self.load, FindLimit) else self.load.trace
 
     @property

@@ -1,4 +1,4 @@
-"""Finds the files that workloads and systems name, and refuses files outside the folders of the study."""
+"""Finds the files that workloads and systems name, and refuses files outside the folder of the study."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ PERMIT = "--trust"
 
 @dataclass(frozen=True, order=True)
 class NamedFile:
-    """File or folder that a workload or a system names.
+    """File or folder that a workload or system names.
 
     Attributes
     ----------
     path : Path
         Absolute path as named; symbolic links are not resolved.
     file : str
-        Path of the file that contains the name.
+        Path of the workload or system file that contains the name.
     key : str
-        Path of the key in that file.
+        Path of the key that contains the name.
     leaves : bool
-        Whether servers get the content, which is sent, served or run there. Keys and certificates stay local.
+        Whether the content leaves Towtank: servers receive, serve or run it. Keys and certificates do not leave.
     """
 
     path: Path
@@ -91,13 +91,16 @@ def files_of_system(system: SystemFile, path: Path) -> Iterator[NamedFile]:
 
 
 def leads_out(named: NamedFile, folder: Path) -> Path | None:
-    """Return the first path outside the allowed folders that a named file, or a link in a named folder, resolves to.
+    """Return the first path outside the allowed folders to which a named file, or a link in a named folder, leads.
+
+    None if all paths are inside.
 
     Parameters
     ----------
     named : NamedFile
     folder : Path
-        Folder of the study. The folder of the naming file is allowed too, because studies may share a workload.
+        Folder of the study. The folder of the file that contains the name is allowed as well, because studies may
+        share a workload.
     """
     allowed = [folder.resolve(), Path(named.file).parent.resolve()]
     for path in (named.path, *_links_below(named.path)):
@@ -108,13 +111,14 @@ def leads_out(named: NamedFile, folder: Path) -> Path | None:
 
 
 def _links_below(path: Path) -> Iterator[Path]:
-    """Yield the symbolic links in a folder, because file servers follow them."""
+    """Yield the symbolic links below a folder; file servers follow such links."""
     for place, folders, files in os.walk(path):
         yield from (link for name in (*folders, *files) if (link := Path(place, name)).is_symlink())
 
 
 def refuse_outside(named: Iterable[NamedFile], folder: Path) -> None:
-    """Refuse files whose content is sent to servers and that lie outside the folders of the study and the naming file.
+    """Refuse files whose content is sent to servers, unless they lie in the folder of the study or of the naming
+    file.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Checks the loads of objectives: an objective at a load that no run has is refused."""
+"""Checks the loads of objectives: no objective may apply to a load that no run has."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Levels:
     shares : set of float
         Shares of the limit that a pilot run finds. [1]
     unknown : bool
-        Whether some loads are known only after a run: in a search, or with a trace.
+        Whether some loads are unknown before a run, as for a search or a trace.
     """
 
     users: set[float] = field(default_factory=set)
@@ -47,7 +47,7 @@ class Levels:
         self.shares.update(share for share in map(share_of, written) if share is not None)
 
     def wrong(self, objective: Objective) -> str | None:
-        """Return a message if no run has the load of an objective; None if a run has it or may have it."""
+        """Return a message if no run has the load of an objective; None if a run has or may have that load."""
         if self.unknown:
             return None
         if objective.of_limit is not None:
@@ -67,7 +67,7 @@ class Levels:
             *(units.format_rate(level) for level in sorted(self.rates)),
             *(f"{100 * share:g} % of the limit" for share in sorted(self.shares)),
         ]
-        if not allowed:  # an invalid load is reported at the key of the load
+        if not allowed:  # An invalid load is reported at the key of the load.
             return None
         return f"must be at a load of a run ({', '.join(allowed)}), got {text} instead"
 

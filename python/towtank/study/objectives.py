@@ -1,12 +1,7 @@
-"""Objectives: required response times, throughputs and error shares, in the text form of study files.
+"""Reads objectives: required response times, throughputs and error shares, as written in study files.
 
-p95 of search < 1 s
-mean < 500 ms at 300 users
-throughput > 50 /s
-errors of search < 0.1 %
-p95 of search < 2 s in ramp_up
-p95 of search < 1 s in every 10 s
-stored.lost <= 0
+p95 of search < 1 s mean < 500 ms at 300 users throughput > 50 /s errors of search < 0.1 % p95 of search < 2 s in
+ramp_up p95 of search < 1 s in every 10 s stored.lost <= 0
 """
 
 from __future__ import annotations
@@ -22,11 +17,11 @@ from towtank.yamlfile import did_you_mean
 
 TIMES = ("mean", "min", "p50", "p90", "p95", "p99", "p99.9", "max")
 STORED = ("stored.lost", "stored.different", "stored.unreadable", "stored.unread")
-"""Counts of acknowledged stored items by the result of the read-back after the run."""
+"""Metrics about items that the system confirmed as stored, by the result of reading the items back after the run."""
 METRICS = (*TIMES, "throughput", "errors", *STORED)
 PHASES = ("ramp_up", "settle", "steady", "ramp_down")
-"""Phases that an objective may apply to."""
-# The engine records one interval per second.
+"""Names of the phases to which an objective may apply."""
+# The engine records one interval per second. [s]
 _LEAST_WINDOW_S = 1.0
 _FORM = re.compile(
     r"\s*(?P<metric>[\w.]+)(?:\s+of\s+(?P<transaction>[A-Za-z][\w-]*))?\s*(?P<comparison><=|>=|<|>)\s*(?P<value>.+?)"
@@ -42,7 +37,7 @@ _SHAPE = "METRIC [of TRANSACTION] < VALUE [in PHASE] [in every TIME] [at N users
 
 @dataclass(frozen=True)
 class Objective:
-    """One objective.
+    """Objective of a study.
 
     Attributes
     ----------
@@ -85,7 +80,7 @@ class Objective:
         Parameters
         ----------
         users_at : callable
-            Returns the number of users at a share of the limit.
+            Function that returns the number of users at a share of the limit.
         """
         return self if self.of_limit is None else replace(self, users=users_at(self.of_limit))
 
@@ -95,7 +90,7 @@ class Objective:
 
 
 def read_objective(text: str) -> Objective:
-    """Read an objective.
+    """Read an objective from its text.
 
     Raises
     ------
@@ -134,7 +129,7 @@ def read_objective(text: str) -> Objective:
 
 
 def _reader(metric: str) -> Callable[[str], float]:
-    """Return the function that reads the limit value of a metric."""
+    """Return the function that reads the limit value of a metric in its unit."""
     if metric in STORED:
         return _count
     return {"throughput": units.rate, "errors": units.share}.get(metric, units.duration)
@@ -147,7 +142,7 @@ def _count(text: str) -> float:
 
 
 def _scopes(text: str, scopes: str) -> dict[str, str]:
-    """Read the scopes after the value; each may occur once, in any order."""
+    """Read the scopes that follow the value of an objective; each may occur once, in any order."""
     found: dict[str, str] = {}
     at, end = 0, len(scopes.rstrip())
     while at < end:
@@ -174,7 +169,7 @@ def _phase(name: str | None) -> str | None:
 
 
 def _window(text: str | None) -> float | None:
-    """Read the window length; whole seconds, because the engine records one interval per second."""
+    """Read the length of a window in whole seconds; the engine records one interval per second. [s]"""
     if text is None:
         return None
     length = units.duration(text)

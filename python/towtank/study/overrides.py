@@ -1,7 +1,7 @@
-"""Overrides: values of the system, the workload or an event that a study sets by dotted path.
+"""Applies overrides: values of the system, the workload or an event that a study sets by dotted path.
 
-Paths are `services.NAME.settings.KEY`, `services.NAME.population.KEY` and further keys of a service; `hosts.NAME.KEY`;
-`network.KEY`; `generator.KEY`; `parameters.NAME`; and `events.NAME.KEY` of the study itself.
+Paths are `services.NAME.settings.KEY`, `services.NAME.population.KEY` and further keys of a service;
+`hosts.NAME.KEY`; `network.KEY`; `generator.KEY`; `parameters.NAME`; and `events.NAME.KEY` of the study itself.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _SECTIONS = {"services": "service", "hosts": "host"}
 _SINGLE = ("network", "generator")
 EVENTS = "events"
 FIRST_PARTS = frozenset({*_SECTIONS, *_SINGLE, "parameters", EVENTS})
-"""Allowed first parts of override paths."""
+"""Words with which the path of an override may begin."""
 
 
 @dataclass(frozen=True)
 class Override:
-    """One value that a study sets by path.
+    """Value that a study sets by path.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class Override:
 
 
 def overrides_of(node: Node | None) -> list[Override]:
-    """Return the overrides in a mapping of paths to values; an empty list if the node is not a mapping."""
+    """Return the overrides in a mapping of paths to values; empty if the node is not a mapping."""
     if node is None or not isinstance(node.value, dict):
         return []
     return [Override(tuple(path.split(".")), value, node.keys[path]) for path, value in node.value.items()]
@@ -69,12 +69,12 @@ def overrides_of(node: Node | None) -> list[Override]:
 def check_override(
     override: Override, system: Node | None, parameters: list[str] | None, events: list[str]
 ) -> Fault | None:
-    """Check that the path of an override exists; its value is checked after it has been applied.
+    """Check that the path of an override exists; the value is checked after it has been applied.
 
     Parameters
     ----------
     system : Node or None
-        System file; None if it could not be read, in which case paths into it are not checked.
+        System file; None if it could not be read, so that paths into it cannot be checked.
     parameters : list of str or None
         Names of the parameters of the workload; None if it could not be read.
     events : list of str

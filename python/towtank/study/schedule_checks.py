@@ -1,4 +1,4 @@
-"""Checks of `load.schedule`: stages that a study lists individually."""
+"""Checks `load.schedule`, the stages that a study lists individually."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def check_schedule(
     load : Load
     schedule : list of ScheduleStage
     groups : list of str or None
-        Groups of the workload; None if it could not be read.
+        Names of the user groups of the workload; None if the workload could not be read.
     at : callable
-        Returns a fault for a path in the study and a message.
+        Function that returns a fault for a path in the study and a message.
     """
     key, other = ("users", "rate") if load.kind == "closed" else ("rate", "users")
     for index, stage in enumerate(schedule):

@@ -1,4 +1,4 @@
-"""Stages of the plan for loads with a schedule or a trace, and their amounts of load."""
+"""Makes the stages of the plan, with their amounts of load, for a schedule or a trace."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Groups:
     names : tuple of str
         Names in the order of the file.
     shares : tuple of float
-        Their shares of all users, in (0, 1].
+        Share of each group in all users, in (0, 1].
     """
 
     names: tuple[str, ...]
@@ -29,7 +29,7 @@ class Groups:
 
 
 def split_users(total: int, shares: tuple[float, ...]) -> list[int]:
-    """Split users by shares into whole numbers that add up to the total, by the largest remainder.
+    """Split a number of users into whole numbers by shares; the numbers add up to the total (largest remainders).
 
     Examples
     --------
@@ -51,14 +51,17 @@ def total_of(stage: ScheduleStage) -> float:
 
 
 def levels_of(load: Load, curve: Curve | None) -> tuple[float, ...]:
-    """Return the load of each steady stage, in users or arrivals; for a trace, its mean rate. [1, 1/s]"""
+    """Return the load of each steady stage, in users or arrivals per second; for a trace, the mean rate. [1, 1/s]"""
     if curve is not None:
         return (curve.mean_rate,)
     return tuple(total_of(stage) for stage in load.schedule or () if stage.phase == STEADY)
 
 
 def by_group(load: Load) -> bool:
-    """Return True if any stage gives amounts per group; the plan then gives them per group in every stage."""
+    """Return True if any stage of the schedule gives amounts by group.
+
+    The plan then gives amounts by group in every stage.
+    """
     return any(isinstance(stage.amount, dict) for stage in load.schedule or ())
 
 
@@ -80,7 +83,7 @@ def _amount(load: Load, stage: ScheduleStage) -> dict[str, Any]:
 
 
 def _amounts(load: Load, stage: ScheduleStage, groups: Groups) -> dict[str, Any]:
-    """Return the amounts per group; a single number is split by the shares of the groups."""
+    """Return the amounts of load by group; a single amount is split by the shares of the groups."""
     amount = stage.amount
     if load.kind == "closed":
         if isinstance(amount, dict):
@@ -93,7 +96,9 @@ def _amounts(load: Load, stage: ScheduleStage, groups: Groups) -> dict[str, Any]
 
 
 def trace_stages(load: Load, curve: Curve) -> list[dict[str, Any]]:
-    """Return the stages of the plan for `load.trace`: optionally one at the first rate, then one steady stage."""
+    """Return the stages of the plan for `load.trace`: optionally a settle stage at the first rate, then a steady
+    stage.
+    """
     assert load.trace is not None
     stages: list[dict[str, Any]] = []
     if load.trace.settle > 0:
@@ -104,7 +109,7 @@ def trace_stages(load: Load, curve: Curve) -> list[dict[str, Any]]:
 
 
 def users_needed(stages: list[dict[str, Any]]) -> int:
-    """Return the number of users that a closed load needs at most: the most of each group, summed over the groups."""
+    """Return the largest number of users that a closed load needs: the largest number of each group, summed. [1]"""
     if any("users_by_group" in stage for stage in stages):
         columns = zip(*(stage["users_by_group"] for stage in stages), strict=True)
         return sum(max(column) for column in columns)

@@ -1,4 +1,4 @@
-"""`kind: find-limit`: raises the load until the system fails, then narrows down the highest load that passes."""
+"""Defines the load `kind: find-limit`, which rises until the system fails, and then closes in on its limit."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SHAPES = "objective missed, errors > SHARE, achieved < SHARE, or throughput gro
 
 
 def read_stop(text: str) -> tuple[str, float | None]:
-    """Read one condition of `stop_when` as name and share.
+    """Read a stop condition, and return its name and its share.
 
     Raises
     ------
@@ -122,7 +122,7 @@ class SearchLoad(FileModel):
 
     @property
     def stops(self) -> dict[str, float | None]:
-        """Stop conditions by name, with their shares."""
+        """Shares of the stop conditions, by name; None for a condition without a share."""
         return dict(read_stop(text) for text in self.stop_when)
 
     def document(self) -> dict[str, Any]:
@@ -145,5 +145,5 @@ class SearchLoad(FileModel):
 
 
 def amount(level: int | str) -> float:
-    """Return a level as a number of users or an arrival rate. [1, 1/s]"""
+    """Return a load level as a number of users or an arrival rate. [1, 1/s]"""
     return float(level) if isinstance(level, int) else units.rate(level)

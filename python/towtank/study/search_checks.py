@@ -1,4 +1,4 @@
-"""Checks of a search for the limit: rising levels, and stop conditions that can occur."""
+"""Checks the settings of a search for the limit: rising levels, and stop conditions that can occur."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from towtank.study.objectives import read_objective
 from towtank.study.search import STOP_WHEN, StepUp, amount, read_stop
 
 Wrong = tuple[tuple[str | int, ...], str]
-# A search with more levels on the way up is assumed to be a typing error.
+# If the load rises through more levels than this, a typing error is assumed.
 LEVELS_AT_MOST = 1_000
 
 
@@ -32,7 +32,7 @@ def _wanted(load: FindLimit) -> str:
 
 
 def _levels(load: FindLimit) -> Iterator[Wrong]:
-    """Yield a fault for each amount that does not match `of` (users or rate)."""
+    """Yield a fault for each amount of the wrong kind: users for a search over rates, or the reverse."""
     given: list[tuple[tuple[str | int, ...], int | str | None]] = [
         (("start",), load.start),
         (("at_most",), load.at_most),
@@ -69,7 +69,7 @@ def _steps(load: FindLimit) -> Iterator[Wrong]:
 
 
 def _number(step: StepUp, start: float, end: float) -> float:
-    """Return the approximate number of levels of a step. [1]"""
+    """Return the approximate number of levels that a step contains. [1]"""
     if step.by is not None:
         return (end - start) / amount(step.by)
     number, level = 0, start
@@ -97,7 +97,10 @@ def _stops(study: StudyFile, load: FindLimit) -> Iterator[Wrong]:
 
 
 def is_searched(text: str) -> bool:
-    """Return True if an objective can decide whether a plateau passes: it applies to the steady stage, at any load."""
+    """Return True if an objective can decide whether a plateau passes.
+
+    Such an objective applies to the steady stage at any load.
+    """
     objective = read_objective(text)
     return objective.users is None and objective.rate is None and objective.phase in (None, "steady")
 

@@ -1,4 +1,4 @@
-"""Stages of a search for the limit: one plateau, from the ramp to the decision stage."""
+"""Makes the stages of a plateau in a search for the limit, from the ramp to the decision stage."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from towtank.study.stages import ramp_duration, settle_stage
 from towtank.study.until import longest_s
 
 DECIDE = "decide"
-"""Name of the stage that holds the load while a plateau is evaluated, as in `decide 100`."""
+"""First word in the name of the stage that holds the load while a plateau is evaluated, as in `decide 100`."""
 RELIEVE = "relieve"
-"""Name of the stage in which the backlog of a failed plateau is worked off."""
-# Evaluating a plateau takes a second or two, and longer on a machine busy with its own load. After this time the load
-# ends, as if the conductor had exited.
+"""First word in the name of the stage in which the backlog of a failed plateau drains."""
+# Evaluating a plateau takes a second or two, and longer on a machine that is busy with its own load. After this time
+# the load ends, as if Towtank had exited. [s]
 DECIDE_AT_MOST_S = 60.0
-# The backlog is worked off with the capacity that the load leaves free. Half of the highest level that passed leaves
-# half of the capacity.
+# The backlog drains with the capacity that the load leaves free. Half of the highest passing level leaves half of the
+# capacity.
 RELIEVE_SHARE = 0.5
 RELIEVE_AT_MOST_S = 300.0
 
 
 def plan_search(load: FindLimit) -> dict[str, Any]:
-    """Return `load` of the plan for the start of a search: its first plateau."""
+    """Return `load` of the plan for the start of a search, which contains the first plateau."""
     stages = plateau_stages(load, 0, 0.0, amount(load.start))
     if load.of == "users":
         return {"kind": "closed", "users_at_most": int(amount(load.at_most)), "stages": stages}
@@ -45,13 +45,13 @@ def plateau_stages(
     ----------
     load : FindLimit
     number : int
-        Number of plateaus before it. [1]
+        Number of plateaus before this plateau. [1]
     before, level : float
-        Load before the plateau, and its own load. [1, 1/s]
+        Load before the plateau, and load of the plateau. [1, 1/s]
     again : int, default 0
         Number of earlier plateaus at this level. [1]
     relieve_at : float, optional
-        Load at which a backlog is worked off before the plateau; without it there is no relief stage. [1, 1/s]
+        Load at which a backlog drains before the plateau; by default the plateau has no such stage. [1, 1/s]
     """
     stages: list[dict[str, Any]] = []
     key = "users" if load.of == "users" else "rate"
@@ -63,7 +63,7 @@ def plateau_stages(
         stages.append({**stage, key: shown, **more})
 
     if relieve_at is not None:
-        # A ramp of zero length, so that the load drops at once.
+        # A ramp of zero length makes the load drop immediately.
         add("ramp_down", "ramp_down", relieve_at, 0.0)
         add(RELIEVE, "settle", relieve_at, RELIEVE_AT_MOST_S, until="command")
         before = relieve_at

@@ -1,4 +1,4 @@
-"""Load levels as shares of the limit that a pilot run finds, so that one study suits machines of any speed."""
+"""Defines load levels as shares of the limit that a pilot run finds, so that a study suits machines of any speed."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from towtank.fields import FileModel, PositiveDuration
 
 _SHARE = re.compile(r"\s*(?P<percent>\d+(?:\.\d+)?)\s*%\s*")
 SHARE_AT_MOST = 5.0
-"""Largest share of the limit that a level may request. [1]"""
+"""Largest share of the limit that a study may use as a load level. [1]"""
 UNKNOWN_LIMIT = 100
-"""Users assumed as the limit while a study is checked or described before its pilot run. [1]"""
+"""Number of users that is assumed as the limit before the pilot run, while a study is checked or described. [1]"""
 
 
 class Pilot(FileModel):
@@ -32,7 +32,7 @@ class Pilot(FileModel):
 
 @dataclass(frozen=True)
 class PilotResult:
-    """Result of a pilot run.
+    """Result of a pilot run: the estimated limit.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class PilotResult:
     is_lower_bound : bool
         Whether throughput followed ideal scaling up to the last plateau.
     plateaus : tuple of dict
-        `users` and `throughput_per_s` of each, in their order.
+        `users` and `throughput_per_s` of each plateau, in order of measurement.
     """
 
     users: float
@@ -54,7 +54,7 @@ class PilotResult:
 
     @classmethod
     def from_document(cls, document: dict[str, Any]) -> PilotResult:
-        """Read the entry of a manifest."""
+        """Read the result of a pilot run from the manifest of a study."""
         return cls(float(document["users"]), bool(document["is_lower_bound"]), tuple(document["plateaus"]))
 
 
@@ -71,7 +71,7 @@ def share_of(level: object) -> float | None:
 
 
 def users_at(share: float, pilot_result: PilotResult | None) -> int:
-    """Return the users at a share of the limit, at least 1. [1]"""
+    """Return the number of users at a share of the limit, at least 1. [1]"""
     return max(1, round(share * (UNKNOWN_LIMIT if pilot_result is None else pilot_result.users)))
 
 

@@ -1,4 +1,4 @@
-"""Finds the studies that ship with Towtank, by name."""
+"""Finds the studies that come with Towtank, by name."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ STUDY_FILE = "study.yaml"
 
 
 def shipped_folders() -> list[Path]:
-    """Return the existing folders of shipped studies, in the order in which they are searched."""
+    """Return the existing folders of studies that come with Towtank, in the order of the search."""
     named = os.environ.get("TOWTANK_STUDIES")
     checkout = Path(__file__).resolve().parents[3] / "studies"
     installed = Path(sys.prefix) / "share" / "towtank" / "studies"
@@ -18,7 +18,7 @@ def shipped_folders() -> list[Path]:
 
 
 def shipped() -> dict[str, Path]:
-    """Return the study files of all shipped studies, by name."""
+    """Return the study files of all studies that come with Towtank, by name."""
     found: dict[str, Path] = {}
     for folder in shipped_folders():
         for file in sorted(folder.glob(f"*/{STUDY_FILE}")):
@@ -27,5 +27,5 @@ def shipped() -> dict[str, Path]:
 
 
 def find_shipped(name: str) -> Path | None:
-    """Return the study file of a shipped study; None if no study with this name ships."""
+    """Return the study file of a study that comes with Towtank; None if no such study has this name."""
     return shipped().get(name)

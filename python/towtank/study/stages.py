@@ -1,4 +1,4 @@
-"""The load part of a plan: levels and stages with their durations."""
+"""Makes the load part of a plan: levels, and stages with their durations."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ def ramp_duration(ramp: EachRamp | float, users: float) -> float:
 
 
 def settle_stage(stages: Stages) -> dict[str, Any] | None:
-    """Return the length of a settle stage, with `until` if it ends at steady state; None without a settle stage."""
+    """Return length and end condition of a settle stage; None without a settle stage.
+
+    `until` is present if the stage ends at a steady state.
+    """
     length = longest_s(stages.settle)
     if length <= 0:
         return None
@@ -26,7 +29,7 @@ def settle_stage(stages: Stages) -> dict[str, Any] | None:
 
 
 def plan_load(load: Load, levels: tuple[float, ...], groups: Groups, curve: Curve | None = None) -> dict[str, Any]:
-    """Return `load` of a plan.
+    """Return the entry `load` of a plan.
 
     Parameters
     ----------
@@ -57,8 +60,8 @@ def plan_load(load: Load, levels: tuple[float, ...], groups: Groups, curve: Curv
 
 
 def level_stages(load: Load, levels: tuple[float, ...]) -> list[dict[str, Any]]:
-    """Return the stages of the plan for levels of load that each go through `load.stages`."""
-    assert load.stages is not None  # ensured by the checks
+    """Return the stages of the plan for several load levels, each of which passes through `load.stages`."""
+    assert load.stages is not None  # The checks ensure this.
     key = "users" if load.kind == "closed" else "rate"
     stages: list[dict[str, Any]] = []
 
@@ -69,7 +72,7 @@ def level_stages(load: Load, levels: tuple[float, ...]) -> list[dict[str, Any]]:
 
     before = 0.0
     for index, level in enumerate(levels):
-        # A ramp of zero length is kept: without it the users would start during the next stage.
+        # A ramp of zero length is kept, because without it the users would start during the next stage.
         add("ramp_up", index, ramp_duration(load.stages.ramp_up, abs(level - before)), level)
         settle = settle_stage(load.stages)
         if settle is not None:

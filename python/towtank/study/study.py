@@ -1,4 +1,4 @@
-"""A loaded study: its file, workload, system and runs."""
+"""Holds a loaded study: its file, workload, system and runs."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ class Study:
     path : Path
         Path of the study file.
     preset : str or None
-        Name of the applied preset.
+        Name of the applied preset; None without a preset.
     files : dict of str to str
         Texts of the study, workload and system files by path, and of trace and sizing files, for the results folder.
     curve : Curve or None
         Rates of the trace that the load follows, if any.
     pilot_result : PilotResult or None
-        Limit found by the pilot run, which load shares refer to; None before.
+        Limit found by the pilot run, which load shares refer to; None before the pilot run.
     numbers : mapping of str to list of str
         IP addresses of the hosts that the systems name, as resolved before the first run.
     at_least : int
@@ -89,7 +89,7 @@ class Study:
 
     @property
     def is_shipped(self) -> bool:
-        """True if the study ships with Towtank."""
+        """True if the study comes with Towtank."""
         return any(self.path.resolve().is_relative_to(folder.resolve()) for folder in shipped_folders())
 
     def named_files(self) -> list[NamedFile]:
@@ -110,12 +110,12 @@ class Study:
 
     @property
     def limits(self) -> dict[str, float]:
-        """Limits in SI units."""
+        """Limits of the study in SI units, by name."""
         return self.study.limits.model_dump(mode="python")
 
     @property
     def objectives(self) -> list[Objective]:
-        """Objectives of the study."""
+        """Objectives of the study; shares of the limit are replaced by numbers of users."""
         return [
             read_objective(text).resolved(lambda share: users_at(share, self.pilot_result))
             for text in self.study.objectives
@@ -128,7 +128,7 @@ class Study:
 
     @property
     def needs_pilot(self) -> bool:
-        """True if load levels are shares of a limit that no pilot run has found yet."""
+        """True if load levels are shares of a limit, and no pilot run has found the limit."""
         shares = [share_of(level) for name in LOAD_FACTORS for level in self.study.factors.get(name, ())]
         return self.pilot_result is None and any(share is not None for share in shares)
 
@@ -153,7 +153,7 @@ class Study:
         return design(self)
 
     def load_levels(self, factors: dict[str, str]) -> tuple[float, ...]:
-        """Return the load levels of a run with these factor levels: users, or rates [1/s]."""
+        """Return the load levels of a run with the given factor levels, in users or arrivals per second. [1, 1/s]"""
         load = self.study.load
         if isinstance(load, FindLimit):
             return (amount(load.start),)
@@ -165,7 +165,7 @@ class Study:
         if load.levels is not None:
             return tuple(level_value(level) for level in load.levels)
         only = load.users if load.kind == "closed" else load.rate
-        assert only is not None  # ensured by the checks
+        assert only is not None  # The checks ensure this.
         return (float(only),)
 
     @property
@@ -175,14 +175,14 @@ class Study:
         return Groups(tuple(groups), tuple(group.share for group in groups.values()))
 
     def load_part(self, levels: tuple[float, ...]) -> dict[str, Any]:
-        """Return `load` of the plan for a run with these load levels."""
+        """Return the entry `load` of the plan for a run with the given load levels."""
         load = self.study.load
         if isinstance(load, FindLimit):
             return plan_search(load)
         return plan_load(load, levels, self.groups, self.curve)
 
     def overrides_with(self, factors: dict[str, str]) -> list[Override]:
-        """Return the overrides of the study and of these factor levels; later entries take precedence."""
+        """Return the overrides of the study and of the given factor levels; later entries take precedence."""
         overrides = overrides_of(self.tree.child("overrides"))
         written = self.tree.child("factors")
         for name, level in factors.items():
@@ -191,7 +191,7 @@ class Study:
         return overrides
 
     def system_with(self, factors: dict[str, str]) -> SystemFile:
-        """Return the system with the overrides of these factor levels.
+        """Return the system with the overrides of the given factor levels.
 
         Raises
         ------
@@ -204,18 +204,18 @@ class Study:
         return system
 
     def events_with(self, factors: dict[str, str]) -> dict[str, Event]:
-        """Return the enabled events of a run with these factor levels, by name."""
+        """Return the enabled events of a run with the given factor levels, by name."""
         overrides = self.overrides_with(factors)
         if not any(override.is_event for override in overrides):
             events = self.study.events
         else:
             checked = validate_tree(apply_to_events(self.tree, overrides), StudyFile)
-            assert checked.model is not None  # validity was checked on loading
+            assert checked.model is not None  # Loading the study checked the file.
             events = checked.model.events
         return {name: event for name, event in events.items() if event.happens}
 
     def parameters_with(self, factors: dict[str, str]) -> dict[str, Any]:
-        """Return the parameter values that the study and these factor levels set."""
+        """Return the parameter values that the study and the given factor levels set."""
         return parameters_of(self.overrides_with(factors))
 
     def describe(self) -> dict[str, Any]:
@@ -231,7 +231,7 @@ def level_value(level: int | str) -> float:
 
 
 def load_of_level(level: int | str, pilot_result: PilotResult | None) -> float:
-    """Return a load level as a number; a share becomes the users at that share of the limit. [1, 1/s]"""
+    """Return a load level as a number; a share becomes the number of users at that share of the limit. [1, 1/s]"""
     share = share_of(level)
     return level_value(level) if share is None else float(users_at(share, pilot_result))
 
@@ -239,7 +239,7 @@ def load_of_level(level: int | str, pilot_result: PilotResult | None) -> float:
 def make_factor(
     name: str, levels: list[Any] | dict[str, dict[str, Any]], pilot_result: PilotResult | None = None
 ) -> Factor:
-    """Build a factor from its levels in the study file."""
+    """Make a factor from its levels in the study file."""
     if isinstance(levels, list):
         values = tuple(load_of_level(level, pilot_result) for level in levels)
         return Factor(name, tuple(str(level) for level in levels), tuple({} for _ in levels), values)

@@ -1,4 +1,4 @@
-"""Traces: CSV files with times and rates that the arrivals of an open load follow."""
+"""Reads traces: CSV files with times and rates that the arrivals of an open load follow."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from towtank.study.model import Trace
 from towtank.yamlfile import did_you_mean
 
 ROWS_AT_MOST = 1_000_000
-"""Largest number of rows: one rate per second for eleven days; the engine keeps all rows in memory."""
+"""Largest number of rows of a trace, because the engine keeps all rows in memory.
+
+One rate per second for eleven days.
+"""
 # Largest number of faults reported for one file.
 _FAULTS_AT_MOST = 20
 _RATE_AT_MOST = 1e8
@@ -63,7 +66,7 @@ class _Rows:
         self.faults.append(Fault(self.name, line, 1, where, message))
 
     def number(self, line: int, column: str, text: str, most: float) -> float | None:
-        """Read a number of a row; None, with a fault, if it is invalid."""
+        """Read a number in a row of the file; return None and collect a fault if it is invalid."""
         try:
             value = float(text)
         except ValueError:
@@ -88,7 +91,7 @@ def read_trace(path: Path, trace: Trace) -> tuple[Curve | None, list[Fault]]:
     Returns
     -------
     Curve or None
-        None if there are faults.
+        Rates of the trace; None if the file has faults.
     list of Fault
         Faults with their lines in the file.
     """

@@ -11,11 +11,11 @@ from towtank.fields import FileModel
 
 
 class Until(Protocol):
-    """Length of a stage that ends on a condition."""
+    """Length of a stage that ends when a condition is met."""
 
     @property
     def at_most(self) -> float:
-        """Longest time. [s]"""
+        """Longest time that the stage may last. [s]"""
 
 
 def longest_s(length: Until | float) -> float:
@@ -39,7 +39,7 @@ def require_order(at_least_s: float, at_most_s: float) -> None:
 
 
 def form_of(value: Any) -> str:
-    """Return the tag of a length's form: a mapping, a text that begins with `until`, or a plain time."""
+    """Return the name of the form in which a length is written: a mapping, a text with `until`, or a plain time."""
     if isinstance(value, dict | FileModel):
         return "<mapping>"
     return "<until>" if isinstance(value, str) and value.strip().startswith("until") else "<plain>"

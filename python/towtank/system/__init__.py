@@ -1,5 +1,5 @@
-"""Systems under test: start their services, observe them, and stop them.
+"""Starts the services of a system under test, observes them, and stops them.
 
-`service` defines a service, `build` registers the kinds, `services/` holds one file per kind, `system` starts and stops
-a whole system, `process` runs one process under a guard, `keeper` keeps a system up without a study.
+`service` defines a service, `build` registers the kinds, `services/` holds one file per kind, `system` starts and
+stops a whole system, `process` runs one process under a guard, `keeper` keeps a system up without a study.
 """

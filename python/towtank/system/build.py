@@ -1,7 +1,7 @@
-"""Build a system from its file; registry of the kinds of services.
+"""Builds a system from its file; registers the kinds of services.
 
-To add a kind: its settings as a class in `system/model.py`, one file under `system/services/` with a class of the form
-of `Service`, one entry in `KINDS`.
+To add a kind: its settings as a class in `system/model.py`, one file under `system/services/` with a class of the
+form of `Service`, one entry in `KINDS`.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from towtank.system.service_model import Service as Part
 from towtank.system.state import data_folder
 from towtank.system.system import System
 
-# Kind of a service to `module:class`; a module is imported when a system needs it. Each class is made from the
-# service's name, its part of the system file, and the folder of that file.
+# Maps a kind of service to `module:class`. A module is imported when a system needs it. Each class is made from the
+# service's name, its part of the system file, and the folder of the system file.
 KINDS: dict[str, str] = {
     "cmis_repository": "towtank.system.services.cmis_repository:CmisRepository",
     "content_server": "towtank.system.services.content_server:ContentServer",
@@ -41,12 +41,12 @@ KINDS: dict[str, str] = {
 
 
 def make_service(name: str, part: Part, base: Path) -> Service:
-    """Make one service.
+    """Make the service that a part of a system file describes, by the kind of the part.
 
     Raises
     ------
     KeyError
-        If nothing is registered for its kind.
+        If no class is registered for the kind.
     """
     module, _, attribute = KINDS[part.kind].partition(":")
     service: Service = getattr(import_module(module), attribute)(name, part, base)
@@ -69,13 +69,13 @@ def build_system(
     file : SystemFile
         The system file, with all factors of the run applied.
     base : Path
-        Folder that its relative paths start from.
+        Folder that relative paths in the system file start from.
     logs : Path
-        Folder for the logs of this time.
+        Folder for the logs of the services.
     cpus : list of int, optional
-        CPUs of the system; all by default.
+        CPUs that the system may use; all by default.
     check, note : callable
-        See `Place`.
+        Functions that are called while waiting, and for each step of the work; see `Place`.
     """
     services = [make_service(name, part, base) for name, part in file.services.items()]
     hosts = build_hosts(file, base)
@@ -94,8 +94,9 @@ def build_system(
 
 
 def population(file: model.SystemFile) -> dict[str, Any]:
-    """Return the settings that determine the contents of services before the first run; systems with equal settings
-    share one data folder.
+    """Return the settings that determine the contents of services before the first run.
+
+    Systems with equal settings of this sort share one data folder.
     """
     return {
         name: [part.kind, held.model_dump(mode="json")]

@@ -1,4 +1,4 @@
-"""Copies of hosts: one entry of a system file defines several hosts, each with a number after its name."""
+"""Makes copies of hosts: one entry of a system file may define several hosts, each with a number after the name."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def copied_names(name: str, copies: int | None) -> list[str]:
-    """Return the names of the copies of a host, or of a service on it; its own name without copies.
+    """Return the names of the copies of a host, or of a service on that host; the plain name if there are no copies.
 
     Examples
     --------
@@ -29,9 +29,9 @@ def copied_names(name: str, copies: int | None) -> list[str]:
 
 
 def names_in(root: yamlfile.Node, section: str) -> list[str] | None:
-    """Return the names of the hosts or services of a system file, including possible copies; None without the section.
+    """Return the names of the hosts or services of a system file, including all possible copies.
 
-    A level of a factor may set the number of copies, so that any number is a valid name.
+    None if the section is missing. A level of a factor may set the number of copies, so any number is a valid name.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def copies_in(root: yamlfile.Node) -> dict[str, int]:
     Parameters
     ----------
     root : Node
-        The system file as written, or with overrides laid over it.
+        The system file as written, or with overrides applied.
     """
     node = root.child("hosts")
     written = node.plain() if node is not None else None
@@ -70,13 +70,12 @@ def copies_in(root: yamlfile.Node) -> dict[str, int]:
 
 
 def copies_of(system: SystemFile, host: str | None) -> int | None:
-    """Return the number of copies of a host; None without copies, or if the host cannot have any."""
+    """Return the number of copies of a host; None if the host has no copies, or its provider allows none."""
     return getattr(system.hosts.get(str(host)), "copies", None)
 
 
 def copy_faults(tree: yamlfile.Node, system: SystemFile) -> list[Fault]:
-    """Report names of copies that are already in use, and references to a service or host with copies by its name
-    alone.
+    """Report names of copies that are already in use, and references that do not select one of several copies.
 
     Parameters
     ----------
@@ -101,7 +100,7 @@ def copy_faults(tree: yamlfile.Node, system: SystemFile) -> list[Fault]:
 
 
 def _wrong_references(tree: yamlfile.Node, system: SystemFile, name: str, service: Service) -> list[Fault]:
-    """Report references of a service to a host or service with copies: the name alone does not select a copy."""
+    """Report references of a service that name a host or service with copies without a number."""
     nodes = list(getattr(service, "hosts", []))
     servers = list(service.servers) if isinstance(service, Mount) else []
     faults = []
@@ -121,7 +120,7 @@ def _wrong_references(tree: yamlfile.Node, system: SystemFile, name: str, servic
 
 
 def with_copies(system: SystemFile) -> SystemFile:
-    """Return the system with every copy as a host or service of its own; a target with copies goes to all of them.
+    """Return the system with each copy as a separate host or service; a target with copies goes to all of them.
 
     Parameters
     ----------
@@ -131,7 +130,7 @@ def with_copies(system: SystemFile) -> SystemFile:
     Returns
     -------
     SystemFile
-        The same system if no host has copies.
+        System with all copies; the given system if no host has copies.
     """
     if all(copies_of(system, name) is None for name in system.hosts):
         return system
@@ -151,7 +150,7 @@ def with_copies(system: SystemFile) -> SystemFile:
 
 
 def _copied(system: SystemFile, name: str, made: Mapping[str, list[str]]) -> Iterator[tuple[str, Service]]:
-    """Yield name and service of each copy of a service, with the mount of its own host as its storage."""
+    """Yield name and service of each copy of a service; the copy uses the mount on its own host as its storage."""
     service = system.services[name]
     copies = copies_of(system, service.host)
     if copies is None:

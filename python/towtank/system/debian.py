@@ -1,4 +1,4 @@
-"""Finds missing Debian packages, and installs packages without starting their services, now or at the next boot."""
+"""Finds missing Debian packages, and installs packages without starting or enabling their services."""
 
 from __future__ import annotations
 
@@ -17,19 +17,18 @@ _MARK = "# Made by an installation of Towtank, and removed at its end."
 # By invoke-rc.d(8), status 101 means that policy forbids the action.
 _FORBID = f"#!/bin/sh\n{_MARK}\nexit 101\n"
 # The shell reads from a pipe that closes when the last process of the installation ends, even if that process is
-# killed. If it was killed while the policy was being written, the policy is empty; the shell removes an empty policy as
-# well.
+# killed. A process killed while it wrote the policy leaves an empty policy; the shell removes an empty policy as well.
 _WATCH = 'while read -r _; do :; done; if [ ! -s "$1" ] || grep -qsxF "$2" "$1"; then rm -f "$1"; fi'
 _UNITS = Path("/etc/systemd/system")
 _RUN_LEVELS = Path("/etc")
 _INSTALL_WITHIN_S = 1800.0
 
 Run = Callable[[list[str]], int]
-"""Runs a command and returns its exit status."""
+"""Type of a function that runs a command and returns its exit status."""
 
 
 def missing(names: Iterable[str]) -> list[str]:
-    """Return the packages that dpkg does not report as installed; all of them if dpkg does not exist."""
+    """Return the packages that dpkg does not report as installed; all packages if dpkg does not exist."""
     packages = list(dict.fromkeys(names))
     if shutil.which("dpkg-query") is None:
         return packages
@@ -40,19 +39,19 @@ def missing(names: Iterable[str]) -> list[str]:
 
 
 def install(names: list[str], run: Run) -> None:
-    """Install packages with apt-get, without starting their services, now or at the next boot.
+    """Install packages with apt-get; their services are not started now and not enabled at boot.
 
     Parameters
     ----------
     names : list of str
         Packages.
     run : callable
-        Runs a command and returns its exit status.
+        Function that runs a command and returns its exit status.
 
     Raises
     ------
     TargetError
-        Without apt-get or root, or if the installation fails.
+        If apt-get is missing, if this user is not root, or if the installation fails.
     """
     if shutil.which("apt-get") is None:
         raise TargetError(f"apt-get is not available; install the equivalents of Debian's {', '.join(names)}")
@@ -67,12 +66,13 @@ def install(names: list[str], run: Run) -> None:
 
 
 def run_quietly(command: list[str]) -> int:
-    """Run a command without prompts, with its output on standard error.
+    """Run a command without prompts, with its output on standard error; return the exit status.
 
     Raises
     ------
     TargetError
-        If it takes too long. It is terminated and awaited, since a killed dpkg leaves packages half installed.
+        If the command takes too long. It is terminated and awaited, because a killed dpkg leaves packages half
+        installed.
     """
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     process = subprocess.Popen(
@@ -80,7 +80,7 @@ def run_quietly(command: list[str]) -> int:
         stdin=subprocess.DEVNULL,
         stdout=sys.stderr.fileno(),
         env=environment,
-        close_fds=False,  # passes on the pipe that `_nothing_started` made inheritable; its watcher waits for its end
+        close_fds=False,  # apt-get must inherit the pipe whose end the watcher of `_nothing_started` awaits
     )
     try:
         return process.wait(_INSTALL_WITHIN_S)
@@ -93,7 +93,7 @@ def run_quietly(command: list[str]) -> int:
 
 @contextmanager
 def _nothing_started() -> Iterator[None]:
-    """Forbid packages to start their services during the installation; keep a policy that the machine already has."""
+    """Forbid packages to start their services during the installation; an existing policy of the machine stays."""
     if _POLICY.exists() and not _is_ours():
         yield
         return
@@ -117,7 +117,7 @@ def _nothing_started() -> Iterator[None]:
 
 
 def _is_ours() -> bool:
-    """Return True if an installation of Towtank wrote the policy or started to write it.
+    """Return True if an installation by Towtank wrote the policy file, or began to write it.
 
     The file is compared as bytes, because its encoding is unknown.
     """
@@ -127,7 +127,9 @@ def _is_ours() -> bool:
 
 @contextmanager
 def _nothing_enabled(run: Run) -> Iterator[None]:
-    """Disable the services that packages enabled during the installation; services enabled before stay enabled."""
+    """Disable the services that packages enabled during the installation; services that were enabled before stay
+    enabled.
+    """
     before = _enabled()
     try:
         yield
@@ -140,5 +142,5 @@ def _nothing_enabled(run: Run) -> Iterator[None]:
 
 
 def _enabled() -> set[Path]:
-    """Return the links by which systemd, and init at its usual run level, start services at boot."""
+    """Return the links by which systemd, or init at its usual run level, starts services at boot."""
     return {*_UNITS.glob("*.wants/*"), *_RUN_LEVELS.glob("rc2.d/S[0-9][0-9]*")}

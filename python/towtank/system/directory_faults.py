@@ -1,4 +1,4 @@
-"""Checks of servers that take their users from a directory of the same system file."""
+"""Checks servers that take their users from an LDAP directory of the same system file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from towtank.spelling import misnamed
 
 
 def directory_faults(tree: yamlfile.Node, services: Mapping[str, Any]) -> list[Fault]:
-    """Report names of directories that are not directories."""
+    """Report servers whose setting `ldap` names a service that is not a directory."""
     faults = []
     known = [name for name, service in services.items() if service.kind == "openldap"]
     for name, service in services.items():

@@ -1,8 +1,8 @@
-"""Server files that no Debian package contains: downloaded once and verified by their checksums.
+"""Downloads server files that no Debian package contains, and verifies their checksums.
 
-A file is named by its coordinates in a Maven repository and pinned by its SHA-256, so a file with any other content is
-refused, whatever server sends it. Files are kept in the cache folder of the user; an interrupted download resumes where
-it stopped.
+Each file is identified by its coordinates in a Maven repository and by its SHA-256. A file with another digest is
+refused, whichever server sends it. The cache folder of the user keeps the files; an interrupted download continues
+where it stopped.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ _PARTIAL, _NOTHING_MORE = 206, 416
 
 @dataclass(frozen=True)
 class Artefact:
-    """One file of a Maven repository.
+    """File of a Maven repository.
 
     Attributes
     ----------
     group, name, version, extension : str
-        Its coordinates.
+        Coordinates of the file in the repository.
     sha256 : str
-        Digest of the only content that is taken, 64 hexadecimal digits.
+        SHA-256 digest that the content must have, as 64 hexadecimal digits.
     size : int
-        Its size. [byte]
+        Size of the file. [byte]
     """
 
     group: str
@@ -63,28 +63,28 @@ class Artefact:
 
     @property
     def path(self) -> str:
-        """Path below the address of a repository."""
+        """Path of the file below the address of a repository."""
         return f"{self.group.replace('.', '/')}/{self.name}/{self.version}/{self.file_name}"
 
     @property
     def title(self) -> str:
-        """Name of the file on the configuration sheet."""
+        """Name of the file on the report's configuration sheet."""
         return f"{self.group}:{self.name}"
 
     @property
     def facts(self) -> str:
-        """Description of the file on the configuration sheet."""
+        """Version and digest of the file on the report's configuration sheet."""
         return f"{self.version}, SHA-256 {self.sha256}"
 
 
 def cache_folder() -> Path:
-    """Return `towtank` below `$XDG_CACHE_HOME`, else below `~/.cache` (XDG base directories).
+    """Return the cache folder: `towtank` below `$XDG_CACHE_HOME`, or below `~/.cache` (XDG base directories).
 
-    Towtank runs the programs that it keeps there. If the folder belongs to another user, as under `sudo` with the home
-    of the caller, the folder is in the home directory of this user in the user database.
+    Towtank runs programs from this folder. If the folder belongs to another user, as under `sudo` with the home of
+    the caller, the home directory in the user database is used instead.
     """
     named = os.environ.get("XDG_CACHE_HOME", "")
-    # The specification requires to ignore a relative path.
+    # The XDG specification requires that a relative path is ignored.
     base = Path(named) if named.startswith("/") else Path.home() / ".cache"
     if _is_of_another_user(base):
         with suppress(KeyError):
@@ -93,7 +93,7 @@ def cache_folder() -> Path:
 
 
 def _is_of_another_user(folder: Path) -> bool:
-    """Return True if a folder, or its nearest existing parent, belongs to neither root nor this user."""
+    """Return True if a folder, or its nearest existing parent, belongs neither to root nor to this user."""
     try:
         return folder.stat().st_uid not in (0, os.geteuid())
     except OSError:
@@ -101,14 +101,14 @@ def _is_of_another_user(folder: Path) -> bool:
 
 
 def place_of(artefact: Artefact) -> Path:
-    """Return the path of a file in the cache. The path contains the digest, so a new pinned digest gives a new file."""
+    """Return the path of a file in the cache; the path contains the digest, so a new digest gives a new path."""
     return cache_folder() / "downloads" / artefact.sha256[:16] / artefact.file_name
 
 
 def is_here(artefact: Artefact) -> bool:
     """Return True if the file is in the cache.
 
-    Only the size is compared: `fetch` verified the digest before it named the file.
+    Only the size is compared, because `fetch` verified the digest before it gave the file its name.
     """
     with suppress(OSError):
         return place_of(artefact).stat().st_size == artefact.size
@@ -116,7 +116,9 @@ def is_here(artefact: Artefact) -> bool:
 
 
 def repository_address() -> str:
-    """Return the repository: `$TOWTANK_MAVEN_REPOSITORY`, else the mirror of Maven's settings, else its default.
+    """Return the address of the Maven repository.
+
+    The address is `$TOWTANK_MAVEN_REPOSITORY`, or else the mirror in Maven's settings, or else Maven's default.
 
     Raises
     ------
@@ -134,7 +136,7 @@ def repository_address() -> str:
 
 
 def is_known() -> bool:
-    """Return True if a repository is known."""
+    """Return True if the address of a Maven repository is known."""
     try:
         return bool(repository_address())
     except TargetError:
@@ -142,12 +144,12 @@ def is_known() -> bool:
 
 
 def mirror_of_settings(settings: Path) -> str | None:
-    """Return the mirror of the default repository in Maven's settings; None without one.
+    """Return the mirror of the default repository in Maven's settings; None if the settings name no mirror.
 
     Parameters
     ----------
     settings : Path
-        `settings.xml`; a file that does not exist, or is not XML, names none.
+        `settings.xml`; a file that does not exist, or is not XML, names no mirror.
     """
     try:
         root = ElementTree.parse(settings).getroot()
@@ -172,12 +174,12 @@ def default_of_maven() -> str | None:
 
 
 def fetch(artefacts: Iterable[Artefact], note: Note = no_note) -> None:
-    """Fetch the files that are not in the cache.
+    """Download the files that are not in the cache.
 
     Raises
     ------
     TargetError
-        If a file cannot be fetched, or has another digest.
+        If a file cannot be downloaded, or has another digest.
     """
     for artefact in artefacts:
         if not is_here(artefact):
@@ -212,14 +214,14 @@ def _why(error: OSError | HTTPException) -> str:
 
 
 def _receive(url: str, part: Path, size: int) -> None:
-    """Append the missing part of a file, or download the whole file if the server does not support ranges."""
+    """Download the missing part of a file, or the whole file if the server does not support ranges."""
     have = part.stat().st_size if part.exists() else 0
     request = urllib.request.Request(url, headers={"Range": f"bytes={have}-"} if have else {})
     try:
         answer: HTTPResponse = urllib.request.urlopen(request, timeout=_TIMEOUT_S)
     except urllib.error.HTTPError as error:
         with error:
-            if error.code == _NOTHING_MORE:  # nothing is missing; the digest decides if it is right
+            if error.code == _NOTHING_MORE:  # The file is complete; the digest decides whether it is correct.
                 return
         raise
     with answer, part.open("ab" if answer.status == _PARTIAL else "wb") as file:
@@ -227,7 +229,9 @@ def _receive(url: str, part: Path, size: int) -> None:
 
 
 def _copy(answer: HTTPResponse, file: IO[bytes], room: int) -> None:
-    """Write the answer up to the expected size; a longer answer is wrong anyway and would only fill the disk."""
+    """Write the response to a file, up to the expected size; a longer response is wrong and
+    would only fill the disk.
+    """
     while room > 0 and (chunk := answer.read(min(_CHUNK_BYTES, room))):
         file.write(chunk)
         room -= len(chunk)

@@ -1,7 +1,7 @@
-"""Environment variables of the processes of a system under test.
+"""Selects the environment variables for the processes of a system under test.
 
-The processes get the variables that programs need to run, but not the rest of the environment of Towtank, which may
-contain tokens and keys of other services.
+The processes receive the variables that programs need to run. The other variables of Towtank's environment may
+contain tokens and keys of other services, and are not passed on.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ import re
 
 from towtank.marking import environment
 
-# Search paths of programs, libraries and files; language and time zone; the user's memory and Python settings; the
-# marks that identify processes of a run, of a system's hosts and of a test. Other variables that begin with TOWTANK_
-# can be secrets: files refer to them for passwords.
+# Search paths of programs, libraries and files; language and time zone; settings of memory allocation and Python;
+# marks that identify the processes of a run, of a system's hosts and of a test. Other variables that begin with
+# TOWTANK_ may be secrets, because files refer to such variables for passwords.
 _PASSED_ON = re.compile(
     r"PATH|HOME|USER|LOGNAME|SHELL|TMPDIR|LD_LIBRARY_PATH|LD_PRELOAD|JAVA_HOME|VIRTUAL_ENV|PYTHON[A-Z0-9]+|"
     r"LANG|LANGUAGE|LC_[A-Z]+|LOCPATH|TZ|TZDIR|MALLOC_\w+|GLIBC_TUNABLES|TOWTANK_(?:RUN|HOSTS|TEST)"
@@ -20,5 +20,5 @@ _PASSED_ON = re.compile(
 
 
 def passed_on() -> dict[str, str]:
-    """Return the environment variables of this process that processes of a system also get."""
+    """Return the environment variables of this process that processes of a system receive."""
     return {name: value for name, value in environment().items() if _PASSED_ON.fullmatch(name)}

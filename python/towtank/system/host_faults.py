@@ -1,4 +1,4 @@
-"""Checks of the hosts of services: hosts that do not exist, or lack what a service needs."""
+"""Checks the hosts of services: hosts that do not exist, or that lack something the service needs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def host_faults(tree: yamlfile.Node, system: SystemFile, hosts: list[str]) -> list[Fault]:
-    """Report every host and every disk that a service names wrongly.
+    """Report every host and every disk that a service names incorrectly.
 
     Parameters
     ----------
@@ -39,13 +39,13 @@ def host_faults(tree: yamlfile.Node, system: SystemFile, hosts: list[str]) -> li
 
 
 def unknown_name(root: yamlfile.Node, path: yamlfile.Path_, what: str, got: str, known: list[str]) -> Fault:
-    """Return the fault of a name that does not exist in the file, with the known names."""
+    """Return a fault for a name that does not exist in the file; the fault lists the known names."""
     allowed = f"a {what} of this file ({', '.join(known)})" if known else f"a {what} of this file, which has none"
     return yamlfile.fault_at(root, path, misnamed(allowed, got, known))
 
 
 def _misplaced(tree: yamlfile.Node, system: SystemFile, name: str) -> Iterator[Fault]:
-    """Yield faults of a service that its host cannot run."""
+    """Yield a fault if the host of a service cannot run the service."""
     service = system.services[name]
     host = system.hosts[str(service.host)]
     at = ("services", name, "host")
@@ -68,7 +68,7 @@ def _misplaced(tree: yamlfile.Node, system: SystemFile, name: str) -> Iterator[F
 
 
 def _misplaced_further(tree: yamlfile.Node, system: SystemFile, name: str, hosts: list[str]) -> Iterator[Fault]:
-    """Yield faults of `hosts` of a service on several hosts, and of a disk that not all of them see."""
+    """Yield faults in `hosts` of a service with several nodes, and in a disk that not all of these hosts can access."""
     service = system.services[name]
     for number, host in enumerate(getattr(service, "hosts", [])):
         at = ("services", name, "hosts", number)
@@ -95,7 +95,7 @@ def _needs_namespaces(service: Service, host: str) -> str:
 
 
 def _names_taken(tree: yamlfile.Node, system: SystemFile, name: str) -> Iterator[Fault]:
-    """Yield services that have the same name as a process of another service."""
+    """Yield a fault for each service that has the name of another service's process."""
     for process in system.services[name].processes(name):
         if process != name and process in system.services:
             message = f"must not be the name of a process of service {name!r}, got {process!r}"

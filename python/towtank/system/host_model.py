@@ -1,4 +1,4 @@
-"""Hosts in a system file: their providers, their sizes, and the network between them."""
+"""Defines the hosts in a system file: providers, limits, and the network between hosts."""
 
 from __future__ import annotations
 
@@ -28,14 +28,15 @@ from towtank.fields import (
 )
 from towtank.treecheck import unknown_choice
 
-# Bounds of the kernel: a quota has a period of 1 ms to 1 s and at least 1 ms of time in it (sched-bwc.rst), a slice
-# is 0.1 to 100 ms long (sched_setattr(2)).
+# Limits of the kernel: a quota has a period of 1 ms to 1 s and at least 1 ms of CPU time in a period (sched-bwc.rst);
+# a slice is 0.1 to 100 ms long (sched_setattr(2)).
 LEAST_CPU_TIME_S = 0.001
 MOST_PERIOD_S = 1.0
 LEAST_SLICE_S, MOST_SLICE_S = 0.0001, 0.1
-# An IPv4 host must accept packets of 576 bytes (RFC 791); 65,521 is the bound of a veth, less a header.
+# An IPv4 host must accept packets of 576 bytes (RFC 791). The largest packet of a veth has 65,521 bytes, without a
+# header.
 LEAST_MTU, MOST_MTU = 576, 65_521
-# Smallest size of the file systems that are supported; xfs requires 300 MiB and reports so itself.
+# Smallest size of the supported file systems. The file system xfs requires 300 MiB, and its program reports this.
 LEAST_DISK_BYTES = 8 * 2**20
 LEAST_MEMORY_BYTES = 4 * 2**20
 _XFS_BYTES = 300 * 2**20
@@ -43,7 +44,7 @@ _BTRFS_BYTES = 109 * 2**20
 
 
 COPIES_AT_MOST = 240
-"""Most copies of a host: the number of hosts that a system may have. [1]"""
+"""Largest number of copies of a host, equal to the number of hosts that a system may have. [1]"""
 Copies = Annotated[int, Field(ge=1, le=COPIES_AT_MOST)] | None
 _COPIES = "Number of identical hosts to create, each with all services of the host; names end in `-1`, `-2` and so on."
 
@@ -93,7 +94,7 @@ class Disk(FileModel):
 
     @property
     def throttled(self) -> bool:
-        """True if its speed is limited."""
+        """True if the speed of the disk is limited."""
         return any((self.read_rate, self.write_rate, self.read_operations, self.write_operations))
 
 
@@ -118,7 +119,7 @@ class Link(FileModel):
 
     @property
     def impaired(self) -> bool:
-        """True if packets are delayed or lost."""
+        """True if the link delays or loses packets."""
         return self.delay > 0 or self.loss > 0
 
 
@@ -185,7 +186,10 @@ _VARIABLE_SCHEMA = {"type": "string", "pattern": f"^{_VARIABLE.pattern}$"}
 
 
 def _variable(value: str) -> str:
-    """Check the name of a variable that a system file may read: its value is sent to a machine that the file names."""
+    """Check the name of an environment variable that a system file reads.
+
+    The value of the variable is sent to a machine that the file names, so the name must begin with TOWTANK_.
+    """
     if not _VARIABLE.fullmatch(value):
         raise ValueError(f"must be the name of a variable that begins with TOWTANK_, got {value!r} instead")
     return value
@@ -284,7 +288,7 @@ PROVIDERS: dict[str, type[FileModel]] = {
 
 
 def _known_provider(value: Any) -> Any:
-    """Report the known providers if a host has another one."""
+    """Report the known providers if a host names an unknown provider."""
     if not isinstance(value, dict):
         return value
     provider = value.get("provider")
@@ -295,7 +299,7 @@ def _known_provider(value: Any) -> Any:
 
 
 def _tag(value: Any) -> str:
-    """Return the branch of the union, in a form that no key of a file can have."""
+    """Return the branch of the union for a host, in a form that no key of a file can have."""
     provider = value.get("provider") if isinstance(value, dict) else getattr(value, "provider", None)
     return f"<{provider if isinstance(provider, str) and provider in PROVIDERS else 'local'}>"
 

@@ -1,7 +1,8 @@
-"""Identity of processes: process id and start time, because the kernel reuses process ids.
+"""Identifies processes by process id and start time, because the kernel reuses process ids.
 
-Containers may share a temporary folder without sharing their processes, so a note about the owner of a folder also
-contains the namespace of process ids: a process cannot check whether a process of another namespace still runs.
+Containers may share a temporary folder without sharing their processes, so a note about the owner of a folder
+contains the namespace of process ids in addition: a process cannot check whether a process of another namespace still
+runs.
 """
 
 from __future__ import annotations
@@ -12,13 +13,14 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
-# Places of state and start time in /proc/PID/stat after the command's closing bracket (fields 3 and 22 of proc(5)).
+# Positions of state and start time in /proc/PID/stat after the closing bracket of the command (fields 3 and 22 of
+# proc(5)).
 _START_TIME = 19
 _STATE = 0
 
 
 def identity(pid: int) -> tuple[int, int] | None:
-    """Return process id and start time [clock ticks since boot]; None if no such process lives."""
+    """Return id and start time [clock ticks since boot] of a process; None if the process does not live."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -35,7 +37,7 @@ def is_stopped(pid: int) -> bool:
 
 
 def children(pid: int) -> list[int]:
-    """Return the children of a process, including those of all its threads."""
+    """Return the ids of the child processes of a process, including children of all its threads."""
     found: list[int] = []
     for path in Path(f"/proc/{pid}/task").glob("*/children"):
         with suppress(OSError):
@@ -43,33 +45,33 @@ def children(pid: int) -> list[int]:
     return found
 
 
-# Process id, start time and namespace; notes of earlier versions lack the namespace.
+# Process id, start time and namespace; notes of older versions lack the namespace.
 _NOTE = re.compile(rb"(\d{1,10}) (\d{1,20})(?: (\d{1,20}))?")
-# Greatest length of a note that Towtank writes. [byte]
+# Largest length of a note that Towtank writes. [byte]
 _NOTE_AT_MOST = 64
 _NAMESPACE = Path("/proc/self/ns/pid")
 
 Owner = tuple[int, int, int]
-"""Process id, start time [clock ticks since boot] and the number of the namespace of process ids."""
+"""Type of a process identity: id, start time [clock ticks since boot], and namespace of process ids."""
 
 
 def own_identity() -> Owner:
-    """Return the identity of this process, for notes."""
+    """Return the identity of this process, for a note about the owner of a folder."""
     return (*(identity(os.getpid()) or (os.getpid(), 0)), _namespace())
 
 
 def _namespace() -> int:
-    """Return the number of the namespace of process ids of this process."""
+    """Return the number of the namespace of process ids that this process is in."""
     return _NAMESPACE.stat().st_ino
 
 
 def has_ended(owner: Owner) -> bool:
-    """Return True if a noted process has ended; False if that cannot be checked."""
+    """Return True if the process of a note has ended; False if this cannot be checked."""
     return owner[2] == _namespace() and identity(owner[0]) != owner[:2]
 
 
 def is_own_folder(path: Path) -> bool:
-    """Return True if a path is a folder of this user and not a link, since Towtank reads no files of other users."""
+    """Return True if a path is a folder of this user, and not a link; Towtank reads no files of other users."""
     try:
         state = path.lstat()
     except OSError:
@@ -78,14 +80,14 @@ def is_own_folder(path: Path) -> bool:
 
 
 def note_identity() -> str:
-    """Return this process in the format of `noted_identity`."""
+    """Return the identity of this process in the text form that `noted_identity` reads."""
     return " ".join(map(str, own_identity()))
 
 
 def noted_identity(path: Path) -> Owner | None:
-    """Return the process identity in a file of this user; None without such a file.
+    """Return the process identity that a file of this user contains; None without such a file.
 
-    Instead of waiting for a pipe or a device, or following a link, the function returns None.
+    The function follows no link, and waits for no pipe or device.
     """
     with suppress(OSError):
         file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)

@@ -1,7 +1,7 @@
-"""Process that keeps a system up after `towtank system up` has ended.
+"""Runs a process that keeps a system up after `towtank system up` has ended.
 
 The keeper holds the other ends of the guards' standard input, so the system ends when the keeper ends for any reason.
-The state file records the identity of the keeper and the processes that are up.
+The state file records the identities of the keeper and of the processes that are up.
 """
 
 from __future__ import annotations
@@ -25,34 +25,34 @@ from towtank.system.state import SystemState, lives, remember, state_root, state
 from towtank.system.system import System
 
 _POLL_S = 0.1
-# Time for a keeper to end its system by itself. [s]
+# Time in which a keeper must take its system down. [s]
 _DOWN_WITHIN_S = 60.0
 _KILLED_WITHIN_S = 20.0
-# A guard waits for the grace time of its tree, and then 30 s for the kernel.
+# A guard waits for the grace time of its process tree, and then 30 s for the kernel. [s]
 _GUARD_WITHIN_S = 60.0
 
 
 def bring_up(name: str, path: Path, note: Callable[[str], None]) -> dict[str, Any]:
-    """Bring a system up under a keeper of its own and wait until it is up.
+    """Bring a system up under a separate keeper process, and wait until it is up.
 
     Parameters
     ----------
     name : str
         Name of the system.
     path : Path
-        The system file.
+        Path of the system file.
     note : callable
-        Shows a step of the work to the user.
+        Function that shows a step of the work to the user.
 
     Returns
     -------
     dict
-        The state, as in the state file.
+        State of the system, as in the state file.
 
     Raises
     ------
     TargetError
-        If it could not be brought up.
+        If the system could not be brought up.
     """
     state = SystemState(up_folder() / f"{name}.json")
     if lives(state.read().get("keeper")):
@@ -72,7 +72,7 @@ def bring_up(name: str, path: Path, note: Callable[[str], None]) -> dict[str, An
 
 
 def _start_keeper(request: dict[str, Any], log: Path) -> dict[str, int]:
-    """Start a keeper that outlives this process, in its own session."""
+    """Start a keeper process that outlives this process, in a new session; return its identity."""
     command = [sys.executable, "-m", "towtank.system.keeper", json.dumps(request)]
     writing = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
     pid = os.posix_spawn(
@@ -103,7 +103,7 @@ def _await_up(keeper: dict[str, int], state: SystemState, logs: Path) -> dict[st
 
 
 def describe(state: SystemState) -> dict[str, Any]:
-    """Return the state of a system, with the current state of keeper and processes."""
+    """Return the recorded state of a system, updated by the present state of its keeper and processes."""
     seen = state.read()
     processes = {tier: {**process, "running": lives(process)} for tier, process in seen.get("processes", {}).items()}
     running = all(process["running"] for process in processes.values())
@@ -116,14 +116,14 @@ def describe(state: SystemState) -> dict[str, Any]:
 
 
 def take_down(root: Path | None = None, *, only: str | None = None) -> list[str]:
-    """Take down systems and clean up after systems whose keeper died; return the names of those taken down.
+    """Take systems down, clean up after systems whose keeper died, and return the names of the systems taken down.
 
     Parameters
     ----------
     root : Path, optional
-        The state folder; that of the user by default.
+        State folder; the folder of the user by default.
     only : str, optional
-        Name of the one system to take down; all by default.
+        Name of the only system to take down; all by default.
     """
     names = []
     for state in states(root):
@@ -133,7 +133,8 @@ def take_down(root: Path | None = None, *, only: str | None = None) -> list[str]
         _end(seen.get("keeper"), signal.SIGTERM, _DOWN_WITHIN_S)
         _end(seen.get("keeper"), signal.SIGKILL, _KILLED_WITHIN_S)
         for process in seen.get("processes", {}).values():
-            # The guard ends the tree since the keeper has ended; TERM repeats the request, KILL ends a stuck guard.
+            # The guard ends its process tree because the keeper has ended. TERM repeats the request; KILL ends a stuck
+            # guard.
             _end(process, signal.SIGTERM, _GUARD_WITHIN_S)
             _end(process, signal.SIGKILL, _KILLED_WITHIN_S)
         state.remove()
@@ -153,7 +154,7 @@ def _end(process: dict[str, Any] | None, number: signal.Signals, within_s: float
 
 
 class _Keeper:
-    """Keeps one system up until a signal ends the process."""
+    """Keeper process: keeps one system up until a signal ends the process."""
 
     def __init__(self, request: dict[str, Any]) -> None:
         self._request = request
@@ -218,7 +219,7 @@ class _Keeper:
             time.sleep(_POLL_S)
 
     def _url(self, service: str, address: str) -> str:
-        """Return an address with its scheme, if the service speaks HTTP."""
+        """Return an address with a scheme if the service speaks HTTP, otherwise unchanged."""
         part = self._file.services.get(service) if self._file is not None else None
         if "://" in address or part is None or not part.serves_http:
             return address

@@ -1,4 +1,4 @@
-"""Kernel limits of a service process: open files, processes of its user, local ports."""
+"""Reads the kernel limits of a service process: open files, processes of its user, local ports."""
 
 from __future__ import annotations
 
@@ -10,31 +10,32 @@ from pathlib import Path
 from towtank.errors import TargetError
 
 Read = Callable[[str], str | None]
-"""Reads a small file of the machine on which the process runs; None if the file cannot be read."""
+"""Type of a function that reads a small file of the machine that runs a process; None if not readable."""
 
 ReadPorts = Callable[[int], str | None]
-"""Reads the range of local ports in the network of a process; None if it cannot be read."""
+"""Type of a function that reads the range of local ports in the network of a process; None if not readable."""
 PORTS = "/proc/sys/net/ipv4/ip_local_port_range"
 _NAMES = {"open_files": "Max open files", "processes": "Max processes"}
 
 
 def limits_below(guard: int, read: Read, read_ports: ReadPorts | None = None) -> dict[str, int | None]:
-    """Return the soft limits that apply to the command which a guard runs.
+    """Return the soft limits that apply to the command that a guard runs.
 
     Parameters
     ----------
     guard : int
-        Process id of the guard, on its machine.
+        Process id of the guard on the machine that runs it.
     read : callable
-        Reads files of that machine.
+        Function that reads files of that machine.
     read_ports : callable, optional
-        Reads the range of local ports of a process there; by default all have the network of that machine.
+        Function that reads the range of local ports in the network of a process; by default, the process uses the
+        network of its machine.
 
     Returns
     -------
     dict
-        `open_files` of each process, `processes` (with threads, of the user of the process), and `ports` that
-        connections to one destination can have. None stands for no limit; what cannot be read is left out.
+        `open_files` of a process, `processes` of its user (including threads), and `ports` available for connections
+        to one destination. None means no limit; a limit that cannot be read is left out.
     """
     children = (read(f"/proc/{guard}/task/{guard}/children") or "").split()
     if not children:
@@ -60,7 +61,7 @@ def parse_limits(text: str) -> dict[str, int | None]:
 
 
 def parse_ports(text: str) -> int | None:
-    """Count the ports of the text of `net.ipv4.ip_local_port_range`.
+    """Return the number of ports in a range as written in `net.ipv4.ip_local_port_range`; None if unreadable.
 
     Examples
     --------
@@ -72,7 +73,7 @@ def parse_ports(text: str) -> int | None:
 
 
 def ports_here(pid: int) -> str | None:
-    """Read the range of local ports in the network of a process of this machine; None if it cannot be read."""
+    """Read the range of local ports in the network of a process on this machine; None if not readable."""
     from towtank.system.hosts.namespaces import within_network  # noqa: PLC0415 - hosts are made of processes
 
     try:

@@ -1,4 +1,4 @@
-"""Checks of the links of hosts and of the host of the load generator in a system file."""
+"""Checks the links of hosts, and the host of the load generator, in a system file."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from towtank.system.host_model import Link, LocalHost, NamespacesHost, Network
 if TYPE_CHECKING:
     from towtank.system.model import SystemFile
 
-# A delay is applied at both ends of a host's own cable to the bridge, or by its relay; these two links have neither.
-# The segmentation offloads of a macvlan device cannot be turned off: the kernel keeps TSO on (macvlan.c), and its
-# checksums are those of the card below.
+# A delay is applied at both ends of a host's cable to the bridge, or by the relay of the cable; links of these two
+# kinds have neither. The segmentation offloads of a macvlan device cannot be turned off: the kernel keeps TSO on
+# (macvlan.c), and the card below computes the checksums.
 _UNFIT = {"veth": ("rate", "delay", "loss"), "macvlan": ("rate", "delay", "loss", "offloads", "checksums")}
 _ENDS_OF_A_CABLE = 2
-# Limits that would slow down the load generator, so that a run would measure the generator.
+# Limits that would slow down the load generator: a run would then measure the generator.
 _SIZES = ("cpus", "cpu_shares", "pinned", "timeslice", "memory")
 
 
@@ -52,7 +52,7 @@ def _generator(system: SystemFile, known: list[str]) -> _Found:
         yield at, misnamed(f"a host of this file{allowed}", name, known)
         return
     host = system.hosts.get(name)
-    if host is None:  # it has other faults
+    if host is None:  # The host has other faults, which are reported elsewhere.
         return
     if not isinstance(host, NamespacesHost | LocalHost):
         yield at, f"must be a host of this machine, got {name!r} instead, of provider {host.provider}"
@@ -93,11 +93,11 @@ def _sizes(system: SystemFile) -> _Found:
     for at, part in parts.items():
         for key in unfit:
             value = getattr(part, key, None)
-            # Offloads and checksums are on unless turned off; the others are off unless configured.
+            # Offloads and checksums are on by default; all other properties are off by default.
             if value is False or (value is not True and value):
                 yield (*at, key), f"must be left out with network.link {link}, got {_plain(value)} instead"
 
 
 def _plain(value: object) -> str:
-    """Return a value in the form of a file, in base units."""
+    """Return a value as written in a system file, in base units."""
     return str(value).lower() if isinstance(value, bool) else f"{value:g}" if isinstance(value, float) else str(value)

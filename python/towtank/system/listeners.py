@@ -1,4 +1,4 @@
-"""Finds the processes of this machine that listen on an address, by the socket tables of the kernel."""
+"""Finds the processes of this machine that listen on an address, from the kernel's tables of sockets."""
 
 from __future__ import annotations
 
@@ -20,20 +20,23 @@ _PROC = Path("/proc")
 _SOCKET = "socket:["
 _INIT = 1
 _STAT_BYTES = 1024
-# These programs relay connections to servers in containers, which are separate processes.
+# These programs relay connections to servers in containers; the servers are separate processes.
 _RELAYS = frozenset({"docker-proxy", "rootlessport", "slirp4netns"})
 
 
 @dataclass(frozen=True)
 class Seen:
-    """Server that holds a listening socket, and the path of the socket among its files; None if it was not found."""
+    """Server that holds a listening socket, and the path of the socket among the server's open files.
+
+    The path is None if no server was found.
+    """
 
     pid: int | None
     path: str | None
 
 
 def is_here(host: str) -> bool:
-    """Return True if an IP address belongs to this machine, as seen from the network of this process."""
+    """Return True if an IP address belongs to this machine, in the network of this process."""
     try:
         family = socket.AF_INET6 if ipaddress.ip_address(host).version == 6 else socket.AF_INET
         with socket.socket(family, socket.SOCK_DGRAM) as probe:
@@ -44,7 +47,7 @@ def is_here(host: str) -> bool:
 
 
 def listening_root(host: str, port: int, proc: Path = _PROC) -> int | None:
-    """Return the process that listens on an address of this machine.
+    """Return the id of the process that listens on an address of this machine.
 
     Parameters
     ----------
@@ -53,13 +56,14 @@ def listening_root(host: str, port: int, proc: Path = _PROC) -> int | None:
     port : int
         Port. [1]
     proc : Path
-        Folder of the kernel's process files; tests pass recorded ones.
+        Folder of the kernel's process files; tests pass a folder of recorded files.
 
     Returns
     -------
     int or None
-        Of several processes that share the socket (a server and its workers) the one whose parent does not. None if the
-        socket, or who holds it, cannot be seen, as with a server of another user, or if it is a relay to a container.
+        If several processes share the socket (a server and its workers), the process whose parent does not share it.
+        None if the socket or its process cannot be seen, as for a server of another user, or if the process is a
+        relay to a container.
     """
     machine = _Machine(proc)
     return machine.root_of(machine.listening(ipaddress.ip_address(host), port))
@@ -71,28 +75,29 @@ def servers_behind(
     unix: Callable[[], Iterable[UnixSocket]] = unix_sockets,
     seen: dict[str, Seen] | None = None,
 ) -> set[int]:
-    """Return the processes of this machine to which servers have connections, directly or through others.
+    """Return the servers on this machine to which given servers have connections, directly or through other servers.
 
     Parameters
     ----------
     roots : int or iterable of int
-        The servers; their children count, too.
+        Process ids of the servers; connections of their children count as well.
     proc : Path
         Folder of the kernel's process files.
     unix : callable
-        Returns the Unix sockets of this machine.
+        Function that returns the Unix sockets of this machine.
     seen : dict, optional
-        Servers found by earlier searches, by the inode of their listening socket; the search adds those it finds.
+        Servers found by earlier searches, by the inode of their listening socket; this search adds the servers that
+        it finds.
 
     Returns
     -------
     set of int
-        Roots of the servers with TCP connections or Unix sockets from the given ones, without the first process of
-        the machine and without processes below `roots`.
+        Process ids of servers that accepted TCP connections or Unix sockets of the given servers, without the first
+        process of the machine and without processes below `roots`.
 
     Notes
     -----
-    Connections that are opened later are not seen, so a caller repeats the search, with the same `seen`. The search
+    The search does not see connections that are opened later, so a caller repeats it with the same `seen`. The search
     reads the parents of all processes, the files of the given trees, and the tables of sockets; it reads the files of
     all processes only if a connection leads to a server that is not in `seen`.
     """
@@ -110,12 +115,12 @@ def servers_behind(
 
 
 def parent(pid: int, proc: Path = _PROC) -> int | None:
-    """Return the parent of a process; None if there is none, or the process has ended."""
+    """Return the id of the parent of a process; None without a parent, or if the process has ended."""
     return _parent(f"{proc}/{pid}/stat")
 
 
 def _parent(stat: str) -> int | None:
-    # The buffered file objects of the library take longer than the kernel for files as short as these.
+    # For such short files, the buffered file objects of the library take longer than the kernel.
     try:
         opened = os.open(stat, os.O_RDONLY)
         try:
@@ -128,7 +133,7 @@ def _parent(stat: str) -> int | None:
 
 
 def is_below(pid: int, roots: Iterable[int], proc: Path = _PROC) -> bool:
-    """Return True if a process is one of the roots or descends from one."""
+    """Return True if a process is one of the roots, or a descendant of a root."""
     wanted, current = set(roots), pid
     while current not in wanted:
         above = parent(current, proc)
@@ -139,7 +144,7 @@ def is_below(pid: int, roots: Iterable[int], proc: Path = _PROC) -> bool:
 
 
 class _Machine:
-    """Processes and sockets of this machine at one moment; each table is read once, and only if it is needed."""
+    """Processes and sockets of this machine at one moment; each table is read once, when it is first needed."""
 
     def __init__(self, proc: Path, seen: dict[str, Seen] | None = None) -> None:
         self._proc = proc
@@ -148,13 +153,13 @@ class _Machine:
 
     @cached_property
     def parents(self) -> dict[int, int | None]:
-        """Parent of each process, None if there is none."""
+        """Id of the parent of each process; None without a parent."""
         pids = [int(entry.name) for entry in os.scandir(self._proc) if entry.name.isdigit()]
         return {pid: parent(pid, self._proc) for pid in pids}
 
     @cached_property
     def _tcp(self) -> list[TcpSocket]:
-        """TCP sockets in the network of this process; recorded files have tables of the kernel."""
+        """TCP sockets in the network of this process, from the kernel or from recorded tables."""
         asked = tcp_sockets() if self._proc == _PROC else None
         return _recorded(self._proc) if asked is None else asked
 
@@ -172,7 +177,7 @@ class _Machine:
         return children
 
     def held_by_tree(self, root: int) -> set[str]:
-        """Return the inodes of the sockets that a process or its descendants hold."""
+        """Return the inodes of all sockets that a process or its descendants hold open."""
         inodes: set[str] = set()
         ahead = [root]
         while ahead:
@@ -182,20 +187,20 @@ class _Machine:
         return inodes
 
     def held(self, pid: int) -> dict[str, str]:
-        """Return the paths of the sockets that a process holds by inode; none if its files cannot be seen."""
+        """Return the paths of the sockets that a process holds open, by inode; empty if its files cannot be seen."""
         if pid not in self._held:
             self._held[pid] = _held(f"{self._proc}/{pid}/fd")
         return self._held[pid]
 
     def is_below(self, pid: int, roots: set[int]) -> bool:
-        """Return True if a process is one of the roots or descends from one."""
+        """Return True if a process is one of the roots, or a descendant of a root."""
         current: int | None = pid
         while current is not None and current not in roots:
             current = self.parents.get(current)
         return current is not None
 
     def root_of(self, inodes: set[str]) -> int | None:
-        """Return the server that holds one of the sockets; None if no holder is seen, or if it is a relay."""
+        """Return the id of the server that holds one of the sockets; None if no server is seen, or if it is a relay."""
         for inode in inodes & self._seen.keys():
             if self._is_still_so(inode, self._seen[inode]):
                 return self._seen[inode].pid
@@ -205,7 +210,7 @@ class _Machine:
         return root
 
     def _is_still_so(self, inode: str, seen: Seen) -> bool:
-        """Return True if a server still holds a socket. The kernel gives an inode to one socket at a time."""
+        """Return True if a server found earlier still holds a socket; an inode belongs to one socket at a time."""
         if seen.path is None:
             return seen.pid is None
         with suppress(OSError):
@@ -213,8 +218,10 @@ class _Machine:
         return False
 
     def _search(self, inodes: set[str]) -> int | None:
-        """Search all processes for the server; the first process of the machine holds the sockets of servers, too, that
-        it starts when they are asked.
+        """Search all processes for the server that holds one of the sockets.
+
+        The first process of the machine may also hold the socket of a server that it starts on demand, so another
+        process comes first.
         """
         holders = {pid for pid in self.parents if inodes & self.held(pid).keys()} if inodes else set()
         holders = holders - {_INIT} or holders
@@ -223,7 +230,8 @@ class _Machine:
             return None
         if len(roots) == 1:
             return roots[0]
-        # Servers with a socket of their own each (SO_REUSEPORT) are one tree if the same program started all of them.
+        # Servers that each have a socket of their own (SO_REUSEPORT) form one tree if the same program started all of
+        # them.
         above = {self.parents[pid] for pid in roots}
         parent_of_all = above.pop() if len(above) == 1 else None
         names = {_name(pid, self._proc) for pid in roots}
@@ -231,25 +239,27 @@ class _Machine:
         return parent_of_all if is_one else None
 
     def listening(self, host: Host, port: int) -> set[str]:
-        """Return the inodes of the sockets that accept connections to an address: sockets bound to this address, else
-        sockets bound to all addresses, those of the same family first.
+        """Return the inodes of the sockets that accept connections to an address.
+
+        Sockets bound to this address come first; without any, sockets bound to all addresses, of the same family
+        first.
         """
         bound = {(at, inode) for at, number, inode in self._listening if number == port}
         exact = {inode for at, inode in bound if at == host}
         anywhere = {(at.version, inode) for at, inode in bound if at.is_unspecified}
         of_family = {inode for version, inode in anywhere if version == host.version}
-        # A socket of IPv6 may take connections of both families.
+        # A socket of IPv6 may accept connections of both families.
         return exact or of_family or {inode for _, inode in anywhere}
 
     def tcp_behind(self, inodes: set[str]) -> list[set[str]]:
-        """Return the listening sockets that accepted the other ends of TCP sockets."""
+        """Return, for each other end of the given TCP sockets, the inodes of the sockets that accepted it."""
         ports = {port for _, port, _ in self._listening}
         peers = {each.peer for each in self._tcp if each.inode in inodes and not each.listens and each.peer[1] in ports}
         places = [(_address(host), port) for host, port in peers]
         return [self.listening(host, port) for host, port in places if is_here(str(host))]
 
     def unix_behind(self, inodes: set[str], unix: Callable[[], Iterable[UnixSocket]]) -> list[set[str]]:
-        """Return the listening sockets that accepted the other ends of Unix sockets."""
+        """Return, for each other end of the given Unix sockets, the inodes of the sockets that accepted it."""
         listed = {each.inode: each for each in unix()}
         ends = {listed[peer] for inode in inodes & listed.keys() if (peer := listed[inode].peer) in listed}
         places = {end.place for end in ends if end.place}
@@ -263,7 +273,7 @@ def _name(pid: int, proc: Path) -> str:
 
 
 def _held(folder: str) -> dict[str, str]:
-    """Return the paths of the sockets in a folder `/proc/PID/fd` by inode; none if the folder cannot be seen."""
+    """Return the paths of the sockets in a folder `/proc/PID/fd`, by inode; empty if the folder cannot be read."""
     found = {}
     with suppress(OSError):
         opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
@@ -280,7 +290,7 @@ def _held(folder: str) -> dict[str, str]:
 
 
 def _recorded(proc: Path) -> list[TcpSocket]:
-    """Read the TCP sockets from the tables `tcp` and `tcp6`."""
+    """Read TCP sockets from the kernel's tables `tcp` and `tcp6` in a folder."""
     found = []
     for name in ("tcp", "tcp6"):
         lines: list[str] = []
@@ -293,7 +303,7 @@ def _recorded(proc: Path) -> list[TcpSocket]:
 
 
 def _place(text: str) -> tuple[bytes, int]:
-    """Read an address and port: words of 32 bits in the byte order of the machine."""
+    """Parse address and port of a kernel table, where the address consists of 32-bit words in host byte order."""
     address, _, port = text.partition(":")
     words = [int(address[at : at + 8], 16).to_bytes(4, sys.byteorder) for at in range(0, len(address), 8)]
     return b"".join(words), int(port, 16)

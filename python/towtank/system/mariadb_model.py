@@ -17,7 +17,7 @@ from towtank.system.sql_models import SqlPopulation
 
 _SETTING = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _MANAGED = ("bind_address", "port", "socket", "datadir", "pid_file", "tmpdir", "init_file", "skip_name_resolve", "user")
-# Variables that run programs, load libraries, read and write files, or admit other users: a study must not set them.
+# Variables that run programs, load libraries, read and write files, or admit other users. A study must not set them.
 _LEAD_OUT = frozenset(
     [
         "plugin_dir",
@@ -63,7 +63,8 @@ _FAMILIES_OUT = ("wsrep_", "plugin_", "feedback", "server_audit")
 # The server accepts any option after these prefixes, and any unique beginning of an option.
 _BEFORE = re.compile(r"^(?:(?:loose|skip|enable|disable|maximum|autoset)_)+")
 _PAGES = (4096, 8192, 16384, 32768, 65536)
-# A session prepares each of its statements, and a server refuses more than 16382 of all sessions by default.
+# A session prepares each of its statements. By default, a server refuses more than 16382 statements of all sessions
+# together.
 _PREPARED_STATEMENTS = 1048576
 
 
@@ -196,7 +197,7 @@ class MariadbSettings(FileModel):
         return self
 
     def configuration(self) -> dict[str, str | int]:
-        """Return the settings as options of the server."""
+        """Return the settings as options of the MariaDB server."""
         given = {name: getattr(self, name) for name in type(self).model_fields if name != "more"}
         values = {**{name: value for name, value in given.items() if value is not None}, **self.more}
         return {name: _written(value) for name, value in values.items()}

@@ -48,7 +48,7 @@ _PORTS = {"http": 80, "https": 443}
 
 
 def _http_address(value: str) -> str:
-    """Check `http://host:port` or `https://host:port`; the engine speaks HTTP/1.1, with or without TLS."""
+    """Check an address `http://host:port` or `https://host:port`, and return it in normal form."""
     try:
         parts = urlsplit(value)
         port = parts.port
@@ -152,12 +152,12 @@ class ContentServer(NodesService):
 
     @property
     def nodes(self) -> int:
-        """Number of nodes, as set."""
+        """Number of nodes, as set in the system file."""
         return self.settings.nodes
 
     @property
     def outside(self) -> list[str]:
-        """Its database and its directory, if these are addresses."""
+        """Addresses outside the system: those of the database and of the directory, if given as addresses."""
         given = (self.settings.database, self.settings.ldap)
         return [*super().outside, *(address for address in given if address and urlsplit(address).netloc)]
 
@@ -186,12 +186,12 @@ class Existing(Service):
 
     @property
     def starts(self) -> bool:
-        """False: it runs already."""
+        """False, because the server already runs."""
         return False
 
     @property
     def outside(self) -> list[str]:
-        """Its addresses."""
+        """Addresses of the existing server, which are outside the system."""
         return [*super().outside, *self.address]
 
     @model_validator(mode="after")
@@ -207,12 +207,12 @@ class Existing(Service):
 
     @property
     def has_login(self) -> bool:
-        """True if its address contains a login."""
+        """True if the address contains user and password."""
         return login_of(self.address) is not None
 
     @property
     def is_secure(self) -> bool:
-        """True if it speaks TLS."""
+        """True if the server speaks TLS."""
         return self.address[0].startswith("https:")
 
 
@@ -288,7 +288,7 @@ class Postgresql(Service):
 
 
 def _service(value: Any) -> Service:
-    """Check a service by the class of its kind."""
+    """Check a service by the model of its kind."""
     if isinstance(value, Service):
         return value
     if not isinstance(value, dict):
@@ -305,7 +305,7 @@ AnyService = Annotated[SerializeAsAny[Service], PlainValidator(_service, json_sc
 
 
 _DOMAIN_AT_MOST = 253
-# A name of the domain name system, for which a certificate is issued: RFC 1035, and underscores, which are common.
+# A domain name for which a certificate can be issued: RFC 1035, and underscores, which are common.
 _LABEL = r"[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
 _DOMAIN = re.compile(rf"{_LABEL}(?:\.{_LABEL})*\.?")
 
@@ -349,7 +349,7 @@ class Tls(FileModel):
         return self
 
     def plan(self, folder: Path) -> dict[str, Any]:
-        """Return the `tls` of the plan, with files found from the folder of the system file."""
+        """Return the entry `tls` of the plan; file names are resolved from the folder of the system file."""
         part = self.model_dump()
         for key in ("ca", "client_certificate", "client_key"):
             if part[key] is not None:
@@ -358,7 +358,7 @@ class Tls(FileModel):
 
 
 def _http(value: object) -> object:
-    """Read a version of HTTP: YAML reads an unquoted version as a number."""
+    """Read a version of HTTP; YAML reads an unquoted version as a number."""
     versions: dict[object, str] = {1.1: "1.1", 2: "2", "1.1": "1.1", "2": "2"}
     if isinstance(value, bool) or not isinstance(value, int | float | str) or value not in versions:
         raise ValueError(f"must be 1.1 or 2, got {value!r} instead")
@@ -403,12 +403,12 @@ class Target(FileModel):
 
     @property
     def all_services(self) -> list[str]:
-        """Names of its services."""
+        """Names of the services behind the target."""
         return self.services if self.service is None else [self.service]
 
     @property
     def balanced(self) -> str:
-        """Distribution of users over the addresses."""
+        """Distribution of the users over the addresses of the target: the balancing method."""
         return self.balance or ("user" if self.services else "round_robin")
 
 
@@ -441,23 +441,24 @@ class SystemFile(FileModel):
 
     @property
     def hosts_in_use(self) -> list[str]:
-        """Names of the hosts of services and of the load generator, in the order of the file."""
+        """Names of the hosts that run services or the load generator, in the order of the file."""
         used = {name for service in self.services.values() for name in (service.host, *service.hosts_used) if name}
         return [name for name in self.hosts if name in used or name == self.generator.host]
 
     @property
     def all_targets(self) -> dict[str, Target]:
-        """Targets of the file, or the default targets without any."""
+        """Targets of the file; if the file names none, default targets for its services."""
         if self.targets:
             return dict(self.targets)
         web = [name for name, service in self.services.items() if service.serves_http]
-        # Services that other servers use are targets only if the file says so, or if there are no others.
+        # Services that other servers use are targets only if the file names them as targets, or if no other service
+        # exists.
         named = web or [name for name, service in self.services.items() if service.spoken is not None]
         return {name: Target(service=name) for name in named}
 
     @property
     def spoken(self) -> dict[str, str]:
-        """Protocol of each target."""
+        """Protocol of each target, by name."""
         services = {name: self.services.get(target.all_services[0]) for name, target in self.all_targets.items()}
         return {name: (service and service.spoken) or "http" for name, service in services.items()}
 
@@ -467,7 +468,7 @@ class SystemFile(FileModel):
 
     @property
     def addresses(self) -> list[str]:
-        """Every address outside of the system that requests or queries go to."""
+        """All addresses outside the system to which requests or queries go."""
         hosts = [
             address
             for host in self.hosts.values()
@@ -477,7 +478,9 @@ class SystemFile(FileModel):
         return hosts + [address for service in self.services.values() for address in service.outside]
 
     def target_options(self, folder: Path) -> dict[str, dict[str, Any]]:
-        """Return the options of targets in the plan beyond their addresses, by name; files are found from `folder`."""
+        """Return the options of each target for the plan, besides its addresses; file names are resolved from
+        `folder`.
+        """
         options: dict[str, dict[str, Any]] = {}
         for name, target in self.all_targets.items():
             secure = {"scheme": "https", "tls": (target.tls or Tls()).plan(folder)} if self.is_secure(target) else {}
@@ -489,25 +492,25 @@ class SystemFile(FileModel):
 
 
 def _login_of(service: Service) -> tuple[str, str] | None:
-    """Return user and password in the addresses of an existing service; None without them."""
+    """Return user and password from the addresses of an existing service; None without them."""
     return login_of(service.address) if isinstance(service, Existing) else None
 
 
 def check_system(document: Document) -> tuple[SystemFile | None, list[Fault]]:
-    """Check the form and the meaning of a system file; return all faults at once."""
+    """Check form and meaning of a system file; return all faults at once."""
     return check_tree(document.root)
 
 
 def check_tree(root: yamlfile.Node) -> tuple[SystemFile | None, list[Fault]]:
     """Check the tree of a system file, as written or with overrides applied.
 
-    A misspelt word is one fault, together with the faults that remain if it is corrected.
+    A misspelt word gives one fault, and hides the faults that disappear when the word is corrected.
     """
     return as_meant(lambda corrected: check_tree_as_written(corrected.tree(root)))
 
 
 def check_tree_as_written(root: yamlfile.Node) -> tuple[SystemFile | None, list[Fault]]:
-    """Check the tree of a system file as `check_tree` does, with all faults that misspelt words cause elsewhere."""
+    """Check the tree of a system file, and report the faults that misspelt words cause elsewhere as well."""
     checked = validate_tree(root, SystemFile)
     system, faults, tree = checked.model, checked.faults, checked.tree
     if system is None:
@@ -526,7 +529,7 @@ def check_tree_as_written(root: yamlfile.Node) -> tuple[SystemFile | None, list[
 
 
 def _wrong_target(tree: yamlfile.Node, system: SystemFile, name: str, services: list[str]) -> list[Fault]:
-    """Report services of a target that do not exist, or cannot form one target."""
+    """Report services of a target that do not exist, or that cannot form one target together."""
     target = system.targets[name]
     places: list[yamlfile.Path_] = [("service",)] if target.service else [("services", n) for n in range(240)]
     known, faults = [], []
@@ -554,7 +557,7 @@ def _wrong_target(tree: yamlfile.Node, system: SystemFile, name: str, services: 
 
 
 def _names(root: yamlfile.Node, section: str) -> list[str]:
-    """Return all names in a section, including those with faults, so that one fault does not cause others."""
+    """Return all names in a section, including names with faults, so that one fault does not cause others."""
     node = root.child(section)
     return list(node.value) if node is not None and isinstance(node.value, dict) else []
 
@@ -565,7 +568,7 @@ def load_system(path: Path | str) -> SystemFile:
     Raises
     ------
     StudyError
-        With every fault.
+        With every fault of the file.
     """
     system, faults = check_system(yamlfile.load(path))
     if faults or system is None:

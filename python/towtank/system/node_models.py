@@ -31,10 +31,10 @@ class NodesService(Service):
         return 1
 
     def processes(self, name: str) -> list[str]:
-        """Return one name for each node; the first is the name of the service."""
+        """Return one process name for each node; the first is the name of the service."""
         return node_names(name, self.nodes)
 
     @property
     def hosts_used(self) -> list[str]:
-        """Hosts of the nodes."""
+        """Names of the hosts of the nodes."""
         return self.hosts[: self.nodes] or [self.host]

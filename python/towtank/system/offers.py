@@ -1,4 +1,4 @@
-"""Third-party servers that are installed on this machine, for `towtank doctor`."""
+"""Lists the third-party servers installed on this machine, for `towtank doctor`."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from towtank.system.packages import DOWNLOADS, PACKAGES, Ability, Download, Need
 
 
 def examine_services() -> list[Offer]:
-    """Return one entry of `towtank doctor` for each kind of server."""
+    """Return an entry for `towtank doctor` for each kind of third-party server."""
     return [offer_of(need) for need in (*PACKAGES, *DOWNLOADS)]
 
 
 def _words(need: Need) -> tuple[str, str]:
-    """Return the name of a need, and the text for a missing one."""
+    """Return the name of a need, and the text that states that it is missing."""
     if isinstance(need, Download):
         return need.name, "not fetched"
     return need.kind, need.lacking if isinstance(need, Ability) else "not installed"
 
 
 def offer_of(need: Need) -> Offer:
-    """Return the state of a need, and the command that installs or fetches it."""
+    """Return the state of a need as an entry for `towtank doctor`, with the command that installs or fetches it."""
     name, absent = _words(need)
     found = need.found()
     if found is None:

@@ -1,4 +1,4 @@
-"""Needs of services and hosts on this machine (packages, files, abilities), and their installation."""
+"""Determines what services and hosts need on this machine (packages, files, abilities), and installs it."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ _FUSE = "/dev/fuse"
 
 @dataclass(frozen=True)
 class Package:
-    """Packages of Debian that one kind of service needs.
+    """Debian packages that one kind of service needs.
 
     Attributes
     ----------
     kind : str
-        The kind.
+        Kind of service.
     names : tuple of str
-        Packages of Debian.
+        Names of the Debian packages.
     purpose : str
-        Purpose.
+        Purpose of the packages.
     found : callable
-        Returns the path of its program; None if it is not installed.
+        Function that returns the path of the installed program; None if it is not installed.
     """
 
     kind: str
@@ -51,24 +51,24 @@ class Package:
 
     @property
     def install(self) -> str:
-        """Command that installs it."""
+        """Command that installs the packages."""
         return f"apt-get install {' '.join(self.names)}"
 
 
 @dataclass(frozen=True)
 class Download:
-    """Files of one kind of service that no package has.
+    """Files that one kind of service needs and that no Debian package contains.
 
     Attributes
     ----------
     name : str
         Name of the need.
     kind : str
-        The kind.
+        Kind of service.
     artefacts : tuple of Artefact
-        The files.
+        Files of a Maven repository.
     purpose : str
-        Purpose.
+        Purpose of the files.
     """
 
     name: str
@@ -78,22 +78,22 @@ class Download:
 
     @property
     def missing(self) -> list[downloads.Artefact]:
-        """Files that have not been fetched."""
+        """Files that are not in the cache."""
         return [artefact for artefact in self.artefacts if not downloads.is_here(artefact)]
 
     @property
     def install(self) -> str:
-        """Command that fetches them."""
+        """Text that names the command that fetches the missing files."""
         return f"towtank doctor SYSTEM --install fetches {sum(artefact.size for artefact in self.missing) / 1e6:.0f} MB"
 
     def found(self) -> str | None:
-        """Return the folder of the files; None if one is missing."""
+        """Return the folder of the files; None if a file is missing."""
         return None if self.missing else str(downloads.cache_folder())
 
 
 @dataclass(frozen=True)
 class Ability:
-    """An ability of the machine, or a Python package, that a system needs and Debian does not package.
+    """Ability of the machine, or Python package, that a system needs and that Debian does not package.
 
     Attributes
     ----------
@@ -102,11 +102,11 @@ class Ability:
     purpose : str
         Feature that needs it.
     found : callable
-        Returns its place, or `yes`; None if it is missing.
+        Function that returns where the ability is found, or `yes`; None if it is missing.
     lacking : str
-        Reason why it is missing.
+        Reason why the ability is missing.
     install : str or None
-        Command that installs it, if one exists.
+        Command that installs the ability, if one exists.
     """
 
     kind: str
@@ -120,7 +120,7 @@ Need = Package | Download | Ability
 
 
 def _java() -> str | None:
-    """Return the path of Java if the files that need it are fetched or can be fetched; None otherwise."""
+    """Return the path of Java; None if Java, or the files that need it, are not available and cannot be fetched."""
     fetched = not any(download.missing for download in DOWNLOADS)
     return find_program("java") if not jvm.missing_programs() and (fetched or downloads.is_known()) else None
 
@@ -159,17 +159,17 @@ PACKAGES = (
 DOWNLOADS = (
     Download("cmis_files", "cmis_repository", cmis_application.ARTEFACTS, "a CMIS repository that others wrote"),
 )
-# Packages that have another name than the kind they are for.
+# Packages whose name differs from the kind of service that needs them.
 _SHARED = {"java": {"cmis_repository"}}
 
 
 def packages_of(kinds: Set[str]) -> list[Package]:
-    """Return the packages that services of some kinds need."""
+    """Return the packages that services of the given kinds need."""
     return [package for package in PACKAGES if kinds & _SHARED.get(package.kind, {package.kind})]
 
 
 def needed(text: str) -> list[Need]:
-    """Return packages and files that a system, or the system of a study with all levels of its factors, needs.
+    """Return the packages and files that a system needs, or the system of a study with all levels of its factors.
 
     Parameters
     ----------
@@ -193,7 +193,7 @@ def needed(text: str) -> list[Need]:
 
 
 def _of_hosts(systems: list[SystemFile]) -> Iterator[Need]:
-    """Yield the needs of hosts: programs for networks and file systems, capabilities of the kernel, SSH."""
+    """Yield what the hosts of systems need: programs for networks and file systems, abilities of the kernel, SSH."""
     capabilities = {capability for file in systems for capability in _capabilities(file)}
     for name, (program, package) in PROGRAMS.items():
         if name in capabilities:
@@ -207,7 +207,7 @@ def _of_hosts(systems: list[SystemFile]) -> Iterator[Need]:
 
 
 def _capabilities(file: SystemFile) -> Iterator[str]:
-    """Yield the capabilities that the hosts of a system and their network need; alternatives as `a or b`."""
+    """Yield the capabilities that the hosts of a system and their network need; `a or b` means that either suffices."""
     parts = [part for part in file.hosts.values() if isinstance(part, NamespacesHost)]
     for part in parts:
         yield from (capability for _, capability in host_needs(part))
@@ -216,7 +216,7 @@ def _capabilities(file: SystemFile) -> Iterator[str]:
 
 
 def _of_kernel(name: str) -> Ability:
-    """Return a capability of the kernel, which is tested at once."""
+    """Return an ability of the kernel, which is tested immediately."""
     points = [probe()[each] for each in name.split(" or ")]
     there = any(point.there for point in points)
     last = points[-1]
@@ -225,7 +225,7 @@ def _of_kernel(name: str) -> Ability:
 
 
 def _fuse() -> Ability:
-    """Return the need of the FUSE device, which a container may forbid to open."""
+    """Return the need for the FUSE device, which a container may not be allowed to open."""
     try:
         os.close(os.open(_FUSE, os.O_RDWR | os.O_CLOEXEC))
         lacking = ""
@@ -235,7 +235,7 @@ def _fuse() -> Ability:
 
 
 def _services(file: SystemFile, folder: Path) -> list[Service]:
-    """Return the services on this machine; hosts of provider ssh check the needs of their services themselves."""
+    """Return the services on this machine; hosts of provider ssh check the needs of services on other machines."""
     away = {name for name, part in file.hosts.items() if isinstance(part, SshHost)}
     here = {name: part for name, part in file.services.items() if not set(part.hosts_used) & away}
     services = [make_service(name, part, folder) for name, part in here.items()]
@@ -245,20 +245,20 @@ def _services(file: SystemFile, folder: Path) -> list[Service]:
 
 
 def install(needs: Iterable[Need], run: debian.Run, note: Note = no_note) -> None:
-    """Fetch files and install packages with apt-get, without starting services, now or at the next boot.
+    """Fetch files and install packages with apt-get; services are not started now and not enabled at boot.
 
     Parameters
     ----------
     needs : iterable of Package or Download
     run : callable
-        Runs a command and gives its exit status.
+        Function that runs a command and returns its exit status.
     note : callable
-        Shows a step of the work to the user.
+        Function that shows a step of the work to the user.
 
     Raises
     ------
     TargetError
-        If it cannot be done here, or fails.
+        If this machine does not allow the installation, or the installation fails.
     """
     wanted = list(needs)
     names = list(dict.fromkeys(name for need in wanted if isinstance(need, Package) for name in need.names))

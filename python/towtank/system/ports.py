@@ -1,6 +1,4 @@
-"""TCP ports of services: free ports that the system chooses, or fixed ports, which are checked before any service
-starts.
-"""
+"""Chooses free TCP ports for services, and checks fixed ports before any service starts."""
 
 from __future__ import annotations
 
@@ -12,10 +10,10 @@ from pathlib import Path
 
 from towtank.errors import TargetError
 
-_LISTEN = "0A"  # state of a listening socket in /proc/net/tcp
-# Above the ports of known services, below those that Linux assigns to outgoing connections.
+_LISTEN = "0A"  # State of a listening socket in /proc/net/tcp.
+# The range lies above the ports of known services and below the ports that Linux assigns to outgoing connections.
 _FIRST, _END = 20_000, 32_768
-# Each held port is an open file of this process, whose limit is often 1,024.
+# Each held port is an open file of this process, which may often open only 1,024 files.
 _HELD_AT_MOST = 64
 _TABLES = ("/proc/net/tcp", "/proc/net/tcp6")
 
@@ -26,20 +24,21 @@ class HeldPorts:
     Parameters
     ----------
     host : str
-        The address that a service is to listen on.
+        Address on which a service will listen.
     count : int
-        Ports, at least 1; the first 64 are held. [1]
+        Number of ports, at least 1; the first 64 ports are held. [1]
 
     Raises
     ------
     TargetError
-        If no range of this length is free.
+        If no range of `count` ports is free.
 
     Notes
     -----
-    A held port is bound with SO_REUSEADDR and does not listen: a server with that option, which all servers have that
-    start again on the port of their last connections, can listen on it; a socket without it cannot be bound to it.
-    The range begins at a random port, so that two processes rarely try the same range at the same time.
+    A held port is bound with SO_REUSEADDR and does not listen. A server with the same option can listen on it;
+    servers need this option to restart on the port of earlier connections. A socket without the option cannot be
+    bound to the port. The range begins at a random port, so that two processes rarely try the same range at the same
+    time.
     """
 
     def __init__(self, host: str, count: int) -> None:
@@ -56,7 +55,7 @@ class HeldPorts:
     def _hold(self, host: str, port: int) -> bool:
         held = socket.socket()
         try:
-            held.bind((host, port))  # without SO_REUSEADDR: refused if another process holds the port
+            held.bind((host, port))  # Without SO_REUSEADDR, the call fails if another process holds the port.
         except OSError:
             held.close()
             return False
@@ -68,19 +67,19 @@ class HeldPorts:
         return True
 
     def release(self) -> None:
-        """Release the ports; a server that listens on them is not touched."""
+        """Release the held ports; a server that listens on one of them is not affected."""
         for held in self._sockets:
             held.close()
         self._sockets.clear()
 
 
 def free_port(host: str = "127.0.0.1") -> int:
-    """Return a TCP port that nothing listens on."""
+    """Return a TCP port on which no process listens."""
     return free_ports(host, 1)
 
 
 def free_ports(host: str, count: int) -> int:
-    """Return the first of `count` consecutive TCP ports that no process listens on; see `HeldPorts`."""
+    """Return the first of `count` consecutive TCP ports on which no process listens; see `HeldPorts`."""
     held = HeldPorts(host, count)
     held.release()
     return held.first
@@ -92,17 +91,19 @@ def require_free(host: str, port: int, owner: str) -> None:
     Parameters
     ----------
     host, port
-        The address that a service is to listen on.
+        Address on which a service will listen.
     owner : str
-        Name of that service, for the message.
+        Name of the service, for the message.
 
     Raises
     ------
     TargetError
-        If the port is taken; names the process if it can be found.
+        If another process listens on the port; the message names the process, if found.
     """
     with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # old connections do not block a new server
+        probe.setsockopt(
+            socket.SOL_SOCKET, socket.SO_REUSEADDR, 1
+        )  # With this option, old connections do not block a new server.
         try:
             probe.bind((host, port))
         except OSError as error:
@@ -123,7 +124,7 @@ def _hint(error: OSError) -> str | None:
 
 
 def listener(port: int) -> str | None:
-    """Return the process that listens on a port, as `python3 (pid 123)`; None if it cannot be found."""
+    """Return the process that listens on a port, such as `python3 (pid 123)`; None if not found."""
     inodes = _listening_inodes(port)
     if not inodes:
         return None
@@ -149,7 +150,7 @@ def _holds(process: Path, inodes: set[str]) -> bool:
     wanted = {f"socket:[{inode}]" for inode in inodes}
     try:
         return any(_target(link) in wanted for link in (process / "fd").iterdir())
-    except OSError:  # another user's process, or one that just ended
+    except OSError:  # The process belongs to another user, or has just ended.
         return False
 
 

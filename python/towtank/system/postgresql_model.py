@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, mod
 from towtank.fields import Duration, FileModel
 
 _SIZE = re.compile(r"(\d{1,15}) ?(B|kB|KiB|MB|MiB|GB|GiB|TB|TiB)")
-# PostgreSQL's own units are powers of 1024, whatever their names; both notations mean the same here.
+# PostgreSQL's units are powers of 1024, whatever their names; both notations have the same meaning here.
 _UNITS = {
     "B": 1,
     "kB": 2**10,
@@ -27,7 +27,7 @@ _UNITS = {
 }
 _WRITTEN = (("GB", 2**30), ("MB", 2**20), ("kB", 2**10))
 _MANAGED = ("listen_addresses", "port", "unix_socket_directories", "data_directory", "shared_preload_libraries")
-# Settings that run programs, load libraries, or read and write files: a study must not set them.
+# Settings that run programs, load libraries, or read and write files. A study must not set them.
 _LEAD_OUT = frozenset(
     [
         "archive_command",
@@ -64,7 +64,7 @@ _SETTING = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}(\.[A-Za-z_][A-Za-z0-9_]{0,62
 
 
 def _size(value: Any) -> str:
-    """Check a size and return it in the form of PostgreSQL: whole numbers of 1024 bytes and their multiples."""
+    """Check a size, and return it as PostgreSQL writes sizes: a whole number of kB or of a multiple."""
     found = _SIZE.fullmatch(value.strip()) if isinstance(value, str) else None
     if found is None:
         raise ValueError(
@@ -84,7 +84,7 @@ def _written(size: int) -> str:
 
 
 def bytes_of(size: str) -> int:
-    """Return a size in the form of PostgreSQL in bytes."""
+    """Return the number of bytes of a size as PostgreSQL writes it. [byte]"""
     found = _SIZE.fullmatch(size)
     if found is None:
         raise ValueError(f"{size!r} is no size")
@@ -110,12 +110,12 @@ def _between(least_s: float, most_s: float) -> AfterValidator:
 
 
 def _switch(value: Any) -> Any:
-    """Read `on` and `off`, which are text in YAML 1.2."""
+    """Read the words `on` and `off` as True and False; in YAML 1.2 they are text."""
     return {"on": True, "off": False}.get(value, value) if isinstance(value, str) else value
 
 
 def _word(value: Any) -> Any:
-    """Read a switch with more than two positions."""
+    """Read a setting with values besides `on` and `off`."""
     return {True: "on", False: "off"}[value] if isinstance(value, bool) else value
 
 
@@ -132,7 +132,7 @@ def _more(values: dict[str, Any]) -> dict[str, Any]:
     for name in values:
         if not _SETTING.fullmatch(name):
             raise ValueError(f"must have names of settings as in postgresql.conf, got {name!r} instead")
-        # PostgreSQL accepts names in any case.
+        # PostgreSQL accepts setting names in upper and lower case.
         if name.lower() in _MANAGED:
             raise ValueError(f"must not have {name}, which Towtank sets itself")
         if name.lower() in _LEAD_OUT:
@@ -275,7 +275,7 @@ class PostgresqlSettings(FileModel):
         return self
 
     def configuration(self) -> dict[str, str | int]:
-        """Return the settings in the form of `postgresql.conf`."""
+        """Return the settings as entries of `postgresql.conf`."""
         given = {name: getattr(self, name) for name in type(self).model_fields if name not in {"statements", "more"}}
         written = {name: _written_as(name, value) for name, value in given.items() if value is not None}
         return {**written, **{name: _written_as(name, value) for name, value in self.more.items()}}
@@ -286,7 +286,7 @@ def _written_as(name: str, value: Any) -> str | int:
         return "on" if value else "off"
     if isinstance(value, int):
         return value
-    if name == "commit_delay":  # the only one that PostgreSQL counts in microseconds
+    if name == "commit_delay":  # This is the only setting that PostgreSQL counts in microseconds.
         return f"{round(value * 1e6)}"
     if isinstance(value, float) and name.endswith(("_delay", "_timeout", "_naptime")):
         return f"{round(value * 1000)}ms"

@@ -1,7 +1,7 @@
-"""A process of a service: started under a guard, logged, observed, ended together with all its children.
+"""Runs a process of a service under a guard: starts, logs, observes and ends it with all its children.
 
-The guard ends the whole tree when its standard input closes. The starter holds the only other end, so the tree ends
-with the starter in any case.
+The guard ends the whole process tree when its standard input closes. Only the process that started the guard holds
+the other end, so the tree always ends with that process.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ from towtank.system.limits import limits_below, ports_here, read_here
 if TYPE_CHECKING:
     from towtank.system.hosts.host import Host
 
-# Lines of a log that are shown when a service fails; enough for the end of a Python traceback.
+# Number of log lines that are shown when a service fails; enough for the end of a Python traceback.
 SHOWN_LINES = 15
 _TAIL_BYTES = 16384
 _POLL_S = 0.05
-# A guard waits 30 s for the kernel to release the processes that it killed. If the guard were killed before, nothing
-# would end the remaining processes.
+# A guard waits 30 s for the kernel to release the processes that it killed. If the guard were killed earlier, nothing
+# would end the remaining processes. [s]
 _REAP_S = 35.0
 
 Check = Callable[[], None]
-"""Called while waiting; raises to end the wait (the user asked to stop)."""
+"""Type of a function that is called while waiting, and raises an error to end the wait if the user asks to stop."""
 
 
 Note = Callable[[str], None]
-"""Shows a step of the work to the user."""
+"""Type of a function that shows a step of the work to the user."""
 
 
 def no_note(text: str) -> None:
-    """Ignore a note."""
+    """Ignore the text of a step; used where no user watches."""
 
 
 def no_check() -> None:
@@ -59,11 +59,11 @@ class ProcessSpec:
     command : list of str
         Program and arguments, without the guard.
     environment : mapping of str to str
-        Added to what `passed_on` returns.
+        Environment variables in addition to those that `passed_on` returns.
     grace_s : float
-        Time between TERM and KILL when it is ended. [s]
+        Time between the signals TERM and KILL when the process is ended. [s]
     host : Host, optional
-        Host of the process; that of its service by default.
+        Host of the process; by default the host of its service.
     open_files : int, optional
         Soft limit of open files, within the hard limit; by default the hard limit, 524,288 at most.
     """
@@ -77,29 +77,29 @@ class ProcessSpec:
 
 
 class Process(Protocol):
-    """A process of a service, on any host."""
+    """Process of a service, on any host."""
 
     spec: ProcessSpec
     log: Path
 
     def start(self) -> None:
-        """Start it; its output goes to the end of its log."""
+        """Start the process; its output is appended to its log."""
 
     @property
     def pid(self) -> int | None:
-        """Process id of the root of its tree; None if that is on another machine."""
+        """Id of the root of the process tree; None on another machine."""
 
     def status(self) -> int | None:
-        """Return the exit status of the tree, or None while it runs."""
+        """Return the exit status of the process tree; None while it runs."""
 
     def wait(self, check: Check = no_check, limit_s: float | None = None) -> int:
-        """Wait for its end and return its exit status."""
+        """Wait for the end of the process; return its exit status."""
 
     def stop(self) -> None:
-        """End the tree; return when none of its processes is left."""
+        """End the process tree; return when none of its processes is left."""
 
     def signal(self, what: str) -> None:
-        """Kill the tree without asking (`kill`), hold it (`hold`), or resume it (`go on`).
+        """Kill (`kill`), stop (`hold`) or resume (`go on`) all processes of the tree by a signal.
 
         Raises
         ------
@@ -108,32 +108,34 @@ class Process(Protocol):
         """
 
     def limits(self) -> dict[str, int | None]:
-        """Return the limits in force of its command, as `limits_below` returns them."""
+        """Return the kernel limits that apply to the command, as `limits_below` returns them."""
 
     def is_held(self) -> bool:
-        """Return True if a signal has stopped its command; False on another machine, where this cannot be checked."""
+        """Return True if a signal has stopped the command; False on another machine, where this cannot be checked."""
 
     def last_lines(self) -> str:
         """Return the last lines of the log, for the end of a message."""
 
     def ended_text(self) -> str:
-        """Return how it ended, in words."""
+        """Return how the process ended, as text."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """Commands that enter the namespaces and control group of a host, and the environment on that host.
+    """Describes how commands enter the namespaces and control group of a host, and the environment on that host.
 
     Attributes
     ----------
     guard : callable
-        Wraps the command of a guard so that it first enters the place of the guard.
+        Function that wraps the command of a guard, so that the guard starts in the right namespaces and control
+        group.
     command : callable
-        Wraps the command that the guard starts so that it first enters the place of the command.
+        Function that wraps the command that the guard starts, so that the command starts in the right namespaces and
+        control group.
     environment : mapping of str to str
-        Added to what `passed_on` returns, before that of the process.
+        Environment variables in addition to those that `passed_on` returns; variables of the process take precedence.
     starting : callable
-        Makes a context in which the process is started.
+        Function that makes the context in which the process is started.
     """
 
     guard: Callable[[list[str]], list[str]] = list
@@ -143,7 +145,7 @@ class Entry:
 
 
 class ServiceProcess:
-    """One process under its guard."""
+    """Process on this machine, watched by a guard."""
 
     def __init__(self, spec: ProcessSpec, log: Path, cpus: list[int] | None = None, entry: Entry | None = None) -> None:
         self.spec = spec
@@ -153,7 +155,7 @@ class ServiceProcess:
         self._guard: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Start the process; its output goes to the end of its log.
+        """Start the process; its output is appended to its log.
 
         Raises
         ------
@@ -165,7 +167,7 @@ class ServiceProcess:
         spec = self.spec
         guard = guarded(entry.command(spec.command), cpus=self._cpus, grace_s=spec.grace_s, open_files=spec.open_files)
         with self.log.open("ab") as log, entry.starting():
-            # Its own session: only the conductor handles Ctrl-C on the terminal.
+            # The guard has its own session, because only Towtank handles Ctrl-C on the terminal.
             self._guard = subprocess.Popen(
                 entry.guard(guard),
                 stdin=subprocess.PIPE,
@@ -177,27 +179,27 @@ class ServiceProcess:
 
     @property
     def pid(self) -> int:
-        """Process id of the guard: the root of the process group."""
+        """Id of the guard, which is the root of the process group."""
         if self._guard is None:
             raise TargetError(f"{self.spec.name} was not started")
         return self._guard.pid
 
     def status(self) -> int | None:
-        """Return the exit status of the tree, or None while it runs."""
+        """Return the exit status of the process tree; None while it runs."""
         return None if self._guard is None else self._guard.poll()
 
     def wait(self, check: Check = no_check, limit_s: float | None = None) -> int:
-        """Wait for the end of the process and return its exit status.
+        """Wait for the end of the process; return its exit status.
 
         Raises
         ------
         TargetError
-            If it takes longer than `limit_s`.
+            If the process takes longer than `limit_s`.
         """
         return await_end(self, check, limit_s)
 
     def stop(self) -> None:
-        """End the tree: TERM, KILL after the grace time; return when none of its processes is left."""
+        """End the process tree by TERM, and by KILL after the grace time; return when no process is left."""
         guard = self._guard
         if guard is None:
             return
@@ -211,18 +213,21 @@ class ServiceProcess:
             guard.wait()
 
     def signal(self, what: str) -> None:
-        """Kill the tree without asking, hold it, or resume it."""
+        """Kill, stop or resume all processes of the tree by a signal."""
         from towtank.system.hosts.local import execute  # noqa: PLC0415 - hosts are made of processes
         from towtank.system.trees import signal_tree  # noqa: PLC0415
 
         signal_tree(execute, self.pid, what)
 
     def limits(self) -> dict[str, int | None]:
-        """Return the limits in force for its command; processes of a host in namespaces are visible here, too."""
+        """Return the kernel limits that apply to the command.
+
+        Processes of a host in namespaces are visible on this machine as well.
+        """
         return {} if self._guard is None else limits_below(self._guard.pid, read_here, ports_here)
 
     def is_held(self) -> bool:
-        """Return True if a signal (SIGSTOP) has stopped its command."""
+        """Return True if a signal (SIGSTOP) has stopped the command."""
         return self._guard is not None and any(is_stopped(child) for child in children(self._guard.pid))
 
     def last_lines(self) -> str:
@@ -231,12 +236,15 @@ class ServiceProcess:
         return "".join(f"\n  {line}" for line in lines) if lines else ""
 
     def ended_text(self) -> str:
-        """Return how the process ended, in words."""
+        """Return how the process ended, as text."""
         return f"ended {describe_status(self.status())}"
 
 
 def describe_status(status: int | None) -> str:
-    """Return an exit status in words; a guard reports death by signal n as 128 + n, Python as -n."""
+    """Return an exit status as text.
+
+    A guard reports death by signal n as 128 + n, Python reports it as -n.
+    """
     if status is None:
         return "not yet"
     if status < 0 or status > 128:
@@ -245,7 +253,7 @@ def describe_status(status: int | None) -> str:
 
 
 def tail(path: Path, lines: int = SHOWN_LINES) -> list[str]:
-    """Return the last lines of a log, without reading all of it."""
+    """Return the last lines of a log, without reading the whole log."""
     with suppress(OSError), path.open("rb") as stream:
         end = stream.seek(0, os.SEEK_END)
         stream.seek(max(0, end - _TAIL_BYTES))
@@ -254,12 +262,12 @@ def tail(path: Path, lines: int = SHOWN_LINES) -> list[str]:
 
 
 def await_end(process: Process, check: Check, limit_s: float | None) -> int:
-    """Poll a process until it has ended; return its exit status.
+    """Wait until a process has ended; return its exit status.
 
     Raises
     ------
     TargetError
-        If it takes longer than `limit_s`.
+        If the process takes longer than `limit_s`.
     """
     deadline = None if limit_s is None else time.monotonic() + limit_s
     while (status := process.status()) is None:
@@ -271,12 +279,13 @@ def await_end(process: Process, check: Check, limit_s: float | None) -> int:
 
 
 def run_to_end(process: Process, *, check: Check = no_check, limit_s: float | None = None) -> None:
-    """Run a program of a service to its end, under a guard.
+    """Run a program of a service to its end, watched by a guard.
 
     Raises
     ------
     TargetError
-        If it ends with another status than 0 (its last lines are shown), or takes too long.
+        If the program ends with a status other than 0 (the message contains the last lines of its log), or takes too
+        long.
     """
     process.start()
     try:

@@ -1,4 +1,4 @@
-"""Checks that a server answers: one TCP connection, or one small HTTP request."""
+"""Checks that a server responds: one TCP connection, or one small HTTP request."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ def split_address(address: str, default_port: int = 80) -> tuple[str, int]:
 
 
 def refuses_connection(address: str, timeout_s: float = _TIMEOUT_S) -> str | None:
-    """Connect once and close. Return None if any address of the name accepts the connection, else the reason."""
+    """Connect to an address once, and close the connection.
+
+    Return None if any address of the name accepts the connection, otherwise the reason.
+    """
     host, port = split_address(address)
     try:
         connect_first(addresses_of(host, port), port, timeout_s)[0].close()
@@ -31,7 +34,10 @@ def refuses_connection(address: str, timeout_s: float = _TIMEOUT_S) -> str | Non
 
 
 def refuses_unix(address: str, timeout_s: float = _TIMEOUT_S) -> str | None:
-    """Connect once to `unix:/path` and close. Return None if the connection succeeds, else the reason."""
+    """Connect to the socket `unix:/path` once, and close the connection.
+
+    Return None if the connection succeeds, otherwise the reason.
+    """
     with socket.socket(socket.AF_UNIX) as client:
         client.settimeout(timeout_s)
         try:
@@ -44,7 +50,7 @@ def refuses_unix(address: str, timeout_s: float = _TIMEOUT_S) -> str | None:
 def refuses_http(
     address: str, path: str, timeout_s: float = _TIMEOUT_S, headers: Mapping[str, str] | None = None
 ) -> str | None:
-    """Request a page once. Return None if the answer is 2xx, else the reason."""
+    """Request a page once; return None if the status of the response is 2xx, otherwise the reason."""
     host, port = split_address(address)
     connection = http.client.HTTPConnection(host, port, timeout=timeout_s)
     try:

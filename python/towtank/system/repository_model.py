@@ -11,12 +11,12 @@ from towtank.fields import Duration, FileModel, Size
 from towtank.system.node_models import NodesService
 from towtank.system.service_model import Port, service_kind
 
-# Options with their own settings; of repeated options the JVM uses the last one.
+# Options that have settings of their own. If an option is repeated, the JVM uses the last value.
 _MANAGED = re.compile(
     r"-Xmx|-Xms|-Xmn|-Xlog|-Dtowtank|-Djava\.io\.tmpdir|-XX:[+-](Use\w+GC\b|UsePerfData)"
     r"|-XX:(ParallelGCThreads|ActiveProcessorCount)="
 )
-# Options that run programs, load code, open ports, or read and write files: a study must not set them.
+# Options that run programs, load code, open ports, or read and write files. A study must not set them.
 _LEAD_OUT = re.compile(
     r"-Xrun|-Xdebug|-Xbootclasspath|-Xloggc|-Xshare|-XX:On|-XX:(?:Flags|VMOptionsFile|HeapDumpPath|ErrorFile|LogFile"
     r"|SharedArchiveFile|ArchiveClassesAtExit|AOT\w*|StartFlightRecording|FlightRecorderOptions|PerfDataSaveFile"
@@ -27,7 +27,7 @@ _LEAST_HEAP_BYTES = 64 * 2**20
 
 
 def _option(value: str) -> str:
-    """Check one option of the JVM; the JVM itself reports unknown options at its start."""
+    """Check an option of the JVM; the JVM itself reports unknown options when it starts."""
     if not value.startswith(("-X", "-D")) or any(sign.isspace() for sign in value):
         raise ValueError(f"must be an option of the JVM such as -XX:MaxGCPauseMillis=50, got {value!r} instead")
     if _LEAD_OUT.match(value):
@@ -164,5 +164,5 @@ class CmisRepository(NodesService):
 
     @property
     def nodes(self) -> int:
-        """Number of nodes, as set."""
+        """Number of nodes, as set in the system file."""
         return self.settings.nodes

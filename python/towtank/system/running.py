@@ -1,4 +1,4 @@
-"""Facts about running programs, by the files of the kernel."""
+"""Reads facts about running programs from the files of the kernel."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ _INTERPRETERS = re.compile(r"(python|pypy|node|ruby|perl|php|java|bash|dash|sh)[
 _WITH_VALUE = frozenset(
     {"-X", "-W", "-cp", "-classpath", "--class-path", "-r", "--require", "--import", "--add-opens", "--add-exports"}
 )
-"""Options of interpreters that take the next argument as their value."""
+"""Options of interpreters that use the next argument as their value."""
 _CODE = re.compile(r"-[a-z]{0,2}[ce]|-p|--eval|--print")
-"""Options whose next argument is code, also joined as in `-lc`."""
+"""Options whose next argument is code; other options may be joined to them, as in `-lc`."""
 _LONGEST_NAME = 40
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
 
 
 def facts_of(pid: int) -> Mapping[str, Any]:
-    """Return process id, program, CPUs that the process may use if these are not all, and its kernel limits."""
+    """Return process id, program, kernel limits, and the CPUs that a process may use if it may not use all."""
     ports = parse_ports(ports_here(pid) or "")
     limits = {**parse_limits(read_here(f"/proc/{pid}/limits") or ""), **({} if ports is None else {"ports": ports})}
     cpus: list[int] = []
@@ -41,7 +41,7 @@ def program_name(pid: int, proc: Path = Path("/proc")) -> str:
     pid : int
         Process id.
     proc : Path, default "/proc"
-        Folder of the kernel's process files; tests pass recorded ones.
+        Folder of the kernel's process files; tests pass a folder of recorded files.
 
     Returns
     -------
@@ -54,7 +54,7 @@ def program_name(pid: int, proc: Path = Path("/proc")) -> str:
         name = (proc / str(pid) / "comm").read_text("utf-8", "replace").strip()
     with suppress(OSError):
         arguments = (proc / str(pid) / "cmdline").read_text("utf-8", "replace").rstrip("\0").split("\0")
-    # The option -r of PHP is code; that of other interpreters has a value.
+    # The option -r of PHP takes code; the option -r of other interpreters takes another value.
     is_code = name.startswith("php") and "-r" in arguments
     if arguments and _INTERPRETERS.fullmatch(PurePath(arguments[0]).name) and not is_code:
         name = _script(arguments[1:]) or name
@@ -62,7 +62,7 @@ def program_name(pid: int, proc: Path = Path("/proc")) -> str:
 
 
 def _script(arguments: list[str]) -> str:
-    """Return the name of the program that an interpreter was given; empty if it has none, as with `-c CODE`."""
+    """Return the name of the program that an interpreter runs; empty without a program, as for `-c CODE`."""
     rest = iter(arguments)
     for argument in rest:
         if _CODE.fullmatch(argument):

@@ -1,4 +1,4 @@
-"""Temporary folders of one run; the next run removes the folders of killed ones."""
+"""Creates temporary folders for a run, and removes the folders of processes that were killed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def make_scratch(use: str = "system") -> Path:
 
 
 def sweep_scratch() -> None:
-    """Remove the folders of processes that have ended."""
+    """Remove the temporary folders of processes that have ended."""
     for folder in Path(tempfile.gettempdir()).glob("towtank-*"):
         match = _NAME.fullmatch(folder.name)
         if match and is_own_folder(folder) and has_ended((int(match[1]), int(match[2]), int(match[3]))):

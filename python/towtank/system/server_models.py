@@ -31,7 +31,7 @@ class Gateway(Service):
 
     @property
     def forwards_to(self) -> list[str]:
-        """Its members."""
+        """Names of the members of the gateway."""
         return list(self.members)
 
 

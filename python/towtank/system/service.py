@@ -1,7 +1,7 @@
-"""Services of a system under test.
+"""Defines the interface of a service of a system under test.
 
-A service defines its needs, its preparation, its processes, when it is ready, and its observers. It starts and ends
-nothing itself: `System` does, in the same way for all kinds.
+A service defines its needs, its preparation, its processes, when it is ready, and its observers. `System` starts and
+ends the processes of all services in the same way.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from towtank.system.process import Check, Note, ProcessSpec, no_check, no_note, 
 
 @dataclass(frozen=True)
 class Place:
-    """The place of a service while it is up.
+    """Folders, CPUs and host that a service uses while it is up.
 
     Attributes
     ----------
     data : Path
-        Folder that is kept between runs and reused, for example a population.
+        Folder that is kept between runs, for example for a population.
     scratch : Path
         Folder of this run, removed when the system goes down.
     logs : Path
@@ -31,9 +31,9 @@ class Place:
     cpus : list of int or None
         CPUs that the service may use; None for all.
     check : callable
-        Called while waiting; raises when the user asks to stop.
+        Function that is called while waiting, and raises an error when the user asks to stop.
     note : callable
-        Shows a step of the work to the user.
+        Function that shows a step of the work to the user.
     host : Host
         The host of the service.
     """
@@ -61,9 +61,9 @@ class Place:
         spec : ProcessSpec
             The program.
         cpus : list of int, optional
-            CPUs that it may use; those of the service by default.
+            CPUs that the program may use; by default the CPUs of the service.
         on : Host, optional
-            Host of the program; that of the service by default.
+            Host of the program; by default the host of the service.
         limit_s : float, optional
             Time limit. [s]
         """
@@ -72,7 +72,7 @@ class Place:
 
 
 class Service(Protocol):
-    """One service of a system under test."""
+    """Service of a system under test."""
 
     name: str
     kind: str
@@ -82,124 +82,130 @@ class Service(Protocol):
     pages: list[str]
 
     def missing(self) -> str | None:
-        """Return what this machine lacks for the service, with the command that installs it; None if complete."""
+        """Return what this machine lacks for the service, with the command that installs it.
+
+        None if nothing is missing.
+        """
 
     def meet(self, others: list[Service]) -> None:
-        """Find the other services of the system that it uses, before anything is started."""
+        """Find the other services of the system that this service uses, before any service is started."""
 
     def requires(self) -> list[Service]:
-        """Return the services that must be up before this one, including those that it brings with it."""
+        """Return the services that must be up before this service, including services that it adds to the system."""
 
     def folders(self) -> list[Path]:
-        """Return the folders of this machine that its processes read, besides those of every service; they exist."""
+        """Return the folders of this machine that only processes of this service read; the folders exist."""
 
     def prepare(self, place: Place) -> None:
         """Create all files that must exist before the processes start, in the same state for every run."""
 
     def processes(self, place: Place) -> list[ProcessSpec]:
-        """Return the processes of the service, in the order of their start; none if it runs already."""
+        """Return the processes of the service, in the order of their start; none if the service already runs."""
 
     def ready(self) -> str | None:
-        """Return None if the service answers, else the reason why it does not."""
+        """Return None if the service responds, otherwise the reason."""
 
     def process_ready(self, process: str) -> str | None:
-        """Return None if one process of the service answers, else the reason why it does not."""
+        """Return None if a process of the service responds, otherwise the reason."""
 
     def stopping(self, *, for_good: bool) -> None:
-        """Ask the service to end in its own way, before its processes are ended.
+        """Ask the service to shut down in its own way, before its processes are ended.
 
         Parameters
         ----------
         for_good : bool
-            Whether its data are no longer needed.
+            Whether the data of the service are no longer needed.
         """
 
     def stopped(self) -> None:
         """Remove the files that must not remain after the processes have ended."""
 
     def addresses(self) -> list[str]:
-        """Return its addresses as `host:port`, one per node; empty if virtual users do not use it."""
+        """Return the addresses of the service as `host:port`, one per node.
+
+        Empty if virtual users do not use the service.
+        """
 
     def settings_used(self) -> dict[str, Any]:
-        """Return the configuration in force, for the run's manifest."""
+        """Return the effective configuration of the service, for the manifest of the run."""
 
     def scrapers(self) -> list[Any]:
         """Return the scrapers of the service's own metrics (`towtank.observe`)."""
 
     def exports(self) -> Mapping[str, Path]:
-        """Return files that workloads may name, by name (user list, document list, ...)."""
+        """Return the files of the service that workloads may use (user list, document list, ...), by name."""
 
 
 class PlainService:
-    """Defaults of most services. Kinds override the differences."""
+    """Defaults for most services; a kind of service overrides what differs."""
 
     kind = "plain"
     ready_within_s = 30.0
 
     def __init__(self, name: str) -> None:
         self.name = name
-        # The builder of the system replaces it with the host of the system file.
+        # The builder of the system replaces this host by the host of the system file.
         self.host: Host = LocalHost()
-        # Hosts of its processes, if they are on several.
+        # Hosts of the service's processes, if they run on several hosts.
         self.hosts: list[Host] = []
-        # Pages of metrics of the system file, in addition to the service's own metrics.
+        # Pages of metrics that the system file names, in addition to the service's own metrics.
         self.pages: list[str] = []
 
     def missing(self) -> str | None:
-        """Return None: nothing is missing."""
+        """Return None, because the service needs nothing on this machine."""
         return None
 
     def meet(self, others: list[Service]) -> None:
-        """Do nothing: it needs no other service."""
+        """Do nothing, because the service uses no other service."""
 
     def requires(self) -> list[Service]:
-        """Return nothing: it needs no other service."""
+        """Return no services, because the service uses no other service."""
         return []
 
     def folders(self) -> list[Path]:
-        """Return no folders."""
+        """Return no folders, because no process of the service reads further folders."""
         return []
 
     def prepare(self, place: Place) -> None:
-        """Do nothing: there is nothing to prepare."""
+        """Do nothing, because the service needs no preparation."""
 
     def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
-        """Return no process."""
+        """Return no processes."""
         return []
 
     def ready(self) -> str | None:
-        """Return None: it is ready at once."""
+        """Return None, because the service is ready immediately."""
         return None
 
     def process_ready(self, process: str) -> str | None:  # noqa: ARG002
-        """Return the state of the whole service, as it has one process."""
+        """Return the state of the whole service, which has a single process."""
         return self.ready()
 
     def stopping(self, *, for_good: bool) -> None:
-        """Do nothing: TERM is sufficient."""
+        """Do nothing, because the signal TERM is sufficient."""
 
     def stopped(self) -> None:
-        """Do nothing: nothing has to be removed."""
+        """Do nothing, because no file has to be removed."""
 
     def addresses(self) -> list[str]:
-        """Return no addresses: users do not use it."""
+        """Return no addresses, because virtual users do not use the service."""
         return []
 
     def settings_used(self) -> dict[str, Any]:
-        """Return nothing: nothing is configured."""
+        """Return nothing, because the service has no configuration."""
         return {}
 
     def scrapers(self) -> list[Any]:
-        """Return no scrapers: it has no metrics."""
+        """Return no scrapers, because the service has no metrics."""
         return []
 
     def exports(self) -> Mapping[str, Path]:
-        """Return no files."""
+        """Return no files for workloads."""
         return {}
 
 
 def scrapers_of(service: Service) -> list[Any]:
-    """Return all scrapers of a service: of its own metrics, and of the pages that the system file adds."""
+    """Return all scrapers of a service: for its own metrics, and for the pages of metrics in the system file."""
     from towtank.observe import PrometheusScraper  # noqa: PLC0415 - only where something is observed
 
     pages = [

@@ -19,7 +19,7 @@ Port = Annotated[int, Field(ge=0, le=65535)]
 
 
 def _page(value: str) -> str:
-    """Check the address of a page of metrics."""
+    """Check that a text is the address of a page of metrics."""
     try:
         parts = urlsplit(value)
         right = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
@@ -47,13 +47,13 @@ class Service(FileModel):
 
     summary: ClassVar[str] = ""
     serves_http: ClassVar[bool] = True
-    # Protocol of the driver, as in `speaks` of a step; None without a driver.
+    # Protocol of the driver, as in `speaks` of a step; None if no driver can use the service.
     driven_by: ClassVar[str | None] = None
-    # True if it can be started on a machine whose files are not visible here.
+    # True if the service can be started on a machine whose files are not visible here.
     starts_remotely: ClassVar[bool] = False
-    # True if it is a process; otherwise its users do its work.
+    # True if the service is a process; False if the virtual users do its work.
     is_process: ClassVar[bool] = True
-    # True if it can only be on a host with its own files.
+    # True if the service can only run on a host with its own files.
     needs_namespaces: ClassVar[bool] = False
 
     kind: str = Field(description="Kind of the service, for example `nginx` or `postgresql`.")
@@ -62,52 +62,52 @@ class Service(FileModel):
 
     @property
     def outside(self) -> list[str]:
-        """Addresses of servers that Towtank does not start."""
+        """Addresses of servers that the service uses and that Towtank does not start."""
         return [] if self.observe is None else list(self.observe.prometheus)
 
     @property
     def spoken(self) -> str | None:
-        """Protocol that virtual users can speak with it; None without one."""
+        """Protocol by which virtual users can use the service; None without a protocol."""
         return "http" if self.serves_http else self.driven_by
 
     @property
     def starts(self) -> bool:
-        """True if Towtank starts it, so that it needs a host that starts services."""
+        """True if Towtank starts the service, which therefore needs a host that starts services."""
         return True
 
     @property
     def hosts_used(self) -> list[str]:
-        """Names of the hosts that its processes run on."""
+        """Names of the hosts that run the service's processes."""
         return [] if self.host is None else [self.host]
 
     @property
     def disk_used(self) -> str | None:
-        """Disk of its host that it uses; None without one."""
+        """Name of the disk of the host that the service uses; None without a disk."""
         return getattr(self, "disk", None)
 
     @property
     def has_login(self) -> bool:
-        """True if its address contains a login."""
+        """True if the address of the service contains user and password."""
         return False
 
     @property
     def configuration(self) -> dict[str, Any]:
-        """Return the settings in force, with defaults, as plain data."""
+        """Effective settings of the service including defaults, as plain data."""
         settings = getattr(self, "settings", None)
         return settings.model_dump(mode="json") if isinstance(settings, FileModel) else {}
 
     def processes(self, name: str) -> list[str]:
-        """Return the names of the processes that are started for a service of this name."""
+        """Return the names of the processes that Towtank starts for a service with the given name."""
         return [name] if self.starts else []
 
     @property
     def forwards_to(self) -> list[str]:
-        """Names of services that it forwards requests to."""
+        """Names of the services that the service forwards requests to."""
         return []
 
 
 def node_names(name: str, count: int) -> list[str]:
-    """Return the names of the processes of a service with several; the first is the name of the service.
+    """Return the names of the processes of a service with several processes; the first is the name of the service.
 
     Examples
     --------
@@ -121,7 +121,7 @@ SERVICE_KINDS: dict[str, type[Service]] = {}
 
 
 def service_kind(kind: str) -> Callable[[type[ServiceT]], type[ServiceT]]:
-    """Register a class as the model of a kind of service."""
+    """Return a decorator that registers a class as the model of a kind of service."""
 
     def register(model: type[ServiceT]) -> type[ServiceT]:
         SERVICE_KINDS[kind] = model
@@ -146,7 +146,7 @@ def gateway_faults(tree: yamlfile.Node, services: Mapping[str, Service], known: 
     for name, service in services.items():
         for number, member in enumerate(service.forwards_to):
             if message := _wrong_member(services, known, name, member):
-                # A member that is written without a list has no number; the path then ends at the key.
+                # A member written without a list has no number; the path of the fault then ends at the key.
                 faults.append(yamlfile.fault_at(tree, ("services", name, "members", number), message))
     return faults
 
@@ -155,7 +155,7 @@ def _wrong_member(services: Mapping[str, Service], known: list[str], gateway: st
     if member not in known:
         return misnamed(f"a service of this file ({', '.join(known)})", member, known)
     found = services.get(member)
-    if found is None:  # the member has other faults, which are reported
+    if found is None:  # The member has other faults, which are reported elsewhere.
         return None
     if not found.serves_http or getattr(found, "is_secure", False):
         return f"must be a service that speaks HTTP without TLS, got {member!r} instead"
@@ -167,7 +167,7 @@ def _wrong_member(services: Mapping[str, Service], known: list[str], gateway: st
 
 
 def _reached(services: Mapping[str, Service], start: str) -> set[str]:
-    """Return the services that a request to a service may reach through gateways, including that service."""
+    """Return the services that a request to a service may reach through gateways, including the service itself."""
     reached: set[str] = set()
     waiting = [start]
     while waiting:

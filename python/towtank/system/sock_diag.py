@@ -1,7 +1,7 @@
-"""Asks the kernel for the sockets of this machine by netlink, as `ss` does.
+"""Reads the sockets of this machine from the kernel by netlink, as `ss` does.
 
-See sock_diag(7), `linux/unix_diag.h` and `linux/inet_diag.h`. In contrast to the files below `/proc/net`, the answer
-has the peers of Unix sockets, and the kernel writes it in a twentieth of the time.
+See sock_diag(7), `linux/unix_diag.h` and `linux/inet_diag.h`. In contrast to the files below `/proc/net`, the
+response contains the peers of Unix sockets, and the kernel writes it in a twentieth of the time.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ _CONNECTED, _LISTENS = 1, 10
 _ALL_STATES = 0xFFFFFFFF
 _HEAD, _ATTRIBUTE = struct.Struct("=IHHII"), struct.Struct("=HH")
 _UNIX_REQUEST, _UNIX = struct.Struct("=BBHIII8x"), struct.Struct("=BBBxI8x")
-# The ports are in the byte order of the network; the request ends with an empty description of a socket.
+# Ports are in network byte order; the request ends with an empty description of a socket.
 _TCP_REQUEST, _TCP = struct.Struct("=BBBxI48x"), struct.Struct("=xB2x2s2s16s16s12x16xI")
 _RECEIVED_BYTES = 1 << 17
 
 
 @dataclass(frozen=True, slots=True)
 class UnixSocket:
-    """One Unix socket.
+    """Unix socket, as the kernel reports it.
 
     Attributes
     ----------
     inode : str
         Number by which `/proc/PID/fd` names the socket.
     listens : bool
-        True if it accepts connections.
+        True if the socket accepts connections.
     place : tuple of bytes
-        Address, and device and inode of its file; a socket that was accepted has those of the socket that accepted it.
-        Empty if it has no address, as the sockets of clients do.
+        Address of the socket, and device and inode of its file. An accepted socket has the values of the socket that
+        accepted it. Empty without an address, as for sockets of clients.
     peer : str or None
         Inode of the other end; None without a connection.
     """
@@ -51,14 +51,14 @@ class UnixSocket:
 
 @dataclass(frozen=True, slots=True)
 class TcpSocket:
-    """One TCP socket that accepts connections or is connected.
+    """TCP socket that accepts connections or is connected, as the kernel reports it.
 
     Attributes
     ----------
     inode : str
         Number by which `/proc/PID/fd` names the socket.
     listens : bool
-        True if it accepts connections.
+        True if the socket accepts connections.
     own, peer : tuple of bytes and int
         Address, of 4 or 16 bytes, and port of both ends.
     """
@@ -89,7 +89,9 @@ def tcp_sockets() -> list[TcpSocket] | None:
 
 
 def _answer(body: bytes) -> list[bytes] | None:
-    """Return the messages of the kernel's answer without their heads; None if it does not answer."""
+    """Send a request to the kernel; return the messages of its response without their headers, None without a
+    response.
+    """
     request = _HEAD.pack(_HEAD.size + len(body), _BY_FAMILY, _REQUEST | _DUMP, 1, 0) + body
     try:
         with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _SOCK_DIAG) as channel:
@@ -114,7 +116,7 @@ def _messages(channel: socket.socket) -> Iterator[bytes]:
 
 
 def _unix_socket(message: bytes) -> UnixSocket:
-    """Read a `unix_diag_msg` with its attributes."""
+    """Parse a message `unix_diag_msg` of the kernel with its attributes."""
     _, _, state, inode = _UNIX.unpack_from(message)
     at, found = _UNIX.size, {}
     while at + _ATTRIBUTE.size <= len(message):
@@ -129,7 +131,7 @@ def _unix_socket(message: bytes) -> UnixSocket:
 
 
 def _tcp_socket(message: bytes, length: int) -> TcpSocket:
-    """Read an `inet_diag_msg` with addresses of a length."""
+    """Parse a message `inet_diag_msg` of the kernel, whose addresses have the given length in bytes."""
     state, own_port, peer_port, own, peer, inode = _TCP.unpack_from(message)
     return TcpSocket(
         str(inode),

@@ -1,4 +1,4 @@
-"""Finds the system file that a name stands for: a system file itself, or the one of a study."""
+"""Finds the system file that an argument names: the system file itself, or the system file of a study."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from towtank.system.model import SystemFile, load_system
 
 
 def find_system(text: str) -> tuple[str, Path]:
-    """Find and check a system file.
+    """Find and check the system file that an argument names.
 
     Parameters
     ----------
     text : str
-        A system file, a study file, a folder with a study, or the name of a study that ships.
+        A system file, a study file, a folder with a study, or the name of a study that comes with Towtank.
 
     Returns
     -------
@@ -28,7 +28,7 @@ def find_system(text: str) -> tuple[str, Path]:
     Raises
     ------
     StudyError
-        With every fault.
+        With every fault of the files.
     """
     path = study_path(text)
     if path.is_file() and "services" in _keys(path):
@@ -38,7 +38,9 @@ def find_system(text: str) -> tuple[str, Path]:
 
 
 def refuse_files_outside(text: str, path: Path) -> None:
-    """Refuse a system whose files lie outside of its folder and of its study's folder: Towtank would serve or run them.
+    """Refuse a system whose files lie outside the folders of system and study.
+
+    Towtank would serve or run such files.
 
     Parameters
     ----------
@@ -50,7 +52,7 @@ def refuse_files_outside(text: str, path: Path) -> None:
     Raises
     ------
     StudyError
-        With each of them.
+        With a fault for each such file.
     """
     refuse_outside(files_of_system(load_system(path), path), study_path(text).parent)
 
@@ -68,7 +70,7 @@ def systems_of(text: str) -> list[tuple[SystemFile, Path]]:
     Raises
     ------
     StudyError
-        With every fault.
+        With every fault of the files.
     """
     path = study_path(text)
     if path.is_file() and "services" in _keys(path):

@@ -1,4 +1,4 @@
-"""Data that outlive a run: populations, and the state of systems that are up."""
+"""Holds data that outlive a run: populations, and the state of systems that are up."""
 
 from __future__ import annotations
 
@@ -18,12 +18,14 @@ _HASH_DIGITS = 10
 
 
 def state_root() -> Path:
-    """Return `$TOWTANK_STATE`, else `.towtank` in the current folder."""
+    """Return the state folder: `$TOWTANK_STATE`, otherwise `.towtank` in the current folder."""
     return Path(os.environ.get("TOWTANK_STATE") or ".towtank").absolute()
 
 
 def data_folder(name: str, population: Any, root: Path | None = None) -> Path:
-    """Return the folder of a system's population: one for each name and settings of the population."""
+    """Return the folder for a system's population; each name, and each set of population settings, has its own
+    folder.
+    """
     text = json.dumps(population, sort_keys=True, default=str)
     digest = hashlib.sha256(text.encode()).hexdigest()[:_HASH_DIGITS]
     return (root or state_root()) / "systems" / f"{name}-{digest}"
@@ -36,7 +38,7 @@ def up_folder(root: Path | None = None) -> Path:
 
 @dataclass(frozen=True)
 class SystemState:
-    """The state file of one system that is up without a study."""
+    """State file of a system that is up without a study."""
 
     path: Path
 
@@ -46,7 +48,7 @@ class SystemState:
         return self.path.stem
 
     def read(self) -> dict[str, Any]:
-        """Return the state; empty if the file does not exist or cannot be read."""
+        """Return the content of the state file; empty if the file does not exist or cannot be read."""
         with suppress(OSError, ValueError):
             document = json.loads(self.path.read_text("utf-8"))
             if isinstance(document, dict):
@@ -56,7 +58,7 @@ class SystemState:
     def write(self, **fields: Any) -> None:
         """Set fields of the state file in one atomic write."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        # Private, since later commands need the logins of the system.
+        # The file is private, because it contains logins of the system that later commands need.
         write_json(self.path, {"schema": STATE_SCHEMA, "name": self.name, **self.read(), **fields}, private=True)
 
     def remove(self) -> None:
@@ -65,22 +67,22 @@ class SystemState:
 
 
 def states(root: Path | None = None) -> list[SystemState]:
-    """Return all state files of this user, sorted by name.
+    """Return the state files of this user in a state folder, sorted by name.
 
-    Files of other users could name processes that root would end.
+    A file of another user could name processes, which Towtank as root would then end.
     """
     found = sorted(up_folder(root).glob("*.json"))
     return [SystemState(path) for path in found if path.lstat().st_uid == os.geteuid()]
 
 
 def remember(pid: int) -> dict[str, int]:
-    """Return process id and start time, to recognize the process even if the kernel reuses its id."""
+    """Return id and start time of a process, which identify the process even if the kernel reuses its id."""
     found = identity(pid)
     return {"pid": pid, "start_ticks": found[1] if found else 0}
 
 
 def lives(process: dict[str, Any] | None) -> bool:
-    """Return True if a recorded process still lives, and its id was not reused."""
+    """Return True if a recorded process is alive, which means that its id was not reused."""
     if not process or "pid" not in process:
         return False
     return identity(int(process["pid"])) == (process["pid"], process.get("start_ticks"))

@@ -46,7 +46,7 @@ class Mount(Service):
 
     @property
     def hosts_used(self) -> list[str]:
-        """Names of the hosts on which it is mounted."""
+        """Names of the hosts on which the file system is mounted."""
         return self.hosts or [self.host]
 
     def processes(self, name: str) -> list[str]:
@@ -184,7 +184,7 @@ class GlusterfsMountSettings(FileModel):
 
 
 def _refuse_small_cache(cache: int) -> None:
-    """Refuse a cache below the least size of `io-cache`, except for none."""
+    """Refuse a cache smaller than the smallest size of `io-cache`; 0 means no cache."""
     if 0 < cache < 4 * _MIB:
         raise ValueError(f"must have a cache of 0 B or at least 4 MiB, got {cache} B instead")
 
@@ -210,7 +210,7 @@ class GlusterfsMount(Mount):
 
 
 SERVER_KINDS = {"glusterfs_mount": "glusterfs_server"}
-"""Kind of the servers of each kind of mount."""
+"""For each kind of mount, the kind of its servers."""
 
 
 def storage_faults(
@@ -276,7 +276,7 @@ def _wrong_storage(
 
 
 def _seen_by_all(services: Mapping[str, Service], hosts: Mapping[str, Any], places: list[str]) -> list[str]:
-    """Return the disks and mounts that all of some hosts have in common; a disk belongs to one host only."""
+    """Return the disks and mounts that all of the given hosts can access; a disk belongs to a single host."""
     mounts = [
         name
         for name, service in services.items()

@@ -1,6 +1,6 @@
-"""System under test: starts, observes and stops its services.
+"""Starts, observes and stops the services of a system under test.
 
-`down` always removes everything; if this process dies, the guards end the services.
+`down` removes everything that `up` created. If this process dies, the guards end the services.
 """
 
 from __future__ import annotations
@@ -30,13 +30,14 @@ from towtank.system.service import Place, Service, scrapers_of
 
 T = TypeVar("T")
 _POLL_S = 0.1
-# The kernel releases a killed tree in milliseconds, unless a disk blocks it; the guard then waits its grace time.
+# The kernel releases a killed process tree in milliseconds, unless a disk blocks it; the guard then waits for its
+# grace time. [s]
 _KILLED_WITHIN_S = 10.0
 
 
 @dataclass(frozen=True)
 class GeneratorPlace:
-    """The place of the load generator.
+    """Host and network in which the load generator runs.
 
     Attributes
     ----------
@@ -50,38 +51,38 @@ class GeneratorPlace:
     name: str | None = None
 
     def entry(self) -> Entry:
-        """Return the commands that enter it."""
+        """Return how commands enter the network of the load generator."""
         return Entry() if self.host is None else self.host.entry()
 
     def within(self, work: Callable[[], T]) -> T:
-        """Run a function in its network."""
+        """Run a function in the network of the load generator."""
         return work() if self.host is None else self.host.within(work)
 
 
 @dataclass(frozen=True)
 class Endpoints:
-    """Details of a system that is up, for load, observers and manifest.
+    """Details of a system that is up, for the load, the observers and the manifest.
 
     Attributes
     ----------
     addresses : dict
-        Addresses `host:port` per service that virtual users talk to.
+        Addresses `host:port` of each service that virtual users use.
     groups : dict
         Root process id per tier, for the probe.
     tiers : dict
-        Kind, host, CPUs and limits in force of each tier, for the run's manifest.
+        Kind, host, CPUs and effective limits of each tier, for the manifest of the run.
     settings : dict
-        Configuration in force per service.
+        Effective configuration of each service.
     scrapers : list
         Scrapers of the services' own metrics.
     exports : dict
         Files that workloads may name, by service and name.
     hosts : dict
-        Provider, address and sizes in force per host.
+        Provider, address and effective limits of each host.
     probes : list
         Probes on other machines.
     generator : GeneratorPlace
-        Place of the load generator.
+        Host and network of the load generator.
     """
 
     addresses: dict[str, list[str]] = field(default_factory=dict)
@@ -97,16 +98,16 @@ class Endpoints:
 
 @dataclass(frozen=True)
 class Ended:
-    """A process of a service that ended unexpectedly.
+    """Process of a service that ended unexpectedly.
 
     Attributes
     ----------
     tier : str
         Name of the process.
     text : str
-        Description of its end.
+        Description of how the process ended.
     last_lines : str
-        The last lines of its log, one per line, indented; empty if the log is empty.
+        Last lines of the log of the process, indented; empty if the log is empty.
     """
 
     tier: str
@@ -115,7 +116,7 @@ class Ended:
 
 
 def program_folders() -> list[Path]:
-    """Return the folders of the programs of Towtank itself: this Python, its modules, the engine."""
+    """Return the folders that contain the programs of Towtank: this Python, its modules, the engine."""
     folders = [Path(sys.prefix), Path(sys.base_prefix), Path(sys.executable).parent]
     folders += [Path(path) for path in sys.path if os.path.isdir(path)]  # noqa: PTH112 - false without permission
     with suppress(EngineError):
@@ -124,7 +125,7 @@ def program_folders() -> list[Path]:
 
 
 def in_order(services: list[Service]) -> list[Service]:
-    """Return the services and all required services, each once, required services first."""
+    """Return all services and all services that they require, each once, required services first."""
     ordered: list[Service] = []
     for service in services:
         for each in (*in_order(service.requires()), service):
@@ -134,7 +135,7 @@ def in_order(services: list[Service]) -> list[Service]:
 
 
 def _ask_to_end(service: Service, own: list[Process]) -> None:
-    """Ask a service to end for good, if any of its processes runs."""
+    """Ask a service to shut down for good, if any of its processes runs."""
     if any(process.status() is None for process in own):
         service.stopping(for_good=True)
 
@@ -145,21 +146,21 @@ class System:
     Parameters
     ----------
     services : list of Service
-        Services in the order of their start, after those that they require.
+        Services in the order of their start; services that they require start first.
     data : Path
         Folder kept between runs (populations). Only one system may use it at a time.
     logs : Path
         Folder for the logs of this run.
     hosts : Hosts, optional
-        The hosts of the services; without them all are on this machine.
+        Hosts of the services; by default all services run on this machine.
     generator : Host, optional
         Host of the load generator; by default this machine, outside of hosts with their own networks.
     kept : tuple of Path
-        Further folders that every host must see.
+        Additional folders that every host must see.
     cpus : list of int, optional
-        CPUs of the system; all by default.
+        CPUs that the system may use; all by default.
     check, note : callable
-        See `Place`.
+        Functions that are called while waiting, and for each step of the work; see `Place`.
     """
 
     def __init__(
@@ -182,9 +183,9 @@ class System:
         self._check, self._note = check, note
         self._processes: list[tuple[Service, Process]] = []
         self._prepared: list[Service] = []
-        # Events start processes in their own threads, while the system may go down.
+        # Events start processes in separate threads, possibly while the system goes down.
         self._registering = threading.Lock()
-        # Names of processes that an event has ended: their absence is expected.
+        # Names of processes that an event has ended, so that their absence is expected.
         self._taken_down: set[str] = set()
         self._held: set[str] = set()
         self._scratch: Path | None = None
@@ -204,7 +205,7 @@ class System:
         Raises
         ------
         TargetError
-            If a service cannot be started; everything is stopped again.
+            If a service cannot be started; all services are then stopped.
         """
         missing = self._hosts.lacks()
         missing += [text for service in self._services if (text := service.missing())]
@@ -214,7 +215,8 @@ class System:
             self._take_data()
             self._hosts.watch()
             self._scratch = make_scratch()
-            # Servers that do not run as root traverse it to their folders; nobody can list it.
+            # Servers that do not run as root pass through this folder to their own folders; other users cannot list
+            # it.
             self._scratch.chmod(0o711)
             self._hosts.prepare(
                 HostSettings(self._scratch, self._folders_to_see(), self._check, tuple(self._cpus or ()))
@@ -228,7 +230,7 @@ class System:
         return self._endpoints()
 
     def _take_data(self) -> None:
-        """Lock the data folder, since two systems that reset the same population would invalidate both measurements."""
+        """Lock the data folder: two systems that reset the same population would invalidate both measurements."""
         self._data.mkdir(parents=True, exist_ok=True)
         self._lock = (self._data / "lock").open("w")
         try:
@@ -238,7 +240,7 @@ class System:
             raise TargetError(f"{self._data} is in use by another system that is up", hint=hint) from error
 
     def _folders_to_see(self) -> tuple[Path, ...]:
-        """Return the folders of this machine that processes on a host with its own files must see."""
+        """Return the folders of this machine that processes must see on a host with its own files."""
         assert self._scratch is not None
         self._logs.mkdir(parents=True, exist_ok=True)
         own = [folder for service in self._services for folder in service.folders()]
@@ -263,12 +265,12 @@ class System:
         self._await(service, [process for owner, process in self._processes if owner is service], service.ready)
 
     def _await(self, service: Service, own: list[Process], ready: Callable[[], str | None]) -> None:
-        """Wait until some processes of a service are ready."""
+        """Wait until the given processes of a service are ready."""
         deadline = time.monotonic() + service.ready_within_s
         while True:
             reason = ready()
             self._check()
-            # Checked even if the service is ready, since another process may answer on its port.
+            # The processes are checked even if the service is ready, because another process may respond on its port.
             for process in own:
                 if process.status() is not None:
                     raise TargetError(
@@ -321,12 +323,12 @@ class System:
         return GeneratorPlace(host, host.name) if isinstance(host, Enterable) else GeneratorPlace()
 
     def _cpus_of(self, host: Host) -> list[int]:
-        """Return the CPUs of this machine to which processes of a host are pinned; empty for another machine."""
+        """Return the CPUs of this machine to which the processes of a host are pinned; empty for another machine."""
         own = host.cpus
         return (self._cpus or []) if own is None else own
 
     def ended(self) -> list[Ended]:
-        """Return processes that have ended unexpectedly."""
+        """Return the processes that have ended unexpectedly."""
         ended = [
             Ended(process.spec.name, process.ended_text(), process.last_lines())
             for _, process in self._processes
@@ -335,7 +337,7 @@ class System:
         return ended + [Ended(f"host {name}", text) for name, text in self._hosts.ended()]
 
     def held(self) -> list[str]:
-        """Return processes that a signal has suspended although no event has suspended them."""
+        """Return the names of processes that a signal has stopped, although no event of the study has stopped them."""
         return [
             process.spec.name
             for _, process in list(self._processes)
@@ -343,16 +345,19 @@ class System:
         ]
 
     def taken_down(self) -> list[str]:
-        """Return processes that an event has ended and that have not been started again, in their start order."""
+        """Return the names of processes that an event has ended and no event has restarted, in their start order."""
         return [process.spec.name for _, process in self._processes if process.spec.name in self._taken_down]
 
     @property
     def hosts(self) -> Hosts:
-        """Its hosts."""
+        """Hosts of the system."""
         return self._hosts
 
     def _meant(self, name: str) -> list[tuple[int, Service, Process]]:
-        """Return the processes with their indexes: all processes of a service name, or the one of a process name."""
+        """Return the processes that a name means, with their indexes.
+
+        The name of a service means all its processes; otherwise the name is that of a process.
+        """
         known = list(enumerate(self._processes))
         found = [(place, owner, process) for place, (owner, process) in known if owner.name == name]
         found = found or [(place, owner, process) for place, (owner, process) in known if process.spec.name == name]
@@ -361,11 +366,11 @@ class System:
         return found
 
     def processes_of(self, name: str) -> list[str]:
-        """Return the names of the processes of a service name or process name."""
+        """Return the names of the processes that the name of a service or of a process means."""
         return [process.spec.name for _, _, process in self._meant(name)]
 
     def signal(self, name: str, what: str) -> None:
-        """Kill, suspend or resume a service or one of its processes, without a regular shutdown.
+        """Kill, stop or resume a service, or one of its processes, by a signal.
 
         Parameters
         ----------
@@ -377,7 +382,7 @@ class System:
         Raises
         ------
         TargetError
-            If it does not run.
+            If the service or process does not run.
         """
         for _, _, process in self._meant(name):
             if what == "kill":
@@ -391,7 +396,7 @@ class System:
                 process.wait(limit_s=process.spec.grace_s + _KILLED_WITHIN_S)
 
     def stop(self, name: str) -> None:
-        """End a service, or one of its processes, in the regular way; its data are kept."""
+        """Shut down a service, or one of its processes, in the regular way; its data are kept."""
         meant = self._meant(name)
         self._taken_down.update(process.spec.name for _, _, process in meant)
         owner = meant[0][1]
@@ -401,23 +406,23 @@ class System:
             process.stop()
 
     def start(self, name: str) -> dict[str, int]:
-        """Start a service, or one of its processes, again with its data; return when it is ready.
+        """Restart a service, or one of its processes, with its data; return when it is ready.
 
         Returns
         -------
         dict of str to int
-            Root process ids of the new processes of this machine, by name.
+            Root process ids of the new processes on this machine, by name.
 
         Raises
         ------
         TargetError
-            If it runs already, or does not become ready.
+            If the service or process already runs, or does not become ready.
         """
         started: dict[str, int] = {}
         for place, owner, old in self._meant(name):
             if old.status() is None:
                 raise TargetError(f"{old.spec.name} runs already")
-            old.stop()  # releases its resources here
+            old.stop()  # This call releases the resources of the old process.
             process = self._start_anew(place, owner, old)
             self._taken_down.discard(old.spec.name)
             self._await(owner, [process], partial(owner.process_ready, old.spec.name))
@@ -426,7 +431,7 @@ class System:
         return started
 
     def _start_anew(self, place: int, owner: Service, old: Process) -> Process:
-        """Start a process in place of an ended one, unless the system goes down."""
+        """Start a new process in place of an ended process, unless the system goes down."""
         with self._registering:
             if self._processes[place : place + 1] != [(owner, old)]:
                 raise TargetError(f"{old.spec.name} is not started again: the system goes down")
@@ -436,24 +441,24 @@ class System:
             return process
 
     def status(self) -> dict[str, dict[str, Any]]:
-        """Return root process id and state of each tier."""
+        """Return kind, root process id and state of each process, by name."""
         return {
             process.spec.name: {"kind": service.kind, "pid": process.pid, "running": process.status() is None}
             for service, process in self._processes
         }
 
     def down(self) -> None:
-        """Stop everything in reverse order of the start; do nothing if nothing is up.
+        """Stop all services in the reverse order of their start; do nothing if none is up.
 
-        A failure of one service does not prevent the end of the others; its error is raised at the end.
+        If a service fails to stop, the other services are stopped nevertheless, and the error is raised at the end.
         """
         with self._registering:
             prepared, processes = self._prepared, self._processes
             self._prepared, self._processes = [], []
-        with ExitStack() as steps:  # runs the last step first, even if others fail
+        with ExitStack() as steps:  # The stack runs the last step first, and runs all steps even if some fail.
             steps.callback(self._unlock)
             steps.callback(self._hosts.tear_down)
-            # The janitor still watches the hosts, and removes whatever these steps fail to remove.
+            # The janitor still watches the hosts, and removes what these steps fail to remove.
             steps.callback(self._remove_scratch)
             for service in prepared:
                 own = [process for owner, process in processes if owner is service]

@@ -1,7 +1,7 @@
-"""Kills, suspends or resumes trees of processes abruptly, as a fault would.
+"""Kills, stops or resumes trees of processes abruptly, as a fault would.
 
-A guard first sends TERM; this does not. The whole tree is suspended before it is killed: suspended processes start no
-further processes, and none can react to the death of the others.
+In contrast to a guard, these functions send no TERM. The whole tree is stopped by SIGSTOP before it is killed:
+stopped processes start no further processes, and cannot react to the death of other processes.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable
 from towtank.errors import TargetError
 from towtank.system.hosts.host import Answer
 
-# Arguments: the root, whose descendants (not itself) are signalled, and `kill`, `hold` or `go on`.
+# Arguments: the root, whose descendants receive the signal but not the root itself, and `kill`, `hold` or `go on`.
 _SCRIPT = """
 below() { for child in $(cat /proc/"$1"/task/*/children 2>/dev/null); do echo "$child"; below "$child"; done; }
 held= ; found=$(below "$1")
@@ -27,14 +27,14 @@ Execute = Callable[[list[str], float], Answer]
 
 
 def signal_tree(execute: Execute, guard: int, what: str) -> None:
-    """Kill, suspend or resume all processes below a guard, but not the guard itself.
+    """Kill, stop or resume all processes below a guard, but not the guard itself.
 
     Parameters
     ----------
     execute : callable
-        Runs a command on the guard's machine, with a time limit [s].
+        Function that runs a command on the guard's machine, with a time limit [s].
     guard : int
-        Process id of the guard there.
+        Process id of the guard on its machine.
     what : str
         `kill`, `hold` or `go on`.
 

@@ -1,4 +1,4 @@
-"""Text on a terminal: streams that never raise on output, and tables that fit the width."""
+"""Output on a terminal: streams that never raise on output, and tables that fit the width."""
 
 from towtank.terminal.streams import any_output, is_unicode, visible
 from towtank.terminal.tables import fit_table, is_bounded, stacked, table_width

@@ -1,6 +1,6 @@
 """Makes standard output and standard error robust against missing characters, closed pipes and full disks.
 
-A measurement may take hours; its command must not fail because its last line cannot be printed.
+A measurement may take hours; its command must not fail because the last line cannot be printed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Protocol, TextIO
 
-# Error handler of `codecs`, which replaces characters that the encoding of a stream lacks.
+# Name of an error handler of `codecs` that replaces characters that the encoding of a stream lacks.
 FALLBACK = "towtank-plain"
 _PLAIN = {
     "µ": "u", "μ": "u", "×": "x", "·": "*", "÷": "/", "±": "+/-", "≥": ">=", "≤": "<=", "≠": "!=", "≈": "~",
@@ -28,7 +28,7 @@ _PLAIN = {
 
 
 def plain(character: str) -> str:
-    """Spell a character in ASCII; without such a spelling, return its escape.
+    """Return a spelling of a character in ASCII; without a spelling, the character's escape.
 
     Examples
     --------
@@ -78,12 +78,12 @@ def is_unicode(stream: TextIO) -> bool:
 
 
 class _Lasting(io.RawIOBase):
-    """Stream over a file descriptor that discards output once its other end is closed or its disk is full.
+    """Stream over a file descriptor; output is discarded once the pipe is closed or the disk is full.
 
     Attributes
     ----------
     fault : OSError or None
-        Reason why output was lost; None for a closed pipe, whose reader needs no more.
+        Reason why output was lost; None for a closed pipe, whose reader needs no more output.
     """
 
     def __init__(self, descriptor: int | None) -> None:
@@ -115,7 +115,7 @@ class _Lasting(io.RawIOBase):
         return len(view)
 
     def _written(self, descriptor: int, view: memoryview) -> int:
-        """Write data; wait if another process made the descriptor non-blocking and it is full."""
+        """Write data; wait if the descriptor is non-blocking and full."""
         while True:
             try:
                 return os.write(descriptor, view)
@@ -126,11 +126,11 @@ class _Lasting(io.RawIOBase):
 
 
 class Outcome(Protocol):
-    """Result of writing the output."""
+    """Outcome of writing the output."""
 
     @property
     def lost(self) -> OSError | None:
-        """Reason why output was lost; None if it was all written."""
+        """Reason why output was lost; None if all output was written."""
 
 
 class _Output:
@@ -165,7 +165,7 @@ def _descriptor(stream: TextIO | None) -> int | None:
 def any_output() -> Iterator[Outcome]:
     """Replace standard output and standard error by streams whose writes never raise.
 
-    Streams that were replaced already, as in a test, are kept.
+    Streams that were replaced already, for example by a test, are kept.
     """
     output = _Output()
     before = sys.stdout, sys.stderr

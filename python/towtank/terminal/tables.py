@@ -1,4 +1,6 @@
-"""Fit tables to the width of a terminal: fold names but never numbers, and print still wider tables as lines."""
+"""Fits tables to the width of a terminal: folds names but never numbers, and prints tables that stay too wide
+as lines.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from rich.text import Text
 
 # Width that no table exceeds. [columns]
 UNBOUNDED = 10_000
-# Smallest width of a folded column of names; less is hard to read. [columns]
+# Smallest width of a folded column of names; a narrower column is hard to read. [columns]
 _FOLDED = 14
 _FIGURE = re.compile(r"[\d–-]")
 
@@ -21,8 +23,8 @@ _FIGURE = re.compile(r"[\d–-]")
 def fit_table(console: Console, table: Table) -> RenderableType:
     """Return a table in a form that fits a console.
 
-    In a pipe or a file a table keeps its full width, unless COLUMNS is set. Otherwise columns of names are folded, and
-    a table that is still too wide is printed with a line for each cell.
+    In a pipe or a file a table keeps its full width, unless COLUMNS is set. On a terminal, columns of names
+    are folded, and a table that is still too wide is printed with a line for each cell.
 
     Parameters
     ----------
@@ -39,12 +41,12 @@ def fit_table(console: Console, table: Table) -> RenderableType:
 
 
 def is_bounded(console: Console) -> bool:
-    """Return True if the width of a console limits its lines: on a terminal, or if COLUMNS is set."""
+    """Return True if lines may not exceed the width of a console: on a terminal, or if COLUMNS is set."""
     return console.is_terminal or "COLUMNS" in os.environ
 
 
 class FullWidthTable:
-    """A table at its full width, independent of the width of the console."""
+    """Table at full width, independent of the width of the console."""
 
     def __init__(self, table: Table) -> None:
         self._table = table
@@ -54,7 +56,7 @@ class FullWidthTable:
 
 
 def table_width(console: Console, table: Table) -> int:
-    """Return the width of a table without folding. [columns]"""
+    """Return the width of a table in which no column is folded. [columns]"""
     return console.measure(table, options=console.options.update(max_width=UNBOUNDED)).maximum
 
 
@@ -67,12 +69,12 @@ def _plain(cell: RenderableType) -> str:
 
 
 def _is_names(column: Column) -> bool:
-    """Return True if no cell of a column is a number, so that it may be folded."""
+    """Return True if no cell of a column is a number, so that the column may be folded."""
     return not any(_FIGURE.match(cell.strip()) for cell in _cells(column))
 
 
 def _fold_names(console: Console, table: Table) -> bool:
-    """Fold columns of names until the table fits; return False, and fold nothing, if it cannot fit."""
+    """Fold columns of names until the table fits; if the table cannot fit, fold nothing and return False."""
     names = [column for column in table.columns if _is_names(column)]
     before = [(column.max_width, column.overflow) for column in names]
     widths = [max((len(cell) for cell in (_plain(column.header), *_cells(column))), default=0) for column in names]
@@ -94,7 +96,9 @@ def _fold_names(console: Console, table: Table) -> bool:
 
 
 def stacked(table: Table) -> Group:
-    """Turn each row into a line with its first cell, and a line below for each other cell: `  p95: 12.3`."""
+    """Return the rows of a table as lines: the first cell, and below it a line for each other cell, such as `
+    p95: 12.3`.
+    """
     headers = [_plain(column.header).strip() for column in table.columns]
     lines = []
     for row in zip(*(_cells(column) for column in table.columns), strict=True):

@@ -1,7 +1,8 @@
-"""Workload files: read, checked, and compiled for the engine.
+"""Workload files: read, checked and compiled for the engine.
 
-`model` and `steps` define the content of a file, `checks` and `scope` check its rules, `compiling` writes the workload
-part of a plan, and `targets` refuses addresses that the user has not permitted.
+`model` and `steps` define the content of a file, `checks` and `scope` check the rules of the content,
+`compiling` writes the workload part of a plan, and `targets` refuses addresses that the user has not
+permitted.
 """
 
 from __future__ import annotations

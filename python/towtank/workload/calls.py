@@ -1,7 +1,8 @@
 """Steps for protocols other than HTTP: SQL, files and TCP.
 
-The response of every driver is a table of texts and a count, so that checks and extraction are the same for all.
-To add a driver: a step class in `CALLS` of `steps`, its scheme in `drivers`, and the driver in `crates/drivers`.
+The response of every driver is a table of texts and a count, so that checks and extraction are the same for
+all drivers. To add a driver, write a step class in `CALLS` of `steps`, its scheme in `drivers`, and the
+driver in `crates/drivers`.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from towtank.workload.noted import Reads, Removes, Replaces, Stores, given
 from towtank.workload.texts import Template
 from towtank.yamlfile import Path_
 
-# Greatest length of a statement that serves as the name of a step. [characters]
+# Greatest length of an SQL statement that serves as the name of a step. [characters]
 _TITLE_LENGTH = 60
 
 
@@ -58,7 +59,7 @@ BytesOrRange = Annotated[
 class Expected(FileModel):
     """Checks of a response that are available for every protocol."""
 
-    # Keys of numeric checks, with the names of the checks in the plan.
+    # Keys of numeric checks, each with the name of the check in the plan.
     counted: ClassVar[dict[str, str]] = {"affected": "affected", "size": "size"}
 
     affected: CountOrRange | None = Field(
@@ -73,7 +74,7 @@ class Expected(FileModel):
     )
 
     def plan(self, write: Any) -> list[dict[str, Any]]:
-        """Return the `checks` of the plan; `write` converts a template."""
+        """Return the `checks` of the plan; `write` converts a template for the plan."""
         checks: list[dict[str, Any]] = []
         for key, kind in self.counted.items():
             bounds = getattr(self, key)
@@ -95,7 +96,7 @@ class Expect(Expected):
 
 
 def _bounds(given: CountRange | BytesRange | int) -> dict[str, int]:
-    """Return bounds in the form of the plan; without an upper bound, `max` is left out."""
+    """Return a lower and an upper bound for the plan; without an upper bound, `max` is left out."""
     if isinstance(given, int):
         return {"min": given, "max": given}
     return {"min": given.min, **({} if given.max is None else {"max": given.max})}
@@ -120,12 +121,12 @@ class CallExtract(FileModel):
 
     @property
     def fills_list(self) -> bool:
-        """True if the values go into a list rather than a variable."""
+        """True if the extracted values go into a list and not into a variable."""
         return self.pick in {"all", "append"}
 
 
 def _extract(value: object) -> object:
-    """Read a plain column name as an extraction of that column's first value."""
+    """Read a plain column name as an extraction of the first value in that column."""
     return {"column": value} if isinstance(value, str) else value
 
 
@@ -154,7 +155,7 @@ class CallStep(FileModel):
 
     @property
     def title(self) -> str:
-        """Name of the call in the results, with secrets in a statement hidden."""
+        """Name of the call in the results. Secrets in an SQL statement are hidden."""
         return self.name or redacted_statement(self.what)
 
     @property
@@ -165,18 +166,18 @@ class CallStep(FileModel):
     @property
     @abstractmethod
     def what(self) -> str:
-        """Short name of the operation."""
+        """Short name of the operation, used if the step has no name."""
 
     @abstractmethod
     def operation(self) -> dict[str, Any]:
-        """Return the operation, the `do` of the plan."""
+        """Return the operation for the plan, the content of its key `do`."""
 
     @abstractmethod
     def values(self) -> Iterator[tuple[Path_, str | None]]:
         """Yield the values of the operation in order: the path below the step, and a template or None."""
 
     def texts(self) -> Iterator[tuple[Path_, str]]:
-        """Yield every template with its path below the step."""
+        """Yield every template of the step with its path below the step."""
         yield from ((path, text) for path, text in self.values() if text is not None)
         for column, text in (self.expect.value if self.expect is not None else {}).items():
             if text is not None:
@@ -190,7 +191,9 @@ class TableStep(CallStep):
 
 
 def _statement(value: str) -> str:
-    """Refuse `${...}` in a statement: a statement is prepared once, and only its parameters vary."""
+    """Raise ValueError for `${...}` in an SQL statement, which is prepared once and varies only in its
+    parameters.
+    """
     if any(not isinstance(part, str) for part in templates.parse(value)):
         raise ValueError(
             f"must be the same statement for all users, with $1 and so on for values that vary, got {value!r} instead"
@@ -227,22 +230,22 @@ class Sql(TableStep):
 
     @property
     def what(self) -> str:
-        """The statement, shortened if it is long."""
+        """Text of the SQL statement, shortened if it is long."""
         words = " ".join(self.sql.split())
         return words if len(words) <= _TITLE_LENGTH else words[: _TITLE_LENGTH - 1].rstrip() + "…"
 
     def operation(self) -> dict[str, Any]:
-        """Return the statement in the form of the plan."""
+        """Return the SQL statement as an operation for the plan."""
         return {"kind": "sql", "text": self.sql}
 
     def values(self) -> Iterator[tuple[Path_, str | None]]:
-        """Yield the parameters."""
+        """Yield the parameters of the SQL statement, each with its path."""
         for index, text in enumerate(self.parameters):
             yield ("parameters", index), text
 
 
 def _size(value: object) -> object:
-    """Read a size, or check a template for a number of bytes."""
+    """Return a size in bytes as text, or a checked template for a number of bytes."""
     if isinstance(value, str) and "${" in value:
         return templates.check(value)
     return str(size(value))
@@ -328,7 +331,7 @@ class FileOperation(FileModel):
 
     @property
     def action(self) -> str:
-        """Key of the given operation."""
+        """Key that selects the operation, such as `read`."""
         return next(name for name in _FILE_ACTIONS if getattr(self, name) is not None)
 
 
@@ -355,15 +358,17 @@ class FileStep(TableStep):
 
     @property
     def what(self) -> str:
-        """Name of the operation; paths are left out because they differ from user to user."""
+        """Name of the operation, such as `read`. Paths are left out because they differ between users."""
         return self.file.action.replace("_", " ")
 
     def operation(self) -> dict[str, Any]:
-        """Return the operation in the form of the plan."""
+        """Return the file operation for the plan."""
         return {"kind": "file", "action": self.file.action}
 
     def values(self) -> Iterator[tuple[Path_, str | None]]:
-        """Yield the path, offset, size and new path."""
+        """Yield the path of the file, the offset, the size and the new path, each with its path below the
+        step.
+        """
         yield ("file", self.file.action), getattr(self.file, self.file.action)
         for name in ("offset", "size", "to"):
             yield ("file", name), getattr(self.file, name)
@@ -398,7 +403,7 @@ class Tcp(TableStep):
         return "send" if sends else "receive" if receives else "connect"
 
     def operation(self) -> dict[str, Any]:
-        """Return the exchange in the form of the plan."""
+        """Return the exchange of bytes as an operation for the plan."""
         return {"kind": "tcp"}
 
     def values(self) -> Iterator[tuple[Path_, str | None]]:

@@ -15,12 +15,12 @@ from towtank.workload.references import Placed
 from towtank.workload.scope import Scope
 from towtank.yamlfile import Node, Path_, fault_at, find
 
-# Shares are short decimal numbers: a difference above rounding errors is a mistake.
+# Shares are short decimal numbers, so a difference larger than rounding errors is a mistake.
 _SUM_TOLERANCE = 1e-6
 
 
 class WorkloadCheck:
-    """Checks one workload file.
+    """Check of the content of one workload file.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class WorkloadCheck:
         return fault_at(self.tree, path, message, key=key)
 
     def _names(self, *path: str) -> list[str]:
-        """Return the names written at a path, whether or not their values are valid."""
+        """Return the keys written at a path of the file, even if their values are invalid."""
         node: Node | None = self.written
         for part in path:
             node = node.child(part) if node is not None else None
@@ -74,7 +74,7 @@ class WorkloadCheck:
             )
 
     def _shares_are_whole(self) -> bool:
-        """Return True if no group has lost its share because the share has the wrong form."""
+        """Return True if no group lost its share because the share has the wrong form."""
         written = [name for name in self._names("groups") if "share" in self._names("groups", name)]
         left = [
             name
@@ -146,7 +146,10 @@ class WorkloadCheck:
             yield self._at(("data", name, "weight"), "must be a column with a weight above 0, got none")
 
     def _csv(self, name: str, pool: Pool) -> Iterator[Fault]:
-        """Check the CSV file of a pool; files that the system exports exist only while the system runs."""
+        """Check the CSV file of a pool.
+
+        Files that the system exports are skipped: they exist only while the system runs.
+        """
         assert pool.csv is not None  # ensured by the model
         self.columns[name] = pool.columns
         try:
@@ -173,7 +176,7 @@ class WorkloadCheck:
                     yield self._unknown(("data", name, "columns", index), "column", column, self.columns[name] or [])
 
     def _every(self, read: Callable[..., Iterator[Placed]]) -> Iterator[tuple[Path_, str]]:
-        """Yield the texts that a function finds in the steps of the file, with their paths."""
+        """Yield the texts that the function `read` finds in the steps of the file, with their paths."""
         for name, transaction in self.workload.transactions.items():
             for path, step in references.walk(transaction, ("transactions", name)):
                 for placed in read(step):
@@ -191,7 +194,7 @@ class WorkloadCheck:
                 yield self._at(path, message)
 
     def _is_filled(self, part: templates.Part) -> bool:
-        """Return True if a part of a file's text is a place `${...}` that this workload could fill."""
+        """Return True if a part of a text file is a place `${...}` that this workload could fill."""
         if isinstance(part, templates.Variable):
             row, _, column = part.name.partition(".")
             known = {name for name, _ in ((text, path) for path, text in self._every(references.sets))}
@@ -213,7 +216,7 @@ class WorkloadCheck:
 
 
 def _set_names(node: Node | None) -> set[str]:
-    """Return the names that steps set or fill, whether the steps have the right form or not."""
+    """Return the names of variables and lists that steps set, even if a step has the wrong form."""
     names: set[str] = set()
     for each in node.walk() if node is not None else ():
         if not isinstance(each.value, dict):
@@ -227,7 +230,7 @@ def _set_names(node: Node | None) -> set[str]:
 
 
 def row_values(pool: Pool) -> list[dict[str, str]]:
-    """Return the rows of a pool as mappings of columns to texts."""
+    """Return the rows of a pool, each as a mapping of column names to texts."""
     columns = pool.columns
     return [
         dict(row) if isinstance(row, dict) else dict(zip(columns or [], row, strict=False)) for row in pool.rows or []

@@ -33,7 +33,7 @@ from towtank.workload.target_choice import target_faults, target_of
 from towtank.workload.templates import Writer
 from towtank.yamlfile import Path_, did_you_mean
 
-# Option of a target that belongs to its requests and is not a key of the target in the plan.
+# Option of a target that its requests need, and that is not a key of the target in the plan.
 _LOGIN = "login"
 
 
@@ -85,7 +85,7 @@ def compile_workload(
 
 @dataclass(frozen=True)
 class _TargetDetails:
-    """Details of the targets besides their addresses, by target name."""
+    """Properties of the targets other than their addresses, by target name."""
 
     balance: dict[str, str]
     options: dict[str, dict[str, Any]]
@@ -93,7 +93,7 @@ class _TargetDetails:
 
 
 class _Indexes:
-    """Assigns indexes to names in the order of first use."""
+    """Assigns indexes to names, in the order in which the names are first used."""
 
     def __init__(self) -> None:
         self.names: dict[Any, int] = {}
@@ -103,7 +103,7 @@ class _Indexes:
 
 
 class _Compiler:
-    """Compiles one workload with a single call of `plan`."""
+    """Compiler for one workload; `plan` is called once."""
 
     def __init__(
         self,
@@ -175,7 +175,7 @@ class _Compiler:
         return target_faults(self.workload, self.spoken)
 
     def _idle_streams(self) -> list[Fault]:
-        """Report `streams` if no target speaks HTTP/2."""
+        """Return a fault if the file sets `streams` although no target speaks HTTP/2."""
         if "streams" not in self.file.defaults.plan_connections:
             return []
         if any(options.get("http") == "2" for options in self.details.options.values()):
@@ -184,7 +184,9 @@ class _Compiler:
         return [self._fault(("defaults", "connections", "streams"), message)]
 
     def _homeless_users(self) -> list[Fault]:
-        """Report a connection pool if users stay with one address: such users need their own connections."""
+        """Return a fault for a connection pool if users stay with one address and so need their own
+        connections.
+        """
         if self.file.defaults.plan_connections["mode"] != "pool" or "user" not in self.details.balance.values():
             return []
         name = next(name for name, balance in self.details.balance.items() if balance == "user")
@@ -192,7 +194,7 @@ class _Compiler:
         return [self._fault(("defaults", "connections"), message)]
 
     def _missing_exports(self) -> list[Fault]:
-        """Report exports that the workload reads and the system does not have."""
+        """Return a fault for each export that the workload reads and the system does not have."""
         faults = []
         for path, text in self.workload.texts():
             for export in templates.exports(text):
@@ -222,14 +224,17 @@ class _Compiler:
         }
 
     def _driven(self, name: str, addresses: list[str]) -> dict[str, Any]:
-        """Return a target with a driver for the plan; its addresses must share user, password and database."""
+        """Return a target with a driver for the plan.
+
+        Its addresses must have the same user, password and database.
+        """
         try:
             return drivers.target_part(addresses)
         except ValueError as error:
             raise StudyError([self._fault((), f"its target {name} of the system {error}")]) from error
 
     def _pools(self) -> list[dict[str, Any]]:
-        """Compile all pools; report the faults of all their files together."""
+        """Compile all data pools; faults of all their files are raised together."""
         pools, faults = [], []
         for name, pool in self.file.data.items():
             try:
@@ -260,7 +265,7 @@ class _Compiler:
         }
 
     def _read_of(self, pool: str) -> list[str]:
-        """Return the columns of a pool that templates read."""
+        """Return the names of the columns of a pool that templates read."""
         rows = {pool} | {
             step.as_
             for transaction in self.file.transactions.values()
@@ -292,7 +297,7 @@ class _Compiler:
         return {"name": name, "columns": columns, "order": pool.dealt, "rows": values, **weight}
 
     def _transaction(self, name: str, transaction: Transaction) -> list[dict[str, Any]]:
-        """Compile a transaction: its pages, or each part of a plain list of steps between think times as a page."""
+        """Compile a transaction to pages; without pages, each part between think times becomes a page."""
         if any(isinstance(item, Page) for item in transaction):
             return [
                 self._page(name, item.page, item.steps) if isinstance(item, Page) else self._op(item, name)
@@ -328,7 +333,7 @@ class _Compiler:
         return self._simple(step)
 
     def _step(self, step: Request | CallStep, transaction: str) -> int:
-        """Return the index of a step; steps whose names differ only in hidden secrets are numbered."""
+        """Return the index of a step. Steps whose names differ only in hidden secrets get a number."""
         written = self.written.setdefault((transaction, step.title), {})
         number = written.setdefault(step.written, len(written) + 1)
         return self.steps((transaction, step.title if number == 1 else f"{step.title} ({number})"))
@@ -374,7 +379,8 @@ class _Compiler:
                     {"op": "set", "variable": self.variables(name), "value": write(text)}
                     for name, text in step.set.items()
                 ]
-                # The engine's operation sets one variable: several of them are compiled as a loop of one round.
+                # The operation of the engine sets one variable, so several variables are compiled as a loop
+                # of one round.
                 return ops[0] if len(ops) == 1 else {"op": "loop", "count": 1, "ops": ops}
             case Push():
                 return {"op": "push", "list": self.lists(step.to), "value": write(step.push)}
@@ -385,7 +391,7 @@ class _Compiler:
                 return {"op": "pick", "list": self.lists(step.pick), "variable": self.variables(step.into)}
 
     def _draw(self, step: Draw) -> dict[str, Any]:
-        """Compile a draw; only columns that templates read get a user variable."""
+        """Compile a draw from a pool; only columns that templates read get a user variable."""
         row = step.as_ or step.draw
         variables = [
             self.variables(f"{row}.{column}") if f"{row}.{column}" in self.read else None
@@ -406,7 +412,8 @@ class _Compiler:
 
     def _group(self, name: str, group: Group) -> dict[str, Any]:
         pacing = group.loop.pacing
-        # With pacing, the interval from start to start is the pause; a default think time would be added to it.
+        # With pacing, the interval from start to start is the pause, and a default think time would add to
+        # it.
         think = group.loop.think if pacing is not None else group.loop.think or self.file.defaults.think
         return {
             "name": name,
@@ -425,7 +432,7 @@ class _Compiler:
 
 
 def _between_thinks(steps: list[Step]) -> list[list[Step]]:
-    """Split steps at think times; each think time becomes a part of its own."""
+    """Split steps at think times; each think time becomes a part with a single step."""
     chunks: list[list[Step]] = [[]]
     for step in steps:
         if isinstance(step, Think):

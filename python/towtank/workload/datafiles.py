@@ -1,4 +1,4 @@
-"""Files next to a workload: CSV files with pool data, and files that requests send."""
+"""Reads the files next to a workload: CSV files with pool data, and files that requests send."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pathlib import Path
 
 from towtank.workload import templates
 
-# Greatest length of a header; a longer first line is not a header.
+# Greatest length of a header line; a longer first line is not a header. [character]
 _HEADER_AT_MOST = 65536
-# Number of bytes searched for `${...}` in a file; files written by hand are shorter. [byte]
+# Number of bytes at the start of a file that are searched for `${...}`; handwritten files are shorter. [byte]
 _LOOKED_AT = 1 << 20
 _PLACE = re.compile(r"(?<!\$)\$\{[^{}\n]{1,80}\}")
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?", re.ASCII)
@@ -50,7 +50,7 @@ def header(path: Path) -> list[str]:
 
 
 def weight(text: str) -> float | None:
-    """Parse the weight of a row, at least 0; None if the text is not a weight."""
+    """Parse the weight of a row, a number of at least 0; None if the text is not a weight."""
     if not _NUMBER.fullmatch(text.strip()):
         return None
     number = float(text)
@@ -58,7 +58,7 @@ def weight(text: str) -> float | None:
 
 
 def check_rows(path: Path, weight_column: str | None) -> None:
-    """Check all rows of a CSV file by the engine's rules.
+    """Check all rows of a CSV file by the rules of the engine.
 
     Raises
     ------
@@ -97,14 +97,14 @@ def check_rows(path: Path, weight_column: str | None) -> None:
 
 
 def place_in(path: Path, is_filled: Callable[[templates.Part], bool]) -> str | None:
-    """Return the first `${...}` in a text file that the workload could fill; None without such a place.
+    """Return the first `${...}` in a text file that the workload could fill; None if the file has none.
 
     Parameters
     ----------
     path : Path
         File that is sent unchanged. Only the beginning of a long file is searched.
     is_filled : callable
-        Returns whether the workload has a value for a part of a template.
+        Function that returns True if the workload has a value for a part of a template.
     """
     try:
         with path.open("rb") as stream:

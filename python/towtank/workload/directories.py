@@ -13,10 +13,10 @@ from towtank.workload.calls import CallStep, CountOrRange, Expected
 from towtank.workload.texts import Template
 from towtank.yamlfile import Path_
 
-# Greatest length of a filter that is part of a step's name. [characters]
+# Greatest length of an LDAP filter that is part of a step's name. [characters]
 _TITLE_LENGTH = 60
 _ALL = {"*", "+"}
-# Changes by their names in the plan, in the order within a request.
+# Kinds of changes by their names in the plan, in the order in which a request makes them.
 _VERBS = ("delete", "add", "replace", "increment")
 
 AttributeName = Annotated[str, StringConstraints(pattern=f"^{filters.ATTRIBUTE}$")]
@@ -66,7 +66,7 @@ class Changes(FileModel):
         return self
 
     def each(self) -> Iterator[tuple[str, str, list[str]]]:
-        """Yield the verb, the attribute and the values of each change."""
+        """Yield the kind, the attribute and the values of each change."""
         for verb in _VERBS:
             for attribute, values in getattr(self, verb).items():
                 yield verb, attribute, [values] if isinstance(values, str) else values
@@ -156,12 +156,12 @@ class LdapOperation(FileModel):
 
     @property
     def asked(self) -> filters.Filter:
-        """Filter of a search; its values are numbered from 1, after the base entry."""
+        """Filter of a search, with its values numbered from 1, because the base entry is value 0."""
         return filters.parse(self.filter or "(objectClass=*)", first=1)
 
     @property
     def columns(self) -> list[str] | None:
-        """Columns of the response; None if they depend on the server."""
+        """Names of the columns in the response; None if the server determines the columns."""
         if self.action == "compare":
             return ["matches"]
         if self.action != "search":
@@ -199,7 +199,7 @@ class Ldap(CallStep):
         return words if len(words) <= _TITLE_LENGTH else words[: _TITLE_LENGTH - 1].rstrip() + "…"
 
     def operation(self) -> dict[str, Any]:
-        """Return the request in the form of the plan, with the indexes of its values."""
+        """Return the LDAP request for the plan, with the indexes of its values."""
         return {"kind": "ldap", "request": {self.ldap.action: self._request()}}
 
     def _request(self) -> dict[str, Any]:
@@ -228,7 +228,7 @@ class Ldap(CallStep):
         return {}
 
     def values(self) -> Iterator[tuple[Path_, str | None]]:
-        """Yield the entry name, then the values to compare or to set."""
+        """Yield the name of the directory entry, then the values to compare or to set."""
         asked = self.ldap
         if asked.action == "unbind":
             return

@@ -1,4 +1,4 @@
-"""Addresses of servers that are reached through drivers, and their part of the plan."""
+"""Addresses of servers that the engine reaches through drivers, and their part of the plan."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 from towtank.secrets import redacted_text
 from towtank.units import size
 
-# Protocol of each address scheme; all other schemes are HTTP.
+# Protocol of each address scheme. All other schemes are HTTP.
 _SPEAKS = {
     "postgresql": "sql",
     "postgres": "sql",
@@ -37,7 +37,7 @@ def speaks(addresses: Sequence[str]) -> str:
 
 
 def network_address(address: str) -> str | None:
-    """Return the `host:port` of a driver's address, or `unix:PATH` for a socket; None for a file.
+    """Return `host:port` from the address of a driver, or `unix:PATH` for a socket; None for a file.
 
     Raises
     ------
@@ -62,14 +62,14 @@ def network_address(address: str) -> str | None:
 
 
 def with_place(address: str, place: str) -> str:
-    """Return an address with another `host:port`."""
+    """Return an address in which `host:port` is replaced."""
     parts = urlsplit(address)
     entry, at, _ = parts.netloc.rpartition("@")
     return urlunsplit(parts._replace(netloc=f"{entry}{at}{place}"))
 
 
 def target_part(addresses: Sequence[str]) -> dict[str, Any]:
-    """Return a target with a driver for the plan, without name and balancing.
+    """Return a target with a driver for the plan, without the name and the balancing of the target.
 
     Parameters
     ----------

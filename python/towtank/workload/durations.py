@@ -1,4 +1,4 @@
-"""Durations that the engine can measure."""
+"""Durations in workload files, limited to the longest time that the engine can record."""
 
 from __future__ import annotations
 

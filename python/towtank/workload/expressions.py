@@ -1,4 +1,7 @@
-"""Checks expressions that the engine evaluates on responses: JSON paths here, regular expressions in `patterns`."""
+"""Checks expressions that the engine evaluates on responses.
+
+JSON paths are checked here, regular expressions in `patterns`.
+"""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from typing import Any
 from towtank.workload import templates
 
 ATTRIBUTE = r"(?:[A-Za-z][A-Za-z0-9-]*|\d+(?:\.\d+)+)(?:;[A-Za-z0-9-]+)*"
-"""Name or number of an attribute with its options (RFC 4512, section 2.5)."""
+"""Pattern of the name or number of an LDAP attribute with its options (RFC 4512, section 2.5)."""
 _ATTRIBUTE = re.compile(ATTRIBUTE)
 _RULE = re.compile(r"[A-Za-z][A-Za-z0-9-]*|\d+(?:\.\d+)+")
 _TOKEN = re.compile(r"\$\$\{|\$\{[^}]*\}|.", re.DOTALL)
@@ -30,21 +30,21 @@ _DEEPEST = 30
 
 @dataclass(frozen=True)
 class Filter:
-    """A filter in the form of the plan, with the templates of its values."""
+    """LDAP filter for the plan, with the templates of its values."""
 
     plan: dict[str, Any]
     values: list[str]
 
 
 def parse(text: str, first: int = 0) -> Filter:
-    """Parse a filter.
+    """Parse an LDAP filter.
 
     Parameters
     ----------
     text : str
         Text of the filter.
     first : int
-        Index of its first value among the values of the call.
+        Index of the filter's first value among all values of the call.
 
     Raises
     ------
@@ -109,7 +109,7 @@ class _Reader:
         return {"and" if sign == "&" else "or": inside}
 
     def _until(self, ends: str) -> str:
-        """Read literal text up to one of the given characters."""
+        """Read literal text up to one of the characters in `ends`."""
         start = self.at
         while self.next and self.next not in ends:
             if self.next.startswith("${"):
@@ -195,7 +195,7 @@ class _Reader:
         return bytes.fromhex(digits)
 
     def _literal(self, text: bytearray, *, ends: bool) -> str:
-        """Return text as a template; text before a place must not end with a dollar sign."""
+        """Return text as a template; text before a place `${...}` must not end with a dollar sign."""
         try:
             shown = text.decode()
         except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""Checks header names, header values and paths by the engine's rules."""
+"""Checks header names, header values and paths by the rules of the engine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from towtank.workload import templates
 from towtank.workload.ownheaders import owned_header
 from towtank.workload.texts import Template
 
-# RFC 9110, section 5.6.2.
+# Characters of a header name: RFC 9110, section 5.6.2.
 _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _BREAKS = re.compile(r"[\r\n\0]")
 _NOT_IN_PATHS = re.compile(r"[\x00-\x20\x7f]")
@@ -60,8 +60,8 @@ def check_path(text: str) -> None:
 
 
 HeaderName = Annotated[str, AfterValidator(_token)]
-"""Name of a header that a workload reads."""
+"""Name of a header that a workload reads from responses."""
 SentHeaderName = Annotated[HeaderName, AfterValidator(_sent)]
-"""Name of a header that a workload may set."""
+"""Name of a header that a workload may send."""
 HeaderValue = Annotated[Template, AfterValidator(_value)]
 """Value of a header: a template on one line."""

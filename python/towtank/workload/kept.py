@@ -1,4 +1,4 @@
-"""Checks of `stored` in a workload: each kind of stored item must be readable after the run."""
+"""Checks `stored` in a workload: Towtank must be able to read back each kind of stored item after the run."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from towtank.workload.noted import STORED
 from towtank.yamlfile import Path_
 
 Problem = tuple[Path_, str, bool]
-"""Path, message, and True if the fault is in the key rather than in its value."""
+"""Path, message, and True if the fault is in the key and not in its value."""
 
 
 def kept_problems(workload: WorkloadFile, transactions: list[str], kinds: list[str]) -> Iterator[Problem]:
-    """Yield faults of kinds of stored items, of the requests that store them, and of the transactions that read them.
+    """Yield faults in kinds of stored items, in requests that store items, and in transactions that read items back.
 
     Parameters
     ----------
     workload : WorkloadFile
         Valid part of the file.
     transactions, kinds : list of str
-        Names written in the file, whether their values have the right form or not.
+        Names written in the file, even if their values have the wrong form.
     """
     if workload.stored and STORED in workload.data:
         yield (
@@ -44,7 +44,7 @@ def kept_problems(workload: WorkloadFile, transactions: list[str], kinds: list[s
 
 
 def _requests(workload: WorkloadFile, kinds: list[str]) -> Iterator[Problem]:
-    """Check that requests name known kinds, and read stored content only in a read-back transaction."""
+    """Check that requests name known kinds, and that only a read-back transaction reads stored content."""
     for name, transaction in workload.transactions.items():
         for path, step in references.walk(transaction, ("transactions", name)):
             for placed in references.kinds(step):
@@ -76,7 +76,7 @@ def _used(workload: WorkloadFile) -> Iterator[Problem]:
 
 
 def _reader(workload: WorkloadFile, kind: str, name: str) -> Iterator[Problem]:
-    """Check a read-back transaction: no pages, and one request whose response is the content."""
+    """Check a read-back transaction: it has no pages, and one request whose response is the stored content."""
     transaction = workload.transactions[name]
     path: Path_ = ("transactions", name)
     if any(isinstance(item, Page) for item in transaction):

@@ -21,7 +21,7 @@ from towtank.yamlfile import Document, Node, Path_
 
 @dataclass(frozen=True)
 class Workload:
-    """A loaded workload file without parts of the wrong form.
+    """Loaded workload file, without the parts that have the wrong form.
 
     Attributes
     ----------
@@ -66,11 +66,11 @@ class Workload:
 
     @cached_property
     def secret_parameters(self) -> frozenset[str]:
-        """Names of the parameters whose values are used as secrets."""
+        """Names of the parameters whose values the workload uses as secrets."""
         return secret_parameters(self.document.root)
 
     def fault(self, path: Path_, message: str) -> Fault:
-        """Return a fault located at a path of the file."""
+        """Return a fault with the source position of a path in the file."""
         return yamlfile.fault_at(self.tree, path, message)
 
     def texts(self) -> Iterator[tuple[Path_, str]]:
@@ -88,13 +88,16 @@ class Workload:
 def check_workload(document: Document, parameters: dict[str, Any]) -> tuple[Workload | None, list[Fault]]:
     """Check the form and the content of a workload file; return the workload and all faults.
 
-    A misspelt word is one fault, together with the faults that remain if it is corrected.
+    A misspelt word counts as one fault. Faults that would vanish with the corrected word are left out.
     """
     return as_meant(lambda corrected: check_workload_as_written(corrected.document(document), parameters))
 
 
 def check_workload_as_written(document: Document, parameters: dict[str, Any]) -> tuple[Workload | None, list[Fault]]:
-    """Check a workload file as `check_workload` does, with all faults that misspelt words cause elsewhere."""
+    """Check a workload file as written; return the workload and all faults.
+
+    Unlike `check_workload`, this includes the faults that misspelt words cause elsewhere.
+    """
     substituted = substitute(document.root, parameters)
     written = substituted.tree
     checked = validate_tree(written, WorkloadFile)

@@ -73,7 +73,7 @@ class Pool(FileModel):
 
     @property
     def dealt(self) -> str:
-        """Order in which rows are drawn, by its name in the plan."""
+        """Order in which users draw rows, by its name in the plan."""
         return self.order or ("weighted" if self.weight else "random")
 
 
@@ -100,7 +100,7 @@ class ConnectionPool(FileModel):
 
     @property
     def plan(self) -> dict[str, Any]:
-        """Return the `connections` of the plan."""
+        """Return the `connections` of the plan for a pool of connections."""
         streams = {} if self.streams is None else {"streams": self.streams}
         return {"mode": "pool", "size": self.pool, **streams}
 
@@ -183,7 +183,7 @@ def _page_or_step(value: Any) -> str:
 
 
 def _page(value: Any) -> Any:
-    """Refuse a page whose key is misspelt, since it would be checked as a step."""
+    """Refuse a page whose key `page` is misspelt, since it would be checked as a step."""
     if isinstance(value, dict) and "page" not in value and "loop" not in value and "steps" in value:
         misspelt = misspelt_key(value, "must be one of the keys page, steps", ["page"])
         if misspelt is not None:
@@ -199,7 +199,7 @@ Item = Annotated[
 Transaction = Annotated[list[Item], Field(min_length=1)]
 
 
-# Upper limit of a weight: sums of such weights are exact as floats.
+# Upper limit of a weight. Sums of such weights are exact as floats.
 _WEIGHT_AT_MOST = 1_000_000_000
 
 

@@ -1,4 +1,6 @@
-"""Step keys for stored items (`stores`, `replaces`, `removes`, `reads`), and their part of the plan."""
+"""Keys of steps that concern stored items (`stores`, `replaces`, `removes`, `reads`), and their part of the
+plan.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +15,11 @@ from towtank.workload.texts import Template
 NOTES = ("stores", "replaces", "removes", "reads")
 STORED = "stored"
 STORED_KEY = f"{STORED}.key"
-"""Variable with the key of the item to read back."""
+"""Name of the variable with the key of the item to read back."""
 
 
 def _key(text: str) -> str:
-    """Refuse a key with generated parts: the item must be found later by the same key."""
+    """Refuse a key with generated parts, because the item must be found later by the same key."""
     if any(isinstance(part, templates.Function) for part in templates.parse(text)):
         raise ValueError(f"must be a key made of variables and text, got {text!r} instead")
     return text
@@ -45,7 +47,7 @@ Reads = Annotated[
 
 
 def given(step: Any) -> list[str]:
-    """Return the names of the given step keys for stored items.
+    """Return the names of the keys for stored items that a step has.
 
     Raises
     ------
@@ -59,7 +61,9 @@ def given(step: Any) -> list[str]:
 
 
 def note_of(step: Any) -> tuple[str, str, str] | None:
-    """Return the effect of a step on stored items: verb (such as `stores`), kind and key; None without an effect."""
+    """Return the effect of a step on stored items as verb (such as `stores`), kind and key; None without an
+    effect.
+    """
     reads = getattr(step, "reads", None)
     if reads is not None:
         return "reads", reads, f"${{{STORED_KEY}}}"
@@ -76,7 +80,7 @@ def note_part(step: Any, write: Any) -> dict[str, Any]:
     ----------
     step : Request or CallStep
     write : callable
-        Converts a template into the form of the plan.
+        Converts a template for the plan.
     """
     note = note_of(step)
     if note is None:

@@ -1,4 +1,4 @@
-"""Headers that the engine sets itself, with the alternative for workloads."""
+"""Headers that the engine sets, and the way in which a workload can influence each."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ _OWNED = {
 
 
 def owned_header(name: str) -> str | None:
-    """Return what to use in place of a header; None if a workload may set the header."""
+    """Return the advice on a header that only the engine sets; None if a workload may set the header."""
     return _OWNED.get(name.lower())

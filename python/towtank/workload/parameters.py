@@ -1,4 +1,4 @@
-"""Parameters: workload values that a study may change, substituted before the file is checked."""
+"""Parameters of a workload: values that a study may change, substituted before the file is checked."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from towtank.workload.templates import percent_encoded
 from towtank.yamlfile import Node, Path_, did_you_mean, where
 
 _PLACE = re.compile(r"(?<!\$)\$\{\s*parameters\.([A-Za-z][A-Za-z0-9_-]*)\s*(?:\|\s*(url|json|html|none)\s*)?\}")
-# Encodings of values, by their names in templates; without a name the value is inserted unchanged.
+# Encodings of values, by their names in templates. Without a name the value is inserted unchanged.
 _ENCODED: dict[str | None, Callable[[str], str]] = {
     None: str,
     "none": str,
@@ -25,14 +25,15 @@ _ENCODED: dict[str | None, Callable[[str], str]] = {
     "json": lambda text: json.dumps(text, ensure_ascii=False)[1:-1],
     "html": html.escape,
 }
-# A parameter that follows a name within a text: `token=${parameters.mine}`, `"password": "${parameters.mine}"`.
+# A parameter that follows a name within a text: `token=${parameters.mine}`, `"password":
+# "${parameters.mine}"`.
 _NAMED = re.compile(
     r"([\w.\[\]-]+)[\"']?\s*[=:]\s*[\"']?(?:Bearer |Basic |Token )?\$\{\s*parameters\.([\w-]+)\s*(?:\|\s*\w+\s*)?\}"
 )
 
 
 def secret_parameters(root: Node) -> frozenset[str]:
-    """Return the names of parameters that are used as logins or under names of secrets.
+    """Return the names of the parameters that serve as logins or have the name of a secret beside them.
 
     Parameters
     ----------
@@ -55,7 +56,7 @@ def _secrets_in(text: str, path: Path_) -> list[str]:
 
 @dataclass
 class Substituted:
-    """A workload file with its parameters substituted.
+    """Workload file with its parameters substituted.
 
     Attributes
     ----------
@@ -73,7 +74,7 @@ class Substituted:
 
 
 def substitute(root: Node, changed: dict[str, Any]) -> Substituted:
-    """Substitute parameter values for `${parameters.NAME}`.
+    """Return the tree of a workload file in which parameter values replace `${parameters.NAME}`.
 
     A text that consists only of `${parameters.NAME}` becomes the value itself, so that numbers stay numbers.
 
@@ -96,12 +97,12 @@ def substitute(root: Node, changed: dict[str, Any]) -> Substituted:
 
 
 def _fill(node: Node, values: dict[str, Any], changed: set[str], done: Substituted) -> None:
-    """Substitute the parameters in one text."""
+    """Substitute the parameters in the text of one node."""
     names = [match.group(1) for match in _PLACE.finditer(node.value)]
     wrong = [name for name in names if not _is_scalar(values.get(name))]
     for name in wrong:
         done.places.add((node.line, node.column))
-        # An invalid value in the file is reported where it is declared.
+        # An invalid value in the file is reported where the file declares it.
         if name not in values or name in changed:
             message = _wrong(name, values)
             done.faults.append(Fault(node.file, node.line, node.column, where(node.path), message))

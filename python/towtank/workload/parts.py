@@ -50,7 +50,7 @@ class NamedPart(Part):
 
 
 def _part(value: object) -> object:
-    """Read a plain text as a part with that value."""
+    """Read a plain text as a part with this text as its value."""
     return value if isinstance(value, dict | Part) else {"value": value}
 
 

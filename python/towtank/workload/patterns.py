@@ -1,8 +1,8 @@
-"""Checks that a regular expression means the same in Python and in the engine.
+"""Checks that a regular expression has the same meaning in Python and in the engine.
 
-The engine matches in linear time (crate `regex`), supports neither look-around nor back-references, and differs in
-some syntax. Only forms with the same meaning in both are accepted; other forms are faults with their position, so that
-no run fails at the start of the load.
+The engine matches in linear time (crate `regex`), supports neither look-around nor back-references, and
+differs in some syntax. Only forms with the same meaning in both are accepted; other forms are faults with
+their position, so that no run fails at the start of the load.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ import re
 import warnings
 from dataclasses import dataclass, field
 
-# Escape letters outside and inside character classes; other letters mean something else, or nothing, in the engine.
+# Escape letters outside and inside character classes. Other letters mean something else, or nothing, in the
+# engine.
 _ESCAPES = frozenset("dDwWsSbBAntrfva")
 _CLASS_ESCAPES = frozenset("dDwWsSntrfva")
 _CODE = re.compile(r"x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}")
@@ -21,9 +22,9 @@ _LOOKING = re.compile(r"\(\?(?:=|!|<=|<!|P=|\()")
 _SET_OPERATIONS = ("&&", "--", "~~")
 _SURROGATES = range(0xD800, 0xE000)
 _LAST_CHARACTER = 0x10FFFF
-# Largest size of a pattern after expansion of its counts, in characters: half of the size at the engine's limit of 10
-# MiB. The sizes of classes follow from the same limit: `\w{200}`, `\d{2000}`, `[^"]{10000}` and `a{100000}` are
-# accepted.
+# Largest size of a pattern after expansion of its counts, in characters: half of the size at the engine's
+# limit of 10 MiB. The sizes of classes follow from the same limit: `\w{200}`, `\d{2000}`, `[^"]{10000}` and
+# `a{100000}` are accepted.
 _SIZE_AT_MOST = 50_000
 _LETTERS_SIZE = 400
 _DIGITS_SIZE = 40
@@ -36,7 +37,7 @@ _DEPTH_AT_MOST = 100
 
 @dataclass
 class _Level:
-    """Sizes of an open group: of its earlier pieces, and of its last piece, which a count would multiply."""
+    """Sizes in an open group: of its earlier pieces, and of its last piece, which a count would multiply."""
 
     before: int = 0
     last: int = 0
@@ -76,7 +77,7 @@ class _Reader:
             self._put(_OTHERS_SIZE if sign == "." else 1 if sign.isascii() else 2)
 
     def _put(self, size: int) -> None:
-        """Add a piece; the total size is limited to bound the engine's memory."""
+        """Add a piece of the pattern. The total size is limited, to bound the memory of the engine."""
         level = self.levels[-1]
         level.before, level.last = level.before + level.last, size
         if self.factor * sum(each.before + each.last for each in self.levels) > _SIZE_AT_MOST:
@@ -86,7 +87,7 @@ class _Reader:
             )
 
     def _escape(self, letters: frozenset[str]) -> int:
-        """Read an escape and return the size of the matched characters."""
+        """Read an escape, and return the size of the characters that it matches."""
         sign = self.pattern[self.at + 1]
         code = _CODE.match(self.pattern, self.at + 1)
         if code is not None:
@@ -105,7 +106,9 @@ class _Reader:
         return {"w": _LETTERS_SIZE, "d": _DIGITS_SIZE, "s": _OTHERS_SIZE}.get(sign.lower(), 1)
 
     def _class(self) -> int:
-        """Read a character class, in which the engine reads `[` as a nested class and pairs of signs as operators."""
+        """Read a character class, in which the engine reads `[` as a nested class and pairs of signs as
+        operators.
+        """
         self.at += 1
         size, first, least = 0, True, 1
         if self.pattern.startswith("^", self.at):
@@ -166,7 +169,7 @@ class _Reader:
 
 
 def regex(pattern: str) -> str:
-    """Check that a regular expression is valid and supported by the engine.
+    """Return a regular expression after a check that it is valid and supported by the engine.
 
     Raises
     ------
@@ -185,7 +188,7 @@ def regex(pattern: str) -> str:
 
 
 def capturing_regex(pattern: str) -> str:
-    """Check a regular expression that extracts a value, with at most one group."""
+    """Return a regular expression that extracts a value, after a check that it has at most one group."""
     groups = re.compile(regex(pattern)).groups
     if groups > 1:
         raise ValueError(f"must have one group in parentheses at most (others as (?:...)), got {groups} in {pattern!r}")

@@ -56,7 +56,7 @@ class Normal(FileModel):
 
     @property
     def longest(self) -> float:
-        """Upper bound of the pause. [s]"""
+        """Upper bound of a normally distributed pause. [s]"""
         return self.mean + 4 * self.sd if self.max is None else self.max
 
 
@@ -79,7 +79,7 @@ class PauseModel(FileModel):
         return self
 
     def plan(self) -> dict[str, Any]:
-        """Return the pause in the form of the plan. [s]"""
+        """Return the pause for the plan, with times in seconds."""
         if self.fixed is not None:
             return {"dist": "fixed", "mean_s": self.fixed}
         if self.exponential is not None:
@@ -112,7 +112,7 @@ class PauseModel(FileModel):
 
 
 def _short_form(value: object) -> object:
-    """Read `2 s` as `{fixed: 2 s}`; other values without a mapping are checked as durations for their error message."""
+    """Read `2 s` as `{fixed: 2 s}`; return a mapping unchanged, and raise ValueError for any other value."""
     if isinstance(value, dict | PauseModel):
         return value
     try:
@@ -125,7 +125,7 @@ def _short_form(value: object) -> object:
 
 
 def read_pacing(value: object) -> object:
-    """Read `5 /h` or `5 /h per user` as the time between starts; return other forms unchanged.
+    """Read `5 /h` or `5 /h per user` as the time between starts; other forms are returned unchanged.
 
     Raises
     ------

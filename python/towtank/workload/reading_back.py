@@ -1,4 +1,4 @@
-"""Turns a workload into one that reads back the items that its users stored."""
+"""Turns a workload into a workload that reads back the items that its users stored."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from towtank.workload.model import Group, Page, Pool
 from towtank.workload.noted import STORED
 from towtank.workload.steps import Branch, Count, Draw, If, Repeat, Request, Step
 
-# Number of reads without a pause. With an empty pool every read fails at once; without pauses users would spin.
+# Number of reads without a pause. With an empty pool every read fails at once, so users without pauses would
+# spin.
 _IN_A_ROW = 20
 _PAUSE = "50 ms"
 
@@ -27,7 +28,8 @@ def without_reading(workload: Workload) -> Workload:
 
 
 def reading_back(workload: Workload, kind: str, keys: Path) -> Workload:
-    """Return a workload whose users read all stored items of a kind once and record the digests of the responses.
+    """Return a workload whose users read each stored item of a kind once, and record the digests of the
+    responses.
 
     Parameters
     ----------
@@ -56,7 +58,7 @@ def _drawn(steps: list[Step]) -> set[str]:
 
 
 def _going_on(step: Step) -> Step:
-    """Return the step with `on_failure: go_on`, so that its failure does not prevent the next read."""
+    """Return a step with `on_failure: go_on`, so that its failure does not prevent the next read."""
     if isinstance(step, Request | CallStep):
         return step.model_copy(update={"on_failure": "go_on"})
     if isinstance(step, Branch | If):

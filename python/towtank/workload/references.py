@@ -28,7 +28,7 @@ from towtank.yamlfile import Path_
 
 @dataclass(frozen=True)
 class Placed:
-    """A text of a file with its path."""
+    """Text of a workload file with its path."""
 
     path: Path_
     text: str
@@ -45,7 +45,7 @@ def steps_of(transaction: Transaction, path: Path_) -> Iterator[tuple[Path_, lis
 
 
 def blocks_of(step: Step) -> list[tuple[str, list[Step]]]:
-    """Return the lists of steps within a step, by key."""
+    """Return the lists of steps within a step, each with its key."""
     if isinstance(step, Branch | If):
         return [("then", step.then), ("else", step.else_)]
     if isinstance(step, Repeat):
@@ -54,7 +54,7 @@ def blocks_of(step: Step) -> list[tuple[str, list[Step]]]:
 
 
 def walk(transaction: Transaction, path: Path_ = ()) -> Iterator[tuple[Path_, Step]]:
-    """Yield all steps of a transaction, at any depth, with their paths."""
+    """Yield all steps of a transaction, including nested steps, with their paths."""
     for place, steps in steps_of(transaction, path):
         for step in steps:
             yield from _walk_step(step, place)
@@ -68,12 +68,12 @@ def _walk_step(step: Step, path: Path_) -> Iterator[tuple[Path_, Step]]:
 
 
 def has_request(step: Step) -> bool:
-    """Return True if a step, or a step within it, makes a request."""
+    """Return True if a step, or a step nested in it, makes a request."""
     return any(isinstance(inner, Request | CallStep) for _, inner in _walk_step(step, ()))
 
 
 def templates_of(step: Step) -> Iterator[Placed]:
-    """Yield the templates of a step, without those of the steps within it."""
+    """Yield the templates of a step, without those of nested steps."""
     if isinstance(step, Request):
         yield from _templates_of_request(step)
     elif isinstance(step, CallStep):
@@ -108,7 +108,9 @@ def _templates_of_request(step: Request) -> Iterator[Placed]:
 
 
 def _templates_of_note(step: Request | CallStep) -> Iterator[Placed]:
-    """Yield the key of a stored item if it is known before the response."""
+    """Yield the key of a stored item that a request replaces or removes, which must be known before the
+    response.
+    """
     note = note_of(step)
     if note is not None and note[0] in ("replaces", "removes"):
         yield Placed((note[0], note[1]), note[2])
@@ -137,14 +139,14 @@ def _texts(value: Any, path: Path_) -> Iterator[Placed]:
 
 
 def reads(step: Step) -> Iterator[Placed]:
-    """Yield the variables that a step reads, each with the place of its template."""
+    """Yield the variables that a step reads, each with the path of its template."""
     for placed in templates_of(step):
         for name in templates.variables(placed.text):
             yield Placed(placed.path, name)
 
 
 def reads_after_answer(step: Step) -> Iterator[Placed]:
-    """Yield the variables that a step reads after a successful response, which may have set them."""
+    """Yield the variables that a step reads after a successful response, which may have set these variables."""
     note = note_of(step)
     if note is not None and note[0] == "stores":
         for name in templates.variables(note[2]):
@@ -152,14 +154,14 @@ def reads_after_answer(step: Step) -> Iterator[Placed]:
 
 
 def kinds(step: Step) -> Iterator[Placed]:
-    """Yield the kinds of stored items that a step stores, replaces, removes or reads."""
+    """Yield the kind of stored item that a step stores, replaces, removes or reads."""
     note = note_of(step)
     if note is not None:
         yield Placed((note[0],) if note[0] == "reads" else (note[0], note[1]), note[1])
 
 
 def sets(step: Step) -> Iterator[Placed]:
-    """Yield the variables that a step sets; a row drawn from a pool is set as `NAME.*`."""
+    """Yield the variables that a step sets; a row drawn from a pool appears as `NAME.*`."""
     if isinstance(step, Draw):
         yield Placed(("draw",), f"{step.as_ or step.draw}.*")
     elif isinstance(step, Set):
@@ -171,7 +173,7 @@ def sets(step: Step) -> Iterator[Placed]:
 
 
 def fills(step: Step) -> Iterator[Placed]:
-    """Yield the lists that a step adds to."""
+    """Yield the names of the lists to which a step adds values."""
     if isinstance(step, Push):
         yield Placed(("to",), step.to)
     elif isinstance(step, Request | CallStep):
@@ -179,7 +181,7 @@ def fills(step: Step) -> Iterator[Placed]:
 
 
 def takes(step: Step) -> Iterator[Placed]:
-    """Yield the lists that a step reads."""
+    """Yield the names of the lists from which a step takes values."""
     if isinstance(step, Pop):
         yield Placed(("pop",), step.pop)
     elif isinstance(step, Pick):
@@ -187,7 +189,7 @@ def takes(step: Step) -> Iterator[Placed]:
 
 
 def files(step: Step) -> Iterator[Placed]:
-    """Yield the files that a step sends."""
+    """Yield the names of the files that a step sends."""
     if isinstance(step, Request):
         if step.file is not None:
             yield Placed(("file",), step.file)
@@ -197,12 +199,12 @@ def files(step: Step) -> Iterator[Placed]:
 
 
 def names_in(text: str) -> list[str]:
-    """Return the variables that a template reads."""
+    """Return the names of the variables that a template reads."""
     return templates.variables(text)
 
 
 def templates_of_defaults(defaults: Defaults) -> Iterator[tuple[Path_, str]]:
-    """Yield the templates of the settings of all requests, with their paths in the file."""
+    """Yield the templates in the default settings of all requests, with their paths in the file."""
     for name, text in defaults.headers.items():
         yield ("defaults", "headers", name), text
     if defaults.auth is not None:

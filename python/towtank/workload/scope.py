@@ -1,8 +1,8 @@
 """Checks that each variable and list that a user reads can have a value at that point.
 
-A variable counts as set after any step that can set it, earlier in the same transaction or in a `once` transaction of
-the group. Other transactions of the mix do not count, because they may not have run yet. `if` may test any variable
-that is set anywhere, and inside it the variable counts as set.
+A variable counts as set after any step that can set it, earlier in the same transaction or in a `once`
+transaction of the group. Other transactions of the mix do not count, because they may not have run yet. `if`
+may test any variable that is set anywhere, and the variable counts as set in the steps inside the `if`.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ Problem = tuple[Path_, str]
 
 
 class Scope:
-    """Checks the variables and lists of every group along its transactions.
+    """Check of the variables and lists of every group along its transactions.
 
     Parameters
     ----------
     workload : WorkloadFile
         Loaded workload file.
     columns : dict of str to list of str or None
-        Columns of each pool; None if they are known only while the system runs.
+        Columns of each pool; None if the columns are known only while the system runs.
     pools : list of str
         Names of all pools.
     doubtful : set of str
@@ -51,11 +51,13 @@ class Scope:
         self.variables = {p.text for step in steps for p in references.sets(step) if not p.text.endswith(".*")}
         self.draws_unknown = any(pool not in pools for pool in self.rows.values())
         self.lists = {placed.text for step in steps for placed in references.fills(step)}
-        # Lists that the current group fills: users of different groups do not share lists.
+        # Lists that the current group fills. Users of different groups do not share lists.
         self.own = self.lists
 
     def problems(self) -> Iterator[Problem]:
-        """Yield faults of variables and lists that cannot have a value where they are read, and of ambiguous names."""
+        """Yield faults of variables and lists without a possible value where they are read, and of ambiguous
+        names.
+        """
         yield from self._double_names()
         used: set[str] = set()
         at_start: set[str] | None = None
@@ -93,7 +95,7 @@ class Scope:
                         )
 
     def _transaction(self, name: str, have: set[str]) -> Iterator[Problem]:
-        """Check one transaction; variables that it sets are added to `have`."""
+        """Check one transaction; the variables that it sets are added to `have`."""
         transaction: Transaction = self.workload.transactions.get(name, [])
         for path, steps in references.steps_of(transaction, ("transactions", name)):
             for step in steps:
@@ -146,7 +148,7 @@ class Scope:
             yield (*path, *placed.path), message
 
     def _why_not(self, name: str, have: set[str]) -> str | None:
-        """Return the reason why a variable cannot be read here; None if it can."""
+        """Return the reason why a variable cannot be read at a point; None if the variable can be read."""
         row, dot, column = name.partition(".")
         if row in self.doubtful or name in have:
             return None
@@ -168,7 +170,8 @@ class Scope:
         )
 
     def _why_not_column(self, name: str, row: str, column: str, have: set[str]) -> str | None:
-        """Return the reason why a column of a drawn row cannot be read here; None if it can."""
+        """Return the reason why a column of a drawn row cannot be read at a point; None if the column can be
+        read."""
         pool = self.rows.get(row, row)
         if pool not in self.pools:
             return self._unknown(name)
@@ -190,7 +193,7 @@ class Scope:
         return misnamed(allowed, name, [*sorted(self.variables), *columns])
 
     def _defaults(self, everything: set[str]) -> Iterator[Problem]:
-        """Check that default headers and logins read known variables."""
+        """Check that default headers and logins read only known variables."""
         defaults = self.workload.defaults
         for path, text in references.templates_of_defaults(defaults):
             for name in references.names_in(text):

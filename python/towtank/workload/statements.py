@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 
-# Quoted texts and comments are matched first, so that parameters in them are skipped; an unclosed quote ends the
-# search.
+# Quoted texts and comments are matched first, so that parameters in them are skipped. An unclosed quote ends
+# the search.
 _PIECES = re.compile(r"'[^']*(?:'|\Z)|\"[^\"]*(?:\"|\Z)|--[^\n]*|\$([0-9]*)")
 MOST = 65_535
 """Largest number of parameters in a statement that the databases accept."""
 
 
 def parameters(statement: str) -> int:
-    """Return the highest parameter number outside quotes and comments; 0 without parameters.
+    """Return the highest number of a parameter outside quotes and comments; 0 without parameters.
 
     Examples
     --------

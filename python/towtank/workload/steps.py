@@ -134,17 +134,17 @@ class Extract(FileModel):
 
     @property
     def source(self) -> dict[str, Any]:
-        """The four sources of a value, by their names in file and plan."""
+        """Four possible sources of a value, by their names in file and plan."""
         return {"json": self.json_, "header": self.header, "regex": self.regex, "status": self.status}
 
     @property
     def fills_list(self) -> bool:
-        """True if the values go into a list rather than a variable."""
+        """True if the extracted values go into a list and not into a variable."""
         return self.pick in {"all", "append"}
 
 
 def _extract(value: object) -> object:
-    """Read a plain JSON path as an extraction of its first match."""
+    """Read a plain JSON path as an extraction of the first match."""
     return {"json": value} if isinstance(value, str) else value
 
 
@@ -238,7 +238,7 @@ class Request(FileModel):
 
     @property
     def parts(self) -> list[tuple[str | int, str, Part]]:
-        """Parts of a multipart body: key or index in the file, name and part."""
+        """Parts of a multipart body, each as key or index in the file, name and part."""
         if isinstance(self.multipart, list):
             return [(index, part.name, part) for index, part in enumerate(self.multipart)]
         return [(name, name, part) for name, part in (self.multipart or {}).items()]
@@ -257,7 +257,7 @@ class Request(FileModel):
 
     @property
     def bodies(self) -> list[str]:
-        """Names of the given bodies, at most one."""
+        """Names of the bodies that the file gives for the request, at most one."""
         given = {
             "form": self.form,
             "json": self.json_,
@@ -269,7 +269,7 @@ class Request(FileModel):
 
     @property
     def title(self) -> str:
-        """Name of the request in the results, with secrets in a query hidden."""
+        """Name of the request in the results. Secrets in a query are hidden."""
         return redacted_text(self.written) if self.name is None else self.name
 
     @property
@@ -330,7 +330,7 @@ class Branch(FileModel):
 
 
 def _condition(value: object) -> object:
-    """Refuse a condition in the form of an expression, as other tools have it, with a hint."""
+    """Refuse a condition that is an expression, as in other tools, with a hint."""
     if not isinstance(value, dict | Condition):
         raise ValueError(
             f"must be {{filled: VARIABLE}} or {{empty: VARIABLE}}, got {shown(value)} instead: values are not compared "
@@ -376,7 +376,7 @@ class Count(FileModel):
 
 
 def _count(value: object) -> object:
-    """Read a plain number as both bounds."""
+    """Read a plain number as both bounds of a count."""
     if isinstance(value, dict | Count):
         return value
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
@@ -394,7 +394,7 @@ class Repeat(FileModel):
 
 
 CALLS: dict[str, type[CallStep]] = {"sql": Sql, "file": FileStep, "tcp": Tcp, "ldap": Ldap}
-"""Step classes of drivers by their characteristic key."""
+"""Step classes of drivers, by the key that identifies the step."""
 
 # Tags have brackets because pydantic inserts them into the paths of errors, between the keys of the file.
 _KINDS = {

@@ -18,7 +18,10 @@ Aimed = Request | CallStep | GivenCookie
 
 
 def target_of(aimed: Aimed, default: str | None, spoken: Mapping[str, str]) -> str | None:
-    """Return the target that a step or cookie names, else the default target if it fits, else the only fitting one."""
+    """Return the name of the target for a step or a cookie; None if there is none or the choice is ambiguous.
+
+    This is the target that it names, else the default target if it fits, else the only target that fits.
+    """
     if aimed.target is not None:
         return aimed.target
     wanted = aimed.speaks if isinstance(aimed, CallStep) else "http"
@@ -74,7 +77,9 @@ def _aimed(workload: Workload) -> Iterator[tuple[Path_, Aimed]]:
 
 
 def _unfit(aimed: Aimed, default: str | None, spoken: Mapping[str, str]) -> list[str]:
-    """Return the reasons why no target fits a step or cookie; `target_faults` reports unknown names."""
+    """Return the reasons why no target fits a step or a cookie; unknown names are reported by
+    `target_faults`.
+    """
     wanted = aimed.speaks if isinstance(aimed, CallStep) else "http"
     fitting = [name for name, spoken_there in spoken.items() if spoken_there == wanted]
     shown = {"http": "HTTP", "sql": "SQL", "ldap": "LDAP"}.get(wanted, wanted)

@@ -1,4 +1,4 @@
-"""Addresses that may be loaded: this machine and private networks; others only with explicit permission."""
+"""Checks the addresses to load: this machine and private networks are allowed, others only with permission."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from towtank.dialing import fact, next_step
 from towtank.errors import Fault, StudyError, TargetError
 from towtank.units import shown
 
-# Loopback, private (RFC 1918, RFC 4193) and link-local networks (RFC 3927, RFC 4291), and the benchmark network (RFC
-# 2544), which is never routed and contains the hosts of Towtank's systems.
+# Loopback, private (RFC 1918, RFC 4193) and link-local networks (RFC 3927, RFC 4291), and the benchmark
+# network (RFC 2544), which is never routed and contains the hosts of Towtank's systems.
 _OWN = [
     ipaddress.ip_network(network)
     for network in (
@@ -28,14 +28,15 @@ _OWN = [
         "fe80::/10",
     )
 ]
-# Link-local and private addresses of cloud metadata services, which return secrets: loading them is never allowed.
+# Link-local and private addresses of cloud metadata services, which return secrets. Loading them is never
+# allowed.
 _METADATA = [ipaddress.ip_network(network) for network in ("169.254.169.0/24", "169.254.170.0/24", "fd00:ec2::/32")]
 
 COMMAND_LINE = "<command line>"
 
 
 def is_own(address: str) -> bool:
-    """Return True if a numeric address is loopback, private or link-local, and not that of a metadata service."""
+    """Return True if a numeric address is loopback, private or link-local, and no cloud metadata service."""
     number = ipaddress.ip_address(address.partition("%")[0])
     if isinstance(number, ipaddress.IPv6Address) and number.ipv4_mapped is not None:
         number = number.ipv4_mapped
@@ -67,7 +68,7 @@ def host_and_port(address: str) -> tuple[str, int]:
 
 
 def login_of(addresses: Sequence[str]) -> tuple[str, str] | None:
-    """Return the user and password that HTTP addresses share; None without a login.
+    """Return the user and the password that HTTP addresses share; None without a login.
 
     Raises
     ------
@@ -106,8 +107,8 @@ def check_targets(
     Returns
     -------
     dict of str to list of str
-        Numeric addresses of each host, in the order in which they are tried (RFC 6724). They are used in place of the
-        name, so that they cannot change after the check.
+        Numeric addresses of each host, in the order in which they are tried (RFC 6724). Connections use these
+        addresses instead of the name, so that the target cannot change after the check.
 
     Raises
     ------
@@ -163,7 +164,7 @@ def pinned(plan: dict[str, Any], numbers: Mapping[str, Sequence[str]]) -> dict[s
 
 
 def with_fallbacks(target: dict[str, Any], ways: Sequence[Sequence[str]]) -> dict[str, Any]:
-    """Return a plan target with the first address of each name, and the others as fallbacks.
+    """Return a target of a plan with the first address of each name, and the other addresses as fallbacks.
 
     Parameters
     ----------
@@ -187,7 +188,9 @@ def _pinned_target(target: dict[str, Any], numbers: Mapping[str, Sequence[str]])
 
 
 def _pinned(address: str, numbers: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return the checked addresses of a target's host with its port, in the order in which they are tried."""
+    """Return the checked addresses of a target's host, each with the port, in the order in which they are
+    tried.
+    """
     if address.startswith("unix:"):
         return [address]
     host, port = host_and_port(address)
@@ -208,7 +211,7 @@ def is_number(host: str) -> bool:
 
 
 def _resolve(host: str, port: int) -> list[str]:
-    """Resolve a name to all its addresses, in the order of `getaddrinfo` (RFC 6724)."""
+    """Resolve a host name to all its addresses, in the order of `getaddrinfo` (RFC 6724)."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:

@@ -30,7 +30,7 @@ _FORMS = "a variable, POOL.COLUMN, user.number, iteration, uuid, now.ms, random.
 
 @dataclass(frozen=True)
 class Variable:
-    """A place for a user variable or a column of a drawn row, such as `documents.id`."""
+    """Place for a user variable or a column of a drawn row, such as `documents.id`."""
 
     name: str
     encode: str | None = None
@@ -38,7 +38,7 @@ class Variable:
 
 @dataclass(frozen=True)
 class Function:
-    """A place that the engine fills with a generated value."""
+    """Place that the engine fills with a generated value."""
 
     name: str
     arguments: tuple[int, ...] = ()
@@ -46,7 +46,7 @@ class Function:
 
 @dataclass(frozen=True)
 class Export:
-    """A place for a value that the running system exports: `${system.SERVICE.NAME}`."""
+    """Place for a value that the running system exports: `${system.SERVICE.NAME}`."""
 
     service: str
     name: str
@@ -144,7 +144,7 @@ def _random(reference: str) -> Function:
 
 
 def check(text: str) -> str:
-    """Check the syntax of a template and return it, as a validator of model fields."""
+    """Return a template after a check of its syntax; serves as a validator of model fields."""
     parse(text)
     return text
 
@@ -155,7 +155,7 @@ def literals(text: str) -> list[str]:
 
 
 def check_plain(text: str) -> str:
-    """Check that a text, such as a file name, has no places, as a validator of model fields.
+    """Return a text, such as a file name, after a check that it has no places; serves as a validator.
 
     Raises
     ------
@@ -168,7 +168,7 @@ def check_plain(text: str) -> str:
 
 
 def variables(text: str) -> list[str]:
-    """Return the names of the variables and columns that a template reads, in order."""
+    """Return the names of the variables and columns that a template reads, in order of appearance."""
     return [part.name for part in parse(text) if isinstance(part, Variable)]
 
 
@@ -178,7 +178,7 @@ def exports(text: str) -> list[Export]:
 
 
 class Writer:
-    """Converts templates into the form of the plan.
+    """Converter of templates for the plan.
 
     Parameters
     ----------
@@ -203,7 +203,7 @@ class Writer:
         return self._exported[part.service][part.name]
 
     def write(self, text: str, encode: str = "none", *, literal: Callable[[str], str] = str) -> list[Any]:
-        """Convert one template.
+        """Return a template as a list of texts and places for the plan.
 
         Parameters
         ----------
@@ -226,7 +226,7 @@ class Writer:
 
 
 def append_text(written: list[Any], text: str) -> None:
-    """Append literal text to a converted template, joined with preceding text."""
+    """Append literal text to a converted template; adjacent texts are joined."""
     if text and written and isinstance(written[-1], str):
         written[-1] += text
     elif text:
@@ -234,7 +234,7 @@ def append_text(written: list[Any], text: str) -> None:
 
 
 def extend(written: list[Any], more: list[Any]) -> None:
-    """Append a converted template to another."""
+    """Append a converted template to another; adjacent texts are joined."""
     for part in more:
         if isinstance(part, str):
             append_text(written, part)

@@ -1,4 +1,4 @@
-"""Fields of steps that hold templates."""
+"""Type of the fields of steps that hold templates."""
 
 from __future__ import annotations
 

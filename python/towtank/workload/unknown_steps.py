@@ -10,9 +10,9 @@ from pydantic_core import InitErrorDetails
 from towtank.treecheck import misspelt_key
 from towtank.yamlfile import did_you_mean
 
-# Number of keys shown in a message.
+# Number of keys that a message shows.
 _KEYS_SHOWN = 5
-# Step names of other tools, with the equivalent step; None without an equivalent.
+# Step names of other tools, each with the equivalent step; None without an equivalent.
 _ELSEWHERE = {
     "wait": "think",
     "sleep": "think",
@@ -36,9 +36,9 @@ _GUIDE = "see docs/guides/write-a-workload.md"
 
 
 def misspelt_step(value: Mapping[str, object], keys: list[str]) -> InitErrorDetails | None:
-    """Return the error of the misspelt key of a step; None if no key of the mapping is nearly that of a step.
+    """Return the error of the misspelt key of a step; None if no key of the mapping resembles the key of a step.
 
-    Keys that other tools use are no misspelt ones, even if they are similar.
+    Keys that other tools use do not count as misspelt, even if they are similar.
     """
     if any(name in _ELSEWHERE for name in value):
         return None

@@ -27,7 +27,7 @@ DELTA = 1
 
 
 def metrics(lines: list[Json]) -> dict[str, list[Json]]:
-    """Return all data points by name of their metric, with their type."""
+    """Return the data points of each metric, with their type, by name of the metric."""
     found: dict[str, list[Json]] = defaultdict(list)
     for document in lines:
         (resource,) = document["resourceMetrics"]

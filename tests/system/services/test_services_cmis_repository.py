@@ -48,7 +48,7 @@ pytestmark = [
 
 
 class Running:
-    """The system while it is up."""
+    """Running system, with its endpoints and its folder."""
 
     def __init__(self, system: System, endpoints: Endpoints, folder: Path) -> None:
         self.system, self.endpoints, self.folder = system, endpoints, folder

@@ -114,7 +114,7 @@ def test_its_metrics_count_what_was_done(bench: Bench) -> None:
 
 
 def those(cases: list[ServiceCase]) -> pytest.MarkDecorator:
-    """Restrict a test to these kinds of servers."""
+    """Restrict a test to the given kinds of servers."""
     return pytest.mark.parametrize("bench", cases, indirect=True, ids=lambda case: case.kind)
 
 

@@ -27,7 +27,7 @@ REQUESTS = 7
 
 
 def ask(address: str, cookie: str | None) -> str | None:
-    """Send one request; return the new cookie without its attributes."""
+    """Send one request; return the new cookie without attributes."""
     connection = http.client.HTTPConnection(address, timeout=10)
     try:
         connection.request("GET", "/", headers={"Cookie": cookie} if cookie else {})

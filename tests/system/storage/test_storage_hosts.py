@@ -112,7 +112,7 @@ READ = "import sys; print(open(sys.argv[1]).read())"
 
 
 class Shared:
-    """The system while it is up."""
+    """Running system whose hosts share a file system."""
 
     def __init__(self, system: System) -> None:
         self.system = system
@@ -260,6 +260,6 @@ def test_what_one_node_stored_the_other_gives(tmp_path: Path) -> None:
 
 
 def held(node: CmisClient, stored: str) -> Any:
-    """Return the content sent by a node; None while it refuses."""
+    """Return the content sent by a node; None while the node answers with an error."""
     status, body = node.send("/root", {"objectId": stored, "cmisselector": "content"})
     return body if status == 200 else None

@@ -1,6 +1,4 @@
-"""Audit of the load: compares the load that the plan requests (`asked`) with the recorded load by statistical tests
-(`check`).
-"""
+"""Audits the load: compares the load that the plan requests with the recorded load, by statistical tests."""
 
 from towtank.analysis.audit.auditing import FAMILY_LEVEL, LEVEL, audit
 

@@ -1,8 +1,8 @@
-"""Tests of the arrivals in one steady stage of an open load: their number, the gaps between them, and their dispersion.
+"""Tests the arrivals in one steady stage of an open load: their number, the gaps between them, and their dispersion.
 
-A changing rate is tested after a change of time: for a Poisson process with rate λ(t), the number of arrivals in an
-interval is Poisson with mean Λ = ∫ λ dt, and given their sum the numbers in several intervals are multinomial with
-probabilities proportional to Λ [1]_.
+If the rate changes, the tests use the integral of the rate instead of time. For a Poisson process with rate λ(t), the
+number of arrivals in an interval is Poisson with mean Λ = ∫ λ dt. Given the sum over several intervals, the numbers
+in the intervals are multinomial with probabilities proportional to Λ [1]_.
 
 References
 ----------
@@ -24,7 +24,8 @@ from towtank.analysis.statistics import goodness
 from towtank.analysis.statistics.goodness import EXPECTED_AT_LEAST, Distribution, Goodness
 from towtank.results.segments import Interval
 
-# Largest contribution of the start lag to the index of dispersion, in standard deviations of the index.
+# Largest contribution of the start lag to the index of dispersion, as a multiple of the standard deviation of the
+# index.
 _LAG_AT_MOST = 0.05
 
 
@@ -44,7 +45,7 @@ class StageOfArrivals:
     mask : ndarray of bool of shape (n_bins,)
         Bins of the window that belong to the stage.
     intervals : list of Interval
-        Intervals of all load threads in the same bins.
+        Intervals that the load threads recorded in these bins.
     """
 
     name: str
@@ -67,23 +68,23 @@ class StageOfArrivals:
 
     @property
     def length(self) -> float:
-        """Length of all bins. [s]"""
+        """Total length of the bins of the stage. [s]"""
         return float((self.ends - self.starts).sum())
 
     @property
     def expected(self) -> Floats:
-        """Arrivals expected in each bin. [1]"""
+        """Number of arrivals that the plan expects in each bin. [1]"""
         return self.asked.expected(self.starts, self.ends)
 
     def count(self, group: int | None) -> int:
-        """Return the number of arrivals of a group, or of all groups if `group` is None."""
+        """Return the number of arrivals of a group in the stage, or of all groups if `group` is None. [1]"""
         if group is None:
             return sum(sum(interval.arrivals) for interval in self.intervals)
         return sum(interval.arrivals[group] for interval in self.intervals if group < len(interval.arrivals))
 
 
 def arrivals_of_stage(stage: StageOfArrivals) -> Iterator[Check]:
-    """Yield all tests of the arrivals of a stage."""
+    """Yield the results of all tests of the arrivals of a stage."""
     expected = float(stage.expected.sum())
     count = stage.count(None)
     if not count or expected <= 0:
@@ -97,7 +98,7 @@ def arrivals_of_stage(stage: StageOfArrivals) -> Iterator[Check]:
 
 
 def _number(stage: StageOfArrivals, group: int | None, curve: RateCurve) -> Check:
-    """Test whether the number of arrivals matches the requested rate."""
+    """Test whether the number of arrivals in a stage matches the requested rate."""
     expected, count = float(curve.arrivals(stage.starts, stage.ends).sum()), stage.count(group)
     name = None if group is None else stage.groups[group]
     place = Check(
@@ -107,7 +108,8 @@ def _number(stage: StageOfArrivals, group: int | None, curve: RateCurve) -> Chec
         return replace(place, why="the rate asked for is zero")
     if stage.is_poisson:
         return replace(place, outcome=goodness.poisson_number(count, expected))
-    # An arrival is recorded when it is handled; a late arrival may be recorded on the other side of the stage's edge.
+    # An arrival is counted when the generator handles it. A late arrival may be counted on the other side of a stage's
+    # edge.
     lag = stage.measurement.lag.merged(stage.mask)
     fastest = float(curve.rates.max())
     slack = 1.0 + (lag.maximum_s if lag else 0.0) * fastest
@@ -116,7 +118,7 @@ def _number(stage: StageOfArrivals, group: int | None, curve: RateCurve) -> Chec
 
 
 def _gaps(stage: StageOfArrivals) -> Check:
-    """Test whether the gaps between arrivals have the distribution of the requested process."""
+    """Test whether the gaps between arrivals have the distribution of the requested arrival process."""
     place = Check(GAPS, stage=stage.name)
     if not stage.asked.is_constant:
         return replace(place, why="the rate moves, so the gaps have no distribution of their own")
@@ -129,19 +131,20 @@ def _gaps(stage: StageOfArrivals) -> Check:
     seen = {"mean_s": sum(interval.gaps_sum_s for interval in stage.intervals) / found.total}
     if stage.is_poisson:
         return replace(place, seen=seen, outcome=goodness.kolmogorov(found, _mixture(rates)))
-    # The first gap of each sequence began before the stage, under the previous rate.
+    # The first gap of each sequence began before the stage, under the rate of the previous stage.
     return replace(place, seen=seen, outcome=goodness.always(found, 1 / rates, exempt=len(rates)))
 
 
 def _gaps_asked(stage: StageOfArrivals, rates: Floats) -> dict[str, Any]:
     shape = "exponential" if stage.is_poisson else "fixed"
-    # Of all gaps, the share λ_g / Σ λ belongs to group g and has the mean 1 / λ_g.
+    # Group g has the share λ_g / Σ λ of all gaps, with the mean 1 / λ_g.
     return {"dist": shape if len(rates) == 1 else f"{shape} by group", "mean_s": len(rates) / float(rates.sum())}
 
 
 def _mixture(rates: Floats) -> Distribution:
-    """Return the gap distribution of several Poisson processes whose gaps are recorded separately: F(t) = Σ λ_g / Λ (1
-    - exp(-λ_g t)).
+    """Return the distribution of gaps that several Poisson processes with rates λ_g record together.
+
+    F(t) = Σ λ_g / Λ (1 - exp(-λ_g t)), with Λ = Σ λ_g.
     """
     weights = rates / rates.sum()
     laws = [goodness.exponential(1 / float(rate)) for rate in rates]
@@ -157,8 +160,8 @@ def _seconds(stage: StageOfArrivals) -> Check:
     lengths = stage.ends - stage.starts
     lag = stage.measurement.lag.merged(stage.mask)
     if lag is not None:
-        # Arrivals are counted in the second in which they are handled. A lag at the edge of a second shifts rate × lag
-        # arrivals, which adds 2 (rate × lag)² / (rate × length) to a term of the index.
+        # Arrivals are counted in the second in which the generator handles them. A lag at the edge of a second shifts
+        # rate × lag arrivals, which adds 2 (rate × lag)² / (rate × length) to a term of the index.
         squares = lag.variance_s2 + lag.mean_s**2
         added = float((2 * expected * squares / lengths**2).sum())
         if added > _LAG_AT_MOST * float(np.sqrt(2 * len(lengths))):
@@ -174,7 +177,10 @@ def _seconds(stage: StageOfArrivals) -> Check:
 
 
 def _pooled(counts: Floats, expected: Floats) -> tuple[Floats, Floats]:
-    """Pool neighbouring intervals until each expects enough arrivals; the remainder joins the last interval."""
+    """Pool neighbouring intervals until each pool expects enough arrivals; intervals left over join the last pool.
+
+    Returns the counted and the expected number of arrivals of each pool.
+    """
     total = np.cumsum(expected)
     edges = [0]
     while edges[-1] < len(expected):

@@ -1,4 +1,4 @@
-"""Arrivals requested by the plan of an open load: rates over run time, and expected numbers of arrivals."""
+"""Computes the arrival rates and the expected numbers of arrivals that the plan of an open load requests."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class RateCurve:
     Attributes
     ----------
     times : ndarray of shape (n_knots,)
-        Increasing. [s]
+        Run times of the knots, increasing. [s]
     rates : ndarray of shape (n_knots,)
-        [1/s]
+        Arrival rate at each knot. [1/s]
     """
 
     times: Floats
@@ -36,7 +36,7 @@ class RateCurve:
         return np.asarray(self._until(ends) - self._until(starts), dtype=float)
 
     def _until(self, instants: Floats) -> Floats:
-        """Return the integral of the rate from the first knot to each instant; negative before the first knot."""
+        """Return the integral of the rate from the first knot to each instant; negative before the first knot. [1]"""
         widths = np.diff(self.times)
         at_knots = np.concatenate([[0.0], np.cumsum(widths * (self.rates[:-1] + self.rates[1:]) / 2)])
         left = np.clip(np.searchsorted(self.times, instants, side="right") - 1, 0, len(self.times) - 1)
@@ -47,13 +47,13 @@ class RateCurve:
 
 
 def constant(rate: float) -> RateCurve:
-    """Return a constant rate. [1/s]"""
+    """Return a rate curve with the same rate at all times."""
     return RateCurve(np.array([0.0]), np.array([rate]))
 
 
 @dataclass(frozen=True)
 class Arrivals:
-    """Arrivals requested of a steady stage of an open load.
+    """Arrivals that the plan requests in a steady stage of an open load.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class Arrivals:
 
     @property
     def is_constant(self) -> bool:
-        """True if all rates are constant."""
+        """True if the rate of every group is constant."""
         return all(curve.is_constant for curve in self.curves)
 
     def expected(self, starts: Floats, ends: Floats) -> Floats:
@@ -82,8 +82,8 @@ def of_stage(plan: dict[str, Any], recorded: Sequence[dict[str, Any]], number: i
     Parameters
     ----------
     plan : dict
-        `plan.json`. Stages that were appended while the load ran are missing here; they are taken from the recording if
-        their rate is constant.
+        `plan.json`. Stages that were appended while the load ran are missing in the plan. Such a stage is taken from
+        the recording if its rate is constant.
     recorded : list of dict
         Stages as recorded, with their actual times.
     number : int

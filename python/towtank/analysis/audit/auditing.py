@@ -1,15 +1,15 @@
 """Audit of the load: tests whether mix, pauses and arrivals have the distributions that the plan requests.
 
-The plan in the run folder contains the requested load, the engine's segments the generated load. The audit uses the
-planned steady window, not the window that the tests for a transient have shortened: these tests depend on the measured
-values, and a window that depends on them would bias the audit.
+The plan in the run folder contains the requested load; the engine's segments contain the generated load. The audit
+uses the planned steady window. The tests for a transient may have shortened that window, depending on the measured
+values; a shortened window would bias the audit.
 
 The audit counts the transactions that *began* in the window. Whether the k-th transaction of a user begins in the
-window depends only on the earlier transactions, so the counts are those of independent draws whatever the system does
-(Wald's equation and its companion for the variance [1]_). A count of the transactions that *ended* in the window would
-omit slow transactions at the end of the window and include slow transactions from before its start: near saturation,
-when most users are within a transaction, the count gets additional noise of the size of the number of users, and at the
-start of a run it is biased.
+window depends only on the user's earlier transactions. Whatever the system does, the counts are therefore distributed
+like counts of independent draws (Wald's equation and its companion for the variance [1]_). Transactions that *ended*
+in the window would be a worse choice: they omit slow transactions at the end of the window, and include slow
+transactions from before its start. Near saturation, most users are within a transaction, and such a count has
+additional noise of the size of the number of users. At the start of a run such a count is biased.
 
 References
 ----------
@@ -36,30 +36,31 @@ from towtank.analysis.windows import window as windows
 from towtank.results.segments import Interval
 
 LEVEL = 1e-4
-"""Significance level: a test with a smaller p-value makes the run suspect, in (0, 1)."""
+"""Significance level of a single test, in (0, 1): a smaller p-value makes the run suspect."""
 FAMILY_LEVEL = 1e-3
-"""Largest probability that the tests together make a correct run suspect; with more than ten tests, each test uses its
-share of this probability (Bonferroni).
+"""Largest probability that all tests together make a correct run suspect.
+
+With more than ten tests, each test uses an equal share of this probability (Bonferroni).
 """
 
 
 def audit(
     plan: dict[str, Any] | None, measurement: Measurement, little: dict[str, Any] | None, accounting: dict[str, Any]
 ) -> dict[str, Any]:
-    """Audit the load of a run against its plan.
+    """Test whether the recorded load of a run agrees with its plan.
 
     Parameters
     ----------
     plan : dict or None
-        `plan.json`; None if the run folder has none that can be read.
+        `plan.json`; None if the run folder has no readable plan.
     measurement : Measurement
     little, accounting : dict
-        Entries of the summary for Little's law and the accounting identity, which the audit includes.
+        Entries of the summary for Little's law and for the accounting identity; the audit reports both.
 
     Returns
     -------
     dict
-        As `docs/reference/summary.md` describes under `audit`.
+        Entry `audit` of the run summary, as `docs/reference/summary.md` describes.
     """
     window = windows.asked(measurement)
     found: list[Check]
@@ -89,7 +90,7 @@ def audit(
 
 
 def _is_plan(plan: dict[str, Any] | None) -> bool:
-    """Return True if a document has the parts of a plan that the audit reads; the functions below rely on them."""
+    """Return True if a document has the parts of a plan that the audit reads."""
     try:
         plan = plan or {}
         weights = [
@@ -104,7 +105,7 @@ def _is_plan(plan: dict[str, Any] | None) -> bool:
 
 
 class _Load:
-    """Requested and recorded load in the steady window."""
+    """Requested and recorded load in the planned steady window."""
 
     def __init__(self, plan: dict[str, Any], measurement: Measurement, window: windows.Window) -> None:
         self.plan = plan
@@ -116,12 +117,12 @@ class _Load:
 
     @cached_property
     def chosen(self) -> Mask:
-        """Bins of the window."""
+        """Mask of the bins of the planned steady window."""
         return self.measurement.inside(self.window.asked_start_s, self.window.asked_end_s)
 
     @cached_property
     def intervals(self) -> list[Interval]:
-        """Intervals of the window."""
+        """Intervals that the load threads recorded in the planned steady window."""
         start, end = self.window.asked_start_s - 1e-6, self.window.asked_end_s + 1e-6
         return [
             interval
@@ -131,7 +132,7 @@ class _Load:
 
     @cached_property
     def stages(self) -> dict[int, list[Interval]]:
-        """Intervals of the window, by stage number."""
+        """Intervals of the planned steady window, by number of the stage."""
         found: dict[int, list[Interval]] = defaultdict(list)
         for interval in self.intervals:
             found[interval.stage].append(interval)
@@ -139,11 +140,11 @@ class _Load:
 
     @property
     def asks_shares(self) -> bool:
-        """True if arrivals are assigned to the groups by shares; False if each group has its own arrivals."""
+        """True if the plan assigns arrivals to groups by shares; False if each group has separate arrival rates."""
         return not any("rates_by_group" in stage for stage in self.plan["load"]["stages"])
 
     def stage(self, number: int) -> StageOfArrivals:
-        """Return the data that the arrival tests need for a stage."""
+        """Return the requested and recorded arrivals of a stage, as the arrival tests need them."""
         recorded = self.measurement.stages
         stages = [*self.plan["load"]["stages"], *recorded[len(self.plan["load"]["stages"]) :]]
         return StageOfArrivals(
@@ -163,7 +164,10 @@ class _Load:
         return any(series.picked is not None for series in every)
 
     def counted(self, group: int) -> dict[int, float]:
-        """Return how often a group picked each transaction; completed transactions if picks were not counted."""
+        """Return how often the users of a group picked each transaction. [1]
+
+        If the engine did not count picks, return the number of completed transactions.
+        """
         found: dict[int, float] = defaultdict(float)
         for series in (
             series for interval in self.intervals for series in interval.series if series.of == "transaction"
@@ -175,11 +179,11 @@ class _Load:
         return dict(found)
 
     def group_name(self, number: int) -> str:
-        """Return the name of a group."""
+        """Return the name of a user group, or `group N` if the plan does not name the group."""
         return str(self.groups[number].get("name") or f"group {number}")
 
     def name(self, transaction: int) -> str:
-        """Return the name of a transaction."""
+        """Return the name of a transaction, or `transaction N` if the recording does not name the transaction."""
         return self.names[transaction] if transaction < len(self.names) else f"transaction {transaction}"
 
 
@@ -196,7 +200,7 @@ def _tests(load: _Load) -> list[Check]:
 
 
 def _mix(load: _Load, number: int) -> Check:
-    """Test whether the transactions of a group were picked by their weights."""
+    """Test whether the users of a group picked transactions by the planned weights."""
     weights: dict[int, float] = defaultdict(float)
     for entry in load.groups[number]["mix"]:
         weights[int(entry["transaction"])] += float(entry["weight"])
@@ -205,8 +209,8 @@ def _mix(load: _Load, number: int) -> Check:
     if len(weights) < 2 and set(counted) <= set(weights):
         return replace(place, why="the mix is a single transaction")
     if not load.counts_picks:
-        # Without counts of picks, the counts of ended transactions include the `once` and `exit` transactions of a
-        # group.
+        # If the engine did not count picks, the counts of ended transactions include the `once` and `exit`
+        # transactions.
         counted = {index: count for index, count in counted.items() if index in weights}
     numbers = sorted(set(weights) | set(counted))
     counts = [counted.get(index, 0.0) for index in numbers]
@@ -226,11 +230,12 @@ def _mix(load: _Load, number: int) -> Check:
 
 
 def _in_hand(load: _Load, numbers: list[int], weights: list[float]) -> list[float]:
-    """Return the variance that transactions in progress at both edges of the window add to counts of ended
+    """Return the variance that transactions in progress at the edges of the window add to counts of ended
     transactions.
 
-    On average sum(R) / T transactions are in progress at an edge. The probability of each kind is proportional to
-    weight × mean response time, and the variance of the number of each kind is at most its mean.
+    On average sum(R) / T transactions are in progress at an edge, where R are the response times and T is the length
+    of the window. The probability of each kind is proportional to weight × mean response time, and the variance of
+    the number of each kind is at most its mean.
     """
     columns, names = load.measurement.columns("transaction"), load.measurement.recording.header or {}
     known = list(names.get("transactions", []))
@@ -243,7 +248,7 @@ def _in_hand(load: _Load, numbers: list[int], weights: list[float]) -> list[floa
 
 
 def _think(load: _Load, number: int) -> Check | None:
-    """Test whether the pauses of a group have the requested distribution; None if the plan has no pauses."""
+    """Test whether the pauses of a group have the planned distribution; None if the plan has no pauses."""
     group = load.groups[number]
     pause = group.get("think")
     place = Check(THINK, load.group_name(number))
@@ -268,7 +273,7 @@ def _think(load: _Load, number: int) -> Check | None:
 
 
 def distribution(pause: dict[str, Any]) -> Distribution | float:
-    """Return the distribution of a pause in the plan; its value if the pause is constant. [s]
+    """Return the distribution of a pause in the plan, or the length of the pause if it is constant. [s]
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Common form of the tests of the audit."""
+"""Defines the common form of all tests of the audit."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NO_ARRIVALS = "no arrivals were recorded"
 
 @dataclass(frozen=True)
 class Check:
-    """One test of the audit, with the requested and the recorded values.
+    """Result of one test of the audit, with the requested and the recorded values.
 
     Attributes
     ----------
@@ -27,7 +27,7 @@ class Check:
     stage : str or None
         Stage of the load, for tests of arrivals; otherwise None.
     outcome : Goodness or None
-        None if the test could not be made; `why` gives the reason.
+        Test statistic and p-value; None if the test could not be made, for the reason in `why`.
     """
 
     about: str
@@ -39,11 +39,11 @@ class Check:
     why: str = ""
 
     def place(self) -> dict[str, Any]:
-        """Return the subject of the test: its name, group and stage."""
+        """Return what the test covers: its name, the user group and the stage."""
         return {"test": self.about, "group": self.group, "stage": self.stage}
 
     def document(self, level: float) -> dict[str, Any]:
-        """Return the test as JSON for a summary: method, statistic, p-value and verdict."""
+        """Return the result of the test as JSON for a summary: method, statistic, p-value and verdict."""
         assert self.outcome is not None
         found = self.outcome
         return {
@@ -60,7 +60,7 @@ class Check:
 
 
 def merged(encoded: list[str]) -> Histogram | None:
-    """Merge all histograms that can be decoded; other functions report the damaged ones."""
+    """Merge the readable histograms into one; damaged histograms are left out, and other functions report them."""
     found: list[Histogram] = []
     for text in encoded:
         try:

@@ -1,4 +1,5 @@
-"""Checks of a run: each is a function from the evidence to doubts, with one file per subject.
+"""Checks a run for reasons to doubt its results, with one file per subject.
 
-`evidence` defines the data that the checks read; `towtank.analysis.verdict` lists all checks in order.
+Each check is a function from the evidence to doubts. `evidence` defines the data that the checks read;
+`towtank.analysis.verdict` lists all checks in order.
 """

@@ -1,4 +1,4 @@
-"""Checks of successful answers: redirects that no check of the workload expects."""
+"""Checks the status codes of successful responses for redirects that the workload does not expect."""
 
 from __future__ import annotations
 
@@ -11,18 +11,17 @@ from towtank.analysis.doubts import Doubt, Kind, Level, percent
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 """Status codes of redirects (RFC 9110, section 15.4)."""
-# Above this share most of the throughput consists of redirects.
+# Above this share of redirects, most of the throughput consists of redirects.
 REDIRECTS_SHARE = 0.5
 
 
 def redirected(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that redirects are neither most of the answers nor all answers of a transaction, unless a check expects
-    them.
+    """Check that unexpected redirects are neither most of the responses nor all responses of a transaction.
 
     Notes
     -----
-    A request expects a redirect if its check accepts redirects or if the header Location is extracted. Older recordings
-    have no counts by status code and are not checked.
+    A request expects a redirect if its check accepts redirects or if the header Location is extracted. Recordings of
+    older versions have no counts by status code, so they are not checked.
     """
     steps = evidence.summary["steps"]
     found = _redirects(steps, evidence)
@@ -41,7 +40,7 @@ def redirected(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def _redirects(steps: dict[str, Any], evidence: Evidence) -> Counter[str]:
-    """Count the redirects that no check expects, by status code."""
+    """Count the redirects that the checks of the workload do not expect, by status code."""
     found: Counter[str] = Counter()
     for name, step in steps.items():
         if name not in evidence.redirects_expected:

@@ -1,4 +1,4 @@
-"""Checks of consistency: request counts, operational laws, physical bounds, and the load against its plan."""
+"""Checks that the records of a run are consistent: request counts, operational laws, physical bounds, planned load."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def accounting(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def counted_twice(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that the sum over the intervals equals the engine's own count of requests."""
+    """Check that the request counts of all intervals add up to the engine's total."""
     recorded = evidence.summary["accounting"]["recorded"]
     if recorded is not None and recorded["intervals"] != recorded["engine"]:
         text = (
@@ -37,7 +37,7 @@ def counted_twice(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def physics(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that the measured values respect the physical bounds."""
+    """Check that no measured value violates a physical bound."""
     for bound in evidence.summary["bounds"]:
         if not bound["holds"]:
             level = Level.SUSPECT if bound["bound"] == FEWER_USERS else Level.INVALID
@@ -70,7 +70,7 @@ def utilization(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def audited(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that mix, pauses and arrivals have the distributions that the plan requests."""
+    """Check that mix, pauses and arrivals have the planned distributions, by the tests of the audit."""
     found = evidence.summary["audit"]
     for kind, names in _AUDITED.items():
         bad = [test for test in found["tests"] if test["verdict"] == "suspect" and test["test"] in names]

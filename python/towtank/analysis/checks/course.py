@@ -1,4 +1,4 @@
-"""Checks of the course of a run: it completed, its services stayed alive, its events took place."""
+"""Checks that a run took its planned course: the load ended as planned, services stayed alive, events took place."""
 
 from __future__ import annotations
 
@@ -10,21 +10,23 @@ from towtank.analysis.doubts import Doubt, Kind, Level, percent, seconds
 from towtank.distributions import binomial_tail
 
 ERRORS_SHARE = 0.01
-# Same probability as in the audit of the load, so that chance alone hardly ever causes a doubt in a study of ten runs.
+# The audit of the load uses the same probability, so that chance alone hardly ever causes a doubt in a study of ten
+# runs.
 BY_CHANCE = 0.001
 _DISK_FULL = re.compile(r"no space left|disk.{0,12}full|ENOSPC", re.IGNORECASE)
 _SERVICE = re.compile(r"^service\b", re.IGNORECASE)
 
 
 def ended_early(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that the run reached its planned end; otherwise report the cause of the early end."""
+    """Check that the run reached its planned end; otherwise the doubt gives the cause of the early end."""
     status, reason = evidence.manifest.get("status"), str(evidence.manifest.get("reason") or "")
     engine = evidence.engine or {}
     message = str(engine.get("message") or evidence.last_words or "")
     if _DISK_FULL.search(f"{reason} {message}"):
         yield Doubt(Kind.DISK_FULL, Level.INVALID, reason or message)
     if status == "failed":
-        # Services first: the conductor stops the engine when a service dies, never the reverse.
+        # Services come first: Towtank stops the engine when a service dies, but never stops a service when the engine
+        # dies.
         kind = Kind.SERVICE_DIED if _SERVICE.search(reason) or _has(evidence, "system_failed") else Kind.ENGINE_FAILED
         yield Doubt(kind, Level.INVALID, reason or message or "the run failed")
     elif status == "stopped" or engine.get("reason") == "stopped":
@@ -52,7 +54,7 @@ def completed(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def _kinds(counts: dict[str, int]) -> str:
-    """Render the three most frequent kinds of failure with their counts."""
+    """Render the three most frequent kinds of failure with the number of failures of each kind."""
     return ", ".join(f"{count:,} {kind}" for kind, count in sorted(counts.items(), key=lambda pair: -pair[1])[:3])
 
 
@@ -61,7 +63,7 @@ def _has(evidence: Evidence, kind: str) -> bool:
 
 
 def services_seen(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that the probe saw every process of every tier alive, and no replacement of a process."""
+    """Check that the probe saw every process of every tier alive, and that no process was replaced by another."""
     end = evidence.run_end_s
     for name in evidence.observed.tiers:
         where = evidence.observed.where(name)
@@ -87,7 +89,7 @@ def services_seen(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def services_reported(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that the conductor reported no death and no restart of a service under load."""
+    """Check that no service died or restarted under load, according to the events that Towtank recorded."""
     for event in evidence.events_of_load:
         kind = {"service_died": Kind.SERVICE_DIED, "service_restarted": Kind.SERVICE_RESTARTED}.get(str(event.get("k")))
         if kind is not None:
@@ -96,7 +98,7 @@ def services_reported(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def services_held(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that no service was stopped by a foreign signal (SIGSTOP) under load."""
+    """Check that no service was stopped under load by a signal (SIGSTOP) that the study did not send."""
     held = [str(event.get("service")) for event in evidence.events_of_load if event.get("k") == "service_held"]
     for name in dict.fromkeys(held):
         held_s = _held_s(evidence, name)
@@ -105,7 +107,7 @@ def services_held(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def _held_s(evidence: Evidence, name: str) -> float:
-    """Return how long a service was stopped by a signal until the end of the load, as the conductor observed. [s]"""
+    """Return how long a service was stopped by a signal before the load ended, according to the recorded events. [s]"""
     since: int | None = None
     total_ns = 0
     for event in evidence.events:
@@ -119,7 +121,10 @@ def _held_s(evidence: Evidence, name: str) -> float:
 
 
 def _taken_down_at(evidence: Evidence, process: str) -> float:
-    """Return when an event of the study first ended a process; later deaths of the process are expected. [s]"""
+    """Return when an event of the study first ended a process; infinite if no event did. [s]
+
+    After that time, a death of the process is expected.
+    """
     begins = [
         event.begin_s for event in evidence.study_events if process in event.processes and event.begin_s is not None
     ]
@@ -135,7 +140,7 @@ def events(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def errors(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that no more transactions failed than the study allows."""
+    """Check that the share of failed transactions is within the limit of the study."""
     share = evidence.summary["errors"]["share"]
     limit = evidence.limit("errors", ERRORS_SHARE)
     if share > limit:
@@ -145,13 +150,13 @@ def errors(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def errors_by_part(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that no transaction and no request failed more often than the study allows.
+    """Check that no single transaction and no single request failed more often than the study allows.
 
     Notes
     -----
-    The share over all transactions hides a rare transaction that always fails. Since a few failures may exceed the
-    limit by chance, a doubt is raised only if the number of failures has a probability below `BY_CHANCE` under the
-    binomial distribution with the limit as its parameter.
+    A rare transaction that always fails hardly changes the share over all transactions. A few failures may exceed the
+    limit by chance. Therefore a doubt is raised only if the number of failures has a probability below `BY_CHANCE`
+    under the binomial distribution with the limit as its parameter.
     """
     summary, limit = evidence.summary, evidence.limit("errors", ERRORS_SHARE)
     above_in_all = summary["errors"]["share"] > limit
@@ -166,7 +171,7 @@ def errors_by_part(evidence: Evidence) -> Iterator[Doubt]:
                 yield _of_part(f"transaction {name}", failed, ended, limit, Level.INVALID)
     for name, step in summary["steps"].items():
         ended = step["count"] + step["errors"]
-        # The workload permits a request to fail if the transaction continues after the failure.
+        # If the transaction continues after a failed request, the workload permits the failure.
         if name.split(" / ")[0] not in doubted and _beyond_chance(step["errors"], ended, limit):
             yield _of_part(f"request {name}", step["errors"], ended, limit, Level.SUSPECT)
 
@@ -177,7 +182,7 @@ def _of_part(part: str, failed: int, ended: int, limit: float, level: Level) -> 
 
 
 def _beyond_chance(failed: int, ended: int, limit: float) -> bool:
-    """Return True if the failures exceed the limit significantly."""
+    """Return True if so many transactions failed that the share of failures significantly exceeds the limit."""
     if not failed or failed <= limit * ended or limit >= 1:
         return False
     return binomial_tail(failed - 1, ended, limit) < BY_CHANCE

@@ -1,4 +1,7 @@
-"""Lists the checks that could not be made on a run, with reasons: a missing check is no evidence of a valid run."""
+"""Lists the checks that could not be made on a run, with reasons.
+
+A check that could not be made is no evidence that the run is valid.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +20,13 @@ from towtank.results.observe import GENERATOR_GROUP
 
 _NO_PROBE = "no probe watched this machine"
 NO_SAMPLES = "the probe recorded too little of the window"
-"""Reason for checks that lack probe samples."""
+"""Reason for a check that could not be made because the probe recorded no samples."""
 _NO_TIER = "no tier of the system was watched"
 
 
 @dataclass(frozen=True)
 class NotChecked:
-    """A check that could not be made."""
+    """Check that could not be made, and the reason."""
 
     check: Kind
     why: str
@@ -34,7 +37,7 @@ class NotChecked:
 
 
 def not_checked(evidence: Evidence) -> list[NotChecked]:
-    """List the checks whose evidence is missing, in the order of the doubts.
+    """Return the checks whose evidence is missing, in the order of the kinds of doubts.
 
     Notes
     -----
@@ -46,7 +49,7 @@ def not_checked(evidence: Evidence) -> list[NotChecked]:
 
 
 def unobserved(evidence: Evidence) -> list[NotChecked]:
-    """Return the checks that are missing because observers recorded too little."""
+    """Return the checks that could not be made because probes and scrapers recorded too little."""
     return list(_of_observation(evidence))
 
 
@@ -72,7 +75,7 @@ def _of_load(evidence: Evidence) -> Iterator[NotChecked]:
 
 
 def _little_unknown(evidence: Evidence) -> str | None:
-    """Return the reason why Little's law could not be checked; None if it was checked."""
+    """Return the reason why Little's law could not be checked; None if the law was checked."""
     law = evidence.summary["laws"]["little"]
     if law is None:
         return "no response was timed within the window"
@@ -85,7 +88,10 @@ def _little_unknown(evidence: Evidence) -> str | None:
 
 
 def _lag_unknown(evidence: Evidence) -> str | None:
-    """Return the reason why the start lag, or part of it, could not be checked; None if it was checked."""
+    """Return the reason why the start lag, or its share of response times, could not be checked.
+
+    None if it was checked.
+    """
     generator, little = evidence.summary["generator"], evidence.summary["laws"]["little"]
     if generator["start_lag_p99_s"] is None:
         return "no request started within the window"
@@ -121,7 +127,10 @@ def _of_observation(evidence: Evidence) -> Iterator[NotChecked]:
 
 
 def _others_known(others: dict[str, Any] | None) -> bool:
-    """Return True if the CPU use of other programs beside a target that Towtank did not start is known."""
+    """Return True if the CPU use of other programs on the machine of an external target is known.
+
+    An external target is a target that Towtank did not start.
+    """
     return others is not None and others["cpus_used"]["value"] is not None and not others["not_found"]
 
 
@@ -133,8 +142,8 @@ def _why(evidence: Evidence) -> str | None:
 
 
 def _is_unobserved(evidence: Evidence) -> bool:
-    """Return True if samples are missing for most of the window or for one of its ends, so that no rate can be
-    computed.
+    """Return True if no rate can be computed, because samples are missing for most of the window or at one of its
+    ends.
     """
     times_s, window = evidence.observed.samples.times_s, evidence.window
     if window is None:

@@ -1,4 +1,4 @@
-"""Evidence that the checks of a run read."""
+"""Defines the evidence that the checks of a run read."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Evidence:
     timed : int
         Number of response times in the window. [1]
     events, events_of_load : list of dict
-        All events of the run, and the events between its start and the end of its steady stages.
+        All events of the run, and the events between the start of the run and the end of the last steady stage.
     last_words : str
         Message of the last record of a load thread.
     generator_cpus : float or None
@@ -52,9 +52,9 @@ class Evidence:
     connect_failures : int
         Requests of the whole run whose connection failed. [1]
     settle : dict or None
-        The event of the settle stage before the window, if it ended without the required evidence.
+        Event at the end of the settle stage before the window, if that stage ended without the required evidence.
     relative_half_width : float or None
-        Half width of the interval of the mean response time, relative to it.
+        Half width of the interval of the mean response time, relative to the mean.
     study_events : sequence of StudyEvent
         Events that the study requested, as they took place.
     completed : int
@@ -109,12 +109,12 @@ class Evidence:
 
     @property
     def is_open(self) -> bool:
-        """True if the load is open: arrivals do not wait for answers."""
+        """True if the load is open: users arrive at a given rate, whether or not earlier requests were answered."""
         asked = Load.read(self.manifest)
         return asked is not None and asked.is_open
 
     def limit(self, name: str, default: float) -> float:
-        """Return a limit of the study, or the default."""
+        """Return a limit of the study by name, or the default if the study does not set this limit."""
         for key in _LIMIT_NAMES[name]:
             value = self.limits.get(key)
             if isinstance(value, int | float) and not isinstance(value, bool):
@@ -123,4 +123,4 @@ class Evidence:
 
 
 RunCheck = Callable[[Evidence], Iterator[Doubt]]
-"""Check of a run: yields the doubts that the evidence raises about one subject."""
+"""Type of a check of a run: a function that yields the doubts that the evidence raises about one subject."""

@@ -1,4 +1,4 @@
-"""Checks of the generator: it offered the requested load on time."""
+"""Checks that the load generator offered the requested load on time."""
 
 from __future__ import annotations
 
@@ -8,40 +8,40 @@ from dataclasses import replace
 from towtank.analysis.checks.evidence import Evidence
 from towtank.analysis.doubts import Doubt, Kind, Level, percent, seconds
 
-# A load thread whose utilization exceeds this starts requests late by chance alone: at 85 % an M/M/1 queue holds 5.7
+# A load thread with a higher utilization starts requests late by chance alone: at 85 %, an M/M/1 queue holds 5.7
 # requests.
 GENERATOR_BUSY = 0.85
 OVERFLOW_SHARE = 0.001
 START_LAG_CLOSED_S = 0.010
 START_LAG_OPEN_S = 0.001
-# If the lag exceeds the limit this many times, the requested load was not offered.
+# If the lag exceeds its limit by this factor, the requested load was not offered.
 _LAG_INVALID = 10.0
-# Share of the response time that requests spent inside the generator. Beyond one half, the response time is determined
-# by the generator rather than the system.
+# Largest share of the response time that requests may spend inside the generator. Above one half, the generator
+# determines the response time more than the system does.
 START_LAG_SHARE = 0.05
 _LAG_SHARE_INVALID = 0.5
-# Above this share of the calibrated rate the start lag grows steeply: at 80 % an M/M/1 queue holds 4 requests, at 60 %
-# 1.5.
+# Above this share of the calibrated rate the start lag grows steeply: an M/M/1 queue holds 1.5 requests at 60 % and 4
+# at 80 %.
 ENVELOPE_SHARE = 0.80
-# A process that uses this share of its open files or ports fails to connect by chance alone.
+# A process that uses this share of its open files or ports may fail to open a connection by chance alone.
 _CONNECTIONS_SHARE = 0.95
-# The response time of a request in a stall includes the wait for the generator. Beyond 1 % of the window stalls
-# determine p99; beyond 10 % the window no longer has the load of the study.
+# The response time of a request in a stall includes the wait for the generator. If stalls take more than 1 % of the
+# window, they determine p99; above 10 %, the load in the window is no longer the load of the study.
 STALL_SHARE = 0.01
 STALL_INVALID = 0.10
 _STALLS_SHOWN = 3
-# Bytes that arrive before their request are not an answer; the limit is the same as for failed requests.
+# Bytes that arrive before their request are no response. This limit equals the limit for failed requests.
 FRAMING_SHARE = 0.01
-# Connections opened per request. A server that closes a connection after 100 or 1,000 requests stays far below this
-# limit; a server without keep-alive has the value 1.
+# Number of connections opened per request. A server that closes a connection after 100 or 1,000 requests stays far
+# below this limit; a server without keep-alive opens one connection per request.
 RECONNECTS_SHARE = 0.5
-# Share of the response time that requests spent waiting for a connection of the pool. It is below the interval width of
-# most means, so a smaller share changes no conclusion.
+# Share of the response time that requests spent waiting for a connection of the pool. Most means have an interval
+# wider than this share, so a smaller share changes no conclusion.
 CONNECTION_WAIT_SHARE = 0.05
 
 
 def saturated(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that the generator's cores had idle time."""
+    """Check that the CPU cores of the load generator had enough idle time."""
     used = evidence.generator_cpus
     share = used / max(1, evidence.generator_cores) if used is not None else None
     limit = evidence.limit("generator_busy", GENERATOR_BUSY)
@@ -57,7 +57,7 @@ def saturated(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def stalled(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that the event loops of the load threads ran without long gaps."""
+    """Check that no long gaps interrupted the event loops of the load threads."""
     generator, window = evidence.summary["generator"], evidence.window
     if window is None:
         return
@@ -76,7 +76,7 @@ def stalled(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def _stalled_outside(stalls: list[dict[str, float]]) -> Iterator[Doubt]:
-    """Yield a note on gaps of a second or more outside the window: there, the load differed from that of the study."""
+    """Yield a note on gaps of a second or more outside the window, where the load was not the requested load."""
     if stalls:
         longest = max(stall["end_s"] - stall["start_s"] for stall in stalls)
         text = f"the load generator stood still {_times(stalls)}, outside of the window"
@@ -84,14 +84,14 @@ def _stalled_outside(stalls: list[dict[str, float]]) -> Iterator[Doubt]:
 
 
 def _times(stalls: list[dict[str, float]]) -> str:
-    """Render the times of the first long gaps; empty if there are none."""
+    """Render the times of the first long gaps; empty if there are no long gaps."""
     shown = [f"from {stall['start_s']:.1f} s to {stall['end_s']:.1f} s" for stall in stalls[:_STALLS_SHOWN]]
     more = f" and {len(stalls) - len(shown)} more times" if len(stalls) > len(shown) else ""
     return f"{', '.join(shown)} of the run{more}" if shown else ""
 
 
 def framing(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that servers sent no bytes beyond the answers to requests."""
+    """Check that servers sent no bytes beyond their responses to requests."""
     connections, window = evidence.summary["connections"], evidence.window
     found = {"bytes behind a whole answer": connections["surplus"], "bytes without a request": connections["unasked"]}
     texts = [f"{fault} {count:,} times" for fault, count in found.items() if count]
@@ -105,7 +105,7 @@ def framing(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def reconnects(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that requests reused connections if the plan keeps them."""
+    """Check that requests reused connections if the plan keeps connections open."""
     opened, window = evidence.summary["connections"]["opened"], evidence.window
     rate = evidence.summary["generator"]["requests_started_per_s"]
     if window is None or not rate or not evidence.keeps_connections:
@@ -121,7 +121,7 @@ def reconnects(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def overflow(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that no arrivals were dropped."""
+    """Check that the generator turned no arrivals away."""
     accounting = evidence.summary["accounting"]
     count, offered = accounting["not_started"].get("overflow", 0), accounting["offered"]
     if count:
@@ -131,7 +131,7 @@ def overflow(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def envelope(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that the load stayed below the calibrated capability of the generator."""
+    """Check that the request rate stayed below the calibrated rate of the generator, with a margin."""
     figures = evidence.summary["generator"]
     share = figures["envelope_share"]
     if share is not None and share > ENVELOPE_SHARE:
@@ -144,7 +144,7 @@ def envelope(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def connections(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that no connections failed while the generator's own connections were nearly used up."""
+    """Check that no connections failed because the generator ran out of open files or ports."""
     figures = evidence.summary["generator"]
     resources = {"open_files": "files it may open", "connections_by_ports": "ports it has to these addresses"}
     for name, words in resources.items():
@@ -158,7 +158,7 @@ def connections(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def pool(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that requests hardly waited for a connection of the pool."""
+    """Check that requests hardly waited for a free connection of the generator's pool."""
     waits = evidence.summary["connections"]["wait_time_s"] or {}
     share = waits.get("share_of_response_time", 0.0)
     if share > CONNECTION_WAIT_SHARE:

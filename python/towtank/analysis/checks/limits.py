@@ -1,4 +1,4 @@
-"""Checks of kernel limits: open files, processes and threads, local ports of the tiers."""
+"""Checks that no tier reached a kernel limit: open files, processes and threads, local ports."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _WORDS = {
     "ports": "local ports",
 }
 """Names of the limited resources in messages."""
-# Relays are Towtank's own processes that forward the load; they have no separate limit.
+# Relays are processes of Towtank that forward the load; a relay has no separate limit.
 _RELAY = "relay"
 
 
 def exhausted(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that no tier reached a kernel limit."""
+    """Check that no tier used up a resource that the kernel limits."""
     networks: dict[tuple[str, float, float], list[str]] = {}
     for name, tier in evidence.summary["tiers"].items():
         for resource, words in _WORDS.items():
@@ -32,7 +32,7 @@ def exhausted(evidence: Evidence) -> Iterator[Doubt]:
                 networks.setdefault((found["towards"], most, limit), []).append(name)
             else:
                 yield _doubt(f"{name} ran out of {words}", most, limit)
-    # Tiers in the same network share its local ports.
+    # Tiers in one network share the local ports of that network.
     for (towards, most, limit), names in networks.items():
         where = names[0] if len(names) == 1 else f"the network of {' and '.join(names)}"
         yield _doubt(f"{where} ran out of local ports towards {towards}", most, limit)
@@ -44,7 +44,7 @@ def _doubt(what: str, most: float, limit: float) -> Doubt:
 
 
 def unknown(evidence: Evidence) -> str | None:
-    """Name the limits that were not observed, with their tiers; None if all were observed."""
+    """Return the kernel limits that were not observed, with the tiers concerned; None if all were observed."""
     missing: dict[str, list[str]] = {}
     for name, tier in evidence.summary["tiers"].items():
         for resource, words in _WORDS.items():

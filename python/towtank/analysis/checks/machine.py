@@ -1,4 +1,4 @@
-"""Checks of the machines under generator and system: their CPUs and clocks."""
+"""Checks the machines that run the load generator and the system: their CPUs and clocks."""
 
 from __future__ import annotations
 
@@ -12,25 +12,26 @@ from towtank.results.observe import GENERATOR_GROUP, THIS_MACHINE, WATCHED
 
 STEAL_SHARE = 0.02
 STEAL_INVALID = 0.10
-# The kernel attributes some of its own CPU time to no process; a tenth of a CPU exceeds that.
+# The kernel attributes some of its CPU time to no process; this time is less than a tenth of a CPU.
 FOREIGN_SHARE = 0.10
-# Kernel threads and the error of the host's tick accounting stay below a few per cent.
+# Kernel threads and the error of the host's tick accounting use less than a few per cent.
 NOT_ATTRIBUTED_SHARE = 0.05
-# A tier that serves load uses more than this; a launcher that waits uses less. [1]
+# A tier that serves load uses more CPU time than this. A launcher process that only waits uses less. [1]
 _NEXT_TO_NOTHING = 0.005
-# If other programs use a quarter of the CPUs, a queue at 60 % of them becomes a queue at 80 %: response times double
-# (M/M/1: 1 / (1 - U) rises from 2.5 to 5), so that the results describe the other programs as much as the system. [1]
+# If other programs use a quarter of the CPUs, a queue at a utilization of 60 % becomes a queue at 80 %: response times
+# double (M/M/1: 1 / (1 - U) rises from 2.5 to 5). The results then describe the other programs as much as the system.
+# [1]
 FOREIGN_INVALID = 0.25
-# The two clocks are read in sequence, microseconds apart.
+# The two clocks are read one after the other, microseconds apart.
 SLEPT_S = 0.1
 PACE_SPREAD = 0.10
-"""Share by which the same work may take longer in the slow seconds of a machine than in its fast seconds. [1]"""
+"""Largest share by which fixed work may take longer in slow seconds of a machine than in fast seconds. [1]"""
 THROTTLED_SHARE = 0.01
 _THROTTLED_INVALID = 0.10
 
 
 def _machines(evidence: Evidence) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield this machine and every other machine with a probe, with the text ` of NAME` for messages."""
+    """Yield each machine with a probe, with the text ` of NAME` for messages; empty text for this machine."""
     yield "", evidence.summary["host"]
     for name, host in evidence.summary["hosts"].items():
         if name in evidence.observed.remote:
@@ -38,7 +39,7 @@ def _machines(evidence: Evidence) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def steal(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that the hypervisor did not take CPU time for other guests."""
+    """Check that the hypervisor did not give CPU time of the machines to other guests."""
     for of_machine, seen in _machines(evidence):
         share = seen["steal"]
         if share is not None and share > STEAL_SHARE:
@@ -49,7 +50,7 @@ def steal(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def interference(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that other programs did not use CPUs of the system."""
+    """Check that other programs hardly used the CPUs of the system."""
     foreign = evidence.summary["host"]["foreign_share"]
     limit = evidence.limit("interference", FOREIGN_SHARE)
     if foreign is not None and foreign > limit:
@@ -60,12 +61,14 @@ def interference(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def _foreign_level(share: float, limit: float) -> Level:
-    """Return the level of a doubt about CPU use by other programs; a study may raise the usual limit."""
+    """Return the level of a doubt about CPU use by other programs, where a study may raise the usual limit."""
     return Level.INVALID if share > max(FOREIGN_INVALID, limit) else Level.SUSPECT
 
 
 def _beside_targets(evidence: Evidence, limit: float) -> Iterator[Doubt]:
-    """Check the CPU use of other programs on this machine if a target runs here that Towtank did not start."""
+    """Check the CPU use of other programs on this machine, if a target that Towtank did not start runs on this
+    machine.
+    """
     others = evidence.summary["other_programs"]
     if others is None or others["cpus_used"]["value"] is None or not others["cpus"]:
         return
@@ -86,16 +89,16 @@ def _beside_targets(evidence: Evidence, limit: float) -> Iterator[Doubt]:
 
 
 def attributed(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that tiers, generator and observers account for the CPU use of the machines with tiers."""
+    """Check that tiers, generator and observers together explain the CPU use of every machine with a tier."""
     limit = evidence.limit("not_attributed", NOT_ATTRIBUTED_SHARE)
     others, found = (evidence.summary[key] for key in ("other_programs", "not_attributed"))
     for name, usage in found.items():
         if name == THIS_MACHINE and others is not None:
-            continue  # `_beside_targets` judges the same use
+            continue  # `_beside_targets` checks the CPU use of this machine.
         used, cpus = usage["cpus_used"]["value"], usage["cpus"]
         if used is None or not cpus:
             continue
-        # A kernel that accounts for interrupts separately attributes their CPU time to no process.
+        # A kernel that accounts for interrupts separately attributes the CPU time of interrupts to no process.
         rest = used - (usage["interrupts_cpus_used"] or 0.0)
         if rest > limit * cpus:
             where = "this machine" if name == THIS_MACHINE else name
@@ -107,23 +110,23 @@ def attributed(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def _idle(evidence: Evidence) -> str:
-    """Name the tiers that used hardly any CPU time, because their processes may be mere launchers."""
+    """Name the tiers that used hardly any CPU time; their processes may have started the real server and only wait."""
     used = {name: tier["cpus_used"]["value"] for name, tier in evidence.summary["tiers"].items()}
     idle = [name for name, cpus in used.items() if cpus is not None and cpus < _NEXT_TO_NOTHING]
     return f"; next to nothing was used by {', '.join(idle)}" if idle else ""
 
 
 def clock(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that the wall clock advanced like the monotonic clock."""
+    """Check that the wall clock advanced as much as the monotonic clock."""
     jump = evidence.observed.samples.clock_jump()
-    # The wall clock continues while the machine is suspended; `suspended` reports that case.
+    # The wall clock continues while the machine is suspended; the check `suspended` reports a suspension.
     if abs(jump - slept_s(evidence)) > CLOCK_JUMP_S and jump > CLOCK_JUMP_S:
         text = f"the wall clock jumped by {seconds(jump)}, limit {seconds(CLOCK_JUMP_S)}"
         yield Doubt(Kind.CLOCK_JUMP, Level.NOTE, text, jump, CLOCK_JUMP_S, "s")
 
 
 def suspended(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that the machine was never suspended."""
+    """Check that this machine was not suspended during the run."""
     slept = slept_s(evidence)
     if slept > SLEPT_S:
         text = f"this machine was suspended for {seconds(slept)} during the run, limit {seconds(SLEPT_S)}"
@@ -131,7 +134,7 @@ def suspended(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def slept_s(evidence: Evidence) -> float:
-    """Return the time during which the machine was suspended between the first and the last event of a run. [s]"""
+    """Return how long the machine was suspended between the first and the last event of a run. [s]"""
     ahead = [
         event["boot_ns"] - event["t_ns"]
         for event in evidence.events
@@ -141,7 +144,7 @@ def slept_s(evidence: Evidence) -> float:
 
 
 def speed(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that the CPUs of the system kept the same speed over the window."""
+    """Check that the CPUs of each machine kept a constant speed over the window."""
     for of_machine, seen in _machines(evidence):
         pace = seen["pace"]
         if pace is None or pace["spread"] <= PACE_SPREAD:
@@ -156,7 +159,7 @@ def speed(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def pinned(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that generator and a system that Towtank started were pinned to different CPUs."""
+    """Check that the generator and a system started by Towtank were pinned to different CPUs."""
     pinning = evidence.manifest.get("pinning") or {}
     system, generator = set(pinning.get("system") or []), set(pinning.get("generator") or [])
     started = [each for each in evidence.observed.tiers.values() if each.get("kind") != WATCHED]
@@ -165,11 +168,11 @@ def pinned(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def throttled(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that no control group limit throttled a tier or the generator."""
+    """Check that no CPU limit of a control group throttled a tier or the generator."""
     for name, share in [pair for _, seen in _machines(evidence) for pair in seen["throttled"].items()]:
         if share <= THROTTLED_SHARE:
             continue
-        # A limit on a tier may be part of the study's question; a limit on the generator is always a fault.
+        # A limit on a tier may be part of the study's question. A limit on the generator is always a fault.
         heavy = Level.INVALID if share > _THROTTLED_INVALID else Level.SUSPECT
         level = heavy if name == GENERATOR_GROUP else Level.NOTE
         text = (

@@ -1,4 +1,4 @@
-"""Checks of the network of this machine and of each host: full listen queues, retransmissions."""
+"""Checks the network of this machine and of each host: full listen queues, retransmissions."""
 
 from __future__ import annotations
 
@@ -10,19 +10,20 @@ from towtank import units
 from towtank.analysis.checks.evidence import Evidence
 from towtank.analysis.doubts import Doubt, Kind, Level, percent
 
-# A retransmission timeout costs 200 ms or more (TCP_RTO_MIN of Linux), as does a tail loss probe if a single segment is
-# in flight: at one in 1,000 requests they determine p99.9. Other retransmissions cost about one round trip.
+# A retransmission timeout costs 200 ms or more (TCP_RTO_MIN of Linux). A tail loss probe costs as much if a single
+# segment is in flight. If one in 1,000 requests has such a delay, the delays determine p99.9. Other retransmissions
+# cost about one round trip.
 RETRANSMITS_SHARE = 1e-3
 HERE = "this machine"
 
 
 def listen_queues(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that no connection attempt met a full listen queue."""
+    """Check that no connection attempt was lost to a full listen queue."""
     yield from overflowed(counted(evidence.summary))
 
 
 def retransmits(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that retransmissions were too few to affect the tail of response times."""
+    """Check that retransmissions were too few to affect the highest percentiles of response times."""
     window, started = evidence.window, evidence.summary["generator"]["requests_started_per_s"]
     if window is not None and started:
         requests = started * (window.end_s - window.start_s)
@@ -31,12 +32,12 @@ def retransmits(evidence: Evidence) -> Iterator[Doubt]:
 
 @dataclass(frozen=True)
 class Counted:
-    """TCP counters of one network within the window.
+    """TCP counters of one network, counted within the window.
 
     Attributes
     ----------
     where : str
-        The machine or host whose network it is, for messages.
+        Name of the machine or host that the network belongs to, for messages.
     counts : dict
         `tcp` of the machine or of a host in a summary.
     """
@@ -46,7 +47,7 @@ class Counted:
 
 
 def counted(summary: dict[str, Any]) -> list[Counted]:
-    """Return the TCP counters of the networks of this machine and of each host.
+    """Return the TCP counters of each network in a run summary: that of this machine, and that of each host.
 
     Parameters
     ----------
@@ -58,7 +59,7 @@ def counted(summary: dict[str, Any]) -> list[Counted]:
 
 
 def overflowed(networks: list[Counted]) -> Iterator[Doubt]:
-    """Yield a doubt for each network in which a listen queue overflowed."""
+    """Yield a doubt for each network in which a connection attempt met a full listen queue."""
     for network in networks:
         overflows = network.counts.get("listen_overflows")
         if overflows:
@@ -69,7 +70,7 @@ def overflowed(networks: list[Counted]) -> Iterator[Doubt]:
 
 
 def retransmitted(networks: list[Counted], requests: float, *, asked: bool) -> Iterator[Doubt]:
-    """Yield a doubt for each network whose retransmitted segments exceed a share of the requests.
+    """Yield a doubt for each network that retransmitted too many segments, relative to the number of requests.
 
     Parameters
     ----------
@@ -77,14 +78,14 @@ def retransmitted(networks: list[Counted], requests: float, *, asked: bool) -> I
     requests : float
         Requests that the generator started within the window, > 0. [1]
     asked : bool
-        Whether the study asks for losses.
+        Whether the study configures packet loss on a link.
     """
     for network in networks:
         again = network.counts.get("retransmits")
         if not again or again / requests <= RETRANSMITS_SHARE:
             continue
-        # Linux also counts tail loss probes, which it sends when an acknowledgement is late, and segments it assumed
-        # lost because later segments overtook them. The peer reports that these segments were not lost.
+        # Linux also counts tail loss probes, sent when an acknowledgement is late, and segments that it assumed lost
+        # because later segments overtook them. The peer reports that these segments were not lost.
         needless, waits = network.counts.get("needless_retransmits"), _waits(network.counts)
         reasons = [] if needless is None else [f"{needless:,.0f} of them unnecessarily: the peer had received them"]
         if waits is not None:
@@ -101,13 +102,15 @@ def retransmitted(networks: list[Counted], requests: float, *, asked: bool) -> I
 
 
 def _waits(counts: dict[str, float | None]) -> float | None:
-    """Return the losses repaired by a timeout or a probe; None if they were not counted. [1]"""
+    """Return the number of losses that TCP repaired by a timeout or a probe; None if not counted. [1]"""
     timeouts, recoveries = counts.get("timeouts"), counts.get("probe_recoveries")
     return None if timeouts is None or recoveries is None else timeouts + recoveries
 
 
 def loses_packets(hosts: dict[str, Any]) -> bool:
-    """Return True if the study made the link of a host lose packets, which both of its ends retransmit.
+    """Return True if the study configured packet loss on the link of a host.
+
+    Both ends of such a link retransmit segments.
 
     Parameters
     ----------

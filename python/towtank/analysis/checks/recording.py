@@ -1,4 +1,4 @@
-"""Checks of the recording: it is complete, and observing it cost little."""
+"""Checks that the recording is complete, and that observing the run cost little CPU time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _GAPS_SHOWN = 3
 
 
 def sampled(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that the whole window was sampled on every machine with tiers."""
+    """Check that the probes sampled the whole window on every machine with tiers."""
     window, observed = evidence.window, evidence.observed
     if window is None or not evidence.probe_expected:
         return
@@ -45,7 +45,7 @@ def _gaps(evidence: Evidence, host: str) -> list[Gap]:
 
 
 def _missing(found: list[Gap], window: Window, of_host: str, limit: float, why: str = "") -> Doubt | None:
-    """Return a doubt about sampling gaps within the window, with their times; None if no gap lies within it."""
+    """Return a doubt about the sampling gaps within the window, with their times; None without such a gap."""
     inside = [gap for gap in found if gap.within_s(window.start_s, window.end_s) > 0]
     if not inside:
         return None
@@ -58,14 +58,14 @@ def _missing(found: list[Gap], window: Window, of_host: str, limit: float, why: 
 
 
 def _times(found: list[Gap]) -> str:
-    """Render the times of the first gaps: `from 2.1 s to 6.3 s`."""
+    """Render the times of the first sampling gaps: `from 2.1 s to 6.3 s`."""
     shown = [f"from {gap.start_s:.1f} s to {gap.end_s:.1f} s" for gap in found[:_GAPS_SHOWN]]
     more = len(found) - len(shown)
     return ", ".join(shown) + (f" and {more} more times" if more else "")
 
 
 def _outside(found: list[Gap], why: str | None) -> Doubt:
-    """Return a note on a probe that stopped sampling outside the window."""
+    """Return a note about a probe that took no samples for part of the run outside the window."""
     reason = "" if why is None else f" ({why})"
     times = f"recorded nothing {_times(found)} of the run" if found else "ended before its time"
     text = f"the probe {times}{reason}; the window itself was sampled"
@@ -86,7 +86,7 @@ def _other_machines(evidence: Evidence, window: Window) -> Iterator[Doubt]:
 
 
 def observation_cost(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that the observers used little CPU time."""
+    """Check that probes and scrapers used little CPU time."""
     cost = evidence.summary["observation"]["cpus_used"]
     if cost is not None and cost > OBSERVATION_CPUS:
         level = Level.SUSPECT if cost > OBSERVATION_CPUS_SUSPECT else Level.NOTE
@@ -95,7 +95,7 @@ def observation_cost(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def damage(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that all records can be read."""
+    """Check that all records of the run can be read."""
     if not evidence.manifest:
         text = "run.json cannot be read, so how the run ended and which load it was meant to have are not known"
         yield Doubt(Kind.DATA_DAMAGED, Level.SUSPECT, text)

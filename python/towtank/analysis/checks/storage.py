@@ -1,4 +1,4 @@
-"""Checks of storage: full disks of hosts, and losses of documents that the system confirmed as stored."""
+"""Checks storage: full disks of hosts, and documents that the system confirmed as stored and then lost."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from towtank.analysis.doubts import Doubt, Kind, Level, percent
 from towtank.analysis.stored import count_of
 from towtank.units import data_rate, format_data_rate, rate, shown
 
-# Below this free share neither a document nor a folder fits any more. [1]
+# Below this free share, neither a document nor a folder fits on the disk. [1]
 SPENT_SHARE = 0.001
-# A disk that fills up within this many window lengths would be full in a longer stage or at a higher load. [1]
+# A disk that fills up within this many lengths of the window would be full in a longer stage or at a higher load. [1]
 SOON_WINDOWS = 10.0
-# A disk that lasts longer is reported if its free share is below this value. [1]
+# A disk that would last longer is reported if its free share is below this value. [1]
 LOW_SHARE = 0.05
-# Limits of a host's disk and the functions that render them; `run.json` stores them as texts with units.
+# Limits of a host's disk, each with the function that renders it as text with a unit.
 _LIMITS: dict[str, Callable[[object], str]] = {
     "read_rate": lambda limit: f"{format_data_rate(data_rate(limit))} read",
     "write_rate": lambda limit: f"{format_data_rate(data_rate(limit))} written",
@@ -27,7 +27,7 @@ _WORDS = {"bytes": "room", "inodes": "inodes"}
 
 
 def disks(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that disks of hosts had free space and inodes."""
+    """Check that the disks of the hosts had free space and free inodes left."""
     window = evidence.window
     if window is not None:
         least = evidence.limit("storage_free", SPENT_SHARE)
@@ -35,14 +35,14 @@ def disks(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def throttles(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that no control group limited a disk of a host, since the limit shapes its response times."""
+    """Note each disk of a host that a control group limits, because the limit determines its response times."""
     for host, disk, limits in throttled_disks(evidence.manifest):
         text = f"disk {disk} of host {host} is limited by the control group to {limits}: its percentiles are those of "
         yield Doubt(Kind.DISK_THROTTLED, Level.NOTE, f"{text}the throttle")
 
 
 def throttled_disks(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """Yield host, disk and limits as text, for each disk of a run that has limits.
+    """Yield host, disk and limits of each disk that a control group limits; the limits are rendered as text.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def throttled_disks(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str, str
     """
     for host, facts in (manifest.get("hosts") or {}).items():
         if not isinstance(facts, Mapping):
-            continue  # in a run on this machine alone, this entry is a text
+            continue  # In a run on this machine alone, this entry is a text.
         for disk, given in (facts.get("disks") or {}).items():
             limits = [_limit(given[key], words) for key, words in _LIMITS.items() if given.get(key) is not None]
             if limits:
@@ -59,7 +59,7 @@ def throttled_disks(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str, str
 
 
 def _limit(value: object, words: Callable[[object], str]) -> str:
-    """Render a limit; unchanged if it cannot be parsed."""
+    """Render a limit with its unit; a limit that cannot be parsed is returned unchanged."""
     try:
         return words(value)
     except ValueError:
@@ -76,7 +76,7 @@ def full_storage(hosts: dict[str, Any], window_s: float, least: float = SPENT_SH
     window_s : float
         Length of the window. [s]
     least : float
-        Share of the space and of the inodes that must remain free; 0 if the study examines a full disk. [1]
+        Share of the space and of the inodes that must remain free; 0 for a study of full disks. [1]
     """
     for name, host in hosts.items():
         for disk, values in (host.get("disks") or {}).items():
@@ -86,7 +86,7 @@ def full_storage(hosts: dict[str, Any], window_s: float, least: float = SPENT_SH
 
 def _short(place: str, what: str, values: dict[str, Any], soon_s: float, least: float) -> Iterator[Doubt]:
     size, free = values.get(f"size_{what}"), values.get(f"free_{what}_least")
-    if not size or free is None:  # a file system with a variable number of inodes reports zero
+    if not size or free is None:  # A file system with a variable number of inodes reports zero.
         return
     share, soon = free / size, values.get(f"{what}_full_in_s")
     word = _WORDS[what]
@@ -108,14 +108,17 @@ def _short(place: str, what: str, values: dict[str, Any], soon_s: float, least: 
 
 
 def _meanwhile(what: str, values: dict[str, Any]) -> str:
-    """Render the free share of the other resource, since space may be free when inodes run out, and the reverse."""
+    """Render the free share of the other resource of a disk.
+
+    A disk may have free space and no inodes, or free inodes and no space.
+    """
     other = "inodes" if what == "bytes" else "bytes"
     size, least = values.get(f"size_{other}"), values.get(f"free_{other}_least")
     return f", while {percent(least / size)} of its {_WORDS[other]} is free" if size and least is not None else ""
 
 
 def stored(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that every document confirmed as stored could be read back unchanged."""
+    """Check that every document confirmed as stored could be read back with its content unchanged."""
     had_events = any(event.begin_s is not None for event in evidence.study_events)
     yield from lost_or_unknown(evidence.summary["stored"], had_events=had_events)
 
@@ -128,8 +131,8 @@ def lost_or_unknown(found: dict[str, Any] | None, *, had_events: bool = False) -
     found : dict or None
         `stored` of a run summary.
     had_events : bool
-        Whether events of the study disturbed the run: then losses are a result of the study and raise no doubt. Changed
-        content raises a doubt in any case.
+        Whether events of the study disturbed the run. If so, losses are a result of the study and raise no doubt;
+        changed content raises a doubt in any case.
     """
     if found is None:
         return

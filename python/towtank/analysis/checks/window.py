@@ -1,4 +1,4 @@
-"""Checks of the window: it is steady, starts without a backlog, and has enough values for mean and tail."""
+"""Checks the window: it is steady, starts without a backlog, and has enough values for mean and percentiles."""
 
 from __future__ import annotations
 
@@ -18,18 +18,20 @@ EFFECTIVE_SAMPLES = 30
 NARROW = 0.10
 TAIL_SAMPLES = 100
 _LONGEST_S = 3600.0
-# Longest steady stage that messages advise. [s]
+# Longest steady stage that a message recommends. [s]
 RELAXATIONS, FEW_RELAXATIONS = 40, 10
-"""Window length in relaxation times of a queue from which intervals of its mean response time hold, and below which few
-of them hold. [1]
+"""Window length in relaxation times of a queue: from the first number on, intervals of the mean response time hold;
+below the second, few of them hold. [1]
 """
 _TAIL = 0.01
 PACE_KEPT = 0.02
-"""Share by which the mean cycle time of users may exceed their pace while they still count as keeping the pace. [1]"""
+"""Share by which the mean cycle time of users may exceed their pace; with a longer cycle, users no longer keep it.
+[1]
+"""
 
 
 def steady(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that the window is steady and has its planned length."""
+    """Check that the window is steady and as long as planned."""
     window = evidence.window
     if window is None:
         yield Doubt(Kind.NO_STEADY_STATE, Level.INVALID, "nothing was recorded in a steady stage")
@@ -57,7 +59,7 @@ def steady(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def rest(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that a window without a visible change is precise enough to exclude a change that matters."""
+    """Check that the window is precise enough to exclude a relevant change that its tests did not detect."""
     window = evidence.window
     if window is None or not window.steady:
         return
@@ -78,7 +80,7 @@ def rest(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def _hidden(name: str, found: Rest | None) -> str:
-    """Describe the change that the window may hide in a series."""
+    """Describe the largest change of a series that the window may hide."""
     text = name.replace("_", " ")
     if found is None:
         return f"any change of {text} (nothing completed in some of its seconds)"
@@ -88,12 +90,12 @@ def _hidden(name: str, found: Rest | None) -> str:
 
 
 def _round_up(length_s: float) -> float:
-    """Round a stage length up to ten seconds. [s]"""
+    """Round the length of a stage up to a multiple of ten seconds. [s]"""
     return 10.0 * math.ceil(length_s / 10.0)
 
 
 def settled(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that the settle stage before the window ended because the system was steady."""
+    """Check that the settle stage before the window ended because a steady state was detected."""
     event = evidence.settle
     if event is not None:
         why = (event.get("evidence") or {}).get("why") or "no evidence"
@@ -103,15 +105,15 @@ def settled(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def memory(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that the window is much longer than the relaxation time of the busiest queue under an open load.
+    """Check that the window of an open load is much longer than the relaxation time of the busiest queue.
 
     Notes
     -----
-    The relaxation time of a queue at the utilization rho with service times S and m servers is about
-    (1 + rho) S / (m (1 - rho)^2). `docs/certification.md` lists how often intervals hold, by the number of relaxation
-    times in the window. S is the CPU time per request, but at most the mean response time, since no request waits for
-    the remaining work. A window that is not steady is left to the check `steady`; if no window is long enough, the
-    system is at its limit.
+    A queue with the utilization rho, m servers and service times S has a relaxation time of about (1 + rho) S / (m (1
+    - rho)^2). `docs/certification.md` lists how often intervals hold, by the number of relaxation times in the
+    window. S is the CPU time per request, but at most the mean response time, because CPU time after the response
+    delays no request. The check `steady` covers a window that is not steady. If no window is long enough, the system
+    is at its limit.
     """
     window, rate = evidence.window, (evidence.summary.get("request_throughput_per_s") or {}).get("value")
     if window is None or not window.steady or not evidence.is_open or not rate:
@@ -141,7 +143,7 @@ def memory(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def fixed_pace(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that no users have a constant pace, since intervals within one run then do not predict other runs.
+    """Check that no users keep a constant pace, because intervals within one run then do not predict other runs.
 
     Notes
     -----
@@ -159,14 +161,17 @@ def fixed_pace(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def _keeps_a_fixed_pace(group: dict[str, Any]) -> bool:
-    """Return True if users start transactions at a constant pace and their cycle time does not exceed it."""
+    """Return True if the users of a group start transactions at a constant pace, and their cycle time does not exceed
+    it.
+    """
     cycle_s = group["users"] / group["throughput_per_s"] if group["throughput_per_s"] else math.inf
     return bool(group["pace_is_fixed"]) and cycle_s <= (1 + PACE_KEPT) * group["pace_s"]
 
 
 def _relaxation_s(tier: dict[str, Any], rate: float, most_s: float) -> float:
-    """Return the relaxation time of a tier's CPUs at a request rate, for service times of at most `most_s`; 0 if
-    unknown or infinite. [s]
+    """Return the relaxation time of the queue for a tier's CPUs at a request rate; 0 if unknown or infinite. [s]
+
+    Service times are at most `most_s`.
     """
     busy, used, cpus = tier["utilization"], tier["cpus_used"]["value"], tier["cpus_allotted"]
     if busy is None or used is None or not cpus or not 0 < busy < 1:
@@ -175,7 +180,7 @@ def _relaxation_s(tier: dict[str, Any], rate: float, most_s: float) -> float:
 
 
 def backlog(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that the window started with no more requests in the system than its load needs."""
+    """Check that no backlog existed when the window started: no more requests in the system than the load needs."""
     found, window = evidence.summary["backlog"], evidence.window
     if found is None or window is None or not found["excess_at_start"]:
         return
@@ -190,7 +195,7 @@ def backlog(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def pauses(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that no single seconds are far slower than their neighbours."""
+    """Check that single seconds are not far slower than their neighbours, as after pauses of the system."""
     found = evidence.summary["pauses"]
     if found is None or found["slow"] < found["limit"]:
         return
@@ -203,8 +208,8 @@ def pauses(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def samples(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that mean and tail are computed from enough values."""
-    # A window without completions has a doubt of its own.
+    """Check that mean and percentiles of response times rest on enough values."""
+    # A window without completed transactions raises another doubt.
     if evidence.window is None or not evidence.timed:
         return
     worth = evidence.effective_samples
@@ -212,7 +217,7 @@ def samples(evidence: Evidence) -> Iterator[Doubt]:
         text = (
             f"the mean response time rests on {worth:.0f} independent values, at least {EFFECTIVE_SAMPLES} are needed"
         )
-        # The interval can be narrow although the series has few slow swings: at saturation all response times are
+        # The interval may be narrow although the series has few slow swings: at saturation, all response times are
         # nearly equal.
         narrow = evidence.relative_half_width is not None and evidence.relative_half_width <= NARROW
         level = Level.NOTE if narrow else Level.SUSPECT

@@ -1,4 +1,4 @@
-"""Tests the claims of a study against its runs.
+"""Tests the claims of a study against its runs: selects runs, tests claims over all levels, gives verdicts.
 
 `places` selects the runs, `over_levels` tests claims about all levels of a factor, `judging` gives the verdicts.
 """

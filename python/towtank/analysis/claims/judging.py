@@ -1,7 +1,8 @@
 """Tests the claims of a study against its runs: confirmed, refuted, undecided, or not testable.
 
-A claim is confirmed if the whole interval of its quantity meets the claim, refuted if the whole interval violates it,
-and undecided if the interval contains the bound or does not exist. Invalid runs are not used; suspect runs are listed.
+A claim states a bound of a measured quantity. The claim is confirmed if the whole interval of the quantity lies on
+the claimed side of the bound, refuted if the whole interval lies on the other side, and undecided if the interval
+contains the bound or does not exist. Invalid runs are not used; suspect runs are listed.
 """
 
 from __future__ import annotations
@@ -32,13 +33,13 @@ SCHEMA = "towtank/claims/1"
 CLAIMS_FILE = "claims.json"
 VERDICTS = ("confirmed", "refuted", "undecided", "not_testable")
 LEVELS = "levels"
-"""Method of an interval over levels of factors, with one value per level."""
-# Next steps for claims that are not decided.
+"""Name of the method of an interval over levels of factors, with one value per level."""
+# Next steps for undecided claims.
 _REPEAT = "repeat the runs (--repetitions)"
 _REPEAT_MORE = "repeat the runs more often (--repetitions), or make the steady stage longer"
 _NO_RATIO = "claim a difference in place of the ratio"
 _OTHER_STUDY = "compare it in a study whose system has what is missing here"
-# If a reason involves more suspect runs than this, it states their number; `suspect_runs` lists all of them. [1]
+# A reason that involves more suspect runs than this states only their number; `suspect_runs` lists all of them. [1]
 _NAMED_AT_MOST = 3
 _WORDS = {True: "confirmed", False: "refuted", None: "undecided"}
 Json = Mapping[str, Any]
@@ -52,7 +53,7 @@ def judge(study: Json, runs: Sequence[Json]) -> dict[str, Any]:
     study : dict
         Description of the study from its manifest.
     runs : sequence of dict
-        Summaries of its runs.
+        Summaries of the runs of the study.
 
     Returns
     -------
@@ -72,7 +73,7 @@ def judge(study: Json, runs: Sequence[Json]) -> dict[str, Any]:
 
 
 def _counts(judged: Sequence[Json]) -> dict[str, int]:
-    """Count the claims by verdict."""
+    """Return the number of claims with each verdict."""
     return {verdict: sum(claim["verdict"] == verdict for claim in judged) for verdict in VERDICTS}
 
 
@@ -112,7 +113,7 @@ def _in_turn(written: Json, study: Json, runs: Sequence[Json], looks: Looks | No
 
 
 def of_manifest(manifest: Json, runs: Sequence[Json]) -> dict[str, Any] | None:
-    """Judge the claims of a results folder; None if its study declares no claims."""
+    """Judge the claims of the study in a results folder; None if the study declares no claims."""
     study = manifest.get("study")
     if not isinstance(study, Mapping) or not study.get("claims"):
         return None
@@ -155,7 +156,7 @@ def _judged(
 
 
 def _doubts(measure: Measure, holds: str, places: Places, verdict: str) -> list[str]:
-    """List the weaknesses of the data behind a verdict: suspect runs, single runs, runs left out."""
+    """List reasons to doubt a verdict: suspect runs, single runs, runs that were left out."""
     suspects, found = places.suspects, []
     if suspects:
         runs = f"the suspect run{'s' * (len(suspects) > 1)} {', '.join(suspects)}"
@@ -168,7 +169,10 @@ def _doubts(measure: Measure, holds: str, places: Places, verdict: str) -> list[
 
 
 def _without_suspects(measure: Measure, holds: str, places: Places, verdict: str) -> str:
-    """Describe the verdict without the suspect runs; empty if it is the same, or if all runs used are suspect."""
+    """Describe the verdict that follows without the suspect runs.
+
+    Empty if that verdict is the same, or if all runs in use are suspect.
+    """
     suspects = places.suspects
     sound = replace(places, runs=[run for run in places.runs if str(run["run"]) not in suspects], used={}, left_out=[])
     without = f"; without {'it' if len(suspects) == 1 else 'them'} the claim"
@@ -203,7 +207,7 @@ def _blank(verdict: str, why: str, remedy: str) -> dict[str, Any]:
 
 
 def _why(verdict: str, found: Json, places: Places, known: str) -> tuple[str, str]:
-    """Return the reason for a verdict, and the next step for an undecided claim."""
+    """Return the reason for a verdict, and for an undecided claim the next step."""
     if verdict != "undecided":
         return known, ""
     levels = [level["measured"] for level in found.get("levels") or ()] or [found["measured"]]
@@ -224,20 +228,21 @@ def _measured(measure: Measure, holds: str, places: Places) -> dict[str, Any]:
 
 
 def _unit(measure: Measure) -> str:
-    """Return the unit of the measured quantity; empty for ratios."""
+    """Return the unit of a measured quantity; empty if the quantity is a ratio."""
     given = measure.given
     ratio = measure.kind == RATIO or given.per is not None or bool(isinstance(given, CourseMeasure) and given.to)
     return "" if ratio else unit_of(read_metric(given.of))
 
 
 def _numbers(kind: str, given: ValueMeasure | PairMeasure, places: Places, wanted: Bounds) -> dict[str, Any]:
-    """Judge a value, ratio or difference; over several levels, first at each level and then by the mean.
+    """Judge a claim about a value, ratio or difference: first at each combination of levels, then by the mean over
+    all.
 
     Notes
     -----
-    A claim is confirmed if it significantly holds at every level, and refuted if it is significantly violated at one of
-    them, with 95 % confidence for all levels together (Bonferroni), since levels are fixed and no sample. If the levels
-    do not decide the claim, their mean decides it.
+    A claim is confirmed if it holds significantly at every level, and refuted if it is violated significantly at any
+    level. The confidence is 95 % for all levels together (Bonferroni), because the levels are chosen and not drawn at
+    random. If the levels leave the claim undecided, the mean over the levels decides.
     """
     blocks = list(_blocks(given, places))
     if len(blocks) == 1:
@@ -281,7 +286,7 @@ def _at_levels(
 
 
 def _blocks(given: ValueMeasure | PairMeasure, places: Places) -> Iterator[Levels]:
-    """Yield every combination of the levels that a claim names."""
+    """Yield every combination of the factor levels that a claim names."""
     levels = {factor: places.resolved(factor, written) for factor, written in given.at.items()}
     for chosen in product(*levels.values()):
         yield dict(zip(levels, chosen, strict=True))
@@ -310,7 +315,7 @@ def _mean(kind: str, values: Sequence[float], confidence: float) -> Estimate:
 
 
 def words_of(measure: Measure) -> str:
-    """Return a description of the measured quantity."""
+    """Describe a measured quantity and the levels where it was measured, as text."""
     given = measure.given
     what = given.of + (f" per {given.per}" if given.per else "")
     at = _place(given.at)

@@ -1,4 +1,4 @@
-"""Claims about all levels of a factor: a trend, or the level with the highest or lowest value."""
+"""Tests claims about all levels of a factor: a trend, or the level with the highest or lowest value."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from towtank.study.claims import HIGHEST, CourseMeasure
 
 Json = dict[str, Any]
 LevelSeries = list[tuple[str, Estimate]]
-# A factor with fewer levels has no inner level.
+# A factor with fewer levels has no level between the first and the last.
 _INSIDE_AT_LEAST = 3
-# A single step may reverse the trend by at most this share of the change from the first level to the last.
+# A step between two levels may oppose the trend by at most this share of the change from the first level to the last.
 _OF_THE_WAY = 0.1
 _MORE_LEVELS = "run a preset with more levels (--preset)"
 
 
 @dataclass(frozen=True)
 class Step:
-    """Condition of a trend: the change between two levels, in the direction of the trend, exceeds a bound.
+    """Condition of a trend: the change from one level to another, in the direction of the trend, exceeds a bound.
 
     Attributes
     ----------
@@ -45,11 +45,14 @@ class Step:
 
     @property
     def holds(self) -> bool | None:
-        """Return True if the change is significantly above the bound, False if significantly below, None otherwise."""
+        """True if the change is significantly above the bound, False if significantly below, None otherwise."""
         return _above(self.change, -self.allowed)
 
     def why(self, factor: str, unit: str) -> str:
-        """Explain why the step refutes the trend or leaves it undecided; empty without an interval."""
+        """Explain why the change between two levels refutes the trend or leaves it undecided.
+
+        Empty without an interval.
+        """
         value, low, high = self.change.value, self.change.low, self.change.high
         if value is None or low is None or high is None:
             return ""
@@ -67,12 +70,13 @@ def trend(given: CourseMeasure, holds: Direction, places: Places, unit: str) -> 
 
     Notes
     -----
-    The quantity rises if the last level is significantly above the first (95 %) and every step
-    significantly excludes a fall by more than the allowed share or a tenth of the total change, whichever is larger.
-    The tenth covers a quantity that is nearly constant at first and grows tenfold later. The steps share an error
-    probability of 5 % (Bonferroni). The claim is refuted if one step is significantly below this bound, or the last
-    level significantly below the first. The quantity stays constant if every level differs from the first by
-    significantly less than the allowed share.
+    The quantity rises if two conditions hold. The last level is significantly above the first (95 %), and every step
+    excludes a fall by more than a bound: the allowed share or a tenth of the total change, whichever is larger. The
+    tenth covers a quantity that is nearly constant at first and grows tenfold later. The steps share an error
+    probability of 5 % (Bonferroni). The claim is refuted if a step is significantly below the bound, or if the last
+    level is significantly below the first.
+
+    The quantity stays constant if every level differs from the first by significantly less than the allowed share.
     """
     series = _level_series(given, places, skip_inner=True)
     if len(series) < 2:
@@ -93,7 +97,7 @@ def trend(given: CourseMeasure, holds: Direction, places: Places, unit: str) -> 
 
 
 def ratio_of(top: Estimate, bottom: Estimate) -> Estimate:
-    """Return the ratio of two estimates; its interval does not extend below 0 if neither estimate's does."""
+    """Return the ratio of two estimates; its interval stays at or above 0 if both given intervals do."""
     found = ratio_interval(top, bottom)
     ends = (top.low, bottom.low)
     return found.of_quantity() if all(end is not None and end >= 0 for end in ends) else found
@@ -104,8 +108,9 @@ def extreme(kind: str, given: CourseMeasure, holds: AtLevels, places: Places) ->
 
     Notes
     -----
-    A level may be the extreme if no other level significantly exceeds it, with 95 % confidence for all comparisons of
-    that level together (Bonferroni). The true extreme is therefore excluded with a probability of at most 5 % [1]_.
+    A level may have the highest value if no other level significantly exceeds it; the confidence is 95 % for all
+    comparisons of the level together (Bonferroni). The level with the true highest value is therefore excluded with a
+    probability of at most 5 % [1]_. The lowest value is treated alike.
 
     References
     ----------
@@ -144,8 +149,9 @@ def _allowed(factor: str, holds: AtLevels, names: list[str]) -> list[str]:
 
 
 def _level_series(given: CourseMeasure, places: Places, *, skip_inner: bool) -> LevelSeries:
-    """Return the quantity at each level; with `skip_inner`, inner levels without runs are skipped and recorded in
-    `places`.
+    """Return the measured quantity at each level of a factor.
+
+    With `skip_inner`, levels without runs are skipped and recorded in `places`, except the first and the last level.
     """
     at, levels = places.one_place(given.at), places.levels_of(given.over)
     found: LevelSeries = []
@@ -202,7 +208,7 @@ def _above(difference: Estimate, bound: float) -> bool | None:
 
 
 def _together(parts: list[bool | None]) -> bool | None:
-    """Return True if all parts hold, False if at least one part is refuted, None otherwise."""
+    """Return True if all parts are True, False if any part is False, None otherwise."""
     if any(part is False for part in parts):
         return False
     return True if all(parts) else None

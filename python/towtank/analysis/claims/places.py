@@ -1,4 +1,4 @@
-"""Selects the runs at a point of the study design, and computes a quantity from them."""
+"""Selects the runs at given levels of the factors, and computes a quantity from these runs."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from towtank.study.claim_checks import ALL
 from towtank.study.claim_metrics import EACH, LOAD, read_metric
 
 COUNTED = "stored"
-"""Key of the summary whose counts are exact except for documents that were not read back."""
+"""Key of the summary whose counts are exact, apart from documents that were not read back."""
 ESTIMATES = "estimates"
-"""Key of the intervals of a phase, beside the key of its plain numbers."""
+"""Key of the intervals in a phase of a run summary, beside the key of the plain numbers."""
 PHASE_NUMBERS = ("cpus_used", "parts", "mean_s")
 DISKS = "disks"
 Json = Mapping[str, Any]
 Levels = dict[str, str]
-# Next steps if the runs cannot decide a claim.
+# Next steps for claims that the runs cannot decide.
 OTHER_PRESET = "run a preset that has it (--preset), or name levels of this one"
 INVALID = "remove the cause that the verdicts of these runs give, and run the study again"
 MISSING = "make the missing runs (towtank run --resume), or name levels that the design joins"
@@ -35,7 +35,7 @@ NOT_RECORDED = "name a quantity that the summaries of these runs have, or record
 
 
 class UntestableError(Exception):
-    """The runs cannot decide a claim. The message gives the reason, `remedy` the next step."""
+    """Raised if the runs cannot decide a claim; the message gives the reason, `remedy` the next step."""
 
     def __init__(self, why: str, remedy: str) -> None:
         super().__init__(why)
@@ -58,7 +58,7 @@ class Places:
     confidence : float
         Confidence of all intervals, in (0, 1).
     assumed : bool
-        Whether any place in use has a single run.
+        Whether a single run was used for any combination of levels.
     used : dict of str to dict
         Summaries of the runs in use, by name.
     left_out : list of str
@@ -81,7 +81,7 @@ class Places:
         raise UntestableError(f"{factor} is no factor of this preset", OTHER_PRESET)
 
     def resolved(self, factor: str, written: str | list[str]) -> list[str]:
-        """Return the levels of a factor that a claim names, literally or by a word such as `highest`."""
+        """Return the levels of a factor that a claim names, either by their names or by a word such as `highest`."""
         if isinstance(written, list):
             return list(dict.fromkeys(level for text in written for level in self.resolved(factor, text)))
         levels = self.levels_of(factor)
@@ -100,23 +100,23 @@ class Places:
         return words[written]
 
     def _by_value(self, factor: str, levels: list[str]) -> list[str]:
-        """Order levels by their numeric values if they have values; otherwise as in the study."""
+        """Order the levels of a factor by their numeric values; levels without values keep the order of the study."""
         numeric = next((declared.get("numeric") for declared in self.factors if declared["name"] == factor), None)
         if not numeric:
             return levels
         return [level for _, level in sorted(zip(numeric, levels, strict=True))]
 
     def one_place(self, written: Mapping[str, str | list[str]]) -> Levels:
-        """Return a place with a single level of each factor."""
+        """Return one level for each factor that a claim names; of several levels the first."""
         return {factor: self.resolved(factor, level)[0] for factor, level in written.items()}
 
     def quantity(self, of: str, per: str | None, place: Levels) -> Estimate:
-        """Return a quantity at a place, combined over its runs that are not invalid.
+        """Return a quantity at given levels of the factors, combined over the runs that are not invalid.
 
         Raises
         ------
         UntestableError
-            If no such run exists, or none of them has the quantity.
+            If no valid run has these levels, or if no such run contains the quantity.
         """
         where = ", ".join(f"{name} {level}" for name, level in place.items()) or "any level"
         there = [run for run in self.runs if all(str(run["factors"].get(name)) == place[name] for name in place)]
@@ -131,7 +131,7 @@ class Places:
             raise UntestableError(f"{of}{f' per {per}' if per else ''} was not measured at {where}", NOT_RECORDED)
         having = [run for run in usable if str(run["run"]) in measured]
         together = combined(list(measured.values()), None if per else of_all_requests(having, *read_metric(of)))
-        # A full count is exact, since it is not a sample.
+        # A full count is exact, because it is not a sample.
         if len(measured) == 1 and together.method != EXACT and together.low is not None:
             alone = next(run for run in usable if str(run["run"]) in measured)
             together = with_run_to_run(together, self.run_to_run * _elasticity(alone, of, per))
@@ -141,12 +141,12 @@ class Places:
 
     @property
     def suspects(self) -> list[str]:
-        """Names of the suspect runs in use."""
+        """Names of the suspect runs among the runs in use."""
         return sorted(name for name, run in self.used.items() if run["verdict"]["level"] == "suspect")
 
 
 def in_run(run: Json, of: str, per: str | None) -> Estimate:
-    """Return a quantity of one run, divided by a second quantity if `per` names one."""
+    """Return a quantity of one run, divided by a second quantity if `per` names it."""
     path = read_metric(of)
     found = _sum(leaves(run, path))
     if path[0] == COUNTED and found.value is not None:
@@ -167,7 +167,7 @@ def _elasticity(run: Json, of: str, per: str | None) -> float:
 
 
 def leaves(found: Any, path: Sequence[str]) -> list[Any]:
-    """Return the values at a path of keys in a summary, with `*` for any key; empty if the path does not exist."""
+    """Return all values that a summary holds at a path of keys, where `*` stands for any key; empty if none."""
     if not path:
         return [found]
     if not isinstance(found, Mapping):
@@ -185,7 +185,7 @@ def leaves(found: Any, path: Sequence[str]) -> list[Any]:
 
 
 def _share_failed(transactions: Sequence[Json]) -> Estimate:
-    """Return the share of failed transactions with the exact binomial interval, assuming independent failures.
+    """Return the share of failed transactions with the exact binomial interval, which assumes independent failures.
 
     References
     ----------
@@ -201,7 +201,10 @@ def _share_failed(transactions: Sequence[Json]) -> Estimate:
 
 
 def _sum(found: Sequence[Any]) -> Estimate:
-    """Add up several quantities; the sum of their bounds is valid for any correlation of their errors."""
+    """Return the sum of several quantities, with the sum of their bounds as interval.
+
+    This interval holds for any correlation between the errors of the quantities.
+    """
     read = [_read(leaf) for leaf in found]
     if len(read) == 1:
         return read[0]

@@ -1,4 +1,4 @@
-"""Diagnosis: the resource that limits a system, with the evidence for and against it."""
+"""Diagnoses which resource limits a system, with the evidence for and against the answer."""
 
 from towtank.analysis.diagnosis.answer import Cause, Diagnosis, Place
 from towtank.analysis.diagnosis.of_levels import diagnose_levels

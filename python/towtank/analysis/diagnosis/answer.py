@@ -1,4 +1,4 @@
-"""Types of a diagnosis."""
+"""Defines the types of a diagnosis."""
 
 from __future__ import annotations
 
@@ -11,26 +11,28 @@ from towtank.digging import dig
 
 
 class Cause(StrEnum):
-    """Kind of resource or condition that limits throughput; a closed list."""
+    """Kind of resource or condition that limits throughput."""
 
     CPU = "cpu"
-    """CPU time: of a machine, of the CPUs that a tier may use, or of one process or thread that uses one CPU fully."""
+    """CPU time of a machine, of the CPUs allotted to a tier, or of one process or thread that uses one CPU fully."""
     QUOTA = "quota"
     """The CPU limit of a control group."""
     POOL = "pool"
     """A pool of connections, workers or permits that is fully in use."""
     LOCK = "lock"
-    """A section that only one request can be in at a time."""
+    """A section of code that only one request at a time can execute."""
     ERRORS = "errors"
-    """Requests fail, so that more load adds failures only."""
+    """Failures: additional load only adds failed requests."""
     GENERATOR = "generator"
-    """The load generator is at its own limit."""
+    """The load generator, which is at its own limit."""
     MACHINE = "machine"
-    """Programs that belong neither to the system nor to the generator use its CPUs."""
+    """Other programs on the machine, which belong neither to the system nor to the generator, use the CPUs of the
+    system.
+    """
     NONE = "none"
-    """The load is below every limit: throughput is what the users or the arrivals ask for."""
+    """No limit: throughput is what the users or the arrival rate request."""
     UNKNOWN = "unknown"
-    """The evidence does not decide."""
+    """Unknown cause: the evidence does not decide."""
 
 
 _LIKELY = 0.5
@@ -47,18 +49,18 @@ _CLAUSES = {
 
 @dataclass(frozen=True)
 class Place:
-    """Place of a limit; unknown parts are None.
+    """Place of a limit: tier, host, transaction and part; unknown parts are None.
 
     Attributes
     ----------
     tier : str or None
         Name of the tier.
     host : str or None
-        Name of its host; None for this machine.
+        Name of the host that runs the tier; None for this machine.
     transaction : str or None
         Transaction that the limit slows down most.
     part : str or None
-        Part of the tier, as text: a process, a thread, a control group, a metric.
+        Part of the tier that is at its limit, as text: a process, a thread, a control group, a metric.
     """
 
     tier: str | None = None
@@ -68,7 +70,7 @@ class Place:
 
     @property
     def text(self) -> str:
-        """Place as text: tier, part, host and transaction, as far as they are known; empty if none is."""
+        """Known parts of the place as text: tier, part, host and transaction; empty if no part is known."""
         host = f"host {self.host}" if self.host else None
         transaction = f"transaction {self.transaction}" if self.transaction else None
         return ", ".join(each for each in (self.tier, self.part, host, transaction) if each)
@@ -76,15 +78,16 @@ class Place:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """Answer to the question of what limits the system.
+    """Diagnosis of what limits the throughput of a system.
 
     Attributes
     ----------
     cause : Cause
     place : Place
     sure : float
-        Degree of belief by fixed rules, in [0, 1]. A resource that was measured at its limit has 0.9, over several load
-        levels 0.95. It is below 0.5 if the evidence is weak, or if the run is not valid; `unknown` has 0.
+        Degree of belief in the cause by fixed rules, in [0, 1]. A resource that was measured at its limit has 0.9,
+        over several load levels 0.95. Weak evidence, or a run that is not valid, gives less than 0.5; the cause
+        `unknown` has 0.
     evidence, against, unknown : tuple of str
         Evidence for the cause, evidence against it, and what was not observed; one sentence each.
     settle : str
@@ -106,18 +109,18 @@ class Diagnosis:
 
     @property
     def clause(self) -> str | None:
-        """Cause and place as text, `the CPU of app, process app (4711)`; None if no cause is known."""
+        """Cause and place as text, such as `the CPU of app, process app (4711)`; None if the cause is unknown."""
         text = _CLAUSES.get(self.cause)
         return None if text is None else text.format(place=f" of {self.where}" if self.where else "")
 
     @property
     def is_likely(self) -> bool:
-        """True if a cause is known with a degree of belief of one half or more."""
+        """True if a cause is known and the degree of belief is at least one half."""
         return self.clause is not None and self.sure >= _LIKELY
 
     @property
     def headline(self) -> str:
-        """Answer in one line."""
+        """Diagnosis in one line: the cause, its place, and the degree of belief."""
         if self.clause is not None:
             verb = "limited by" if self.is_likely else "perhaps limited by"
             return f"{verb} {self.clause} ({100 * self.sure:.0f} % sure)"
@@ -127,7 +130,7 @@ class Diagnosis:
 
     @property
     def lines(self) -> list[str]:
-        """Answer, evidence for and against it, what was not observed, and the next step, as lines of text."""
+        """Diagnosis as lines of text: cause, evidence for and against it, what was not observed, and the next step."""
         parts = (
             ("because", self.evidence),
             ("but", self.against),
@@ -137,12 +140,12 @@ class Diagnosis:
         return [self.headline, *(f"  {title} {'; '.join(texts)}" for title, texts in parts if texts)]
 
     def __str__(self) -> str:
-        """Return all lines."""
+        """Return all lines of the diagnosis, joined by line breaks."""
         return "\n".join(self.lines)
 
     @classmethod
     def read(cls, document: Mapping[str, Any]) -> Diagnosis:
-        """Read the document of a diagnosis; a cause that this version does not know is `unknown`."""
+        """Read a diagnosis from JSON; a cause that this version does not know becomes `unknown`."""
         cause = dig(document, "cause")
         known = Cause(cause) if cause in list(Cause) else Cause.UNKNOWN
         place = Place(**{field.name: dig(document, "place", field.name) for field in fields(Place)})
@@ -151,7 +154,7 @@ class Diagnosis:
         return cls(known, place, sure, **texts, settle=str(dig(document, "settle") or ""))
 
     def document(self) -> Mapping[str, Any]:
-        """Return the diagnosis for JSON; `where` is text, and `place` has its parts."""
+        """Return the diagnosis as JSON; `where` is the place as text, `place` contains its parts."""
         return {
             "cause": str(self.cause),
             "where": self.where,

@@ -1,4 +1,4 @@
-"""Diagnoses a configuration from all of its load levels."""
+"""Diagnoses what limits a configuration, from all of its load levels."""
 
 from __future__ import annotations
 
@@ -17,18 +17,19 @@ from towtank.analysis.system.rates import lookup
 from towtank.digging import dig
 
 _FLAT = 0.10
-"""Largest relative growth of throughput between two levels that counts as flat, in (0, 1)."""
+"""Throughput counts as flat between two levels if it grows by at most this share, in (0, 1)."""
 _MORE_LOAD = 1.4
-"""Smallest ratio of two loads between which a flat throughput shows a limit. [1]"""
+"""A flat throughput shows a limit only if the two loads differ by at least this factor. [1]"""
 _SEVERAL_LEVELS, _SUPPORTED, _MEASURED, _WEAK = 0.95, 0.7, 0.9, 0.3
-"""Degrees of belief: in a measured cause over several levels, in a less certain cause over several levels; from which a
-cause counts as measured; in a cause that does not depend on the load."""
+"""Degrees of belief in a cause: measured at several levels; less certain, at several levels; the smallest degree of a
+measured cause; a cause that exists without load.
+"""
 _FAR_LOWER = 0.7
 _DECISIVE = (LimitKind.CPU, LimitKind.ERRORS, LimitKind.OVERLOAD, LimitKind.UNKNOWN)
 
 
 def diagnose_levels(points: Sequence[Point], limit: Mapping[str, Any]) -> Diagnosis:
-    """Return what limits a configuration.
+    """Return the resource or condition that limits a configuration.
 
     Parameters
     ----------
@@ -39,9 +40,9 @@ def diagnose_levels(points: Sequence[Point], limit: Mapping[str, Any]) -> Diagno
 
     Notes
     -----
-    The levels show whether throughput stopped to grow; the runs of the highest load that can show it say which resource
-    was at its limit. Runs of one level that disagree leave the cause unknown. A resource that is at its limit at the
-    lowest load, too, is not used up by the load.
+    The load levels show whether throughput stopped growing. The runs at the highest usable load show which resource
+    was at its limit. If runs of one level disagree, the cause remains unknown. If a resource is at its limit even at
+    the lowest load, the load did not use it up.
     """
     kind, evidence = LimitKind(dig(limit, "kind")), str(dig(limit, "evidence"))
     ended = [point for point in points if point.usable]
@@ -68,7 +69,10 @@ def diagnose_levels(points: Sequence[Point], limit: Mapping[str, Any]) -> Diagno
 
 
 def _none(found: Diagnosis, evidence: str) -> Diagnosis:
-    """Return that throughput follows the load; a resource at its limit at the highest load is evidence against."""
+    """Return the diagnosis that the load determines throughput.
+
+    A resource that is at its limit at the highest load is listed as evidence against the diagnosis.
+    """
     settle = "raise the load until throughput stops to grow"
     if found.cause in (Cause.UNKNOWN, Cause.NONE):
         return Diagnosis(Cause.NONE, sure=0.9, evidence=(evidence,), settle=settle)
@@ -77,7 +81,7 @@ def _none(found: Diagnosis, evidence: str) -> Diagnosis:
 
 
 def _is_so_without_load(found: Diagnosis, lowest: Point, top: Point) -> bool:
-    """Return True if a resource is at its limit at the lowest load, too, where throughput is far lower."""
+    """Return True if the resource is at its limit even at the lowest load, where throughput is far lower."""
     if lowest is top or (lowest.throughput.value or 0.0) > _FAR_LOWER * (top.throughput.value or 0.0):
         return False
     there = [sign for run in lowest.usable for sign in signs(Seen.of(run))]
@@ -85,7 +89,10 @@ def _is_so_without_load(found: Diagnosis, lowest: Point, top: Point) -> bool:
 
 
 def _showing(points: Sequence[Point], kind: LimitKind) -> Point:
-    """Return the highest load that can show the limit: valid, or invalid only by an overload or by what limits it."""
+    """Return the point with the highest load that can show the limit.
+
+    A point counts if it is valid, or if it is invalid only because of the overload or the limit.
+    """
     counts = [point for point in points if point.is_valid or (kind is not LimitKind.CPU and _only_limited(point))]
     return (counts or list(points))[-1]
 
@@ -95,7 +102,7 @@ def _only_limited(point: Point) -> bool:
 
 
 def _agreed(point: Point) -> Diagnosis:
-    """Return the diagnosis on which most of the runs of a level agree."""
+    """Return the diagnosis on which most runs of a load level agree."""
     made = [diagnose_run(run) for run in point.usable]
     counted = Counter((each.cause, each.place.tier) for each in made)
     (cause, tier), number = counted.most_common(1)[0]
@@ -108,7 +115,7 @@ def _agreed(point: Point) -> Diagnosis:
 
 
 def _flat(points: Sequence[Point]) -> str | None:
-    """Return the levels between which throughput does not grow, as text; None if it grows to the last level."""
+    """Return the range of loads over which throughput does not grow, as text; None if it grows up to the last level."""
     known = [(point.load, rate) for point in points if (rate := point.throughput.value) is not None]
     if len(known) < 2:
         return None
@@ -124,7 +131,7 @@ def _flat(points: Sequence[Point]) -> str | None:
 
 
 def _slowed(points: Sequence[Point]) -> str | None:
-    """Return the transaction whose response times grow most in total from the lowest to the highest load.
+    """Return the transaction whose total response time grows most from the lowest to the highest load.
 
     None with a single transaction, or if no transaction accounts for more than half of the growth.
     """
@@ -140,7 +147,9 @@ def _slowed(points: Sequence[Point]) -> str | None:
 
 
 def _not_known(found: Diagnosis, flat: str | None, evidence: str, limit: Mapping[str, Any]) -> Diagnosis:
-    """Return the diagnosis if no run shows a resource at its limit: a limit that nothing explains, or an open end."""
+    """Return the diagnosis if no run shows a resource at its limit: the limit has no known cause, or no limit was
+    found.
+    """
     kind, resource = LimitKind(dig(limit, "kind")), dig(limit, "resource")
     if kind is LimitKind.CPU and resource:
         settle = f"repeat with more CPUs for {resource}, or with fewer: throughput changes in proportion"

@@ -1,4 +1,4 @@
-"""Diagnoses a single run: one load on one system."""
+"""Diagnoses what limits the system in a single run."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from towtank.analysis.diagnosis.signs import Sign, failures, signs
 from towtank.analysis.doubts import Kind, Level
 
 _THINKING = 0.98
-"""Share of think time in a user's cycle from which the users determine throughput, in (0, 1)."""
+"""If users think for at least this share of their cycle, they determine throughput, in (0, 1)."""
 NOT_VALID = 0.4
-"""Largest degree of belief in a cause that only a run shows which is not valid."""
+"""Largest degree of belief in a cause that only an invalid or suspect run shows."""
 _OVERLOAD = (Kind.NO_STEADY_STATE, Kind.BACKLOG, Kind.OVERFLOW)
 _EXPLAINED: dict[Cause, tuple[Kind, ...]] = {
     Cause.GENERATOR: (*_OVERLOAD, Kind.GENERATOR_SATURATED, Kind.GENERATOR_STALLED, Kind.START_LAG),
@@ -23,15 +23,15 @@ _EXPLAINED: dict[Cause, tuple[Kind, ...]] = {
     Cause.ERRORS: (*_OVERLOAD, Kind.ERRORS_ABOVE_LIMIT),
     **dict.fromkeys((Cause.CPU, Cause.QUOTA, Cause.POOL, Cause.LOCK), (*_OVERLOAD, Kind.ERRORS_ABOVE_LIMIT)),
 }
-"""Doubts that a limit itself causes, or that are the limit."""
+"""Kinds of doubts that each limit causes, or that are the limit."""
 _NOT_OF_LOAD = (Cause.ERRORS, Cause.GENERATOR)
-"""Causes that contradict that the load determines throughput."""
+"""Causes that contradict the diagnosis that the load determines throughput."""
 _SERVED = 0.98
-"""Share of the arrivals that must be served for an open load to be below the limit, in (0, 1]."""
+"""Smallest share of the arrivals that must be served for an open load below the limit, in (0, 1]."""
 
 
 def diagnose_run(summary: Mapping[str, Any]) -> Diagnosis:
-    """Return the limit that a single run shows.
+    """Return the diagnosis of what limits the system in a single run.
 
     Parameters
     ----------
@@ -40,15 +40,15 @@ def diagnose_run(summary: Mapping[str, Any]) -> Diagnosis:
 
     Notes
     -----
-    One load level cannot show that throughput no longer grows. A limit is therefore named only if a resource was
-    measured at its limit, and `none` only if the load itself determines throughput: the users think most of the time,
-    every arrival is served, or there is a single user.
+    A single load level cannot show that throughput no longer grows. The cause is therefore a resource only if that
+    resource was measured at its limit. The cause is `none` only if the load determines throughput: users think most
+    of the time, every arrival is served, or there is a single user.
     """
     return of_seen(Seen.of(summary))
 
 
 def of_seen(seen: Seen) -> Diagnosis:
-    """Return the limit that the facts of a run show."""
+    """Return the diagnosis that follows from the facts of a run."""
     if seen.throughput is None and not seen.errors:
         return Diagnosis(Cause.UNKNOWN, unknown=("the run has no window with a completed transaction",))
     found, below = signs(seen), _below(seen)
@@ -60,7 +60,10 @@ def of_seen(seen: Seen) -> Diagnosis:
 
 
 def _none(seen: Seen, below: str, found: list[Sign]) -> Diagnosis:
-    """Return that the load determines throughput; a resource at its limit all the same is evidence against."""
+    """Return the diagnosis that the load determines throughput.
+
+    Resources that are at their limit nevertheless are listed as evidence against the diagnosis.
+    """
     invalid = _invalid_besides(Cause.NONE, seen)
     busiest = _busiest(seen)
     against = tuple(text for sign in found for text in sign.evidence)
@@ -87,13 +90,13 @@ def _of_sign(sign: Sign, others: list[Sign], seen: Seen) -> Diagnosis:
 
 
 def _invalid_besides(cause: Cause, seen: Seen) -> list[str]:
-    """Return the reasons why a run is not valid, but those that the cause itself explains."""
+    """Return the reasons why a run is invalid, without those that the cause explains."""
     explained = _EXPLAINED.get(cause, ())
     return [text for kind, (level, text) in seen.doubts.items() if level == Level.INVALID and kind not in explained]
 
 
 def _below(seen: Seen) -> str | None:
-    """Return the reason why the load is below the limit; None if that is not shown."""
+    """Return the reason why the load is below the limit; None if the run does not show that."""
     if seen.has(Kind.NO_STEADY_STATE, "invalid", "suspect") or seen.grows:
         return None
     if seen.rate is not None:
@@ -115,7 +118,7 @@ def _below(seen: Seen) -> str | None:
 
 
 def _busiest(seen: Seen) -> str | None:
-    """Return the use of the busiest tier, or of the machine, as text; None if neither was observed."""
+    """Return the CPU use of the busiest tier, or of the machine, as text; None if neither was observed."""
     known = [
         (tier.cpus_used / tier.cpus_allotted, tier) for tier in seen.tiers if tier.cpus_used and tier.cpus_allotted
     ]
@@ -128,7 +131,7 @@ def _busiest(seen: Seen) -> str | None:
 
 
 def missing(seen: Seen) -> tuple[str, ...]:
-    """Return what was not observed, one sentence each."""
+    """Return one sentence for each important part of the system that was not observed."""
     if seen.not_found:
         return (f"the process that answers at {', '.join(seen.not_found)} (of another user, or in a container)",)
     if not seen.tiers:

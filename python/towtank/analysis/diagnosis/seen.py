@@ -1,4 +1,4 @@
-"""Facts of a run summary that a diagnosis needs."""
+"""Extracts the facts that a diagnosis needs from a run summary."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from towtank.analysis.system.rates import lookup
 from towtank.digging import dig
 
 _AS_ANSWERS = ("status_4xx", "status_5xx", "status_other", "check", "extract", "refused")
-"""Kinds of failures for which the server gave an answer in time."""
+"""Kinds of failures in which the server sent a response in time."""
 
 
 @dataclass(frozen=True)
 class Busiest:
-    """Busiest process or thread of a tier.
+    """CPU use of the busiest process or thread of a tier.
 
     Attributes
     ----------
     name : str
         Name of the program or thread.
     pid : int or None
-        Its process id.
+        Process id.
     cpus, waits : float
-        Mean CPU use, and mean share of time in which it was ready to run and waited for a CPU. [1]
+        Mean CPU use, and mean share of time in which the process or thread was ready to run but waited for a CPU. [1]
     most : float or None
         Largest CPU use of any sample. [1]
     full_share : float
@@ -43,20 +43,20 @@ class Busiest:
 
 @dataclass(frozen=True)
 class Tier:
-    """CPU use of a tier.
+    """CPU use of a tier, for the diagnosis.
 
     Attributes
     ----------
     host : str or None
-        Name of the other machine that it runs on; None for this machine.
+        Name of the other machine that runs the tier; None for this machine.
     cpus_used, cpus_allotted : float or None
-        CPUs used, and CPUs that it may use. [1]
+        CPUs used by the tier, and CPUs that the tier may use. [1]
     group : str or None
-        Path of the control group that limits its CPUs.
+        Path of the control group that limits the CPUs of the tier.
     throttled : float or None
-        Share of time in which that limit delayed it. [1]
+        Share of time in which the control group's limit delayed the tier. [1]
     waits : float or None
-        Mean number of its threads that were ready to run and waited for a CPU. [1]
+        Mean number of threads of the tier that were ready to run but waited for a CPU. [1]
     process, thread : Busiest or None
     """
 
@@ -73,7 +73,7 @@ class Tier:
 
 @dataclass(frozen=True)
 class Seen:
-    """Facts of one run.
+    """Facts of one run that a diagnosis needs.
 
     Attributes
     ----------
@@ -128,7 +128,7 @@ class Seen:
 
     @classmethod
     def of(cls, summary: Mapping[str, Any]) -> Seen:
-        """Read a run summary."""
+        """Extract the facts from a run summary."""
 
         def number(*path: str) -> float | None:
             return lookup(summary, path)
@@ -161,19 +161,19 @@ class Seen:
         )
 
     def has(self, kind: Kind, *levels: str) -> str | None:
-        """Return the message of a doubt of one of these levels; None without such a doubt."""
+        """Return the message of a doubt of the given kind, if the doubt has one of the given levels; None otherwise."""
         level, message = self.doubts.get(str(kind), ("", ""))
         return message if level in levels else None
 
 
 def objects_at(document: Any, *path: str) -> Mapping[str, Any]:
-    """Return the object at a path of keys; an empty one if a key is missing."""
+    """Return the object that a document holds at a path of keys; an empty object if a key is missing."""
     found = dig(document, *path)
     return found if isinstance(found, Mapping) else {}
 
 
 def _failing(summary: Mapping[str, Any]) -> str | None:
-    """Return the transaction with more than half of all failures; None if none has, or if there is only one."""
+    """Return the transaction with more than half of all failures; None if none has so many, or if only one exists."""
     names = objects_at(summary, "transactions")
     failed = {name: lookup(summary, ("transactions", name, "errors")) or 0.0 for name in names}
     most = max(failed, key=lambda name: failed[name], default=None)
@@ -192,7 +192,7 @@ def _tier(name: str, summary: Mapping[str, Any]) -> Tier:
 
     host = dig(summary, "tiers", name, "host")
     of_host = objects_at(summary, "hosts", str(host))
-    # A host without a probe of its own is a part of this machine.
+    # A host without a probe is part of this machine.
     is_elsewhere = "steal" in of_host
     of_groups = (
         dig(of_host, "throttled", name),

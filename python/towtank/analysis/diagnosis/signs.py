@@ -1,4 +1,4 @@
-"""Signs of a limit in one run: each names a cause and its place, with the numbers that show it."""
+"""Finds signs of a limit in one run: each sign names a cause, its place, and the numbers that show it."""
 
 from __future__ import annotations
 
@@ -12,44 +12,50 @@ from towtank.analysis.diagnosis.seen import Busiest, Seen, Tier
 from towtank.analysis.doubts import Kind, Level
 
 MACHINE_FULL = 0.95
-"""Share of a machine's CPUs in use from which the machine counts as full, in (0, 1]."""
+"""A machine counts as full if programs use at least this share of its CPUs, in (0, 1]."""
 TIER_FULL = 0.90
-"""Share of its allotted CPUs in use from which a tier counts as saturated, in (0, 1]."""
+"""A tier counts as saturated if it uses at least this share of its allotted CPUs, in (0, 1]."""
 THROTTLED = 0.05
-"""Share of time throttled from which the limit of a control group counts as reached. [1]"""
+"""The CPU limit of a control group counts as reached if it throttles for at least this share of time. [1]"""
 ONE_CPU = 0.95
-"""CPU use of a process or thread from which it counts as using one CPU fully. [1]"""
+"""A process or thread counts as using one CPU fully if its CPU use is at least this. [CPUs]"""
 _MOST_OF_ONE = 1.03
-"""Largest CPU use of a sample of a process that one CPU limits; above it, several CPUs work for it. [1]"""
+"""Largest CPU use in any sample of a process that one CPU limits.
+
+A higher CPU use shows that several CPUs work for the process. [CPUs]
+"""
 _REST_OF_TIER = 0.30
-"""CPU use of the other processes of a tier up to which a single process explains its use. [1]"""
+"""Largest CPU use of the other processes of a tier at which one process alone explains the use of the tier. [CPUs]"""
 _FOREIGN = 0.25
-"""Share of the machine's CPUs used by other programs from which they may be the cause, in (0, 1)."""
+"""Other programs may be the cause if they use at least this share of the machine's CPUs, in (0, 1)."""
 _MOSTLY_ERRORS = 0.5
 _MOSTLY_OWN = 0.5
-"""Share of the CPU use besides the generator from which a full machine is full by the system, in (0, 1)."""
+"""A full machine is full because of the system if the system has at least this share of all CPU use except the
+generator's, in (0, 1).
+"""
 _LEAST_DEMAND = 0.5
 _WAITS_OF_USE = 0.25
-"""Threads of the tiers that use or want a CPU, at least, and share of waiting ones, from which CPU time is missing.
-[1]"""
+"""CPU time is short if the tiers use or wait for at least `_LEAST_DEMAND` CPUs, and the ratio of CPUs waited for
+to CPUs used is at least this. [1]
+"""
 MANY_ERRORS = 0.1
-"""Share of failed requests from which failures may be the limit, in (0, 1)."""
+"""Failures may be the limit if at least this share of the requests fails, in (0, 1)."""
 _MOST_OF_TIME = 0.5
 _WEAK = 0.4
-"""Degree of belief in a cause by weak evidence."""
+"""Degree of belief in a cause with weak evidence."""
 _OTHER_LOAD = "repeat with more load threads, or from another machine: throughput rises if this is the cause"
 
 
 @dataclass(frozen=True)
 class Sign:
-    """Sign of a limit.
+    """Sign of a limit: a cause and its place, with the evidence.
 
     Attributes
     ----------
     cause : Cause
     place : Place
     sure : float
-        Degree of belief that this limits throughput, in (0, 1), at a single load level.
+        Degree of belief that this cause limits throughput, from a single load level, in (0, 1).
     evidence, against : tuple of str
     settle : str
     """
@@ -63,14 +69,15 @@ class Sign:
 
 
 def signs(seen: Seen) -> list[Sign]:
-    """Return the signs of a limit in a run, the most important first.
+    """Return the signs of a limit in a run, the most important sign first.
 
     Notes
     -----
-    The order is that in which one limit hides another: a generator at its limit makes the load smaller than asked. A
-    control group or a process that uses all it may use gets its CPU time, whatever other programs do; otherwise these
-    take what the system would use. Requests that fail at once may use up the CPUs by themselves if most fail; fewer
-    failures are often the consequence of another limit, and so is a generator that is busy but not at its limit.
+    A limit that hides other limits comes before them. A generator at its limit offers less load than requested, so it
+    comes first. A control group or process that uses all CPU time that it may use is limited whatever other programs
+    do; otherwise other programs may take CPU time from the system. If most requests fail, the failures alone may use
+    up the CPUs. Fewer failures are often the consequence of another limit, like a generator that is busy but below
+    its limit.
     """
     return [found for rule in _RULES for found in rule(seen)]
 
@@ -101,7 +108,7 @@ def _other_programs(seen: Seen) -> Iterator[Sign]:
     own = sum(tier.cpus_used or 0.0 for tier in seen.tiers)
     waiting = sum(tier.waits or 0.0 for tier in seen.tiers)
     if own + waiting < _LEAST_DEMAND or waiting < _WAITS_OF_USE * own:
-        return  # the system gets the CPU time that it wants, as far as it was watched
+        return  # The system gets all the CPU time that it wants, as far as it was observed.
     if seen.others_used is not None:
         used = f"{seen.others_used:.2f} of {seen.machine_cpus:g} CPUs"
         message = f"programs outside system and generator use {used}, and none is idle"
@@ -110,7 +117,7 @@ def _other_programs(seen: Seen) -> Iterator[Sign]:
 
 
 def _foreign(seen: Seen) -> bool:
-    """Return True if the machine is full, and other programs use much of it."""
+    """Return True if the machine is full and other programs use a large share of it."""
     used, cpus = seen.others_used, seen.machine_cpus
     return used is not None and bool(cpus) and not seen.not_found and _is_full(seen) and used >= _FOREIGN * (cpus or 0)
 
@@ -139,12 +146,12 @@ def _quota(seen: Seen) -> Iterator[Sign]:
 
 
 def _errors(seen: Seen) -> Iterator[Sign]:
-    """Yield the failures if they prevail; a share below that is a remark, since other limits cause failures, too."""
+    """Yield a sign for the failed requests if many fail; with fewer failures, the cause is usually another limit."""
     if seen.errors <= ERRORS_SHARE or seen.errors < MANY_ERRORS:
         return
     is_full = _is_full(seen) or any(_is_saturated(tier) for tier in seen.tiers)
     if is_full and seen.errors_answered < _MOSTLY_ERRORS:
-        return  # a saturated resource explains failures; they are its consequence
+        return  # A saturated resource explains the failures, which are its consequence.
     against = ("CPUs are used up, too: by the failing requests, or before them",) if is_full else ()
     settle = "look at the log of the server for the first failure, and find the load at which failures begin"
     sure = 0.9 if seen.errors >= _MOSTLY_ERRORS and not is_full else 0.6
@@ -162,7 +169,7 @@ def _some_fail(seen: Seen) -> Iterator[Sign]:
 
 
 def failures(seen: Seen) -> str:
-    """Render the share and the kinds of the failures."""
+    """Render the share of failed requests, and the number of failures by kind."""
     kinds = ", ".join(f"{kind} {count:,}" for kind, count in sorted(seen.kinds.items(), key=lambda item: -item[1]))
     return f"{100 * seen.errors:.3g} % of the requests fail ({kinds})"
 
@@ -184,7 +191,7 @@ def _full_process(tier: Tier) -> tuple[str, str, float] | None:
         return None
     if (tier.cpus_used or 0.0) - process.cpus > _REST_OF_TIER:
         return None
-    # Threads that take turns at a lock of an interpreter use one CPU together, and by chance so may others.
+    # Threads that take turns at a lock of an interpreter use one CPU together. Other threads may do so by chance.
     is_one_thread = tier.thread is not None and tier.thread.cpus + tier.thread.waits >= _MOST_OF_TIME
     text = f"process {process.name} uses {process.cpus:.2f} CPUs at nearly every moment"
     return _part("process", process), text, 0.9 if is_one_thread else 0.6
@@ -195,7 +202,7 @@ def _full_thread(tier: Tier, *, by_others: bool) -> tuple[str, str, float] | Non
     if thread is None or thread.cpus + thread.waits < ONE_CPU or thread.cpus < 0.6:
         return None
     if by_others and thread.cpus < ONE_CPU:
-        return None  # it waits for other programs
+        return None  # The thread waits for other programs.
     if (tier.cpus_used or 0.0) - thread.cpus > _REST_OF_TIER:
         return None
     waits = f" and waits for one {100 * thread.waits:.0f} % of the time" if thread.waits >= 0.05 else ""
@@ -253,7 +260,7 @@ def _is_full(seen: Seen) -> bool:
 
 
 def _is_saturated(tier: Tier) -> bool:
-    """Return True if a tier uses its CPUs; a control group's limit is a sign of its own."""
+    """Return True if a tier without a control group limit uses its CPUs; a control group limit has a separate sign."""
     used, allotted = tier.cpus_used, tier.cpus_allotted
     return tier.group is None and used is not None and bool(allotted) and used >= TIER_FULL * (allotted or 0.0)
 

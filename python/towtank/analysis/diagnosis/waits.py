@@ -1,4 +1,4 @@
-"""Signs of locks and pools on pages of metrics, by the names and values of their series."""
+"""Finds locks and pools at their limit among the metrics of services, by names and values of the series."""
 
 from __future__ import annotations
 
@@ -13,19 +13,22 @@ _WAITS = frozenset({"wait", "waits", "waiting", "waited", "waiters", "pending", 
 _USED = frozenset({"use", "active", "busy", "used", "borrowed", "leased"})
 _LIMITS = frozenset({"size", "max", "limit", "capacity", "maximum"})
 _FILLING = frozenset({"in", "open", "config", "current", "number", "count", "total"})
-# Quantities of the kinds of things that have a size and are no pools.
+# Things that have a size but are not pools.
 _NO_POOLS = frozenset({"cache", "entries", "sessions", "heap", "disk", "file", "files"})
 _OTHER_UNITS = frozenset({"bytes", "ratio", "percent", "fds", "seconds", "ms"})
 HELD = (0.90, 1.03)
-"""Seconds per second in which a lock is held if it limits the system: near 1, above it only by errors of reading."""
+"""Range of the seconds per second in which a lock is held if the lock limits the system.
+
+The value is near 1; only reading errors make it larger.
+"""
 FULL = 0.90
-"""Share of its size that a pool has in use, on average, if it limits the system."""
+"""A pool may limit the system if, on average, at least this share of it is in use."""
 _SIGNIFICANT_WAIT = 0.5
 _SHARED_WORDS = 2
 _NOBODY = 0.05
-"""Requests that wait on average, below which a lock or a pool holds nobody back. [1]"""
+"""A lock or pool delays nobody if fewer requests than this wait for it on average. [1]"""
 _SHOWN, _COMPARED = 3, 200
-"""Most locks and pools that are named, and most sizes that a gauge is compared with."""
+"""Largest number of locks and pools that are named, and of pool sizes that a gauge is compared with."""
 
 
 @dataclass(frozen=True)
@@ -35,9 +38,9 @@ class Series:
     Attributes
     ----------
     service, key : str
-        Name of the service, and of the series with its labels.
+        Name of the service, and name of the series including its labels.
     is_counter : bool
-        Whether it is a counter.
+        True for a counter, False for a gauge.
     value : float
         Rate of a counter [1/s], or mean of a gauge.
     """
@@ -49,36 +52,36 @@ class Series:
 
     @cached_property
     def name(self) -> str:
-        """Name without labels."""
+        """Name of the series without labels."""
         return self.key.split("{", 1)[0]
 
     @property
     def labels(self) -> str:
-        """Labels with their braces; empty without labels."""
+        """Labels of the series with their braces; empty without labels."""
         return self.key[len(self.name) :]
 
     @cached_property
     def words(self) -> list[str]:
-        """Words of the name in lower case."""
+        """Words of the series name, in lower case."""
         return [word.lower() for word in re.split(r"[_:.]+|(?<=[a-z])(?=[A-Z])", self.name) if word]
 
     def has(self, words: frozenset[str]) -> bool:
-        """Return True if one of the words is in the name."""
+        """Return True if the name of the series contains any of the words."""
         return not words.isdisjoint(self.words)
 
 
 @dataclass(frozen=True)
 class Wait:
-    """Lock or pool at its limit.
+    """Lock or pool at its limit, as found in the metrics of a service.
 
     Attributes
     ----------
     series : Series
-        Metric that shows it.
+        Metric that shows the lock or pool.
     text : str
-        Values as text.
+        Measured values as text.
     waiting : float or None
-        Requests that wait for it, on average; None if no metric shows them. [1]
+        Mean number of requests that wait for the lock or pool; None if no metric counts them. [1]
     """
 
     series: Series
@@ -100,7 +103,7 @@ def series_of(services: Mapping[str, Mapping[str, Mapping[str, object]]]) -> lis
 
 
 def locks(found: list[Series]) -> Iterator[Wait]:
-    """Yield the locks that are held nearly all the time, by counters of seconds; the most used is the first."""
+    """Yield the locks that are held nearly all the time, by counters of seconds; the lock held longest comes first."""
     held = [
         each
         for each in found
@@ -115,7 +118,7 @@ def locks(found: list[Series]) -> Iterator[Wait]:
 
 
 def pools(found: list[Series]) -> Iterator[Wait]:
-    """Yield the pools that are fully in use, by a gauge of use and a gauge of the size of the same thing."""
+    """Yield the pools that are fully in use, by a gauge of the use and a gauge of the pool size."""
     gauges = [each for each in found if not each.is_counter and not each.has(_OTHER_UNITS | _NO_POOLS)]
     sizes: dict[tuple[str, str], list[Series]] = {}
     for each in gauges:
@@ -130,7 +133,7 @@ def _full_pools(
     for each in gauges:
         if not each.has(_USED) or each.has(_LIMITS) or each.value < FULL:
             continue
-        # Only a size that the use comes up to can be that of a full pool.
+        # Only a size that the use nearly reaches can be the size of a full pool.
         near = [size for size in sizes.get((each.service, each.labels), ()) if _is_full(each, size)]
         size = _size_of(each, near[:_COMPARED])
         if size is not None:
@@ -142,7 +145,10 @@ def _is_full(used: Series, size: Series) -> bool:
 
 
 def _size_of(used: Series, sizes: list[Series]) -> Series | None:
-    """Return the gauge of the size of a pool: its name states the same thing, or a part of it, with a word of size."""
+    """Return the gauge of a pool's size that best matches a gauge of its use; None if no gauge matches.
+
+    The names of both gauges describe the same thing, apart from a word such as `max` in the name of the size.
+    """
     thing = _thing(used, _USED)
     candidates = [
         (len(thing & other), each) for each in sizes if (other := _thing(each, _LIMITS)) <= thing or thing <= other
@@ -152,33 +158,36 @@ def _size_of(used: Series, sizes: list[Series]) -> Series | None:
 
 
 def _thing(of: Series, words: frozenset[str]) -> set[str]:
-    """Return the words of a name that state the thing, without those of its use or size."""
+    """Return the words of a metric name that describe the measured thing, without words of use or size."""
     return set(of.words) - words - _FILLING
 
 
 def _waited_for(of: Series, text: str, found: list[Series]) -> Iterator[Wait]:
-    """Yield a lock or pool with the number of requests that wait for it, unless that number is known to be 0."""
+    """Yield the lock or pool with the number of requests that wait for it, unless no requests wait."""
     waiting = _waiting(of, found)
     if waiting is None or waiting >= _NOBODY:
         yield Wait(of, text, waiting)
 
 
 def _waiting(of: Series, found: list[Series]) -> float | None:
-    """Return the number of requests that wait: of a gauge, or the growth of a counter of waited seconds. [1]"""
+    """Return the mean number of waiting requests, from a gauge or from a counter of waited seconds. [1]
+
+    None if unknown.
+    """
     values = [
         each.value
         for each in found
         if (each.service, each.labels) == (of.service, of.labels)
         and each.has(_WAITS)
         and _shared(of, each) >= _SHARED_WORDS
-        # A counter of waited seconds grows by the number that waits; a gauge of seconds is a time.
+        # A counter of waited seconds grows by the number of waiting requests per second; a gauge of seconds is a time.
         and each.is_counter == ("seconds" in each.words)
     ]
     return max(values, default=None)
 
 
 def _shared(one: Series, other: Series) -> int:
-    """Return the number of words that two names have in common at their beginning."""
+    """Return the number of words that two metric names have in common at their beginning."""
     shared = 0
     for left, right in zip(one.words, other.words, strict=False):
         if left != right:
@@ -188,5 +197,5 @@ def _shared(one: Series, other: Series) -> int:
 
 
 def is_waited_for(wait: Wait) -> bool:
-    """Return True if requests are known to wait for a lock or a pool."""
+    """Return True if a significant number of requests is known to wait for a lock or pool."""
     return wait.waiting is not None and wait.waiting >= _SIGNIFICANT_WAIT

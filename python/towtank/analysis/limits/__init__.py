@@ -1,5 +1,5 @@
 """Determines the highest load that a system sustains.
 
-`search` chooses the next level, `plateaus` judges each level, `estimate` computes the limit with an interval, `found`
-repeats the judgement on recorded data, `of_runs` combines several runs.
+`search` chooses the next load level, `plateaus` judges each level, `estimate` computes the limit with an interval,
+`found` repeats the judgement on recorded data, `of_runs` combines the limits of several runs.
 """

@@ -1,4 +1,4 @@
-"""Estimates the limit, with an interval, from the plateaus of a search."""
+"""Estimates the highest sustainable load, with an interval, from the plateaus of a search."""
 
 from __future__ import annotations
 
@@ -16,22 +16,23 @@ TESTED = "tested bracket"
 BRACKET = "bracket"
 NONE = "none"
 
-# Plateaus whose margins agree in many digits differ by rounding only, which no test can use as scatter.
+# If the margins of plateaus agree in many digits, they differ by rounding only, and no test can use their scatter.
 _NO_SCATTER = 1e-9
 
 
 @dataclass(frozen=True)
 class LimitEstimate:
-    """Estimate of a limit.
+    """Estimate of the highest sustainable load.
 
     Attributes
     ----------
     value, low, high : float or None
-        In the unit of the load; for a plain bracket the value is the lower end, which passed. [1, 1/s]
+        Limit and ends of its interval, in users [1] or arrivals per second [1/s]. For a plain bracket the value is
+        the lower end, which passed.
     method : str
         `tested bracket`, `bracket` or `none`.
     confidence : float or None
-        Confidence of the interval; None for a plain bracket, which has no probability.
+        Confidence of the interval; None for a plain bracket, which has no known confidence.
     n : int
         Number of plateaus used. [1]
     """
@@ -56,7 +57,7 @@ def estimate_limit(
     high: float | None,
     confidence: float = CONFIDENCE,
 ) -> LimitEstimate:
-    """Estimate the highest level that meets the binding objective.
+    """Estimate the highest load level that meets the binding objective.
 
     Parameters
     ----------
@@ -72,27 +73,27 @@ def estimate_limit(
 
     Notes
     -----
-    Near saturation the response time curve bends too much for a line or a logistic curve through few plateaus to cross
-    the objective at the right load. The only assumption about its shape is therefore that the margin rises with the
-    load. Student's t tests the mean margin of each level against zero, one-sided at (1 - confidence) / 2, with the
-    standard deviation s pooled over all levels with repeats and sum (n_i - 1) degrees of freedom. From the lowest level
-    upwards, the sequence ends at the first level whose margin is not significantly below zero; the level before it is
-    the lower end of the interval. The upper end is found in the same way from the highest level downwards. Since the
-    sequences are fixed in advance [1]_, an end is wrong only if the test of the first level beyond the limit is wrong.
-    The interval therefore contains the limit with at least the stated confidence, if plateaus are independent and
-    margins normal with equal variance. It is conservative because it ends at measured levels: about as wide as the
-    requested bracket if noise is small, wider otherwise.
+    Near saturation the response time curve bends too much for a line or a logistic curve through few plateaus to
+    cross the objective at the right load. Therefore the only assumption about the curve is that the margin rises with
+    the load. Student's t tests the mean margin of each level against zero, one-sided at (1 - confidence) / 2, with
+    the standard deviation s pooled over all levels with repeats and sum (n_i - 1) degrees of freedom. From the lowest
+    level upwards, the sequence ends at the first level whose margin is not significantly below zero; the level before
+    it is the lower end of the interval. The upper end is found likewise, from the highest level downwards. Since the
+    sequences are fixed in advance [1]_, an end is wrong only if the test of the first level beyond the limit is
+    wrong. The interval therefore contains the limit with at least the stated confidence, if plateaus are independent
+    and margins normal with equal variance. The interval is conservative because it ends at measured levels: about as
+    wide as the requested bracket if noise is small, wider otherwise.
 
-    In 500 searches each, simulated on M/M/m queues (1 to 16 servers, 3 to 20 % noise, limits at 3 to 10 service times,
-    bracket 5 %, 3 repeats; `tests/certified/test_certified_limit.py`), the 95 % interval held the limit in 97.8 to
-    100 %; its median width was 4 to 12 % of the load up to 10 % noise.
+    In 500 searches each, simulated on M/M/m queues (1 to 16 servers, 3 to 20 % noise, limits at 3 to 10 service
+    times, bracket 5 %, 3 repeats; `tests/certified/test_certified_limit.py`), the 95 % interval held the limit in
+    97.8 to 100 %; its median width was 4 to 12 % of the load up to 10 % noise.
 
     An infinite margin cannot enter a mean. A level is above zero if all its margins are infinite; a level with finite
     and infinite margins is undecided and ends both sequences.
 
-    The value is the load at which a line between the mean margins at both ends of the bracket crosses zero; next to an
-    infinite margin it is the lower end. The plain bracket is returned, without a confidence, if there are no repeats,
-    if no test determines an end, or if the tests contradict the majority of plateaus.
+    The value is the load at which a line between the mean margins at both ends of the bracket crosses zero; if the
+    upper end has an infinite margin, the value is the lower end. The plain bracket is returned, without a confidence,
+    if there are no repeats, if no test determines an end, or if the tests contradict the majority of plateaus.
 
     References
     ----------
@@ -115,7 +116,10 @@ def estimate_limit(
 def tested_ends(
     levels: Sequence[float], margins: Sequence[float | None], confidence: float = CONFIDENCE
 ) -> tuple[float | None, float | None]:
-    """Return the highest level that significantly passes and the lowest that significantly fails; None if unknown."""
+    """Return the highest level that significantly passes and the lowest level that significantly fails.
+
+    None if unknown.
+    """
     by_level = _by_level(levels, margins)
     signs = _signs(by_level, confidence)
     return _last_of(sorted(signs), signs, -1), _last_of(sorted(signs, reverse=True), signs, 1)
@@ -134,7 +138,7 @@ def _by_level(levels: Sequence[float], margins: Sequence[float | None]) -> dict[
 
 
 def _signs(by_level: dict[float, list[float]], confidence: float) -> dict[float, int]:
-    """Return -1 for levels with a margin significantly below zero, 1 if above, otherwise 0; empty without repeats."""
+    """Return the sign of the mean margin of each level: -1 or 1 if significant, otherwise 0; empty without repeats."""
     finite = {level: [margin for margin in found if margin < math.inf] for level, found in by_level.items()}
     freedom = sum(max(len(found) - 1, 0) for found in finite.values())
     if freedom < 1:
@@ -157,7 +161,10 @@ def _t(probability: float, freedom: int) -> float:
 
 
 def _last_of(levels: Sequence[float], signs: dict[float, int], sign: int) -> float | None:
-    """Return the last level before the first level with a different sign; None if the first level differs."""
+    """Return the last level before the first level with a different sign.
+
+    None if the first level has a different sign.
+    """
     last = None
     for level in levels:
         if signs[level] != sign:
@@ -167,7 +174,10 @@ def _last_of(levels: Sequence[float], signs: dict[float, int], sign: int) -> flo
 
 
 def _crossing(low: float, margin_low: float, high: float, margin_high: float) -> float:
-    """Return the load at which the line between the ends crosses zero; the lower end if the line does not rise."""
+    """Return the load at which the line between both ends of the bracket crosses a margin of zero.
+
+    If the line does not rise, return the lower end.
+    """
     if margin_low >= 0 or margin_high <= margin_low or math.isinf(margin_high):
         return low
     return min(high, low + (high - low) * -margin_low / (margin_high - margin_low))

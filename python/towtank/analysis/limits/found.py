@@ -1,4 +1,4 @@
-"""Judges the plateaus of a limit search again from recorded data, and concludes the limit."""
+"""Judges the plateaus of a search for the limit from recorded data, and concludes the limit."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from towtank.analysis.limits.search import LOWER_BOUNDS, Decision, Ended, Failur
 from towtank.analysis.measurement import Measurement
 from towtank.analysis.windows.stretch import STEADY_PHASE
 
-# A stage that was cut short is no plateau.
+# A stage that ended early is no plateau.
 _WHOLE = 0.98
 
 
 @dataclass(frozen=True)
 class Found:
-    """Outcome of a search.
+    """Outcome of a search for the highest sustainable load.
 
     Attributes
     ----------
     of : str
         `users` or `rate`.
     plateaus : list of Plateau
-        In order of measurement.
+        Plateaus in order of measurement.
     decision : Decision
         The final decision; `ended` is `interrupted` if the search was not finished.
     estimate : LimitEstimate
@@ -40,17 +40,18 @@ class Found:
 
     @property
     def best(self) -> Plateau | None:
-        """Plateau that summarizes the run: the last plateau that passed at the highest passing level, or the first
-        plateau.
+        """Plateau that represents the run in its summary.
+
+        The last plateau that passed at the highest passing level; the first plateau if none passed.
         """
         passed = [plateau for plateau in self.plateaus if plateau.passed and plateau.level == self.decision.low]
         return passed[-1] if passed else (self.plateaus[0] if self.plateaus else None)
 
     def document(self) -> dict[str, Any]:
-        """Return the search for the limit as JSON for a run summary: limit, end of the search and plateaus."""
+        """Return the search as JSON for a run summary: limit, end of the search and plateaus."""
         estimate = self.estimate.document()
         if self.of == "users":
-            # Whole users, rounded down so that the limit is not overstated.
+            # Numbers of users are rounded down to whole users, so that the limit is not overstated.
             estimate |= {key: _whole(estimate[key]) for key in ("value", "low", "high")}
         best = self.best
         return {
@@ -102,7 +103,10 @@ def search_of(
 
 
 def settled_before(stage: int, events: Sequence[dict[str, Any]]) -> bool | None:
-    """Return True if the settle stage before a stage ended in a steady state; None if that stage had a set length."""
+    """Return True if the settle stage before a stage ended in a steady state, False if not.
+
+    None if no such event exists.
+    """
     for event in events:
         if event.get("k") in ("settled", "not_settled") and event.get("stage_index") == stage - 1:
             return bool(event["k"] == "settled")
@@ -114,7 +118,7 @@ def _died(events: Sequence[dict[str, Any]]) -> str | None:
 
 
 def conclude(of: str, plan: SearchPlan, plateaus: list[Plateau], died: str | None = None) -> Found:
-    """Conclude the outcome of a search from its plateaus."""
+    """Conclude the end of a search, the limit and its interval from the plateaus."""
     outcomes = [plateau.outcome for plateau in plateaus]
     decision = decide(plan, outcomes)
     if decision.ended is None:
@@ -126,7 +130,7 @@ def conclude(of: str, plan: SearchPlan, plateaus: list[Plateau], died: str | Non
 def _estimate(plateaus: list[Plateau], decision: Decision) -> LimitEstimate:
     margins = [plateau.margin for plateau in plateaus]
     if not any(_missed(plateau) for plateau in plateaus if plateau.level == decision.high):
-        margins = [None] * len(plateaus)  # the failure is no missed objective, so no margin describes it
+        margins = [None] * len(plateaus)  # The failure is not a missed objective, so no margin describes it.
     return estimate_limit([plateau.level for plateau in plateaus], margins, decision.low, decision.high)
 
 
@@ -135,7 +139,7 @@ def _missed(plateau: Plateau) -> bool:
 
 
 def _failure(plan: SearchPlan, plateaus: list[Plateau], decision: Decision, died: str | None) -> dict[str, Any] | None:
-    """Return the failure that determines the limit: the last failure at the lowest level that fails."""
+    """Return the failure that determines the limit, which is the last failure at the lowest failing level."""
     if decision.ended is Ended.SERVICE_DIED and died is not None:
         return failure(Failure.SERVICE_DIED, died)
     if decision.ended is Ended.AT_MOST:
@@ -148,7 +152,7 @@ def _failure(plan: SearchPlan, plateaus: list[Plateau], decision: Decision, died
 
 
 def stage_of(measurement: Measurement, plateau: Plateau) -> int | None:
-    """Return the number of the steady stage that belongs to a plateau."""
+    """Return the number of the steady stage in which a plateau was measured."""
     start = plateau.window.asked_start_s
     numbers = [
         number

@@ -1,4 +1,4 @@
-"""Determines the limit of a configuration from the measured load levels, with the evidence for the limit."""
+"""Determines the limit of a configuration from its measured load levels, with the evidence for the limit."""
 
 from __future__ import annotations
 
@@ -18,20 +18,22 @@ from towtank.analysis.statistics.estimates import Estimate, estimate_of
 from towtank.estimates import interval_texts
 
 SHORTFALL = 0.10
-"""Throughput counts as short of the ideal line if it is significantly lower by this share, in (0, 1)."""
+"""Throughput counts as low if it is lower than the ideal line by more than this share, in (0, 1)."""
 
 
 class LimitKind(StrEnum):
-    """Kind of limit of one configuration; a closed list."""
+    """Kind of limit of one configuration."""
 
     CPU = "cpu"
-    """An observed tier was saturated while throughput was below the ideal line."""
+    """An observed tier was saturated at a load where throughput was below the ideal line."""
     ERRORS = "errors"
-    """Transactions fail above the highest valid level."""
+    """Transactions fail at loads above the highest valid level."""
     OVERLOAD = "overload"
-    """The arrival rate of an open load exceeds throughput; no observed tier is saturated."""
+    """The arrival rate of an open load exceeds the throughput, and no observed tier is saturated."""
     UNKNOWN = "unknown"
-    """Throughput is significantly below the ideal line; no observed tier is saturated, so the resource is not known."""
+    """Throughput is significantly below the ideal line, but no observed tier is saturated, so the resource is
+    unknown.
+    """
     NONE = "none"
     """Throughput follows the ideal line at every level."""
     UNDECIDED = "undecided"
@@ -39,13 +41,13 @@ class LimitKind(StrEnum):
 
 
 _CHANGES = (Kind.NO_STEADY_STATE, Kind.NOT_SETTLED, Kind.BACKLOG)
-"""Kinds of doubts about a system that changes during the measurement; an open load beyond the limit causes them."""
+"""Kinds of doubts about a system that changes during the measurement, as under an open load beyond the limit."""
 _REACHED = {LimitKind.NONE: False, LimitKind.UNDECIDED: None}
 
 
 @dataclass(frozen=True)
 class Level:
-    """Load level with a valid run.
+    """Load level with a valid run, compared with ideal scaling.
 
     Attributes
     ----------
@@ -53,7 +55,7 @@ class Level:
     of_ideal : Estimate
         Throughput as a share of the ideal line. [1]
     tier : str or None
-        The saturated tier; None if no tier is saturated.
+        Name of the saturated tier; None if no tier is saturated.
     """
 
     point: Point
@@ -62,12 +64,15 @@ class Level:
 
     @property
     def is_low(self) -> bool:
-        """True if throughput is more than `SHORTFALL` below the ideal line, regardless of its error."""
+        """True if throughput is more than `SHORTFALL` below the ideal line, whatever the error."""
         return self.of_ideal.value is not None and self.of_ideal.value < 1 - SHORTFALL
 
     @property
     def is_short(self) -> bool:
-        """True if throughput is low, and either significantly short by half of `SHORTFALL` or a tier is saturated."""
+        """True if throughput is low, and either significantly so or with a saturated tier.
+
+        Low throughput is significant if the whole interval is more than half of `SHORTFALL` below the ideal line.
+        """
         certain = self.of_ideal.high is not None and self.of_ideal.high < 1 - SHORTFALL / 2
         return self.is_low and (certain or self.tier is not None)
 
@@ -81,12 +86,12 @@ class Level:
 
     @property
     def load(self) -> str:
-        """Load as text, with its unit."""
+        """Load with its unit, as text."""
         return f"{self.point.load:,.10g} {'users' if self.point.kind == 'users' else 'arrivals per second'}"
 
     @property
     def below(self) -> str:
-        """Distance of throughput below the ideal line as text, in per cent, with its interval if one exists."""
+        """Difference between throughput and the ideal line in per cent, as text, with an interval if one exists."""
         share = self.of_ideal
         value = 1 - (share.value or 0.0)
         if share.low is None or share.high is None:
@@ -113,12 +118,12 @@ def limit(points: Sequence[Point], ideal: dict[str, Any] | None) -> dict[str, An
 
     Notes
     -----
-    The share of a level is X(N) / (N x), where x is the throughput per user of the ideal line. It has the interval of a
-    ratio, because x has an error, too. A level counts as short if its share is more than `SHORTFALL` below 1 and its
-    whole interval is more than half of `SHORTFALL` below 1; the second condition allows for the error of the line,
-    which all levels share. If the interval is wider, a level counts as short only if a tier used at least
-    `capacity.SATURATED` of its CPUs. The knee is the population N* = (D + Z) / D_max of the asymptotic bounds [1]_,
-    from the lowest load level.
+    The share of a level is X(N) / (N x), where x is the throughput per user of the ideal line. Both X(N) and x have
+    errors, so the share has the interval of a ratio. A level counts as short if its share is more than `SHORTFALL`
+    below 1, and the whole interval of the share is more than half of `SHORTFALL` below 1. The second condition allows
+    for the error of x, which all levels have in common. If the interval is wider, a level counts as short only if a
+    tier used at least `capacity.SATURATED` of its CPUs. The knee is the population N* = (D + Z) / D_max of the
+    asymptotic bounds [1]_, from the lowest load level.
 
     References
     ----------
@@ -135,7 +140,7 @@ def limit(points: Sequence[Point], ideal: dict[str, Any] | None) -> dict[str, An
 
 
 def undecided(why: str) -> dict[str, Any]:
-    """Return an undecided limit as JSON for a summary, with the reason."""
+    """Return an undecided limit as JSON for a summary, with the given reason."""
     return _document(LimitKind.UNDECIDED, None, why, [], [])
 
 
@@ -157,7 +162,7 @@ def _document(
 def _levels(usable: Sequence[Point], ideal: dict[str, Any]) -> list[Level]:
     first = usable[0]
     above = [Level(point, share_of(ideal, point.throughput, point.load), saturated_tier(point)) for point in usable[1:]]
-    # The line starts at the lowest level, independent of the think times drawn there.
+    # The line starts at the lowest level, whatever the random think times of that level.
     return [Level(first, Estimate(1.0), saturated_tier(first)), *above]
 
 
@@ -205,7 +210,7 @@ def _without_shortfall(levels: list[Level], above: list[Point]) -> tuple[LimitKi
 
 
 def _fails(point: Point) -> bool:
-    """Return True if every run of a level is invalid because of failed transactions and no other cause is apparent.
+    """Return True if every run of a level is invalid because transactions failed, and no other cause is apparent.
 
     Doubts about a changing system are expected beyond the limit. With any other doubt, such as a saturated generator,
     the system might have served the failed transactions.
@@ -224,18 +229,18 @@ def _doubts(run: dict[str, Any], *levels: str) -> list[dict[str, Any]]:
 
 
 def _changing(point: Point) -> str | None:
-    """Return the first doubt about the steady state of a level, combined over its runs; None without such a doubt."""
+    """Return the first doubt about the steady state of a level, combined over the runs; None without such a doubt."""
     found = [doubt for run in point.usable for doubt in _doubts(run, "suspect", "invalid")]
     return _first([str(doubt["message"]) for doubt in found if doubt["kind"] in _CHANGES])
 
 
 def _first(messages: list[str]) -> str | None:
-    """Return the first message, with ranges for the numbers of similar messages; None if the list is empty."""
+    """Return the first message; its numbers become ranges over all similar messages. None without messages."""
     return over_runs.merged([text for text in messages if over_runs.alike(text, messages[0])]) if messages else None
 
 
 def _leaves_between(usable: list[Point], short: list[Level]) -> dict[str, Any] | None:
-    """Return the last load on the ideal line and the first load below it."""
+    """Return the last load on the ideal line and the first load below the line; None if no level is below."""
     if not short:
         return None
     first = short[0].point.load
@@ -256,7 +261,7 @@ def _cpu_evidence(level: Level) -> str:
 
 
 def _busy(point: Point, tier: str, utilization: float) -> str:
-    """Render the utilization of a tier's CPUs, for several runs as a range: `88 to 97 %`."""
+    """Render the utilization of a tier's CPUs; for several runs as a range: `88 to 97 %`."""
     found = point.shared_utilization_range(tier)
     return over_runs.words(found, utilization, lambda share: f"{100 * share:.0f} %")
 
@@ -283,7 +288,7 @@ def _short_evidence(level: Level, top: Level) -> str:
 
 
 def _pool(point: Point) -> str:
-    """Name the generator's connection pool as a possible limit if requests waited long for it; otherwise empty."""
+    """Render the generator's connection pool as a possible limit if requests waited long for it; empty otherwise."""
     share = point.wait("share_of_response_time") or 0.0
     if share <= CONNECTION_WAIT_SHARE:
         return ""
@@ -293,7 +298,7 @@ def _pool(point: Point) -> str:
 
 
 def _observed(point: Point) -> str:
-    """Describe the busiest tier; without tiers, the CPU use of the machine by all programs."""
+    """Describe the CPU use of the busiest tier; without tiers, the CPU use of the machine."""
     busiest = busiest_tier(point)
     if busiest is not None:
         return f"{busiest[0]} at {_busy(point, *busiest)} of its CPUs"

@@ -1,4 +1,4 @@
-"""Combines the limits found by several runs of one configuration."""
+"""Combines the limits that several runs of one configuration found."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Json = dict[str, Any]
 
 
 def found_limit(runs: Sequence[Json]) -> Json | None:
-    """Combine the limits of the repetitions of a search.
+    """Combine the limits that the repeated runs of a search found.
 
     Parameters
     ----------
@@ -25,11 +25,11 @@ def found_limit(runs: Sequence[Json]) -> Json | None:
     Returns
     -------
     dict or None
-        None if no run searched. For two or more runs that found a limit by tests, the interval is Student's t over
-        their values, and never narrower than the overlap of the brackets of all runs. If a run has only a plain
-        bracket, the limit may lie anywhere in it, so the union of all brackets is returned, without a confidence. A
-        single run keeps the interval of its search. If a run found only a lower bound, no interval over runs is
-        correct, and the smallest value of all runs is returned as a lower bound.
+        None if no run searched. If two or more runs found a limit by tests, the interval is Student's t interval over
+        the limits of the runs, and never narrower than the overlap of the brackets of all runs. If a run has only a
+        plain bracket, the limit may lie anywhere in the bracket; the result is then the union of all brackets,
+        without a confidence. A single run keeps the interval of its search. If a run found only a lower bound, no
+        interval over runs is correct; the result is then the smallest value of all runs, as a lower bound.
     """
     limits = [(str(run["run"]), run["limit"]) for run in runs if run.get("limit")]
     if not limits:
@@ -56,7 +56,7 @@ def found_limit(runs: Sequence[Json]) -> Json | None:
 
 
 def _over(found: Sequence[Json]) -> Json:
-    """Combine several searches that all found a limit."""
+    """Combine the limits of several runs that all found a limit."""
     values = [float(limit["value"]) for limit in found]
     ends = [(limit["low"], limit["high"]) for limit in found]
     lows, highs = [low for low, _ in ends if low is not None], [high for _, high in ends if high is not None]
@@ -89,9 +89,9 @@ def text_of(limit: Mapping[str, Any]) -> str:
 
     Notes
     -----
-    Square brackets are used for intervals with a confidence only: `430 users [410, 450]`. A plain bracket is usually
-    narrower than a tested interval although it is less certain, so the text names it: `430 users (bracket 430 to 450,
-    no confidence)`. A lower bound has no upper end: `430 users or more`.
+    Square brackets are used for intervals with a confidence only: `430 users [410, 450]`. A plain bracket is less
+    certain than a tested interval, although usually narrower. The text therefore names the bracket: `430 users
+    (bracket 430 to 450, no confidence)`. A lower bound has no upper end: `430 users or more`.
     """
     unit = "users" if limit["of"] == "users" else "/s"
     value, low, high = limit["value"], limit["low"], limit.get("high")
@@ -106,7 +106,7 @@ def text_of(limit: Mapping[str, Any]) -> str:
 
 
 def how_found(limit: Mapping[str, Any]) -> str:
-    """Render the method of a limit in parentheses, with a leading blank; empty if `text_of` already states it."""
+    """Render the method that found a limit, in parentheses after a blank; empty if `text_of` states the method."""
     if not limit.get("confidence"):
         return ""
     within = " within one run" if limit["method"] == TESTED else ""
@@ -114,7 +114,10 @@ def how_found(limit: Mapping[str, Any]) -> str:
 
 
 def _texts(value: float, low: float, high: float, *, of_runs: bool) -> tuple[str, ...]:
-    """Render a limit and its two ends; bracket ends of a single search are chosen levels without an error."""
+    """Render a limit and the two ends of its interval, rounded.
+
+    The bracket ends of a single search are chosen levels without an error, and are not rounded.
+    """
     rounded = interval_texts(value, low, high)
     chosen = tuple(f"{each:,.6g}" for each in (value, low, high))
     return rounded if of_runs else (chosen[0] if value in (low, high) else rounded[0], *chosen[1:])

@@ -9,19 +9,20 @@ from towtank.analysis.limits.plateaus import Plateau
 from towtank.analysis.limits.search import Failure
 
 FELL_SHORT = 0.7
-"""Share of the ideal line below which a plateau is clearly beyond the limit and ends the pilot run. [1]"""
+"""A plateau is clearly beyond the limit, and ends the pilot run, below this share of the ideal line. [1]"""
 ON_THE_LINE = 0.9
-"""Smallest share of the ideal line at which a plateau counts as ideal scaling. [1]"""
+"""A plateau counts as ideal scaling from this share of the ideal line on. [1]"""
 _LINE_AT_LEAST = 2
 _CHANCE = 2.0
 _FAILURES = (Failure.ERRORS, Failure.GENERATOR_SATURATED, Failure.SERVICE_DIED)
 
 
 def next_level(plateaus: Sequence[Plateau], times: float, at_most: float) -> float | None:
-    """Return the next number of users of a pilot run; None if the pilot run is complete. [1]
+    """Return the number of users of the next plateau of a pilot run; None if the pilot run is complete. [1]
 
-    The number of users is multiplied until the highest plateau is beyond the limit. If fewer than two plateaus then
-    show ideal scaling, the run started beyond the limit, and the number of users is divided until two plateaus do.
+    The number of users is multiplied by `times` until the highest plateau is beyond the limit. If fewer than two
+    plateaus then show ideal scaling, the run started beyond the limit; the number of users is divided by `times`
+    until two plateaus show ideal scaling.
     """
     levels = [plateau.level for plateau in plateaus]
     if not is_beyond(plateaus):
@@ -32,7 +33,9 @@ def next_level(plateaus: Sequence[Plateau], times: float, at_most: float) -> flo
 
 
 def is_beyond(plateaus: Sequence[Plateau]) -> bool:
-    """Return True if the highest plateau is beyond the limit: it failed, or is far below the ideal line."""
+    """Return True if the highest plateau is beyond the limit: it failed, or its throughput is far below the ideal
+    line.
+    """
     ordered = _by_level(plateaus)
     top = ordered[-1]
     if _failed(top) or not top.throughput.value:
@@ -46,8 +49,9 @@ def users_rate(plateaus: Sequence[Plateau]) -> float | None:
 
     Notes
     -----
-    Sum of throughputs over sum of users of the plateaus on the line. The line ends before the first plateau whose
-    throughput, with an allowance for random counts, is below `ON_THE_LINE` of the line through the plateaus before it.
+    The result is the sum of throughputs over the sum of users of the plateaus on the ideal line. The line ends before
+    the first plateau whose throughput, with an allowance for random counts, is below `ON_THE_LINE` times the line
+    through the plateaus before.
     """
     line = _line(plateaus)
     return _slope(line) if line else None
@@ -86,7 +90,7 @@ def _line(plateaus: Sequence[Plateau]) -> list[Plateau]:
         rate = plateau.throughput.value
         if _failed(plateau) or not rate:
             break
-        # Twice the standard deviation of a Poisson count; with think times the true deviation is smaller.
+        # Twice the standard deviation of a Poisson count. With think times, the true deviation is smaller.
         chance = _CHANCE * math.sqrt(rate / plateau.window.length_s)
         if line and rate + chance < ON_THE_LINE * _slope(line) * plateau.level:
             break
@@ -95,5 +99,8 @@ def _line(plateaus: Sequence[Plateau]) -> list[Plateau]:
 
 
 def _failed(plateau: Plateau) -> bool:
-    """Return True if a plateau failed for any reason but a missing steady state, which a pilot run does not need."""
+    """Return True if a plateau failed.
+
+    A missing steady state does not count as a failure, because a pilot run does not need a steady state.
+    """
     return plateau.failure is not None and plateau.failure["kind"] in _FAILURES

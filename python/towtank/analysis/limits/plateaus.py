@@ -23,12 +23,12 @@ from towtank.analysis.windows import by_stage
 from towtank.analysis.windows.window import Window
 from towtank.estimates import few_digits
 
-# Three standard deviations of a Poisson count: random arrivals do not explain a larger shortfall.
+# Three standard deviations of a Poisson count. Random arrivals do not explain a larger shortfall.
 _CHANCE = 3.0
 # One-sided 95 % quantile of the normal distribution.
 _CERTAIN = 1.645
-# Throughput that grows by significantly less than half of ideal growth has left the line of ideal scaling; if the error
-# is larger, the test decides nothing.
+# Throughput has left the line of ideal scaling if it grows by significantly less than half of ideal growth. With a
+# larger error the test decides nothing.
 _HALF = 0.5
 
 
@@ -41,7 +41,7 @@ class Rules:
     objectives : list of dict
         Objectives that apply at every load, from the manifest of the study; empty if the search ignores objectives.
     errors, achieved, grows : float or None
-        Limits in `stop_when`; None if the search does not use the criterion.
+        Limits in `stop_when` of the search; None for a criterion that the search does not use.
     is_open : bool
     """
 
@@ -53,7 +53,7 @@ class Rules:
 
     @classmethod
     def of(cls, search: dict[str, Any], objectives: Sequence[dict[str, Any]]) -> Rules:
-        """Make the rules from `search` in the manifest of a run, and the objectives of its study."""
+        """Make the criteria from `search` in the manifest of a run and from the objectives of its study."""
         stops = search["stop_when"]
         usable = (
             [objective for objective in objectives if _is_searched(objective)] if "objective_missed" in stops else []
@@ -79,16 +79,16 @@ class Plateau:
     level : float
         Constant load of the plateau. [1, 1/s]
     stage : str
-        Name of its steady stage.
+        Name of the steady stage of the plateau.
     window : Window
         Analysed part of the steady stage.
     failure : dict or None
-        `kind`, `text`, `seen`, `limit`; None if it passed.
+        `kind`, `text`, `seen`, `limit`; None if the plateau passed.
     margin : float or None
-        log(seen / limit) of the objective closest to its limit, or furthest beyond; infinite if requests were in flight
-        for longer than the limit and none of them ended.
+        log(seen / limit) of the objective that is closest to its limit, or farthest beyond. Infinite if requests were
+        in flight for longer than the limit and none of them ended.
     binding : dict or None
-        The objective of the margin: `text`, `seen` (None with an infinite margin), `limit`.
+        Objective that determines `margin`: `text`, `seen` (None with an infinite margin), `limit`.
     settled : bool or None
         Whether the settle stage before the plateau ended because the system was steady; None if it had a set length.
     waiting : float
@@ -96,8 +96,8 @@ class Plateau:
     in_flight : float
         Mean number of requests in flight. [1]
     throughput_error : float or None
-        Standard error of the throughput, increased to allow for unknown autocorrelation. Also set for a plateau too
-        short for an interval; None below eight seconds. [1/s]
+        Standard error of the throughput, increased to allow for unknown autocorrelation; None for a plateau of less
+        than eight seconds. [1/s]
     """
 
     number: int
@@ -122,12 +122,12 @@ class Plateau:
 
     @property
     def outcome(self) -> Outcome:
-        """Outcome of the plateau, for the search."""
+        """Outcome of the plateau as the search uses it: level, kind of failure, and margin."""
         kind = None if self.failure is None else Failure(self.failure["kind"])
         return Outcome(self.level, kind, self.margin)
 
     def document(self) -> dict[str, Any]:
-        """Return the plateau as JSON for a run summary: level, window, result and measurements."""
+        """Return the plateau as JSON for a run summary: level, window, outcome and measured values."""
         return {
             "level": int(self.level) if self.level.is_integer() else self.level,
             "stage": self.stage,
@@ -170,14 +170,14 @@ def judge(
     Returns
     -------
     Plateau or None
-        None if no interval of the plateau was recorded.
+        The judged plateau; None if no interval of the plateau was recorded.
 
     Notes
     -----
-    If a plateau fails for several reasons, the first in this order is reported: a saturated or stalled generator,
-    errors, a missed objective, a server that does not answer, throughput below the offered rate, a system that did not
-    settle, throughput that no longer grows. A saturated generator makes all other values useless, and failed requests
-    distort response times.
+    If a plateau fails for several reasons, only the first reason in this order is reported: a saturated or stalled
+    generator, errors, a missed objective, a server that does not answer, throughput below the offered rate, a system
+    that did not settle, throughput that no longer grows. A saturated generator makes all other values useless, and
+    failed requests distort response times.
     """
     window = by_stage.of_stage(measurement, stage, settled=settled is True)
     if window is None:
@@ -216,7 +216,7 @@ def judge(
 
 
 def _margins(rules: Rules, measurement: Measurement, chosen: Mask) -> Iterator[tuple[float, dict[str, Any]]]:
-    """Yield the margin of each objective, the logarithm of value over limit, with the measured value."""
+    """Yield the margin of each objective, log(value / limit), with a description of the objective and its value."""
     for objective in rules.objectives:
         seen, limit = _seen(objective, measurement, chosen), objective.get("value")
         if not isinstance(limit, int | float):
@@ -230,7 +230,9 @@ def _margins(rules: Rules, measurement: Measurement, chosen: Mask) -> Iterator[t
 
 
 def _seen(objective: dict[str, Any], measurement: Measurement, chosen: Mask) -> float | None:
-    """Return the measured value of an objective; the worst window if the objective applies to every window."""
+    """Return the measured value of an objective; the value of the worst window if the objective applies to every
+    window.
+    """
     metric = str(objective.get("metric"))
     column = objective_scopes.column_of(measurement, objective.get("transaction"))
     every = objective.get("every_s")
@@ -290,7 +292,10 @@ def _objectives(rules: Rules, measurement: Measurement, chosen: Mask) -> Iterato
 
 
 def _silent(rules: Rules, measurement: Measurement, chosen: Mask) -> Iterator[dict[str, Any]]:
-    """Yield a failure if no request was answered, regardless of the stop criteria of the search."""
+    """Yield a failure if no request ended at a plateau although requests were in flight for long.
+
+    The stop criteria of the search do not matter.
+    """
     waited = silence.waited_for(rules.objectives, measurement, chosen)
     if waited is not None:
         text = (
@@ -323,7 +328,9 @@ def _achieved(plateau: Plateau, rules: Rules) -> Iterator[dict[str, Any]]:
 
 
 def _not_settled(plateau: Plateau) -> Iterator[dict[str, Any]]:
-    """Yield a failure if a plateau is not steady although a steady state was required, or is far from steady."""
+    """Yield a failure if the values of a plateau still change, and a steady state was required or the change is
+    gross.
+    """
     for change in plateau.window.changes:
         if plateau.settled is False or change.is_gross:
             text = f"{change.text} still changes by {signed_percent(change.share)} over the steady stage"
@@ -350,11 +357,14 @@ def _flat(plateau: Plateau, rules: Rules, before: Sequence[Plateau]) -> Iterator
 
 
 def _throughput_error(counts: Floats, lengths: Floats) -> float | None:
-    """Return the standard error of throughput; None if the record has too few intervals. [1/s]"""
+    """Return the standard error of the throughput of a plateau; None if too few intervals were recorded. [1/s]"""
     error = error_of(counts, lengths)
     return None if error is None or len(counts) < ERROR_AT_LEAST else error.standard_error
 
 
 def _error(plateau: Plateau) -> float:
-    """Return the standard error of a plateau's throughput; infinite if unknown, so that no test is significant."""
+    """Return the standard error of a plateau's throughput. [1/s]
+
+    Infinite if unknown, so that no test is significant.
+    """
     return math.inf if plateau.throughput_error is None else plateau.throughput_error

@@ -1,12 +1,12 @@
 """Searches for the highest load that a system sustains: chooses the next level, and decides when the search ends.
 
-The decision is a pure function of the measured plateaus, so a search can be tested without load and repeated on
-recorded data. The search raises the load by the planned steps until a level fails. Then it halves the bracket, the gap
-between the highest level that passed and the lowest level that failed, until the bracket is narrow enough. It repeats
-both ends alternately, so that a drift of the system becomes visible. The majority of its plateaus decides whether a
-level passes; a draw is measured once more. If repeats reverse the result of a level, the bracket moves, and the search
-continues. If a level above the bracket passes, that level and the failed end are repeated; if they still contradict
-each other and no test decides between them, the search yields only a lower bound.
+Each decision depends only on the measured plateaus, so a search can be tested without load and repeated on recorded
+data. The search raises the load by the planned steps until a level fails. Then it halves the bracket, the gap between
+the highest level that passed and the lowest level that failed, until the bracket is narrow enough. The search repeats
+both ends of the bracket alternately, so that a drift of the system becomes visible. A level passes if the majority of
+its plateaus passes; after a draw, the level is measured once more. If repeats reverse the result of a level, the
+bracket moves, and the search continues. If a level above the bracket passes, the search repeats that level and the
+failed end. If the two levels still contradict each other and no test decides, the search yields only a lower bound.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from towtank.analysis.limits.estimate import tested_ends
 
 
 class Failure(StrEnum):
-    """Reasons for which a plateau fails."""
+    """Reasons why a plateau fails."""
 
     OBJECTIVE_MISSED = "objective_missed"
     ERRORS = "errors"
@@ -35,7 +35,7 @@ class Failure(StrEnum):
 
 
 class Ended(StrEnum):
-    """Reasons for which a search ends."""
+    """Reasons why a search ends."""
 
     REFINED = "refined"
     BRACKETED = "bracketed"
@@ -48,30 +48,30 @@ class Ended(StrEnum):
 
 
 LOWER_BOUNDS = (Ended.AT_MOST, Ended.GENERATOR_SATURATED, Ended.SERVICE_DIED, Ended.INTERRUPTED, Ended.CONTRADICTORY)
-"""Ends of a search after which only a lower bound of the limit is known."""
+"""Reasons for the end of a search after which only a lower bound of the limit is known."""
 # A search with more plateaus does not converge, because the system changes between plateaus.
 PLATEAUS_AT_MOST = 200
-# Number of levels outside the bracket, one bracket width apart; if they do not decide, noise is too large for this
-# bracket.
+# Largest number of levels outside the bracket, one bracket width apart. If these levels do not decide, the noise is
+# too large for this bracket.
 FURTHER_AT_MOST = 4
 
 
 @dataclass(frozen=True)
 class Step:
-    """Rule that raises the load by an amount or a factor, up to a level (None: without end)."""
+    """Rule that raises the load by an amount or by a factor, up to a level; without `up_to`, there is no such level."""
 
     by: float | None = None
     times: float | None = None
     up_to: float | None = None
 
     def after(self, level: float) -> float:
-        """Return the next level."""
+        """Return the level that follows a level."""
         return level + self.by if self.by is not None else level * (self.times or 2.0)
 
 
 @dataclass(frozen=True)
 class SearchPlan:
-    """Plan of a search.
+    """Plan of a search for the highest sustainable load.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class SearchPlan:
 
     @property
     def refine_to_or_zero(self) -> float:
-        """`refine_to`; 0 without refinement."""
+        """`refine_to`; 0 if the search does not refine the bracket."""
         return self.refine_to or 0.0
 
 
@@ -114,12 +114,12 @@ def plan_of(document: dict[str, Any]) -> SearchPlan:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Outcome of one plateau.
+    """Outcome of one plateau, as the search uses it.
 
     Attributes
     ----------
     level : float
-        [1, 1/s]
+        Load level of the plateau. [1, 1/s]
     failure : Failure or None
     margin : float or None
         log(seen / limit) of the objective closest to its limit, above 0 if missed; infinite if nothing was answered
@@ -132,13 +132,13 @@ class Outcome:
 
     @property
     def passed(self) -> bool:
-        """True if the plateau did not fail."""
+        """True if the plateau passed."""
         return self.failure is None
 
 
 @dataclass(frozen=True)
 class Decision:
-    """Next step of a search: a level, or the end.
+    """Next step of a search: a load level, or the end of the search.
 
     Attributes
     ----------
@@ -159,7 +159,7 @@ class Decision:
 
 
 def ladder(plan: SearchPlan) -> Iterator[float]:
-    """Yield the levels by which a search raises the load; the last is the highest allowed level."""
+    """Yield the load levels by which a search raises the load; the last is the highest allowed level."""
     level, number = float(plan.start), 0
     while level < plan.at_most * (1 - 1e-12):
         yield level
@@ -168,7 +168,7 @@ def ladder(plan: SearchPlan) -> Iterator[float]:
         after = _rounded(plan, plan.steps[number].after(level))
         up_to = plan.steps[number].up_to
         if up_to is not None and level < up_to < after:
-            after = up_to  # a step stops at its own end
+            after = up_to  # A step never passes its upper end.
         level = max(after, level + 1) if plan.whole else after
     yield float(plan.at_most)
 
@@ -178,13 +178,13 @@ def _rounded(plan: SearchPlan, level: float) -> float:
 
 
 def passes(outcomes: Sequence[Outcome], level: float) -> bool | None:
-    """Return True if most plateaus of a level passed; False also for a draw; None if the level was not measured."""
+    """Return True if most plateaus of a level passed, False if not or after a draw; None if no plateau was measured."""
     found = [outcome.passed for outcome in outcomes if outcome.level == level]
     return sum(found) > len(found) / 2 if found else None
 
 
 def bracket(outcomes: Sequence[Outcome]) -> tuple[float | None, float | None]:
-    """Return the bracket: the highest level below the lowest failing level, and the lowest failing level."""
+    """Return the bracket: the lowest failing level, and the highest level below it; the lower end comes first."""
     levels = sorted({outcome.level for outcome in outcomes})
     high = next((level for level in levels if not passes(outcomes, level)), None)
     low = max((level for level in levels if high is None or level < high), default=None)
@@ -192,7 +192,7 @@ def bracket(outcomes: Sequence[Outcome]) -> tuple[float | None, float | None]:
 
 
 def decide(plan: SearchPlan, outcomes: Sequence[Outcome]) -> Decision:
-    """Decide the next step from the plateaus so far, in order of measurement."""
+    """Decide the next step of a search from the plateaus measured so far, in order of measurement."""
     low, high = bracket(outcomes)
     stop = _stop(outcomes, low, high)
     if stop is not None:
@@ -206,10 +206,12 @@ def decide(plan: SearchPlan, outcomes: Sequence[Outcome]) -> Decision:
 
 
 def _stop(outcomes: Sequence[Outcome], low: float | None, high: float | None) -> Decision | None:
-    """Return the end of a search whose last plateau, or number of plateaus, stops it at any stage; None otherwise."""
+    """Return the end of a search that must stop now, because of its last plateau or its number of plateaus; else
+    None.
+    """
     last = outcomes[-1].failure if outcomes else None
     if last in (Failure.GENERATOR_SATURATED, Failure.SERVICE_DIED):
-        # Higher levels would not measure the system; lower levels have not failed, or the bracket is already known.
+        # Higher levels would not measure the system. No lower level has failed, or the bracket is known.
         return Decision(None, Ended(str(last)), low, high, f"at {outcomes[-1].level:g}")
     if len(outcomes) >= PLATEAUS_AT_MOST:
         return Decision(None, Ended.BRACKETED, low, high, f"a search has at most {PLATEAUS_AT_MOST} plateaus")
@@ -217,7 +219,7 @@ def _stop(outcomes: Sequence[Outcome], low: float | None, high: float | None) ->
 
 
 def _back(plan: SearchPlan, outcomes: Sequence[Outcome], low: float | None, high: float) -> Decision:
-    """Decide the next step after a level has failed: halve, repeat, or end."""
+    """Decide the next step after a level has failed: halve the bracket, repeat a level, or end the search."""
     if plan.refine_to is None:
         ended = Ended.FAILED_AT_START if low is None else Ended.BRACKETED
         return Decision(None, ended, low, high)
@@ -230,7 +232,8 @@ def _back(plan: SearchPlan, outcomes: Sequence[Outcome], low: float | None, high
         return Decision(middle, None, low, high, "halved")
     counts = {level: len(_at(outcomes, level)) for level in (low, high)}
     if min(counts.values()) < plan.repeats:
-        # Alternate, starting with the end that was not measured last, so that a drift affects both ends alike.
+        # The ends alternate, starting with the end that was not measured last, so that a drift affects both ends
+        # alike.
         other = low if outcomes[-1].level == high else high
         level = other if counts[other] < plan.repeats else (low if other == high else high)
         return Decision(level, None, low, high, f"repeated, {counts[level] + 1} of {plan.repeats}")
@@ -243,13 +246,16 @@ def _back(plan: SearchPlan, outcomes: Sequence[Outcome], low: float | None, high
 
 
 def _passing_above(outcomes: Sequence[Outcome], high: float) -> list[float]:
-    """Return the levels that pass above the lowest failing level."""
+    """Return the passing levels above the lowest failing level."""
     levels = {outcome.level for outcome in outcomes}
     return sorted(level for level in levels if level > high and passes(outcomes, level))
 
 
 def _contested(plan: SearchPlan, outcomes: Sequence[Outcome], low: float | None, high: float) -> Decision | None:
-    """Repeat a level with a draw, or the least measured of contradictory levels; None without a contradiction."""
+    """Decide which level to repeat if plateaus contradict each other; None without a contradiction.
+
+    After a draw, the level is repeated; of contradictory levels, the least measured is repeated.
+    """
     if plan.refine_to is None:
         return None
     found = _at(outcomes, high)
@@ -263,7 +269,7 @@ def _contested(plan: SearchPlan, outcomes: Sequence[Outcome], low: float | None,
 
 
 def _refined(outcomes: Sequence[Outcome], low: float, high: float) -> Decision:
-    """Return the end of a search that has repeated both ends of its bracket."""
+    """Return the end of a search that has repeated both ends of its bracket: refined, or contradictory."""
     above = _passing_above(outcomes, high)
     _, tested = tested_ends([outcome.level for outcome in outcomes], [outcome.margin for outcome in outcomes])
     if not above or tested is not None:
@@ -277,7 +283,10 @@ def _refined(outcomes: Sequence[Outcome], low: float, high: float) -> Decision:
 
 
 def _further(plan: SearchPlan, outcomes: Sequence[Outcome], low: float, high: float) -> float | None:
-    """Return the next level outside the bracket, as long as no level there differs significantly from the limit."""
+    """Return the next level outside the bracket.
+
+    None once a level on each side differs significantly from the limit.
+    """
     wanted = Failure.OBJECTIVE_MISSED
     if plan.repeats < 2 or not any(outcome.failure is wanted for outcome in _at(outcomes, high)):
         return None
@@ -294,7 +303,7 @@ def _further(plan: SearchPlan, outcomes: Sequence[Outcome], low: float, high: fl
 
 
 def _outside(plan: SearchPlan, level: float, factor: float) -> float:
-    """Return the next level outwards, at least one user away if levels are whole numbers."""
+    """Return the next level in the direction of `factor`; whole numbers change by at least one."""
     found = _rounded(plan, level * factor)
     return found if found != level else level + (1 if factor > 1 else -1)
 
@@ -304,13 +313,17 @@ def _at(outcomes: Sequence[Outcome], level: float) -> list[Outcome]:
 
 
 def _is_flat(outcomes: Sequence[Outcome], level: float) -> bool:
-    """Return True if a level failed because throughput stopped growing; levels in between would grow even less."""
+    """Return True if a level failed only because throughput stopped growing.
+
+    Between the last passing level and such a level, throughput would grow even less, so halving the bracket is
+    pointless.
+    """
     failures = [outcome.failure for outcome in _at(outcomes, level) if outcome.failure is not None]
     return bool(failures) and all(failure is Failure.THROUGHPUT_PLATEAU for failure in failures)
 
 
 def _middle(plan: SearchPlan, low: float, high: float) -> float | None:
-    """Return the middle of the bracket; None if the bracket is narrow enough or contains no further level."""
+    """Return the middle of the bracket; None if the bracket is narrow enough, or if no level lies inside."""
     if plan.refine_to is None or high - low <= plan.refine_to * low * (1 + 1e-9):
         return None
     middle = _rounded(plan, (low + high) / 2)

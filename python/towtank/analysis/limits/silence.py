@@ -1,7 +1,7 @@
-"""Detects a silent server at a plateau: requests are in flight, none is answered, and so no metric shows the fault.
+"""Detects a plateau at which the server does not answer: requests are in flight, and none of them ends.
 
-Only answered requests have a response time. If requests were in flight at an instant and none ended until the end of
-the plateau, their response times exceed the time between the two instants.
+Response times are known for answered requests only, so no metric shows this fault. If requests were in flight at an
+instant and none ended until the end of the plateau, their response times exceed the time between the two instants.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def is_missed(objective: dict[str, Any], measurement: Measurement, chosen: Mask)
     Parameters
     ----------
     objective : dict
-        Objective from the manifest of a study; with `every_s` it applies to each window of that length.
+        Objective from the manifest of a study. With `every_s`, the objective applies to each window of that length.
     measurement : Measurement
     chosen : ndarray of bool of shape (n_bins,)
         Bins of the plateau.
@@ -42,13 +42,14 @@ def is_missed(objective: dict[str, Any], measurement: Measurement, chosen: Mask)
 
 
 def waited_for(objectives: Sequence[dict[str, Any]], measurement: Measurement, chosen: Mask) -> float | None:
-    """Return the least time that requests were in flight at a plateau without any answer. [s]
+    """Return how long requests were certainly in flight at a plateau without any answer; None if any was answered.
+    [s]
 
     Returns
     -------
     float or None
-        Half of the plateau, or the longest response time limit of an objective if that is longer; None if a request was
-        answered, or none was in flight for so long.
+        Half of the length of the plateau, or the longest response time limit of an objective, whichever is longer.
+        None if a request was answered, or if no request was in flight for so long.
     """
     limits = [
         float(objective["value"])
@@ -61,7 +62,9 @@ def waited_for(objectives: Sequence[dict[str, Any]], measurement: Measurement, c
 
 @dataclass(frozen=True)
 class _Requests:
-    """Requests at a plateau, of one transaction or all: requests ended in each bin, and in flight after each bin."""
+    """Requests at a plateau, of one transaction or of all: requests that ended in each bin, and requests in flight
+    after it.
+    """
 
     measurement: Measurement
     chosen: Mask
@@ -79,9 +82,10 @@ class _Requests:
         return cls(measurement, chosen, requests.ended, np.cumsum(requests.started - requests.ended))
 
     def are_silent(self, window: Mask, longer_than_s: float) -> bool:
-        """Return True if no request ended in a window and some had been in flight for longer than a time at its end.
+        """Return True if no request ended in a window, although requests were in flight for longer than a time at its
+        end.
 
-        The time in flight may start before the window, after the last request that ended within the plateau.
+        The time in flight may begin before the window, after the last request that ended within the plateau.
         """
         if not window.any() or self.ended[window].any():
             return False

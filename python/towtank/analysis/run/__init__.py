@@ -1,7 +1,7 @@
 """Summarizes one run from its folder.
 
-`reading` reads the folder, `data` defines its content and selects the window, `summary` computes the sections of the
-summary, `evidence` collects the evidence for the verdict.
+`reading` reads the run folder, `data` defines the content of the folder and selects the window, `summary` computes
+the sections of the summary, `evidence` collects the evidence for the verdict.
 """
 
 from towtank.analysis.run.data import RunData

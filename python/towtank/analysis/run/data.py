@@ -1,4 +1,4 @@
-"""Content of a run folder for the analysis: streams, stages, and the window."""
+"""Holds the content of a run folder for the analysis: streams, stages, and the window."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class RunData:
     plan : dict or None
         `plan.json`.
     stored : dict or None
-        `stored.json`; without that file, the content derived from the engine's notes.
+        `stored.json`; if the file is missing, its content is derived from the engine's notes.
     logs : dict or None
         New errors and warnings in the logs of the services under load, by tier.
     """
@@ -52,7 +52,7 @@ class RunData:
 
     @cached_property
     def found(self) -> Found | None:
-        """Outcome of a search for the limit; None if the run did not search or recorded no stage."""
+        """Outcome of the search for the limit; None if the run did not search, or recorded no stage."""
         search = self.manifest.get("search")
         if not isinstance(search, dict) or not self.measurement.bins:
             return None
@@ -60,23 +60,23 @@ class RunData:
 
     @cached_property
     def stage(self) -> int | None:
-        """Number of the analysed stage for a search; None if consecutive steady stages are analysed."""
+        """Number of the stage that is analysed if the run searched for a limit; None otherwise."""
         best = self.found.best if self.found is not None else None
         return None if best is None else stage_of(self.measurement, best)
 
     @cached_property
     def study_events(self) -> list[StudyEvent]:
-        """Events of the study as they took place."""
+        """Events of the study, with the times at which they took place."""
         return recovery.study_events(self.events, self.observed.origin_ns)
 
     @cached_property
     def steady_stage(self) -> Window | None:
-        """The planned steady stage, regardless of events; None if none of it was recorded."""
+        """Planned steady stage, including the time after an event; None if no part of it was recorded."""
         return windows.asked(self.measurement) if self.stage is None else asked_stage(self.measurement, self.stage)
 
     @cached_property
     def window(self) -> Window | None:
-        """The analysed window, which ends at the first event; None if no steady stage was recorded."""
+        """Window that is analysed; it ends before the first event. None if no steady stage was recorded."""
         window = self.steady_stage
         first = None if window is None else recovery.first_inside(self.study_events, window)
         if window is None or first is None or first.begin_s is None:
@@ -89,8 +89,9 @@ class RunData:
         return judged
 
     def asked_load(self, key: str) -> Any:
-        """Return the load of the analysed stretch for the key `users` or `rate`; the load of the manifest if it
-        changes.
+        """Return the planned load of the analysed stage, for the key `users` or `rate`.
+
+        If the load changes within the window, return the load of the manifest.
         """
         asked, window = self.manifest.get(key), self.steady_stage
         if asked is None or window is None or window.stretch is None or self._moves_over(window):
@@ -106,7 +107,7 @@ class RunData:
         return windows.tested(self.measurement, window, cpu, settled=self._settled_before(window))
 
     def _settled_before(self, window: Window) -> bool:
-        """Return True if the settle stage before a window ended because the system was steady."""
+        """Return True if the settle stage before a window ended because a steady state was detected."""
         return settled_before(min(self._stages_of(window), default=0), self.events) is True
 
     def _moves_over(self, window: Window) -> bool:
@@ -114,31 +115,31 @@ class RunData:
 
     @property
     def is_moving(self) -> bool:
-        """True if the planned load changes over the window."""
+        """True if the planned load changes within the window."""
         return self.window is not None and self._moves_over(self.window)
 
     def _stages_of(self, window: Window) -> set[int]:
-        """Return the numbers of the stages in a planned window."""
+        """Return the numbers of the stages that lie within a planned window."""
         inside = self.measurement.inside(window.asked_start_s, window.asked_end_s)
         return {int(number) for number in self.measurement.stage[inside]}
 
     @cached_property
     def chosen(self) -> Mask:
-        """Bins inside the window."""
+        """Mask of the bins inside the analysed window."""
         if self.window is None:
             return np.zeros(self.measurement.bins, dtype=bool)
         return self.measurement.inside(self.window.start_s, self.window.end_s)
 
     @cached_property
     def asked(self) -> Mask:
-        """Bins of the planned steady stages, before tests shorten them."""
+        """Mask of the bins of the planned steady stages, which tests for a steady state may shorten later."""
         if self.window is None:
             return np.zeros(self.measurement.bins, dtype=bool)
         return self.measurement.inside(self.window.asked_start_s, self.window.asked_end_s)
 
     @property
     def phases(self) -> dict[str, Mask]:
-        """Bins of each phase, in the order of the plan."""
+        """Mask of the bins of each phase of the load, by name, in the order of the plan."""
         found: dict[str, Mask] = {}
         for number, stage in enumerate(self.measurement.stages):
             mask = self.measurement.stage == number
@@ -148,7 +149,7 @@ class RunData:
 
     @property
     def damage(self) -> dict[str, Any]:
-        """Damage of all streams, combined."""
+        """Damage found in all streams together: whether a stream is cut off, and the number of unreadable lines."""
         streams = [
             self.recording.damage,
             self.observed.probe.damage,

@@ -1,4 +1,4 @@
-"""Collects the evidence for the verdict on a run, from its data and its summary so far."""
+"""Collects the evidence for the verdict on a run, from its data and the parts of its summary computed so far."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from towtank.analysis.windows.steady import SIGNIFICANCE, trend
 from towtank.analysis.windows.stretch import STEADY_PHASE
 from towtank.results.segments import names
 
-# The start lag counts as growing if it rises by half over the window, significantly.
+# The start lag counts as growing if it rises significantly over the window, by more than this share.
 _LAG_GROWTH = 0.5
 
 
 def gather_evidence(data: RunData, summary: dict[str, Any], limits: dict[str, Any]) -> Evidence:
-    """Collect the data that the checks of a run read.
+    """Return the evidence that the checks of a run read.
 
     Parameters
     ----------
@@ -84,13 +84,16 @@ def _connections_mode(data: RunData) -> str | None:
 
 
 def _probe_expected(data: RunData) -> bool:
-    """Return True if a probe was started: the run has tiers, probe records, or an event of the probe's start."""
+    """Return True if a probe was started in the run.
+
+    A probe was started if the run has tiers, records of a probe, or an event for the start of a probe.
+    """
     started = any(event.get("k") == "observation_started" for event in data.events)
     return bool(data.observed.tiers or data.observed.probe.header or data.observed.probe.samples or started)
 
 
 def _settle(data: RunData) -> dict[str, Any] | None:
-    """Return the event of the settle stage before the window, if that stage ended without reaching a steady state."""
+    """Return the event that ended the settle stage before the window; None if that stage reached a steady state."""
     if data.window is None:
         return None
     start = data.window.asked_start_s
@@ -107,13 +110,16 @@ def _relative_half_width(summary: dict[str, Any]) -> float | None:
 
 
 def _planned_end(data: RunData) -> float:
-    """Return the time until which services must be alive: the end of the last steady stage. [s]"""
+    """Return the end of the last steady stage, until which services must be alive. [s]"""
     ends = [stage["end_s"] for stage in data.measurement.stages if stage.get("phase") == STEADY_PHASE]
     return float(max(ends, default=0.0))
 
 
 def _lasting(data: RunData) -> Iterator[dict[str, Any]]:
-    """Yield the events during the load, because services may end after it."""
+    """Yield the events between the start of the run and the end of its last steady stage.
+
+    Services may end after that time.
+    """
     origin = data.observed.origin_ns
     end = origin + round(1e9 * _planned_end(data))
     for event in data.events:
@@ -123,7 +129,7 @@ def _lasting(data: RunData) -> Iterator[dict[str, Any]]:
 
 
 def _lag_grows(data: RunData) -> bool:
-    """Return True if the median start lag rises over the window significantly and by at least half."""
+    """Return True if the median start lag grows significantly over the window, by more than half."""
     medians = data.measurement.lag.quantile_by_bin(0.5)
     pairs = [
         (at, value)

@@ -1,4 +1,4 @@
-"""Determines from the engine's plan which answers its checks expect."""
+"""Determines from the engine's plan which responses the checks of the workload expect."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from towtank.analysis.checks.answers import REDIRECTS
 
 
 def expecting_redirects(plan: Mapping[str, Any] | None, steps: Sequence[str]) -> frozenset[str]:
-    """Return the requests with a check that accepts a redirect, or whose header Location is extracted.
+    """Return the names of requests that expect a redirect.
+
+    A request expects a redirect if its check accepts a redirect, or if the header Location is extracted.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Computes digests of the inputs of a summary, which reveal stale summaries and copied runs."""
+"""Computes digests of the files behind a run summary, which reveal outdated summaries and copied runs."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _DIGEST_BYTES = 16
 
 
 def inputs(run: RunFolder, limits: dict[str, Any], objectives: Sequence[dict[str, Any]]) -> dict[str, str | None]:
-    """Compute the digests of all inputs of a run summary.
+    """Return the digests of all files and settings behind a run summary.
 
     Parameters
     ----------
     run : RunFolder
     limits : dict
-        Of the study.
+        Limits of the study.
     objectives : sequence of dict
-        Of the study.
+        Objectives of the study.
 
     Returns
     -------
@@ -47,7 +47,7 @@ def inputs(run: RunFolder, limits: dict[str, Any], objectives: Sequence[dict[str
 
 
 def _lengths(run: RunFolder) -> str:
-    """Render the lengths of the logs, which may be too long to hash."""
+    """Render the lengths of the logs; the logs may be too long to compute a digest of their content."""
     return "".join(f"\n{path.name} {path.stat().st_size}" for path in sorted(run.logs.glob("*.log")))
 
 

@@ -1,4 +1,4 @@
-"""Reads a run folder, and the limits and objectives of its study; missing or damaged parts are omitted."""
+"""Reads a run folder, with the limits and objectives of its study; missing or damaged parts are left out."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from towtank.results.folder import STUDY_MANIFEST, RunFolder
 
 
 def read_run(run: RunFolder, objectives: Sequence[dict[str, Any]] = ()) -> RunData:
-    """Read all files of a run folder; missing or damaged parts are omitted and recorded as damage.
+    """Read all files of a run folder; missing or damaged parts are left out and recorded as damage.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def read_run(run: RunFolder, objectives: Sequence[dict[str, Any]] = ()) -> RunDa
     known = declared if isinstance(declared, dict) and declared else {name: {} for name in groups}
     origin = (recording.header or {}).get("monotonic_ns")
     if not isinstance(origin, int):
-        # Without segments there is no load that defines the start of the run; the first sample defines it.
+        # Without segments, no load defines the start of the run; the first sample of the probe defines it.
         origin = probe.samples[0]["t_ns"] if probe.samples else 0
     return RunData(
         manifest,
@@ -53,7 +53,10 @@ def read_run(run: RunFolder, objectives: Sequence[dict[str, Any]] = ()) -> RunDa
 
 
 def _remote(run: RunFolder, manifest: dict[str, Any], origin_ns: int) -> dict[str, Observed]:
-    """Return the records of probes on other machines in run time; streams without a known clock offset are omitted."""
+    """Return the records of probes on other machines by host, in run time.
+
+    A stream whose clock offset is unknown is left out.
+    """
     streams = observe.read_remote_probes(run.observe)
     return {
         name: Observed(stream, {}, {}, origin_ns + offset)
@@ -63,7 +66,10 @@ def _remote(run: RunFolder, manifest: dict[str, Any], origin_ns: int) -> dict[st
 
 
 def clock_offset(manifest: dict[str, Any], host: str) -> int | None:
-    """Return how far the clock of another machine is ahead, from the most precise exchange; None if unknown. [ns]"""
+    """Return how far the clock of another machine is ahead of this machine's, by the most precise exchange. [ns]
+
+    None if the offset is unknown.
+    """
     clocks = manifest.get("clocks")
     measured = clocks.get(host) if isinstance(clocks, dict) else None
     usable = [
@@ -91,13 +97,13 @@ def _plan(run: RunFolder) -> dict[str, Any] | None:
 
 
 def study_limits(run: RunFolder) -> dict[str, Any]:
-    """Return `limits` of the study that contains a run folder; empty without a study."""
+    """Return the limits of the study that contains a run folder; empty without a study."""
     limits = _of_study(run, "limits")
     return limits if isinstance(limits, dict) else {}
 
 
 def study_objectives(run: RunFolder) -> list[dict[str, Any]]:
-    """Return `objectives` of the study that contains a run folder; empty without a study."""
+    """Return the objectives of the study that contains a run folder; empty without a study."""
     found = _of_study(run, "objectives")
     return [objective for objective in found if isinstance(objective, dict)] if isinstance(found, list) else []
 

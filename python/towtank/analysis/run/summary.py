@@ -1,4 +1,4 @@
-"""Makes the summary of a run from whatever records exist."""
+"""Makes the summary of a run from the records that exist."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ def summarize_run(run: RunFolder, limits: dict[str, Any] | None = None, tables: 
     limits : dict, optional
         Limits of the study in SI units; by default those of the study that contains the folder, if any.
     tables : bool, default True
-        Whether to write the streams as Parquet, too, if the tables do not exist yet.
+        Whether to write the streams as Parquet tables as well, if the tables do not exist.
 
     Returns
     -------
     dict
-        As `docs/reference/summary.md` describes.
+        The run summary, as `docs/reference/summary.md` describes.
     """
     summary = _analysed(run, study_limits(run) if limits is None else limits)
     keep_json(run.path / SUMMARY, summary)
@@ -72,9 +72,10 @@ def _analysed(run: RunFolder, limits: dict[str, Any]) -> dict[str, Any]:
 
 
 def kept_summary(run: RunFolder) -> dict[str, Any]:
-    """Analyse one run as `summarize_run` does, but succeed even if its folder is not writable."""
+    """Analyse one run and return its summary; write the summary only if the folder is writable."""
     summary = _analysed(run, study_limits(run))
-    # The design identifies a run by the name of its folder; after renaming, the manifest still has the old name.
+    # The design identifies a run by the name of its folder. After the folder is renamed, the manifest contains the old
+    # name.
     summary["run"] = run.run_id
     if offer_json(run.path / SUMMARY, summary) and not is_compacted(run):
         with suppress(OSError):
@@ -233,7 +234,9 @@ def _phases(data: RunData) -> dict[str, Any]:
 
 
 def _phase_tier(observed: Observed, tier: str, measurement: Measurement, phase: str, mask: Mask) -> dict[str, Any]:
-    """Return the CPUs that a tier and its parts used in a phase, as numbers and as estimates with intervals."""
+    """Return the CPUs that a tier and its parts used in a phase, as plain numbers and as estimates with intervals.
+    [1]
+    """
     seconds = {part.name: observed.part_cpu_s(tier, part, measurement) for part in observed.parts(tier)}
     used = tiers.in_phase(observed.cpu_s(tier, measurement), measurement, phase, mask)
     parts = {
@@ -248,7 +251,7 @@ def _phase_tier(observed: Observed, tier: str, measurement: Measurement, phase: 
 
 def _laws(data: RunData) -> dict[str, Any]:
     measurement, chosen = data.measurement, data.chosen
-    # An open load has no population and no think time; its users are servers that wait for arrivals.
+    # An open load has no population and no think time; its users only serve arrivals.
     closed = data.manifest.get("rate") is None
     checked = [
         laws.utilization(name, data.observed.cpu_s(name, measurement), measurement, chosen)
@@ -270,7 +273,7 @@ def _accounting(data: RunData) -> dict[str, Any]:
 
 
 def _recorded(data: RunData, totals: Any) -> dict[str, int] | None:
-    """Return the number of ended requests by the intervals and by the engine's count; None if either is incomplete."""
+    """Return the number of ended requests by the intervals and by the engine's total; None if either is incomplete."""
     recording = data.recording
     broken = recording.damage.bad_lines or recording.damage.torn_tail or not recording.finished
     if broken or not isinstance(totals, dict) or not data.measurement.bins:

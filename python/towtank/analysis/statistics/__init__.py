@@ -1,4 +1,4 @@
-"""Statistics independent of loads: intervals, histograms, goodness of fit, changes of level, effects of factors.
+"""Statistics that need no knowledge of loads: intervals, histograms, goodness of fit, changes of level, effects.
 
 Functions that compute intervals return an `Estimate` (see `estimates`) and are exported here.
 """

@@ -1,8 +1,8 @@
-"""Interval of a ratio of sums over one run, whose seconds are correlated.
+"""Computes the interval of a ratio of two sums over one run, whose seconds are correlated.
 
 Successive seconds of a run are correlated, so the number of requests does not determine the error of their mean. The
-longer the run, the more precisely the correlation is known. Intervals allow for its error, and a run too short to
-estimate the correlation has no interval.
+longer the run, the more precisely the correlation is known. Intervals allow for the error of the estimated
+correlation. A run that is too short to estimate the correlation has no interval.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from towtank.distributions import normal_quantile, t_quantile
 Floats = npt.NDArray[np.float64]
 
 OBSERVATIONS_AT_LEAST = 20
-"""Shortest series with an interval; shorter series with a correlation of 0.5 look independent too often. [1]"""
+"""Shortest series that gets an interval; shorter series with a correlation of 0.5 look independent too often. [1]"""
 ERROR_AT_LEAST = 8
-"""Shortest series with a standard error. [1]"""
+"""Shortest series that gets a standard error. [1]"""
 WORTH_AT_LEAST = 6.0
-"""Independent observations to which a series must be equivalent, by the cautious correlation below. [1]"""
-# Observations are added up as long as this many sums remain, to reveal correlation hidden by noise.
+"""A series gets an interval only if it is worth this many independent observations, by the cautious correlation. [1]"""
+# Neighbouring observations are added up as long as this many sums remain, to reveal correlation that noise hides.
 _LEFT_AT_LEAST = 30
-# Number of standard errors by which the correlation is raised, certified with the rates of
-# `test_certified_coverage.py`. With a smaller number, intervals of series that look independent by chance hold too
-# rarely; with a larger one, intervals of independent series are wider than necessary.
+# Number of standard errors by which the correlation is raised, chosen by the rates of `test_certified_coverage.py`. A
+# smaller number makes intervals hold too rarely for series that look independent by chance. A larger number makes
+# intervals of independent series wider than necessary.
 _SHORT, _RAISED, _MOST_RAISED = 30.0, 0.3, 1.5
 _RAISED_BY_CORRELATION = 2.5
-# A series with a larger correlation has no steady state, so no longer run is advised. [1]
+# A series with a larger correlation has no steady state, so a longer run is not recommended. [1]
 _CORRELATION_AT_MOST = 0.98
-# Factor on the advised length, so that it suffices even if the correlation of the longer run is somewhat larger.
+# Factor on the recommended length, which suffices even if the longer run has a somewhat larger correlation.
 _SPARE = 1.5
 _ROUNDING = 1e-12
 _CORRELATION_LEVEL = 0.1
@@ -48,7 +48,7 @@ def lag_one(values: Floats) -> float:
 
 
 def looks_independent(values: Floats, level: float = _CORRELATION_LEVEL) -> bool:
-    """Return True if the von Neumann ratio shows no positive correlation of neighbours.
+    """Return True if the von Neumann ratio shows no positive correlation between neighbouring values.
 
     Notes
     -----
@@ -72,7 +72,7 @@ def looks_independent(values: Floats, level: float = _CORRELATION_LEVEL) -> bool
 
 @dataclass(frozen=True)
 class RatioError:
-    """Error of a ratio of two sums over correlated observations.
+    """Error of the ratio of two sums over correlated observations.
 
     Attributes
     ----------
@@ -97,7 +97,7 @@ class RatioError:
         return self.worth - 1
 
     def half_width(self, confidence: float = CONFIDENCE) -> float:
-        """Return the half-width of the interval of the ratio by Student's t."""
+        """Return half the width of the ratio's interval, by Student's t."""
         return t_quantile(0.5 + confidence / 2, self.freedom) * self.standard_error
 
 
@@ -108,23 +108,23 @@ def error_of(numerators: Floats, denominators: Floats, alike: Floats | None = No
     ----------
     numerators, denominators : ndarray of shape (n_observations,)
     alike : ndarray of shape (n_observations,), optional
-        Alternative numerators, whose sums differ from those of `numerators` by edge effects only.
+        Other numerators, whose sum differs from the sum of `numerators` by edge effects only.
 
     Notes
     -----
-    The variance of the mean of a first-order autoregressive series is s^2 / n (1 + r) / (1 - r). The sample's r is too
-    small by about (1 + 3 r) / n [1]_ and has the standard error sqrt((1 - r^2) / n), so r is corrected and raised by a
-    part of that error, which grows with r and with the shortness of the series. The degrees of freedom of Student's t
-    follow from the equivalent number of independent observations, n (1 - r) / (1 + r). The computation uses the
-    residuals numerator - ratio * denominator (linear approximation of a ratio of two means).
+    The variance of the mean of a first-order autoregressive series is s^2 / n (1 + r) / (1 - r). The sample's r is
+    too small by about (1 + 3 r) / n [1]_ and has the standard error sqrt((1 - r^2) / n), so r is corrected and then
+    raised by a part of its standard error. This part is larger for a larger r and for a shorter series. The degrees
+    of freedom of Student's t follow from the equivalent number of independent observations, n (1 - r) / (1 + r). The
+    computation uses the residuals numerator - ratio * denominator (linear approximation of a ratio of two means).
 
-    Noise of single observations may hide correlation. Therefore sums of 2, 4, 8, ... neighbours are treated in the same
-    way as long as thirty sums remain, and the widest interval is used.
+    Noise of single observations may hide correlation. Therefore the interval is also computed for sums of 2, 4, 8,
+    ... neighbours, as long as thirty sums remain, and the widest interval is used.
 
-    Sums that differ by edge effects only have the same error in the long run, but the correlation of one series may be
-    known better. If `numerators` alone have no interval, or an interval with a single degree of freedom, the error of
-    `alike` is used, but at least the best estimate from `numerators`. Otherwise only `numerators` are used, because the
-    noise of `alike` may hide slow changes, for instance of the speed of a server.
+    Sums that differ by edge effects only have the same error in the long run, but the correlation of one series may
+    be known better. If `numerators` alone have no interval, or an interval with a single degree of freedom, the error
+    of `alike` is used, but at least the best estimate from `numerators`. Otherwise only `numerators` are used,
+    because the noise of `alike` may hide slow changes, for instance of the speed of a server.
     `tests/certified/test_certified_response_law.py` checks how often these intervals hold.
 
     `needs` is set if any of these series is equivalent to fewer than `WORTH_AT_LEAST` independent observations with r
@@ -145,7 +145,7 @@ def error_of(numerators: Floats, denominators: Floats, alike: Floats | None = No
 
 
 def _by(alike: Floats, denominators: Floats, direct: RatioError) -> RatioError:
-    """Return the error from the alternative numerators if it is known better than the direct error."""
+    """Return the error computed from `alike` if it is known more precisely than the direct error."""
     other = _error_of_one(alike, denominators)
     best = math.sqrt((direct.best_error**2 + min(direct.best_error, other.best_error) ** 2) / 2)
     cautious = replace(other, standard_error=max(other.standard_error, direct.best_error), best_error=best)
@@ -163,18 +163,18 @@ def _error_of_one(numerators: Floats, denominators: Floats) -> RatioError:
         size *= 2
     widest = max(found, key=lambda error: error.half_width())
     needs = max((error.needs for error in found if error.needs is not None), default=None)
-    # The widest interval is too wide on average, because it is a maximum; the best estimate is the mean of all.
+    # The widest interval is a maximum and therefore too wide on average; the best estimate is the mean over all sizes.
     best = math.sqrt(sum(error.best_error**2 for error in found) / len(found))
     return RatioError(widest.standard_error, best, widest.worth, needs)
 
 
 def _error(residuals: Floats, size: int) -> RatioError:
-    """Return the error of the mean of a series whose observations are sums of `size` original observations."""
+    """Return the error of the mean of a series in which each value is a sum of `size` original observations."""
     count = len(residuals)
     plain = lag_one(residuals)
     correlation = plain + (1 + 3 * plain) / count
     error = math.sqrt(max(1 - correlation**2, 0.05) / count)
-    # Sums of neighbours supplement the original series, whose shortness is allowed for already.
+    # Sums of neighbours supplement the original series, whose short length is allowed for already.
     least = _RAISED if size > 1 else min(_MOST_RAISED, max(_RAISED, _SHORT / count))
     raised = least + _RAISED_BY_CORRELATION * max(0.0, correlation)
     worth, best = (max(2.0, _worth(count, each)) for each in (correlation + raised * error, correlation))
@@ -195,7 +195,10 @@ def _worth(count: int, correlation: float) -> float:
 
 
 def _summed(values: Floats, size: int) -> Floats:
-    """Return sums of neighbours; the remainder at the start, nearest to the transient, is added to the first sum."""
+    """Return sums of `size` neighbouring values each.
+
+    Values at the start that fill no sum are added to the first sum, because they are nearest to the transient.
+    """
     count = len(values) // size
     extra = len(values) - count * size
     sums = values[extra:].reshape(count, size).sum(axis=1)
@@ -216,17 +219,17 @@ def ratio_of_sums(
     Parameters
     ----------
     numerators, denominators : ndarray of shape (n_intervals,)
-        For a rate: counts and lengths of the intervals. For a mean time: sums and counts. For a demand: CPU
-        time and completions.
+        For a rate, the counts and lengths of the intervals; for a mean time, the sums and counts; for a service
+        demand, CPU time and completions.
     bin_s : float, default 1
         Length of an interval of the record. [s]
     alike : ndarray of shape (n_intervals,), optional
-        Alternative numerators for the error, see `error_of`.
+        Other numerators from which the error is computed, see `error_of`.
 
     Returns
     -------
     estimate : Estimate
-        Without an interval if the series is too short; `needs_s` is then the length that an interval needs.
+        Ratio with its interval; no interval if the series is too short, `needs_s` is then the length that it needs.
     standard_error : float or None
         Best estimate of the standard error; None with fewer than `ERROR_AT_LEAST` intervals.
 

@@ -1,7 +1,7 @@
-"""Finds lasting changes of the level of a series by E-divisive in windows with a t-test.
+"""Finds lasting changes of the level of a series by the E-divisive method in windows, with a t-test.
 
-The method does not distinguish a trend from a staircase: a drifting series has many steps. Before acting on a change,
-check `steady.trend`, too.
+The method does not distinguish a trend from a staircase: a drifting series has many steps. Use `steady.trend` to
+check whether a change is part of a trend.
 """
 
 from __future__ import annotations
@@ -20,14 +20,15 @@ from towtank.distributions import t_tail
 Floats = npt.NDArray[np.float64]
 
 WINDOW = 50
-"""Observations in a window; one change can hide another for at most this many observations. [1]"""
+"""Number of observations in a window; a change can hide another change for at most this many observations. [1]"""
 PARTS = 60
-"""Largest number of observations searched by `lasting_steps`; longer series are reduced to means. [1]"""
-# A shorter stretch is a brief excursion, not a level, and has too few observations to estimate the spread.
+"""Largest number of values that `lasting_steps` searches; longer series are reduced to means. [1]"""
+# A shorter stretch is a brief excursion and no level; it has too few observations to estimate the spread.
 _LASTING = 5
-# An excursion is first tested as a single change against a mean of both levels, so candidates need less evidence.
+# The two ends of an excursion are first tested as one change against a mean of both levels, so a candidate needs less
+# evidence.
 _CANDIDATES = 0.05
-# The first pass is less strict, so that a change hidden by another change remains a candidate until the other is found.
+# The first pass is less strict: a change hidden by another change remains a candidate until the other change is found.
 _WEAK = ((0.05, 10.0), (0.5, 2.0))
 
 
@@ -40,7 +41,7 @@ class ChangePoint:
     index : int
         First observation of the new level, from 1 on. [1]
     before, after : float
-        Means of the stretches on both sides, each up to the next change.
+        Mean of the values before the change, from the previous change on, and mean after it, up to the next change.
     p_value : float
         Probability of a difference this large without a change, for independent observations, in [0, 1].
     """
@@ -52,7 +53,7 @@ class ChangePoint:
 
     @property
     def magnitude(self) -> float:
-        """Change relative to the smaller of both means; infinite if one of them is zero."""
+        """Size of the change relative to the smaller of both means; infinite if either mean is zero."""
         if self.before == self.after:
             return 0.0
         if not (self.before and self.after):
@@ -67,12 +68,12 @@ def change_points(
     min_magnitude: float = 0.0,
     window: int = WINDOW,
 ) -> list[ChangePoint]:
-    """Find the changes of level of a series of independent observations.
+    """Find the positions where the level of a series of independent observations changes.
 
     Parameters
     ----------
     values : sequence of float, of shape (n_observations,)
-        In order of time.
+        Observations in order of time.
     max_p_value : float, default 0.001
         A change counts if its p-value is less, in (0, 1).
     min_magnitude : float, default 0
@@ -83,7 +84,7 @@ def change_points(
     Returns
     -------
     list of ChangePoint
-        In order of time.
+        Changes in order of time.
 
     Notes
     -----
@@ -119,18 +120,18 @@ def change_points(
 
 
 def lasting_steps(values: Floats, max_p_value: float) -> list[tuple[int, float, float]]:
-    """Find the changes of level of a series of correlated observations.
+    """Find the positions where the level of a series of correlated observations changes.
 
     Parameters
     ----------
     values : ndarray of shape (n_observations,)
     max_p_value : float
-        In (0, 1).
+        A change counts if its p-value is at most this, in (0, 1).
 
     Returns
     -------
     list of (int, float, float)
-        First observation of the new level, means before and after.
+        For each change: index of the first observation of the new level, mean before, mean after.
 
     Notes
     -----
@@ -138,7 +139,8 @@ def lasting_steps(values: Floats, max_p_value: float) -> list[tuple[int, float, 
     number of candidates does not grow with the series. The first pass of `change_points` yields the candidates, at a
     significance level that admits an excursion whose ends hide each other. Each candidate is tested again, with the
     number of observations on both sides divided by (1 + r) / (1 - r), where r is the lag-1 autocorrelation of the
-    residuals after all levels. The weakest candidate is removed until all are significant and no level is brief.
+    residuals after all levels. The weakest candidate is removed until all candidates are significant and no level is
+    brief.
     """
     size = max(1, math.ceil(len(values) / PARTS))
     count = len(values) // size
@@ -150,7 +152,8 @@ def lasting_steps(values: Floats, max_p_value: float) -> list[tuple[int, float, 
         tested = _tested(means, found, _worth(means, found))
         weakest = max(tested, key=lambda change: change.p_value)
         if short:
-            # A brief level is removed at its weaker side; the first and the last stretch have one side only.
+            # A brief level is removed at the end with the weaker change. The first and the last stretch have a change
+            # at one end only.
             sides = [change for change in tested if change.index in (edges[short[0]], edges[short[0] + 1])]
             weakest = max(sides, key=lambda change: change.p_value)
         elif weakest.p_value < max_p_value:
@@ -160,7 +163,7 @@ def lasting_steps(values: Floats, max_p_value: float) -> list[tuple[int, float, 
 
 
 def _weak(series: Floats, max_p_value: float, window: int) -> set[int]:
-    """Return the candidates from all windows."""
+    """Return the candidates for a change of level from all windows."""
     found: set[int] = set()
     start = 0
     while start < len(series):
@@ -171,8 +174,9 @@ def _weak(series: Floats, max_p_value: float, window: int) -> set[int]:
 
 
 def _divided(values: Floats, max_p_value: float) -> list[int]:
-    """Return the changes within a window; each significant change splits its stretch, and both parts are searched
-    again.
+    """Return the changes of level within a window.
+
+    Each significant change splits its stretch, and both parts are searched for further changes.
     """
     found: list[int] = []
     while True:
@@ -192,7 +196,7 @@ def _divided(values: Floats, max_p_value: float) -> list[int]:
 
 
 def _candidate(values: Floats) -> tuple[int, float]:
-    """Return the position t that separates the most different stretches, and Q at t."""
+    """Return the position t that best separates two different stretches, and the quality Q at t."""
     count = len(values)
     distances = np.abs(values[:, None] - values[None, :])
     sums = np.zeros((count + 1, count + 1))
@@ -214,11 +218,12 @@ def _candidate(values: Floats) -> tuple[int, float]:
 
 
 def _merged(series: Floats, found: list[int], max_p_value: float, min_magnitude: float) -> list[ChangePoint]:
-    """Remove the weakest candidates one by one until all are significant, and return the remaining changes.
+    """Remove the weakest candidates one by one until all candidates are significant, and return the remaining
+    changes.
 
-    As in the published method, only the two changes after a removed change are tested again, so the change before it
-    keeps the p-value of a shorter stretch. Testing all changes again gives the same result except for a few changes
-    near the significance level.
+    As in the published method, only the changes before and after a removed change are tested again. The change before
+    a removed change therefore keeps the p-value of a shorter stretch. Testing all changes again gives the same result
+    except for a few changes near the significance level.
     """
     tested = _tested(series, found)
     while tested:
@@ -242,22 +247,23 @@ def _tested(series: Floats, found: list[int], worth: float = 1.0) -> list[Change
 
 
 def _sides(series: Floats, found: list[int]) -> Iterator[tuple[int, Floats, Floats]]:
-    """Yield each change with the stretches before and after it."""
+    """Yield each change of level with the values before it and the values after it, up to the neighbouring changes."""
     edges = [0, *found, len(series)]
     for (start, index), (_, end) in pairwise(pairwise(edges)):
         yield index, series[start:index], series[index:end]
 
 
 def _p_value(left: Floats, right: Floats, worth: float = 1.0) -> float:
-    """Return the p-value of a two-sided t-test with pooled variance; `worth` is the number of independent observations
-    per observation.
+    """Return the p-value of a two-sided t-test with pooled variance.
+
+    `worth` is the number of independent observations that one observation is worth.
     """
     counts = len(left) * worth, len(right) * worth
     freedom = counts[0] + counts[1] - 2
     if freedom <= 0:
         return 1.0
     difference = float(right.mean() - left.mean())
-    # A side with one observation has no spread; it adds no degree of freedom to the pooled variance.
+    # A side with a single observation has no spread and adds no degree of freedom to the pooled variance.
     variances = float(left.var()), float(right.var())
     pooled = sum((count - 1) * variance for count, variance in zip(counts, variances, strict=True)) / freedom
     if pooled <= 0:
@@ -267,7 +273,7 @@ def _p_value(left: Floats, right: Floats, worth: float = 1.0) -> float:
 
 
 def _worth(series: Floats, found: list[int]) -> float:
-    """Return the number of independent observations equivalent to one observation, in (0, 1].
+    """Return how many independent observations one observation of a correlated series is worth, in (0, 1].
 
     Fitting levels removes some of the autocorrelation. The variances of differences over one and two observations,
     v_1 = 2 s^2 (1 - r) and v_2 = 2 s^2 (1 - r^2) of a first-order autoregressive series, hardly depend on levels and

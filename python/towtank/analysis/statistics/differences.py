@@ -1,4 +1,7 @@
-"""Mean of a series along a trend, with an error from second differences: for a ramp-up, which has no steady state."""
+"""Computes the mean of a series along a trend, with an error from second differences.
+
+A ramp-up has no steady state, so its mean needs such an error.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +16,10 @@ from towtank.distributions import t_quantile
 Floats = npt.NDArray[np.float64]
 
 VALUES_AT_LEAST = 6
-"""Shortest series with an interval: its error has two degrees of freedom. [1]"""
-# Sum of the squared weights 1, -2, 1 of a second difference.
+"""Shortest series that gets an interval; its error has two degrees of freedom. [1]"""
+# Sum of the squares of the weights 1, -2, 1 of a second difference.
 _WEIGHTS = 6.0
-# Degrees of freedom of a second difference relative to those of independent differences.
+# Degrees of freedom of a second difference, relative to independent differences.
 _EFFICIENCY = 18 / 35
 
 
@@ -31,15 +34,15 @@ def mean_along_trend(values: Floats, confidence: float = CONFIDENCE) -> Estimate
     Returns
     -------
     Estimate
-        Without an interval below `VALUES_AT_LEAST` values; `NOTHING` without values.
+        No interval with fewer than `VALUES_AT_LEAST` values; `NOTHING` without values.
 
     Notes
     -----
     The variance of a value is sum (v_i - 2 v_i+1 + v_i+2)^2 / (6 (n - 2)): second differences contain no linear trend
-    [1]_. A curved trend makes the interval wider. The degrees of freedom are 18/35 of the number of differences, which
-    follows from the variance of the sum of squares of neighbouring differences of independent normal values. Positive
-    correlation of neighbours, as in the seconds of a busy server, makes the interval too short; in the certified cases
-    the difference from run to run, which a comparison adds, is larger than this error
+    [1]_. A curved trend makes the interval wider. The degrees of freedom are 18/35 of the number of differences,
+    which follows from the variance of the sum of squares of neighbouring differences of independent normal values.
+    Positive correlation of neighbours, as in the seconds of a busy server, makes the interval too short; in the
+    certified cases, the difference from run to run that a comparison adds is larger than the missing part
     (`tests/certified/test_certified_phases.py`). The interval is symmetric in the logarithm, as CPU time is not
     negative.
 
@@ -64,7 +67,7 @@ def ratio_along_trend(numerators: Floats, denominators: Floats, confidence: floa
     Returns
     -------
     Estimate
-        As for `mean_along_trend`.
+        Ratio with its interval, as for `mean_along_trend`.
 
     Notes
     -----
@@ -79,7 +82,7 @@ def ratio_along_trend(numerators: Floats, denominators: Floats, confidence: floa
 
 
 def _around(mean: float, values: Floats, scale: float, confidence: float) -> Estimate:
-    """Return a mean with the error from the second differences of values divided by `scale`."""
+    """Return a mean with its interval; the error comes from the second differences of values divided by `scale`."""
     count = len(values)
     if count < VALUES_AT_LEAST or mean <= 0:
         return Estimate(mean, n=count, confidence=confidence)

@@ -1,4 +1,4 @@
-"""Main effects and interactions of two-level factors, with their intervals and shares of the variation."""
+"""Computes main effects and interactions of two-level factors, with intervals and shares of the variation."""
 
 from __future__ import annotations
 
@@ -140,9 +140,12 @@ def two_level_effects(responses: Sequence[Sequence[float]], confidence: float = 
 
 
 def _sign_table(count: int) -> Floats:
-    """Return the signs of the mean and of all effects by configuration; the bits of a row's number are its factors."""
+    """Return the signs of the mean (first column) and of all effects for each configuration.
+
+    The bits of a row's number are the levels of the factors.
+    """
     numbers = np.arange(count)
-    # The sign depends on the parity of the number of factors at their first level.
+    # The sign depends on whether the number of factors at their first level is even or odd.
     low = numbers[:, None] & ~numbers[None, :]
     odd = np.array([[int(value).bit_count() % 2 for value in row] for row in low])
     return np.asarray(1.0 - 2.0 * odd)

@@ -1,4 +1,4 @@
-"""Estimates: values with their confidence intervals and the method that computed them."""
+"""Defines estimates: values with a confidence interval and the method that computed the interval."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ BATCH_MEANS = "batch means"
 ORDER_STATISTICS = "order statistics"
 RUNS = "runs"
 SECOND_DIFFERENCES = "second differences"
-"""Method for a mean along a trend, such as that of a ramp-up."""
+"""Name of the method for a mean along a trend, such as the mean of a ramp-up."""
 BINOMIAL = "binomial"
-"""Method for the share of a full count, with its exact binomial interval."""
+"""Name of the method for the share of a full count, with the exact binomial interval."""
 EXACT = "count"
-"""Method for a full count, whose bounds differ by uncounted items, not by chance."""
+"""Name of the method for a full count; its bounds differ by items that were not counted, not by chance."""
 
 WIDEST = math.log(100.0)
-"""Half-width, in logarithms, above which an interval is meaningless: a hundredth of the value to a hundred times it.
-[1]
+"""Half-width in logarithms above which an interval is meaningless. [1]
+
+Such an interval extends from a hundredth of the value to a hundred times the value.
 """
 
 
@@ -39,7 +40,7 @@ class Estimate:
     Attributes
     ----------
     value : float or None
-        None if nothing was measured.
+        Estimated value; None if nothing was measured.
     low, high : float or None
         Ends of the interval; None without an interval, and `method` is then `none`.
     method : str
@@ -66,9 +67,9 @@ class Estimate:
 
     @property
     def half_width(self) -> float | None:
-        """Half-width of the interval; None without an interval.
+        """Half the width of the interval; None without an interval.
 
-        For an interval cut at 0, the width of its upper side is used.
+        If the interval is cut at 0, the width of its upper side.
         """
         if self.low is None or self.high is None:
             return None
@@ -81,10 +82,11 @@ class Estimate:
         return replace(self, low=0.0) if self.low is not None and self.low < 0 else self
 
     def at(self, confidence: float) -> Estimate:
-        """Return the estimate at another confidence, by Student's t on both sides.
+        """Return the estimate with the interval for another confidence, by Student's t.
 
-        Both sides are scaled by the same factor, either in the value or in the logarithm, whichever makes the interval
-        more symmetric. Intervals of ratios and of non-negative quantities are symmetric in the logarithm.
+        Both sides of the interval are scaled by the same factor, either in the value or in the logarithm, whichever
+        makes the interval more symmetric. Intervals of ratios and of non-negative quantities are symmetric in the
+        logarithm.
         """
         if self.low is None or self.high is None or self.value is None:
             return self
@@ -102,7 +104,7 @@ class Estimate:
 
     @staticmethod
     def _is_symmetric_in_logarithms(value: float, low: float, high: float) -> bool:
-        """Return True if the interval is more symmetric in the logarithm than in the value."""
+        """Return True if an interval is more symmetric in the logarithm of the value than in the value."""
         if not 0 < low < value < high < math.inf:
             return False
         down, up = value - low, high - value
@@ -135,16 +137,16 @@ class Estimate:
 
 def needed_s(bins: float, bin_s: float) -> int:
     """Return the length of `bins` bins of a record, rounded up to whole seconds. [s]"""
-    # Lengths of one-second bins have clock errors, which must not add a second.
+    # The lengths of one-second bins have clock errors, which must not round up to an additional second.
     return math.ceil(round(bins * bin_s, 1))
 
 
 NOTHING = Estimate(None)
-"""Estimate without a value: nothing was measured."""
+"""Estimate without a value, used if nothing was measured."""
 
 
 def from_document(document: dict[str, Any] | None) -> Estimate:
-    """Read an estimate from its document; `NOTHING` if the document is missing."""
+    """Read an estimate from its JSON object; `NOTHING` if the object is missing."""
     if not document:
         return NOTHING
     return Estimate(
@@ -159,7 +161,7 @@ def from_document(document: dict[str, Any] | None) -> Estimate:
 
 
 def estimate_of(summary: dict[str, Any], *path: str) -> Estimate:
-    """Return the estimate at a path of keys in a summary; `NOTHING` if missing."""
+    """Return the estimate that a summary holds at a path of keys; `NOTHING` if missing."""
     found: Any = summary
     for key in path:
         if not isinstance(found, dict) or key not in found:

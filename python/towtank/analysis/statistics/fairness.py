@@ -1,4 +1,4 @@
-"""Fairness index of Jain, Chiu and Hawe [1]_, with an interval over time.
+"""Computes the fairness index of Jain, Chiu and Hawe [1]_, with an interval over time.
 
 References
 ----------
@@ -18,12 +18,12 @@ Floats = npt.NDArray[np.float64]
 
 
 def fairness(requests: Floats) -> float | None:
-    """Return Jain's fairness index of the members' shares.
+    """Return Jain's fairness index of the requests that the members of a group received.
 
     Parameters
     ----------
     requests : ndarray of shape (n_members,)
-        Requests that each member got, >= 0. [1]
+        Number of requests that each member received, >= 0. [1]
 
     Returns
     -------
@@ -45,7 +45,7 @@ def fairness(requests: Floats) -> float | None:
 
 
 def fairness_of(counts: Floats, lengths: Floats) -> Estimate:
-    """Return Jain's fairness index of the members' rates, with an interval.
+    """Return Jain's fairness index of the request rates of the members of a group, with an interval.
 
     Parameters
     ----------
@@ -57,16 +57,16 @@ def fairness_of(counts: Floats, lengths: Floats) -> Estimate:
     Returns
     -------
     Estimate
-        Without an interval if the record is too short.
+        Index with its interval; no interval if the record is too short.
 
     Notes
     -----
     With X_i the sum of member i, S = sum X_i and Q = sum X_i^2, the index is J = S^2 / (n Q), equation 1 of the
-    reference of this module. To first order a change of X_i moves it by dJ/dX_i = 2 S (1 - S X_i / Q) / (n Q), so that
-    J is the mean of the series J l_t / T + sum_i dJ/dX_i x_it over the time, T being the length of all intervals l_t,
-    and sum_i X_i dJ/dX_i zero. Its error is computed by `ratio_of_sums`. If all members got nearly the same, the
-    derivatives vanish, and the interval omits the second-order term, about the squared coefficient of variation of a
-    member's random count.
+    reference of this module. To first order, a change of X_i changes J by dJ/dX_i = 2 S (1 - S X_i / Q) / (n Q), and
+    sum_i X_i dJ/dX_i is zero. J is therefore the mean over time of the series J l_t / T + sum_i dJ/dX_i x_it, where T
+    is the total length of the intervals l_t. `ratio_of_sums` computes the error of this mean. If all members got
+    nearly the same, the derivatives vanish, and the interval omits the second-order term, about the squared
+    coefficient of variation of a member's random count.
 
     Examples
     --------

@@ -1,6 +1,6 @@
-"""Goodness of fit: tests whether counts, times and arrivals have the requested distribution.
+"""Tests goodness of fit: whether counts, times and arrivals have the requested distribution.
 
-Each test is exact or conservative: people switch off an audit that raises false alarms.
+Each test is exact or conservative, because users switch off an audit that raises false alarms.
 """
 
 from __future__ import annotations
@@ -19,20 +19,22 @@ from towtank.distributions import chi_square_tails, poisson_tails
 Floats = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.floating[Any]]
 Distribution = Callable[[Floats], Floats]
-"""Cumulative distribution function of times [s]."""
+"""Type of a cumulative distribution function of times [s]."""
 
 EXPECTED_AT_LEAST = 5.0
-"""Smallest expected count of a cell; smaller cells are pooled, the usual rule for chi-square (W. G. Cochran, "Some
-methods for strengthening the common χ² tests", Biometrics 10(4), 417-451, 1954, doi:10.2307/3001616).
+"""Smallest expected count of a cell; cells with smaller expected counts are pooled.
+
+This is the usual rule for chi-square (W. G. Cochran, "Some methods for strengthening the common χ² tests", Biometrics
+10(4), 417-451, 1954, doi:10.2307/3001616).
 """
-# If the limiting distribution gives a smaller p-value, and counts are small enough to make it inexact, the p-value is
-# computed by simulation.
+# If the limiting distribution gives a smaller p-value, and the counts are small, the p-value is computed by
+# simulation.
 _WORTH_DRAWING = 0.01
-# Below this p-value the error of the limiting distribution changes no verdict, and simulation could not resolve it.
+# Below this p-value, the error of the limiting distribution changes no verdict, and a simulation could not resolve it.
 _BEYOND_DRAWING = 1e-12
 _SMALL_EXPECTED = 100.0
 _DRAWS_AT_MOST = 200_000
-# Largest number of binomial draws per test, which takes a second or two.
+# Largest number of binomial draws in a test; so many draws take a second or two.
 _CELLS_DRAWN = 20_000_000
 _SEED = 20_260_101
 _HALF_NS = 0.5
@@ -66,7 +68,7 @@ class Goodness:
 def multinomial(
     counts: Sequence[float] | Floats, weights: Sequence[float] | Floats, extra: Sequence[float] | Floats | None = None
 ) -> Goodness | None:
-    """Test whether counts are multinomial draws with given weights.
+    """Test whether counts are multinomial draws with the given weights.
 
     Parameters
     ----------
@@ -75,12 +77,12 @@ def multinomial(
     weights : array of shape (n_cells,)
         Relative probabilities, >= 0.
     extra : array of shape (n_cells,), optional
-        Additional variance of each count besides that of the draws; the test is then conservative. [1]
+        Additional variance of each count, besides the variance of the draws; the test is then conservative. [1]
 
     Returns
     -------
     Goodness or None
-        None without draws, or with a single cell after pooling.
+        Result of the test; None without draws, or with a single cell after pooling.
 
     Notes
     -----
@@ -128,19 +130,21 @@ def _is_worth_drawing(p_value: float, expected: Numbers) -> bool:
 
 
 def _pooled(rows: Numbers) -> Numbers:
-    """Pool the cells with a small expected count (second row), smallest first."""
+    """Pool the cells whose expected count (second row) is small, the smallest first."""
     rows = rows[:, np.argsort(rows[1], kind="stable")]
     small = int(np.searchsorted(rows[1], EXPECTED_AT_LEAST))
     if small == 0:
         return rows
-    # If the sum is still too small, the next cell is added.
+    # If the sum of the small cells is still too small, the next cell is added.
     while small < rows.shape[1] and rows[1, :small].sum() < EXPECTED_AT_LEAST:
         small += 1
     return np.column_stack([rows[:, :small].sum(axis=1), rows[:, small:]])
 
 
 def _drawn(statistic: float, total: int, expected: Numbers) -> tuple[float, float]:
-    """Return the probabilities of a statistic at least and at most this large, from draws with a fixed seed."""
+    """Return the probabilities that the statistic is at least, and at most, this large, from
+    draws with a fixed seed.
+    """
     cells = len(expected)
     draws = max(1_000, min(_DRAWS_AT_MOST, _CELLS_DRAWN // cells))
     generator = np.random.default_rng(_SEED)
@@ -149,14 +153,14 @@ def _drawn(statistic: float, total: int, expected: Numbers) -> tuple[float, floa
         size = min(10_000, draws - start)
         found = generator.multinomial(total, expected / expected.sum(), size=size)
         values = ((found - expected) ** 2 / expected).sum(axis=1)
-        # The order of summation must not make equal statistics differ.
+        # Equal statistics must not differ because of the order of summation.
         above += int((values >= statistic * (1 - 1e-12)).sum())
         below += int((values <= statistic * (1 + 1e-12)).sum())
     return (1 + above) / (1 + draws), (1 + below) / (1 + draws)
 
 
 def kolmogorov(histogram: Histogram, distribution: Distribution) -> Goodness:
-    """Test whether recorded times follow a distribution, by Kolmogorov and Smirnov.
+    """Test whether recorded times follow a distribution, by the test of Kolmogorov and Smirnov.
 
     Notes
     -----
@@ -171,7 +175,7 @@ def kolmogorov(histogram: Histogram, distribution: Distribution) -> Goodness:
     """
     layout, total = histogram.layout, histogram.total
     lower, upper = layout.lower_edges(histogram.indices), layout.upper_edges(histogram.indices)
-    # The engine records whole nanoseconds: a recorded value u represents times below u + 1/2.
+    # The engine records whole nanoseconds: a recorded value u stands for times below u + 1/2.
     until = np.where(upper >= layout.highest, 1.0, distribution(_seconds(upper + _HALF_NS)))
     before = distribution(_seconds(np.maximum(lower - _HALF_NS, 0.0)))
     share = np.cumsum(histogram.counts) / total
@@ -187,20 +191,20 @@ def _seconds(times_ns: Numbers) -> Floats:
 
 
 def always(histogram: Histogram, value_s: float | Floats, exempt: int = 0) -> Goodness:
-    """Test whether all recorded times have one value, or one of several values; the statistic counts other times.
+    """Test whether all recorded times equal one of the expected values; the statistic counts all other times.
 
     Parameters
     ----------
     histogram : Histogram
     value_s : float or ndarray of shape (n_values,)
-        [s]
+        Expected values. [s]
     exempt : int, default 0
         Number of times that may have another value. [1]
 
     Notes
     -----
-    A difference of two instants in whole nanoseconds has an error of up to 1 ns, so a time also matches if it lies in a
-    bucket next to the expected one because of this error.
+    A difference of two instants in whole nanoseconds has an error of up to 1 ns. A time therefore matches even if
+    this error moved it into a bucket next to the expected bucket.
     """
     layout = histogram.layout
     lower, upper = layout.lower_edges(histogram.indices), layout.upper_edges(histogram.indices)
@@ -213,7 +217,9 @@ def always(histogram: Histogram, value_s: float | Floats, exempt: int = 0) -> Go
 
 
 def poisson_number(count: int, expected: float) -> Goodness:
-    """Test exactly whether a number of arrivals fits a Poisson process; two-sided by doubling."""
+    """Test exactly whether a number of arrivals fits a Poisson process; the two-sided p-value
+    is twice the one-sided.
+    """
     below, above = poisson_tails(count, expected)
     return Goodness("exact Poisson", float(count), min(1.0, 2 * min(below, above)), count)
 
@@ -231,14 +237,14 @@ def dispersion(counts: Floats, lengths: Floats) -> Goodness | None:
     Returns
     -------
     Goodness or None
-        None with fewer than two intervals that expect five arrivals.
+        Result of the test; None with fewer than two intervals that expect five arrivals.
 
     Notes
     -----
-    Fisher's index of dispersion: given their sum, Poisson counts are multinomial with shares of the lengths, and
-    X² = Σ (O - E)² / E is chi-square with n - 1 degrees of freedom. Too regular arrivals are as wrong as bursty
-    arrivals, so the test is two-sided. Neighbouring intervals are pooled until each expects five arrivals; small counts
-    are tested by draws as in `multinomial`.
+    The test uses Fisher's index of dispersion. Given their sum, Poisson counts are multinomial with probabilities
+    proportional to the lengths, and X² = Σ (O - E)² / E has a chi-square distribution with n - 1 degrees of freedom.
+    Too regular arrivals are as wrong as bursty arrivals, so the test is two-sided. Neighbouring intervals are pooled
+    until each expects five arrivals; small counts are tested by draws as in `multinomial`.
     """
     total, length = float(counts.sum()), float(lengths.sum())
     if total <= 0 or length <= 0:

@@ -1,8 +1,8 @@
-"""HdrHistogram V2 histograms: decoding, merging by adding counts, and quantiles by rank.
+"""Reads HdrHistogram V2 histograms: decodes them, merges them by adding counts, and computes quantiles by rank.
 
-Only buckets with values are kept: a second of response times fills a few dozen of 24,576 buckets.
-Means are computed from the exact sums recorded beside each histogram. A quantile is the upper edge of its bucket, as in
-other readers of the format, and thus at most 0.1 % too high with three significant digits.
+Only buckets with values are kept: a second of response times fills a few dozen of 24,576 buckets. Means are computed
+from the exact sums recorded beside each histogram. A quantile is the upper edge of its bucket, as in other readers of
+the format, and thus at most 0.1 % too high with three significant digits.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Floats = npt.NDArray[np.float64]
 
 # More counters indicate a damaged layout: a lowest value of 1 ns, five digits and at most an hour need 3.4 million.
 _COUNTERS_AT_MOST = 4_000_000
-# Cookies of format V2, including the word size.
+# Magic numbers of format V2, which include the word size.
 _COOKIE, _DEFLATED_COOKIE = 0x1C849303 | 0x10, 0x1C849304 | 0x10
 _BROKEN = (
     HdrCookieException,
@@ -50,12 +50,12 @@ _BROKEN = (
 
 
 class BadHistogramError(ValueError):
-    """An encoded histogram cannot be read. Counts as damage of the file that contains it."""
+    """Raised if an encoded histogram cannot be read; counts as damage of the file that contains the histogram."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Mapping of values to buckets.
+    """Mapping of values to histogram buckets.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class Layout:
 
     @property
     def unit_magnitude(self) -> int:
-        """Binary logarithm of the width of the narrowest bucket."""
+        """Binary logarithm of the width of the narrowest bucket, in nanoseconds."""
         return self.lowest.bit_length() - 1
 
     @property
@@ -158,28 +158,30 @@ class Histogram:
         return float(np.average((middles - mean) ** 2, weights=self.counts))
 
     def count_above(self, value_s: float) -> int:
-        """Return the number of values above one, each taken at the upper edge of its bucket as quantiles are. [1]"""
+        """Return how many values exceed a value; each is taken at the upper edge of its bucket,
+        as for quantiles. [1]
+        """
         above = self.layout.upper_edges(self.indices) > 1e9 * value_s
         return int(self.counts[above].sum())
 
     def index_at_rank(self, rank: int) -> int:
-        """Return the index of the bucket that contains the value of a rank, counted from 1."""
+        """Return the index of the bucket that contains the value with a given rank; ranks count from 1."""
         if not 1 <= rank <= self.total:
             raise ValueError(f"rank must be in [1, {self.total}], got {rank} instead")
         return int(self.indices[np.searchsorted(np.cumsum(self.counts), rank)])
 
     def value_at_rank(self, rank: int) -> float:
-        """Return the value of a rank, counted from 1. [s]"""
+        """Return the value with a given rank, in ascending order; ranks count from 1. [s]"""
         index = np.array([self.index_at_rank(rank)], dtype=np.int64)
         return float(self.layout.upper_edges(index)[0]) / 1e9
 
     def quantile(self, probability: float) -> float:
-        """Return the smallest recorded value that is not exceeded by at least the given share of all values. [s]
+        """Return the smallest recorded value such that at least the given share of all values does not exceed it. [s]
 
         Parameters
         ----------
         probability : float
-            In (0, 1].
+            Share of the values, in (0, 1].
 
         Notes
         -----
@@ -202,10 +204,10 @@ class Histogram:
 
 
 def rank_of(probability: float, count: int) -> int:
-    """Return the rank ceil(n p) of a quantile, counted from 1.
+    """Return the rank ceil(n p) of the p-quantile of n values; ranks count from 1.
 
-    Decimal probabilities are not exact in binary: 0.95 * 100 may be slightly above 95. The product is first rounded to
-    12 digits, so that p95 of 100 values is the 95th value and not the 96th.
+    Decimal probabilities are not exact in binary: 0.95 * 100 may be slightly above 95. The product is first rounded
+    to 12 digits, so that p95 of 100 values is the 95th value and not the 96th.
     """
     return min(count, max(1, math.ceil(round(probability * count, 12 - len(str(count))))))
 
@@ -221,7 +223,7 @@ def decode(encoded: str) -> Histogram:
     Raises
     ------
     BadHistogramError
-        If the text is no such histogram.
+        If the text is not a histogram in this format.
     """
     try:
         payload = HdrHistogramEncoder.decode(encoded)
@@ -270,13 +272,13 @@ def encode(histogram: Histogram) -> str:
     layout = histogram.layout
     head = struct.pack(
         ">iiiiqqd", _COOKIE, len(counts), 0, layout.digits, layout.lowest, layout.highest, 1.0
-    )  # no normalization, no ratio of integers to doubles
+    )  # No normalization, and a ratio of 1 between integers and doubles.
     packed = zlib.compress(head + bytes(counts))
     return base64.b64encode(struct.pack(">ii", _DEFLATED_COOKIE, len(packed)) + packed).decode("ascii")
 
 
 def _zigzag(number: int) -> bytes:
-    """Encode a number as ZigZag LEB128: seven bits in each byte, the sign in the lowest."""
+    """Encode a number as ZigZag LEB128: seven bits in each byte, with the sign in the lowest bit."""
     rest = 2 * number if number >= 0 else -2 * number - 1
     found = bytearray()
     while rest > 0x7F:
@@ -287,7 +289,7 @@ def _zigzag(number: int) -> bytes:
 
 
 def merge(histograms: Iterable[Histogram]) -> Histogram | None:
-    """Add the counts of histograms with equal layout; None without histograms."""
+    """Merge histograms with equal layout by adding their counts; None without histograms."""
     found = list(histograms)
     if not found:
         return None
@@ -302,7 +304,7 @@ def merge(histograms: Iterable[Histogram]) -> Histogram | None:
 
 
 def gather(layout: Layout, indices: Counts, counts: Counts) -> Histogram:
-    """Return a histogram from counts of buckets, in any order and with repeated indices."""
+    """Make a histogram from counts of buckets, whose indices may be in any order and repeated."""
     if not len(indices):
         return Histogram(layout, indices, counts)
     first = int(indices.min())

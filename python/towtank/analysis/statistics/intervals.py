@@ -1,4 +1,4 @@
-"""Confidence intervals from independent values, one value per run: means, differences and ratios."""
+"""Computes confidence intervals of means, differences and ratios from independent values, one value per run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def t_interval(values: Sequence[float] | Floats, confidence: float = CONFIDENCE)
     values : sequence of float
         One value per run.
     confidence : float
-        In (0, 1).
+        Confidence of the interval, in (0, 1).
 
     Notes
     -----
@@ -49,7 +49,8 @@ def t_interval(values: Sequence[float] | Floats, confidence: float = CONFIDENCE)
 def t_interval_about(
     values: Sequence[float] | Floats, together: float | None = None, confidence: float = CONFIDENCE
 ) -> Estimate:
-    """Return the value of all samples together with Student's t interval around it, computed from one value per run.
+    """Return the value of all samples together, with Student's t interval around it, computed from the values of the
+    runs.
 
     Parameters
     ----------
@@ -58,15 +59,15 @@ def t_interval_about(
     together : float, optional
         Value q of all samples together, such as p95 of all requests; the mean of the runs by default.
     confidence : float
-        In (0, 1).
+        Confidence of the interval, in (0, 1).
 
     Notes
     -----
-    q +- t(1 - a/2, n - 1) s / sqrt(n) with s^2 = sum (q_i - q)^2 / (n - 1). A percentile q of all samples solves
-    mean F_i(q) = p over runs of equal size, so that for runs that differ little q - q_0 is, to first order, the mean of
-    the q_i - q_0, with the error of that mean [1]_. The second-order distance of q from the mean of the runs is
-    included: s^2 is the sample variance plus n / (n - 1) times the square of this distance. If runs differ so much that
-    the approximation fails, the interval is long.
+    q +- t(1 - a/2, n - 1) s / sqrt(n) with s^2 = sum (q_i - q)^2 / (n - 1). A percentile q of all samples solves mean
+    F_i(q) = p over runs of equal size. For runs that differ little, q - q_0 is therefore, to first order, the mean of
+    the q_i - q_0, and has the error of that mean [1]_. The interval includes the second-order distance of q from the
+    mean of the runs: s^2 is the sample variance plus n / (n - 1) times the square of this distance. If runs differ so
+    much that the approximation fails, the interval is long.
 
     References
     ----------
@@ -113,10 +114,10 @@ def ratio_interval(top: Estimate, bottom: Estimate) -> Estimate:
     approximation of ln a - ln b. Since runs may agree by chance, the interval is at least as wide as the errors within
     the runs alone make it.
 
-    For all other estimates, Fieller's interval is used: with g = (t s_b / b)^2 the bounds are
-    [a/b +- (t/b) sqrt(s_a^2 (1 - g) + s_b^2 a^2/b^2)] / (1 - g) for independent a and b [1]_. With g >= 1 no interval
-    exists, which depends on chance: for two runs with an error of 30 % each, 58 % of the ratios would have an interval.
-    If both values are above zero and the lower bound is not, the interval by the logarithm is used.
+    For all other estimates, Fieller's interval is used: with g = (t s_b / b)^2 the bounds are [a/b +- (t/b)
+    sqrt(s_a^2 (1 - g) + s_b^2 a^2/b^2)] / (1 - g) for independent a and b [1]_. With g >= 1 no interval exists, and
+    chance decides about g: for two runs with an error of 30 % each, 58 % of the ratios would have an interval. If
+    both values are above zero and the lower bound is not, the interval by the logarithm is used.
     `tests/certified/test_certified_ratios.py` compares both.
 
     t has the degrees of freedom of Welch and Satterthwaite for the difference a - (a/b) b, from the n of the two
@@ -157,12 +158,15 @@ def _ratio_bounds(top: Estimate, bottom: Estimate) -> tuple[float, float] | None
     low, high = (value - half) / (1 - g), (value + half) / (1 - g)
     if low > 0 or not (_is_above_zero(top) and _is_above_zero(bottom)):
         return low, high
-    # A ratio of non-negative quantities is never negative; the top is too uncertain for the linear approximation.
+    # A ratio of non-negative quantities is not negative, but the top is too uncertain for the linear approximation.
     return _by_logarithm(value, t * math.hypot(first / above, second / below))
 
 
 def _by_logarithm(value: float, half: float) -> tuple[float, float] | None:
-    """Return the bounds of a ratio from a half-width in the logarithm; None if the interval would be meaningless."""
+    """Return the bounds of a ratio from half the width of its interval in the logarithm.
+
+    None if the interval would be meaningless.
+    """
     return None if half > estimates.WIDEST else (value * math.exp(-half), value * math.exp(half))
 
 
@@ -189,7 +193,7 @@ def difference_interval(first: Estimate, second: Estimate, confidence: float | N
     Returns
     -------
     Estimate
-        Without an interval if one of the two estimates has none.
+        Difference with its interval; no interval if one of the two estimates has none.
 
     Notes
     -----
@@ -218,7 +222,10 @@ def difference_interval(first: Estimate, second: Estimate, confidence: float | N
 
 
 def _within(first: Estimate, second: Estimate, first_unit: float = 1.0, second_unit: float = 1.0) -> float:
-    """Return the half-width of the difference of two means over runs from the errors within the runs; 0 if unknown."""
+    """Return half the width of the interval of a difference of two means over runs, from errors within the runs only.
+
+    0 if these errors are unknown.
+    """
     if first.within is None or second.within is None:
         return 0.0
     times = t_quantile(0.5 + first.confidence / 2, math.inf) / t_quantile(0.5 + CONFIDENCE / 2, math.inf)
@@ -226,8 +233,9 @@ def _within(first: Estimate, second: Estimate, first_unit: float = 1.0, second_u
 
 
 def standard_error_of(estimate: Estimate) -> float | None:
-    """Return the standard error derived from the width of an interval; None without an interval, and for a count whose
-    bounds differ.
+    """Return the standard error of an estimate, derived from the width of its interval.
+
+    None without an interval, and for a count whose bounds differ.
     """
     half = estimate.half_width
     if half is None:
@@ -247,10 +255,10 @@ def _freedom_of_two(*both: tuple[Estimate, float]) -> float:
 
     Notes
     -----
-    Two runs may agree by chance. The other, longer series then seems to determine the degrees of freedom, and the
-    interval is too short for two reasons: for two runs against six, only 92.5 % of intervals hold. Therefore the
-    degrees of freedom of means over runs are at most the value for equal errors of all runs. For equal numbers of runs
-    this changes nothing.
+    The values of two runs may be nearly equal by chance. Then the series of more runs seems to determine the degrees
+    of freedom, and the interval is too short: for two runs against six, only 92.5 % of intervals hold. Therefore the
+    degrees of freedom of means over runs are at most the value for equal errors of all runs. For equal numbers of
+    runs this changes nothing.
     """
     (first, _), (second, _) = both
     freedoms = (_freedom(first), _freedom(second))

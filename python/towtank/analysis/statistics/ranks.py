@@ -1,4 +1,4 @@
-"""Ranks between which a quantile lies, for independent values and for the correlated values of a run."""
+"""Computes the ranks that bound a quantile, for independent values and for the correlated values of a run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Floats = npt.NDArray[np.float64]
 
 
 def order_statistic_ranks(count: int, probability: float, confidence: float = CONFIDENCE) -> tuple[int, int] | None:
-    """Return the ranks, from 1, between which a quantile lies with at least the given confidence.
+    """Return the two ranks between which a quantile lies with at least the given confidence; ranks count from 1.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def order_statistic_ranks(count: int, probability: float, confidence: float = CO
 
 
 def design_effect(below: Floats, counts: Floats, probability: float) -> tuple[float, int | None]:
-    """Return the ratio of the variance of a share to that of independent values, >= 1.
+    """Return the design effect of a share: its variance relative to the variance for independent values, >= 1.
 
     Parameters
     ----------
@@ -75,9 +75,10 @@ def design_effect(below: Floats, counts: Floats, probability: float) -> tuple[fl
 
 
 def likely_design_effect(below: Floats, counts: Floats, probability: float) -> float:
-    """Return the design effect from the best estimate of the error, without allowances for a short record.
+    """Return the design effect from the best estimate of the error, without the allowances for a short record.
 
-    The result is used to advise the length of a longer record, for which these allowances are smaller.
+    A recommendation for a longer record uses this design effect, because such allowances are smaller for a longer
+    record.
     """
     error = error_of(below, counts)
     if error is None:
@@ -88,7 +89,7 @@ def likely_design_effect(below: Floats, counts: Floats, probability: float) -> f
 def effective_ranks(
     count: int, probability: float, effect: float, confidence: float = CONFIDENCE
 ) -> tuple[int, int] | None:
-    """Return the ranks that bound a quantile of correlated values, equivalent to `count / effect` independent values.
+    """Return the ranks that bound a quantile of `count` correlated values, worth `count / effect` independent values.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""Linear regression robust against a few outliers."""
+"""Fits lines that a few outliers hardly affect."""
 
 from __future__ import annotations
 
@@ -9,21 +9,22 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 
-# Huber's constant: 95 % efficiency relative to least squares if errors are normal [1].
+# Huber's constant, which has 95 % efficiency relative to least squares if errors are normal [1].
 _HUBER = 1.345
 _STEPS = 30
 _TO_SIGMA = 1.4826
-"""Ratio of the standard deviation of a normal variable to the median of its absolute deviations. [ratio]"""
+"""Ratio of the standard deviation of a normal variable to the median of its absolute deviations. [1]"""
 
 
 def robust_scale(misses: Floats) -> float:
-    """Return the standard deviation estimated from the median of the absolute deviations."""
+    """Return the standard deviation of residuals, estimated from the median of their absolute deviations."""
     return _TO_SIGMA * _median(np.abs(misses - _median(misses)))
 
 
 def _median(values: Floats) -> float:
-    """Return the median of an array of one dimension, NaN if any value is NaN; seven times faster than `np.median` for
-    few values.
+    """Return the median of an array of one dimension, NaN if any value is NaN.
+
+    For few values, the function is seven times faster than `np.median`.
     """
     upper, highest = len(values) // 2, len(values) - 1
     lower = highest - upper

@@ -1,9 +1,9 @@
-"""Difference from run to run that is assumed for a single run and added to its interval.
+"""Adds an assumed difference from run to run to the interval of a single run.
 
-The unit of replication is the run. A single run shows the scatter of its seconds, but not the effects of a restart, of
-a different memory layout or of another time of day. For these effects a relative difference is assumed, and its square
-added to the variance. The difference refers to the system's speed; `towtank.analysis.elasticity` converts it to
-throughput and response time.
+The unit of replication is the run. A single run shows the scatter of its seconds, but not the effects of a restart,
+of a different memory layout or of another time of day. For these effects, a relative difference of the system's speed
+is assumed, and its square is added to the variance. `towtank.analysis.elasticity` converts the difference of speed to
+differences of throughput and response time.
 """
 
 from __future__ import annotations
@@ -23,23 +23,27 @@ METHOD = "assumed run to run"
 
 
 def is_repeated(estimate: Estimate) -> bool:
-    """Return True if an interval is computed from at least two runs."""
+    """Return True if an estimate has an interval from at least two runs."""
     return estimate.method == RUNS and estimate.n >= 2
 
 
 def with_run_to_run(estimate: Estimate, share: float = ASSUMED_SHARE) -> Estimate:
-    """Add the assumed difference from run to run to the interval of a single run; no interval if the run has none.
+    """Add the assumed difference from run to run to the interval of a single run.
+
+    Return an estimate without an interval if the run has none.
 
     Notes
     -----
-    On each side, the half-width of the interval and that of a normal distribution with the standard deviation `share`
-    times the value are added in squares, as independent errors. In a comparison of two runs of equal systems whose
-    values differ from run to run by `share`, 5 % of intervals exclude 1; fewer if they differ by less.
+    On each side, the result has the half-width sqrt(a^2 + b^2), as for independent errors: a is the half-width of the
+    run's interval, b the half-width for a normal distribution with the standard deviation `share` times the value. In
+    a comparison of two runs of equal systems whose values differ from run to run by `share`, 5 % of intervals exclude
+    1; fewer if they differ by less.
     """
     if estimate.value is None or estimate.low is None or estimate.high is None or share == 0:
         return estimate
     value, level = estimate.value, 0.5 + estimate.confidence / 2
-    # Comparisons derive the standard error from the width by Student's t, so the width must be consistent with t.
+    # Comparisons derive the standard error from the width of the interval by Student's t, so the width must be
+    # consistent with t.
     freedom = math.inf if estimate.method == ORDER_STATISTICS else max(1, estimate.n - 1)
     within = [value - estimate.low, estimate.high - value]
     error = max(within) / t_quantile(level, freedom)

@@ -1,1 +1,1 @@
-"""Describes the system in a window from the records of the observers: tiers, hosts, storage, databases, fairness."""
+"""Describes the system in a window from the records of probes and scrapers: tiers, hosts, storage, databases."""

@@ -1,4 +1,4 @@
-"""Computes the resource use of a machine that no process group, generator or observer accounts for."""
+"""Computes the resource use of a machine that is neither due to a process group, nor to the generator or observers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BYTES = {"disk_read_bytes_per_s": "read_bytes_total", "disk_write_bytes_per_s":
 
 
 def machines(observed: Observed) -> dict[str, Observed]:
-    """Return the observations on each machine with tiers, by machine name."""
+    """Return the observations on each machine that runs a tier, by machine name."""
     found: dict[str, Observed] = {}
     for tier in observed.tiers:
         where = observed.where(tier)
@@ -28,7 +28,7 @@ def machines(observed: Observed) -> dict[str, Observed]:
 
 
 def not_attributed(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[str, Any]:
-    """Return the resource use in the window that no tier, generator or observer accounts for, by machine with tiers.
+    """Return the resource use of each machine in the window that is due to no tier, generator or observer.
 
     Returns
     -------
@@ -60,20 +60,22 @@ def not_attributed(observed: Observed, measurement: Measurement, chosen: Mask) -
 
 
 def other_programs(observed: Observed, measurement: Measurement, chosen: Mask, targets: Any) -> dict[str, Any] | None:
-    """Return the CPU use of other programs on this machine, if a target runs on it that Towtank did not start.
+    """Return the CPU use of other programs on this machine, if a target that Towtank did not start runs here.
 
     Parameters
     ----------
     observed, measurement, chosen
         Observations, load and bins of the window.
     targets : dict
-        `targets_here` of `run.json`: the process of each such target by address, None if it was not found.
+        `targets_here` of `run.json`: the process of each such target by address; None for a process that was not
+        found.
 
     Returns
     -------
     dict or None
-        `cpus_used`, an estimate, without interrupts; `cpus` of the machine; `not_found`, the addresses whose processes
-        could not be found, so that their use is part of it. None without such targets or without samples.
+        `cpus_used`, an estimate, without interrupts; `cpus` of the machine; `not_found`, the addresses of targets
+        whose processes were not found; `cpus_used` includes these processes. None without such targets or without
+        samples.
     """
     if not isinstance(targets, dict) or not targets or not observed.samples.samples:
         return None
@@ -90,7 +92,7 @@ def other_programs(observed: Observed, measurement: Measurement, chosen: Mask, t
 
 
 def timeline(observed: Observed, measurement: Measurement) -> dict[str, Floats]:
-    """Return the CPUs used but not attributed in each bin, by machine. [1]"""
+    """Return the CPUs used outside tiers, generator and observers in each bin, by machine. [1]"""
     found = {}
     for name, where in machines(observed).items():
         groups = sorted({group for sample in where.samples.samples for group in sample.get("groups", {})})
@@ -100,17 +102,17 @@ def timeline(observed: Observed, measurement: Measurement) -> dict[str, Floats]:
 
 
 def _unexplained_cpu_s(observed: Observed, groups: list[str], measurement: Measurement, is_here: bool) -> Floats:
-    """Return the CPU time of a machine outside all of its groups, in each bin; NaN if not observed. [s]"""
+    """Return the CPU time that a machine used outside its process groups in each bin; NaN if not observed. [s]"""
     samples = observed.samples
     used = np.sum([host_bins(samples, name, measurement) for name in HOST_CPU], axis=0)
     paths: list[tuple[str, ...]] = [("groups", group, counter) for group in groups for counter in _CPU]
     paths += [("probe", "cpu_s_total"), ("probe", "observer_cpu_s_total")]
     for path in paths:
         grown = samples.track(*path).by_bin(measurement.starts, measurement.ends)
-        # A group that appeared later or was dropped used nothing at other times.
+        # A group that was added late or removed early used nothing at other times.
         used = used - np.nan_to_num(grown)
     if is_here and GENERATOR_GROUP not in groups:
-        # In older runs only the engine recorded the CPU time of the load threads.
+        # In runs of older versions, only the engine recorded the CPU time of the load threads.
         used = used - measurement.cpu_s
     if not samples.has("probe", "observer_cpu_s_total"):
         used = used - _scraping(observed, measurement)
@@ -118,8 +120,9 @@ def _unexplained_cpu_s(observed: Observed, groups: list[str], measurement: Measu
 
 
 def _scraping(observed: Observed, measurement: Measurement) -> Floats:
-    """Return the CPU time of the scraping thread in each bin. Every line has the thread's total, so the largest counts.
-    [s]
+    """Return the CPU time of the thread that scrapes the services, in each bin. [s]
+
+    Each stream repeats the total of this thread, so the largest growth counts.
     """
     grown = [
         np.nan_to_num(metric.track("cpu_s_total").by_bin(measurement.starts, measurement.ends))
@@ -129,7 +132,7 @@ def _scraping(observed: Observed, measurement: Measurement) -> Floats:
 
 
 def _memory(samples: Samples, groups: list[str], start_s: float, end_s: float) -> float | None:
-    """Return the anonymous and shared memory of the host outside all groups. [byte]"""
+    """Return the anonymous and shared memory of the machine outside its process groups; None if unknown. [byte]"""
     whole = samples.gauge(start_s, end_s, "host", "memory_anonymous_bytes")
     parts = [memory.anonymous_bytes(samples, group, start_s, end_s) for group in groups]
     if not whole or None in parts:
@@ -138,7 +141,7 @@ def _memory(samples: Samples, groups: list[str], start_s: float, end_s: float) -
 
 
 def _disk_bytes(samples: Samples, groups: list[str], counter: str, start_s: float, end_s: float) -> float | None:
-    """Return the bytes per second of the disks that no group read or wrote. [byte/s]"""
+    """Return the disk traffic of the machine that no process group caused; None if unknown. [byte/s]"""
     last = samples.samples[-1].get("disks", {}) if samples.samples else {}
     disks = [samples.track("disks", name, counter).rate(start_s, end_s) for name in counted_once(last)]
     parts = [samples.track("groups", group, counter).rate(start_s, end_s) for group in groups]

@@ -17,7 +17,7 @@ _MEMBER = re.compile(rf'{MEMBER_REQUESTS}\{{member="((?:[^"\\]|\\.)*)"\}}')
 
 
 def balance(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[str, Any]:
-    """Describe every load balancer that reports requests by member.
+    """Describe the distribution of requests by every load balancer that reports requests by member.
 
     Parameters
     ----------
@@ -29,7 +29,8 @@ def balance(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[
     Returns
     -------
     dict
-        By service name, as `docs/reference/summary.md` describes; balancers with a single member are left out.
+        Entry of the run summary by service name, as `docs/reference/summary.md` describes; balancers with a single
+        member are left out.
     """
     found = {}
     for service, samples in observed.metrics.items():
@@ -47,11 +48,11 @@ def balance(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[
 
 
 def _describe(bins: dict[str, Floats], chosen: Mask, bin_s: float) -> dict[str, Any]:
-    """Return requests and share of each member, and the fairness of the shares."""
+    """Return the requests and the share of each member, and the fairness of the shares."""
     together = np.sum(list(bins.values()), axis=0)
     usable = chosen & np.isfinite(together)
     counts = np.array([float(counted[usable].sum()) for counted in bins.values()])
-    # If less than half of the window was observed, the shares would not describe this window.
+    # If less than half of the window was observed, the shares do not describe the window.
     shares = {
         name: ratio(counted, together, chosen, bin_s=bin_s) if usable.any() else NOTHING
         for name, counted in bins.items()

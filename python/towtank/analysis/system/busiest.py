@@ -1,4 +1,7 @@
-"""Busiest process and thread of a tier: a single one that uses one CPU fully limits the tier, whatever else is idle."""
+"""Finds the busiest process and thread of a tier.
+
+A single process or thread that uses one CPU fully limits the tier even if other CPUs are idle.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ import numpy as np
 from towtank.analysis.system.rates import Samples, lookup
 
 FULL = 0.95
-"""CPU use of a sample from which a process or thread uses one CPU fully. [1]"""
+"""A process or thread uses one CPU fully in a sample if its CPU use is at least this. [CPUs]"""
 _FEWEST = 3
 
 
@@ -30,10 +33,10 @@ def busiest(samples: Samples, group: str, start_s: float, end_s: float) -> dict[
     Returns
     -------
     dict
-        `process` and `thread`, None below three samples: `name` and `pid` of the one that was the busiest most often,
-        and over all samples `cpus`, the mean CPU use of the busiest of each sample [1]; `most`, the 95 % quantile [1];
-        `share_of_time_full`, the share of samples with `FULL` or more; of a thread also `waits`, the mean share of time
-        in which it was ready to run and waited for a CPU.
+        `process` and `thread`, None for fewer than three samples. `name` and `pid` belong to the process or thread
+        that was busiest most often. Over all samples: `cpus`, the mean CPU use of the busiest in each sample [1];
+        `most`, the 95 % quantile [1]; `share_of_time_full`, the share of samples with `FULL` or more; and for a
+        thread `waits`, the mean share of time in which it was ready to run but waited for a CPU.
     """
     return {kind: _over_window(samples, group, f"busiest_{kind}", start_s, end_s) for kind in ("process", "thread")}
 
@@ -42,7 +45,7 @@ def _over_window(samples: Samples, group: str, key: str, start_s: float, end_s: 
     inside = [
         found
         for at, sample in zip(samples.times_s, samples.samples, strict=True)
-        # A sample describes the time since the one before it.
+        # A sample describes the time since the previous sample.
         if start_s < at <= end_s and isinstance(found := _group(sample, group).get(key), Mapping)
     ]
     if len(inside) < _FEWEST:

@@ -1,4 +1,4 @@
-"""Findings about databases after the load: expensive statements, their plans, index advice."""
+"""Collects findings about databases after the load: expensive statements, their plans, advice on indexes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from towtank.analysis.system.tiers import Observed
 
 
 def databases(observed: Observed) -> dict[str, Any]:
-    """Return the findings of services with recorded statements, by service name."""
+    """Return the findings about each service that recorded database statements, by service name."""
     return {
         name: service.conclusion
         for name, service in sorted(observed.services.items())

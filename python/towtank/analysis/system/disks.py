@@ -1,4 +1,4 @@
-"""Selects the disks that count in sums over all disks."""
+"""Selects the disks whose bytes are counted in sums over all disks."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ _STACKED_NAME = re.compile(r"(loop|dm-|md)\d+")
 
 
 def is_stacked(name: str, disk: Mapping[str, Any]) -> bool:
-    """Return True if another device counts the bytes of this disk, too, because it is built on other disks or on a
-    file.
+    """Return True if a disk is built on other disks or on a file, so that another device counts the same bytes.
 
-    Runs of older versions did not record this, so the name decides.
+    Runs of older versions did not record this, so the name of the disk decides.
     """
     stacked = disk.get("stacked")
     return bool(stacked) if isinstance(stacked, bool) else _STACKED_NAME.fullmatch(name) is not None

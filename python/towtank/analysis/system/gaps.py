@@ -1,4 +1,4 @@
-"""Finds the times of a run that a probe did not sample."""
+"""Finds the time spans of a run that a probe did not sample."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from towtank.analysis.system.tiers import Observed
 from towtank.results.observe import THIS_MACHINE
 
 _GAP_INTERVALS = 2.5
-"""Distance of samples, in sampling intervals, above which samples are missing: a late sample may be followed in time.
-[1]
+"""Samples are missing if their distance exceeds this many sampling intervals; a late sample may be followed by one on
+time. [1]
 """
 
 
 @dataclass(frozen=True)
 class Gap:
-    """Time of a run without a sample.
+    """Time span of a run without samples from a probe.
 
     Attributes
     ----------
     host : str
-        Name of the machine; `this_machine` for the machine of the conductor.
+        Name of the machine; `this_machine` for the machine that runs Towtank.
     start_s, end_s : float
         Run time. [s]
     """
@@ -34,7 +34,7 @@ class Gap:
     end_s: float
 
     def within_s(self, start_s: float, end_s: float) -> float:
-        """Return the length of the overlap between the gap and the time between two instants. [s]"""
+        """Return the length of the overlap between the gap and a time span. [s]"""
         return max(0.0, min(self.end_s, end_s) - max(self.start_s, start_s))
 
     def document(self) -> dict[str, Any]:
@@ -43,7 +43,7 @@ class Gap:
 
 
 def limit_s(observed: Observed) -> float:
-    """Return the distance between samples above which they enclose a gap. [s]"""
+    """Return the distance between two samples above which the time between them counts as a gap. [s]"""
     return max(GAP_S, _GAP_INTERVALS * (lookup(observed.probe.header, ("interval_s",)) or 0.0))
 
 
@@ -59,12 +59,13 @@ def gaps(observed: Observed, name: str, end_s: float, *, ended: bool = False) ->
     end_s : float
         End of the run. [s]
     ended : bool, default False
-        Whether the probe is known to have ended without an order. All time after its last sample is then a gap, of any
-        length.
+        Whether the probe ended without a request to stop. If so, all time after its last sample is a gap, however
+        short.
 
     Notes
     -----
-    A probe takes its first sample at most one interval after its header, and its last sample when ordered to end.
+    A probe takes its first sample at most one interval after it writes its header, and its last sample when it is
+    stopped.
     """
     header_ns = lookup(observed.probe.header, ("t_ns",))
     begins = [0.0] if header_ns is None else [(header_ns - observed.origin_ns) / 1e9]
@@ -80,7 +81,9 @@ def gaps(observed: Observed, name: str, end_s: float, *, ended: bool = False) ->
 
 
 def gaps_of_run(observed: Observed, end_s: float, events: Iterable[dict[str, Any]]) -> list[Gap]:
-    """Return the gaps of all probes of a run; none for a machine whose probe was not started or left no record.
+    """Return the gaps of all probes of a run.
+
+    A machine whose probe was not started or left no record has no gaps.
 
     Parameters
     ----------
@@ -89,7 +92,7 @@ def gaps_of_run(observed: Observed, end_s: float, events: Iterable[dict[str, Any
     end_s : float
         End of the run. [s]
     events : iterable of dict
-        Events of the run, which record a probe that ended without an order.
+        Events of the run, which record a probe that ended unexpectedly.
     """
     ended = failure(events) is not None
     found = gaps(observed, THIS_MACHINE, end_s, ended=ended) if observed.probe.header or observed.probe.samples else []
@@ -97,6 +100,6 @@ def gaps_of_run(observed: Observed, end_s: float, events: Iterable[dict[str, Any
 
 
 def failure(events: Iterable[dict[str, Any]]) -> str | None:
-    """Return the reason why the probe of this machine failed, as recorded by the conductor; None if it did not fail."""
+    """Return the recorded reason why the probe of this machine failed; None if the probe did not fail."""
     texts = (str(text) for event in events for text in event.get("failures") or ())
     return next((text.splitlines()[0] for text in texts if text.startswith("probe:")), None)

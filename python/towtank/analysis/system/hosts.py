@@ -1,7 +1,7 @@
-"""Describes the hosts of a system in the window, and the sum of their use on the shared machine.
+"""Describes the hosts of a system in the window, and the use of the real machine by all hosts together.
 
-It reads the streams `host-NAME` and the sizes of the hosts in `run.json`. Hosts without declared sizes have no stream;
-their tiers describe them.
+The module reads the streams `host-NAME` and the sizes of the hosts in `run.json`. A host without declared sizes has
+no stream; its tiers describe the use of the host.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _DISK = re.compile(r'host_disk_size_bytes\{disk="([^"]+)"\}')
 
 
 def hosts(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[str, Any]:
-    """Describe every host with declared sizes, and every other machine with a probe, in the window, by name."""
+    """Describe every host with declared sizes, and every other machine with a probe, over the window, by name."""
     found = {}
     for name in observed.hosts:
         if name in observed.remote:
@@ -86,7 +86,7 @@ def _host(observed: Observed, name: str, samples: Samples, measurement: Measurem
 
 
 def _machine_of_its_own(observed: Observed, name: str, measurement: Measurement, chosen: Mask) -> dict[str, Any]:
-    """Describe another machine from the records of its own probe."""
+    """Describe another machine over the window, from the records of the probe on that machine."""
     whole = host(observed.remote[name], measurement, chosen)
     used, cpus = whole["cpus_used"]["value"], whole["cpus"]
     return {
@@ -107,7 +107,7 @@ def _machine_of_its_own(observed: Observed, name: str, measurement: Measurement,
 
 
 def _throttled_share(samples: Samples, start_s: float, end_s: float) -> float | None:
-    """Return the share of active CPU periods in which the CPU limit was used up, in [0, 1]; None without a limit."""
+    """Return the share of CPU periods in which the host used up its CPU limit, in [0, 1]; None without a limit."""
     periods = samples.track("values", "host_periods_total").growth(start_s, end_s)
     throttled = samples.track("values", "host_throttled_periods_total").growth(start_s, end_s)
     return throttled / periods if periods and throttled is not None else None
@@ -118,7 +118,9 @@ def _mean(values: list[float]) -> float | None:
 
 
 def _pressure(samples: Samples, start_s: float, end_s: float) -> dict[str, float]:
-    """Return the shares of the window in which some or all threads of a host waited for a resource."""
+    """Return the shares of the window in which some or all threads of a host waited for CPU, I/O or memory, in [0,
+    1].
+    """
     keys = {
         f"{resource}_{extent}": f'host_pressure_seconds_total{{resource="{resource}",extent="{extent}"}}'
         for resource in ("cpu", "io", "memory")
@@ -134,7 +136,7 @@ def _disks(samples: Samples) -> list[str]:
 
 
 def _disk(samples: Samples, disk: str, start_s: float, end_s: float) -> dict[str, Any]:
-    """Describe a disk: its rates, and the least free space and inodes."""
+    """Describe a disk of a host over the window: rates of traffic, and the least free space and free inodes."""
     label = f'{{disk="{disk}"}}'
     rates = {out: samples.track("values", key + label).rate(start_s, end_s) for out, key in _DISK_RATES.items()}
     least = {out: samples.gauge(start_s, end_s, "values", key + label) for out, key in _DISK_LEAST.items()}
@@ -152,21 +154,25 @@ def _last(samples: Samples, start_s: float, end_s: float, key: str) -> float | N
 
 
 def _full_in(free: list[float], length_s: float) -> float | None:
-    """Return the time from the end of the window until a disk is full at its mean rate [s]; None if never."""
+    """Return the time until a disk is full if its use continues to grow at the mean rate of the window. [s]
+
+    The time counts from the end of the window; None if the use does not grow.
+    """
     used = free[0] - free[-1] if len(free) > 1 else 0.0
     return free[-1] * length_s / used if used > 0 else None
 
 
 def machine(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:
-    """Describe the CPUs that all hosts together requested and used on the machine, as a hypervisor sees them.
+    """Describe the CPUs of this machine that all hosts together requested and used, as a hypervisor sees them.
 
     Returns
     -------
     dict or None
         `cpus`: real CPUs that hosts may use; `cpus_virtual`: the sum of their virtual CPUs, where a host without a
-        limit counts all real CPUs; `overcommit`: virtual over real; `cpus_used`: by all hosts together;
-        `throttled_s_per_s`: time for which they were throttled; `steal`: share of CPU time that the hypervisor below
-        this machine took; `consumers`: tiers in descending order of CPUs used. None if no host has declared sizes.
+        limit counts all real CPUs; `overcommit`: virtual over real; `cpus_used`: CPUs used by all hosts together;
+        `throttled_s_per_s`: throttled time of all hosts per second; `steal`: share of CPU time that the hypervisor
+        below this machine took; `consumers`: tiers in descending order of CPUs used. None if no host has declared
+        sizes.
     """
     names = [name for name, about in observed.hosts.items() if about.get("provider") == "namespaces"]
     streams = [samples for name in names if (samples := observed.metrics.get(STREAM.format(name))) is not None]

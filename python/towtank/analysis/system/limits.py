@@ -1,4 +1,4 @@
-"""Open files, processes and threads, and local ports of a tier, with their kernel limits."""
+"""Compares open files, processes and threads, and local ports of a tier with the limits of the kernel."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 from towtank.analysis.system.tiers import Observed
 
 EXHAUSTED_SHARE = 0.95
-"""Share of a limit from which it counts as reached, because samples may miss the instant at which it was reached."""
-# Each tier's group contains the guard and the command. The limit of open files holds per process, so it cannot be
-# compared with a sum over more processes.
+"""A limit counts as reached from this share on, because samples may miss the instant at which it was reached."""
+# The group of each tier contains the guard process and the command. The limit of open files holds for each process, so
+# it cannot be compared with a sum over more processes.
 _GUARD_AND_COMMAND = 2
 Json = dict[str, Any]
 
@@ -18,26 +18,27 @@ Json = dict[str, Any]
 def tier_limits(
     observed: Observed, name: str, start_s: float, end_s: float, targets: Collection[str] = ()
 ) -> dict[str, Json]:
-    """Return the largest use of each limited resource by a tier, and the limit.
+    """Return the largest use of each limited resource by a tier, with the limit.
 
     Parameters
     ----------
     observed : Observed
-        All streams of the observers.
+        Streams of all probes and scrapers.
     name : str
-        The tier.
+        Name of the tier.
     start_s, end_s : float
         The window, on the clock of the run. [s]
     targets : collection of str
-        Addresses of the generator's targets; local ports of connections to them belong to the generator.
+        Addresses of the generator's targets; local ports of connections to these addresses belong to the generator.
 
     Returns
     -------
     dict
         `open_files` of the process closest to its limit, `threads` of the user of the tier with its processes,
-        `control_group` with the processes and threads of the control group closest to its limit, and `ports` towards
-        the destination with the most of them, which `towards` names. Each has `most` and `limit`, and `known`: whether
-        both were observed. With `known`, `limit` is None if none exists, and `most` is None if it was far below.
+        `control_group` with the processes and threads of the control group closest to its limit, and `ports` of
+        connections to the destination that needs most ports, which `towards` names. Each entry has `most`, `limit`,
+        and `known`, which is True if both values were observed. If `known` is True, a `limit` of None means that no
+        limit exists, and a `most` of None means that the use was far below the limit.
     """
     stated = observed.tiers.get(name, {}).get("limits")
     stated = stated if isinstance(stated, dict) else {}
@@ -61,12 +62,15 @@ class _Group:
         return self._samples.gauge(self._start_s, self._end_s, "groups", self._name, *path)
 
     def pairs(self, *paths: tuple[str, ...]) -> list[tuple[float, ...]]:
-        """Return the values of several gauges by sample; empty unless the same samples have all gauges."""
+        """Return the values of several gauges, one tuple for each sample.
+
+        Empty unless all gauges have the same samples.
+        """
         columns = [self.gauge(*path) for path in paths]
         return list(zip(*columns, strict=True)) if len({len(column) for column in columns}) == 1 else []
 
     def towards(self) -> list[dict[str, float]]:
-        """Return the ports in use by destination, for each sample that lists them."""
+        """Return the number of ports in use by destination, for each sample that lists destinations."""
         times = zip(self._samples.times_s, self._samples.samples, strict=True)
         groups = (
             sample.get("groups", {}).get(self._name, {}) for at, sample in times if self._start_s <= at <= self._end_s
@@ -83,7 +87,7 @@ def _fullest(pairs: list[tuple[float, ...]]) -> tuple[float, ...] | None:
 def _open_files(group: _Group, stated: Json) -> Json:
     """Return the open files of the process closest to its limit, and that limit.
 
-    Older probes recorded only the sum over the tier, which is used if the tier has a single process.
+    Probes of older versions recorded only the sum over the tier, which is used if the tier has a single process.
     """
     if pair := _fullest(group.pairs(("open_files_of_fullest",), ("open_files_limit",))):
         return {"most": pair[0], "limit": pair[1], "known": True}
@@ -94,8 +98,9 @@ def _open_files(group: _Group, stated: Json) -> Json:
 
 
 def _threads(group: _Group, stated: Json) -> Json:
-    """Return the processes and threads of the tier's user, which the probe counts only near the limit; otherwise of the
-    tier.
+    """Return the number of processes and threads of the tier's user, and their limit.
+
+    The probe counts the tasks of the user only near the limit; otherwise the number of the tier is returned.
     """
     if counted := group.gauge("user_tasks"):
         limits = group.gauge("user_tasks_limit")
@@ -111,7 +116,10 @@ def _control_group(group: _Group) -> Json:
 
 
 def _ports(group: _Group, stated: Json, targets: Collection[str]) -> Json:
-    """Return the local ports towards one destination; the probe lists them only if all sockets are near the limit."""
+    """Return the local ports used for the destination that needs most ports, and their limit.
+
+    The probe lists ports by destination only if the number of all sockets is near the limit.
+    """
     limit, sockets, listed = _number(stated.get("ports")), group.gauge("ports", "sockets"), group.towards()
     used = [(ports, towards) for each in listed for towards, ports in each.items() if towards not in targets]
     most, towards = max(used, default=(None, None))

@@ -1,4 +1,4 @@
-"""Measures the memory of tiers; shared pages count once if the records allow it."""
+"""Measures the memory of tiers; memory that several processes share counts once if the records allow it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CONTROL_GROUP = "control group"
 
 
 def memory(samples: Samples, group: str, start_s: float, end_s: float) -> dict[str, Any]:
-    """Return the memory of a process group in a window.
+    """Return the memory use of a process group in a window, and the method that measured it.
 
     Parameters
     ----------
@@ -53,14 +53,18 @@ def memory(samples: Samples, group: str, start_s: float, end_s: float) -> dict[s
 
 
 def anonymous_bytes(samples: Samples, group: str, start_s: float, end_s: float) -> float | None:
-    """Return anonymous and shared memory of a group in a window, counting shared pages once; None if unknown. [byte]"""
+    """Return anonymous and shared memory of a process group in a window, with shared pages counted once. [byte]
+
+    None if unknown.
+    """
     return _in_rounds(samples, group, "memory_anonymous_bytes", start_s, end_s)
 
 
 def _in_rounds(samples: Samples, group: str, key: str, start_s: float, end_s: float) -> float | None:
-    """Return the mean over a window of a gauge that is read in rounds; each sample repeats the value of the last round.
+    """Return the mean over a window of a gauge that the probe reads in rounds.
 
-    If resident sets or the number of processes change, the next round is earlier, so a value stays valid until then.
+    Each sample repeats the value of the last round. The probe starts the next round early if resident sets or the
+    number of processes change, so a value stays valid until then.
     """
     rounds = samples.pairs("groups", group, key)
     if not rounds:

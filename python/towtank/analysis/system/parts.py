@@ -1,7 +1,7 @@
-"""Parts of a tier: CPU time that a service reports for an embedded component, such as a database.
+"""Defines the parts of a tier: embedded components, such as a database, whose CPU time a service reports.
 
 A database inside the process of a service is no separate tier, but its share of CPU time matters as much. This module
-lists the counters by kind of service. A database in a separate process is a tier and needs no entry.
+lists the counters of such parts by kind of service. A database in a separate process is a tier and needs no entry.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Part:
-    """Part of a tier with its own CPU time.
+    """Part of a tier whose CPU time is known separately.
 
     Attributes
     ----------
@@ -37,4 +37,4 @@ PARTS: dict[str, tuple[Part, ...]] = {
         ),
     ),
 }
-"""Parts by kind of service."""
+"""Parts of a tier that a service may report, by kind of service."""

@@ -1,7 +1,7 @@
-"""Counters in run time: their growth between any two instants.
+"""Computes the growth of a counter between any two instants of run time.
 
-Samples do not coincide with the edges of the load's intervals, some are missing, and a counter restarts from zero with
-its process. A `Track` is the growth of a counter, continued across restarts and linear between samples.
+Samples do not coincide with the edges of the load's intervals, some are missing, and a counter restarts from zero
+with its process. A `Track` is the growth of a counter, continued across restarts and linear between samples.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 
 GAP_S = 2.5
-"""Distance of samples above which they enclose a gap; at one sample per second, two samples are then missing. [s]"""
+"""Two samples that are farther apart enclose a gap; at one sample per second, two samples are then missing. [s]"""
 EDGE_S = 0.5
-"""Time at each end of an interval that samples need not cover. [s]"""
+"""Samples need not cover this time at each end of a time span. [s]"""
 CLOCK_JUMP_S = 0.5
-"""Smallest step of the wall clock against the monotonic clock that counts as a jump. [s]"""
+"""Smallest step of the wall clock relative to the monotonic clock that counts as a jump. [s]"""
 
 
 @dataclass(frozen=True)
 class Track:
-    """Growth of a counter in run time.
+    """Growth of a counter over run time, continued across restarts of the counter.
 
     Attributes
     ----------
     times_s : ndarray of shape (n_samples,)
-        Ascending. [s]
+        Times of the samples, ascending. [s]
     values : ndarray of shape (n_samples,)
-        Growth since the first sample; never falls.
+        Growth of the counter since the first sample; never falls.
     restarts : int
         Number of restarts of the counter.
     """
@@ -43,29 +43,32 @@ class Track:
     restarts: int
 
     def growth(self, start_s: float, end_s: float) -> float | None:
-        """Return the growth between two instants, interpolated linearly; None if samples do not cover both instants."""
+        """Return how much the counter grew between two instants, by linear interpolation between samples.
+
+        None if the samples do not cover both instants.
+        """
         if not self.covers(start_s, end_s):
             return None
         first, last = np.interp([start_s, end_s], self.times_s, self.values)
         return float(last - first)
 
     def rate(self, start_s: float, end_s: float) -> float | None:
-        """Return the mean rate between two instants [1/s]; None if samples do not cover both instants."""
+        """Return the mean rate of the counter between two instants; None if samples do not cover both. [1/s]"""
         growth = self.growth(start_s, end_s)
         return None if growth is None or end_s <= start_s else growth / (end_s - start_s)
 
     def mean_rate(self) -> float | None:
-        """Return the mean rate over all samples [1/s]; None with fewer than two."""
+        """Return the mean rate of the counter over all samples; None with fewer than two samples. [1/s]"""
         if len(self.times_s) < 2:
             return None
         return float((self.values[-1] - self.values[0]) / (self.times_s[-1] - self.times_s[0]))
 
     def covers(self, start_s: float, end_s: float) -> bool:
-        """Return True if samples cover the time between two instants, except for half a second at each end."""
+        """Return True if samples cover a time span, apart from half a second at each end."""
         return len(self.times_s) > 1 and self.times_s[0] <= start_s + EDGE_S and self.times_s[-1] >= end_s - EDGE_S
 
     def by_bin(self, starts: Floats, ends: Floats) -> Floats:
-        """Return the growth in each bin; NaN in bins not covered by samples. Shape (n_bins,)."""
+        """Return the growth of the counter in each bin; NaN for bins that samples do not cover. Shape (n_bins,)."""
         if len(self.times_s) < 2:
             return np.full(len(starts), np.nan)
         edges = [np.interp(at, self.times_s, self.values) for at in (starts, ends)]
@@ -74,7 +77,10 @@ class Track:
 
 
 def track(times_s: Sequence[float], raw: Sequence[float | None]) -> Track:
-    """Return the track of a counter; missing samples are skipped, and a fall counts as a restart from zero."""
+    """Make the track of a counter from its samples.
+
+    Missing samples are skipped; a lower value counts as a restart of the counter from zero.
+    """
     pairs = [(at, value) for at, value in zip(times_s, raw, strict=True) if value is not None]
     if not pairs:
         return Track(np.zeros(0), np.zeros(0), 0)
@@ -88,7 +94,7 @@ def track(times_s: Sequence[float], raw: Sequence[float | None]) -> Track:
 
 
 def lookup(sample: Mapping[str, Any], path: Sequence[str]) -> float | None:
-    """Return the number at a path of keys; None if missing or not a number."""
+    """Return the number that a sample holds at a path of keys; None if missing or not a number."""
     found: Any = sample
     for key in path:
         if not isinstance(found, Mapping) or key not in found:
@@ -98,7 +104,7 @@ def lookup(sample: Mapping[str, Any], path: Sequence[str]) -> float | None:
 
 
 class Samples:
-    """Samples of one stream in run time.
+    """Samples of one recorded stream, in run time.
 
     Parameters
     ----------
@@ -114,32 +120,32 @@ class Samples:
         self._tracks: dict[tuple[str, ...], Track] = {}
 
     def track(self, *path: str) -> Track:
-        """Return the track of the counter at a path of keys."""
+        """Return the track of the counter that the samples hold at a path of keys."""
         if path not in self._tracks:
             self._tracks[path] = track(self.times_s, [lookup(sample, path) for sample in self.samples])
         return self._tracks[path]
 
     def has(self, *path: str) -> bool:
-        """Return True if any sample has a number at a path of keys."""
+        """Return True if any sample holds a number at a path of keys."""
         return bool(len(self.track(*path).times_s))
 
     def pairs(self, *path: str) -> list[tuple[float, float]]:
-        """Return times and values of the samples with a number at a path of keys."""
+        """Return time and value of each sample that holds a number at a path of keys."""
         found = zip(self.times_s, (lookup(sample, path) for sample in self.samples), strict=True)
         return [(at, value) for at, value in found if value is not None]
 
     def gauge(self, start_s: float, end_s: float, *path: str) -> list[float]:
-        """Return the values of the gauge at a path of keys, for samples between two instants."""
+        """Return the values of the gauge at a path of keys, for all samples in a time span."""
         chosen = [sample for at, sample in zip(self.times_s, self.samples, strict=True) if start_s <= at <= end_s]
         return [value for sample in chosen if (value := lookup(sample, path)) is not None]
 
     def longest_gap(self, start_s: float, end_s: float) -> float:
-        """Return the longest time without a sample between two instants; the whole time if no sample exists. [s]"""
+        """Return the longest time without a sample in a time span; the whole span if it has no sample. [s]"""
         inside = [at for at in self.times_s if start_s <= at <= end_s]
         return float(np.diff([start_s, *inside, end_s]).max()) if end_s > start_s else 0.0
 
     def clock_jump(self) -> float:
-        """Return the largest step of the wall clock against the monotonic clock between two samples. [s]"""
+        """Return the largest step of the wall clock relative to the monotonic clock between two samples. [s]"""
         offsets = [
             sample["wall_ns"] - sample["t_ns"] for sample in self.samples if isinstance(sample.get("wall_ns"), int)
         ]

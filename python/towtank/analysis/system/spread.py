@@ -1,6 +1,4 @@
-"""Describes how evenly users are distributed among services if each user stays with one service: the fairness of the
-services.
-"""
+"""Describes how evenly users are distributed among services, if each user stays with one service."""
 
 from __future__ import annotations
 
@@ -15,7 +13,7 @@ from towtank.analysis.statistics.fairness import fairness_of
 
 
 def spread(plan: dict[str, Any] | None, measurement: Measurement, chosen: Mask) -> dict[str, Any]:
-    """Describe every target whose users each stay with one service.
+    """Describe the distribution of users for every target whose users each stay with one service.
 
     Parameters
     ----------
@@ -28,13 +26,13 @@ def spread(plan: dict[str, Any] | None, measurement: Measurement, chosen: Mask) 
     Returns
     -------
     dict
-        By target name, as `docs/reference/summary.md` describes.
+        Entry of the run summary by target name, as `docs/reference/summary.md` describes.
     """
     found = {}
     lengths = measurement.lengths[chosen]
     for name, services, places in _targets(plan or {}):
         if measurement.places_ok.shape[1] < places.stop:
-            continue  # the engine did not count addresses, or nothing ended
+            continue  # The engine did not count transactions by address, or no transaction ended.
         ok = _by_service(measurement.places_ok[chosen, places], services)
         failed = _by_service(measurement.places_failed[chosen, places], services)
         found[name] = _describe(ok, failed, lengths, measurement.bin_s)
@@ -42,7 +40,9 @@ def spread(plan: dict[str, Any] | None, measurement: Measurement, chosen: Mask) 
 
 
 def _targets(plan: dict[str, Any]) -> Iterator[tuple[str, list[str], slice]]:
-    """Yield the targets whose users stay with an address: name, service at each address, columns of the counts."""
+    """Yield the targets whose users each stay with one address: name, service at each address,
+    columns of the counts.
+    """
     first = 0
     for target in plan.get("targets", []):
         addresses = target.get("addresses", [])
@@ -52,7 +52,7 @@ def _targets(plan: dict[str, Any]) -> Iterator[tuple[str, list[str], slice]]:
 
 
 def _by_service(counts: Floats, services: list[str]) -> dict[str, Floats]:
-    """Add up columns of counts by service, each of shape (n_bins,)."""
+    """Add up the counts of all addresses of each service, as arrays of shape (n_bins,)."""
     names = list(dict.fromkeys(services))
     return {name: counts[:, [service == name for service in services]].sum(axis=1) for name in names}
 

@@ -1,7 +1,7 @@
-"""Compares the storage requests of services in a window with the requests that reach servers and disks.
+"""Compares the storage requests of services in a window with the requests that reach file servers and disks.
 
-Between both sides are the caches of the content server, of a mount and of the kernel, which answer the requests that do
-not reach servers and disks. Journals and metadata of file systems explain additional writes to the disks.
+Some requests never reach servers and disks, because the caches of the content server, of a mount and of the kernel
+answer them. Journals and metadata of file systems explain additional writes to the disks.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from towtank.analysis.system.rates import Samples
 from towtank.analysis.system.tiers import Observed, ratio, span
 
 _Keys = list[tuple[Samples, str]]
-# Requests of a content server to its storage area.
+# Requests of a content server to its storage.
 _ASKED = {
     "read_bytes_per_s": re.compile(r'content_server_storage_bytes_total\{direction="read"\}'),
     "write_bytes_per_s": re.compile(r'content_server_storage_bytes_total\{direction="write"\}'),
@@ -46,7 +46,9 @@ _CACHE = {
 
 
 def storage(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:
-    """Describe the requests of both sides, and each mount between them; None if no service reports its requests.
+    """Describe the storage requests of services, the requests that reach disks, and each mount between them.
+
+    None if no service reports storage requests.
 
     Parameters
     ----------
@@ -69,7 +71,7 @@ def storage(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[
 
 
 def _mount(samples: Samples, measurement: Measurement, chosen: Mask) -> dict[str, Any]:
-    """Describe a mount: its requests, the requests to each server, and the use of its cache."""
+    """Describe a mount over the window: its requests, the requests to each file server, and the use of its cache."""
     start, end = span(measurement, chosen)
     reads: dict[str, _Keys] = {}
     calls: dict[str, _Keys] = {}
@@ -95,13 +97,13 @@ def _mount(samples: Samples, measurement: Measurement, chosen: Mask) -> dict[str
 def _rates(
     wanted: Mapping[str, re.Pattern[str]], streams: Iterable[Samples], measurement: Measurement, chosen: Mask
 ) -> dict[str, Any]:
-    """Estimate the rates of sums of counters, by name. [1/s]"""
+    """Return the rate of each named sum of counters over the window, with an interval. [1/s]"""
     every = list(streams)
     return {name: _rate(_find(every, pattern), measurement, chosen) for name, pattern in wanted.items()}
 
 
 def _find(streams: Iterable[Samples], pattern: re.Pattern[str]) -> _Keys:
-    """Return the keys of all series that match a pattern, in all streams."""
+    """Return all series whose key matches a pattern, with the stream of each series."""
     found: _Keys = []
     for samples in streams:
         names = {key for sample in samples.samples for key in sample["values"]}
@@ -110,7 +112,7 @@ def _find(streams: Iterable[Samples], pattern: re.Pattern[str]) -> _Keys:
 
 
 def _sum(keys: _Keys, measurement: Measurement) -> Floats | None:
-    """Return the growth of all series together in each bin; a series that appears late was zero before."""
+    """Return the growth of several series together in each bin; a series counts as zero before its first sample."""
     if not keys:
         return None
     bins = [samples.track("values", key).by_bin(measurement.starts, measurement.ends) for samples, key in keys]
@@ -125,7 +127,7 @@ def _rate(keys: _Keys, measurement: Measurement, chosen: Mask) -> dict[str, Any]
 
 
 def _share(part: Floats | None, together: Floats | None, chosen: Mask, bin_s: float) -> dict[str, Any]:
-    """Return the share of one server; no value if no server was read from."""
+    """Return the share of one server in all reads, with an interval; no value if nothing was read from any server."""
     if together is None or not np.nansum(together[chosen]) > 0:
         return NOTHING.document()
     return ratio(np.zeros_like(together) if part is None else part, together, chosen, bin_s=bin_s).document()

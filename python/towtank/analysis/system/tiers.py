@@ -1,4 +1,4 @@
-"""Describes tiers, host and services in a window from the records of the observers."""
+"""Describes tiers, host and services in a window, from the records of probes and scrapers."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _HOST_CPU_ALL = (*HOST_CPU, "cpu_idle_s_total", "cpu_iowait_s_total", "cpu_steal
 
 @dataclass
 class Observed:
-    """All observer streams of a run, in run time.
+    """Streams of all probes and scrapers of a run, in run time.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class Observed:
     hosts : dict
         `hosts` of `run.json`: provider, address and sizes by name.
     remote : dict
-        Observations by the probes of other machines, by host, in run time.
+        Streams of the probes on other machines, by host, in run time.
     """
 
     probe: ProbeStream
@@ -82,20 +82,21 @@ class Observed:
 
     @property
     def host_cpus(self) -> int | None:
-        """CPUs of the host; None if the probe's header is missing."""
+        """Number of CPUs of the observed machine; None if the header of the probe is missing."""
         cpus = self.probe.header.get("host", {}).get("cpus")
         if isinstance(cpus, int):
             return cpus
         return len(self.probe.samples[-1].get("cpus", [])) or None if self.probe.samples else None
 
     def where(self, tier: str) -> Observed:
-        """Return the observations on the machine of a tier, this machine or another."""
+        """Return the observations on the machine that runs a tier: this machine or another."""
         return self.remote.get(str(self.tiers.get(tier, {}).get("host")), self)
 
     def allotted(self, tier: str, start_s: float, end_s: float) -> float | None:
-        """Return the CPUs that a tier may use between two instants: its pinned CPUs, or all CPUs of its machine.
+        """Return the number of CPUs that a tier may use between two instants.
 
-        The CPUs of its host and the limit of its control group are upper bounds.
+        Without pinning, a tier may use all CPUs of its machine. The CPUs of its host and the limit of its control
+        group are upper bounds.
         """
         about = self.tiers.get(tier, {})
         given = self.hosts.get(str(about.get("host")), {}).get("cpus_virtual")
@@ -112,10 +113,10 @@ class Observed:
         return next((str(group["cgroup"]["path"]) for group in groups if "path" in group.get("cgroup", {})), None)
 
     def _quota(self, tier: str, start_s: float, end_s: float) -> float | None:
-        """Return the CPU limit of the control group of a tier's first process, the largest between two instants. [1]
+        """Return the CPU limit of the control group of a tier's first process; the largest in the time span. [CPUs]
 
-        None if the group had no limit for part of the time, or if processes of the tier run outside the group, which
-        shows in a CPU use of the tier above that of the whole group or above its limit.
+        None if the group had no limit for part of the time, or if processes of the tier run outside the group. Such
+        processes exist if the tier uses more CPU time than the whole group or than its limit.
         """
         samples, group = self.where(tier).samples, ("groups", tier, "cgroup")
         limits = samples.gauge(start_s, end_s, *group, "cpu_limit")
@@ -130,7 +131,7 @@ class Observed:
         return None if used > most_cpus(most, end_s - start_s) else max(limits)
 
     def cpu_s(self, tier: str, measurement: Measurement) -> Floats:
-        """Return the CPU time of a tier in each bin, NaN if not observed; shape (n_bins,). [s]"""
+        """Return the CPU time of a tier in each bin; NaN if not observed. Shape (n_bins,). [s]"""
         parts = [
             self.where(tier).samples.track("groups", tier, name).by_bin(measurement.starts, measurement.ends)
             for name in ("cpu_user_s_total", "cpu_system_s_total")
@@ -150,12 +151,12 @@ class Observed:
         return np.asarray(np.sum(grown, axis=0), dtype=float)
 
     def parts(self, tier: str) -> tuple[Part, ...]:
-        """Return the parts that a tier may report according to its kind."""
+        """Return the parts that a tier of its kind may report."""
         return PARTS.get(str(self.tiers.get(tier, {}).get("kind", "")), ())
 
 
 def ratio(tops: Floats, bottoms: Floats, chosen: Mask, *, bin_s: float) -> Estimate:
-    """Return the ratio of sums over the observed bins of a window; no value if fewer than half were observed."""
+    """Return the ratio of two sums over the observed bins of a window; no value if less than half was observed."""
     usable = chosen & np.isfinite(tops)
     if usable.sum() * 2 < chosen.sum() or not usable.any():
         return estimates.NOTHING
@@ -163,11 +164,14 @@ def ratio(tops: Floats, bottoms: Floats, chosen: Mask, *, bin_s: float) -> Estim
 
 
 def in_phase(cpu_s: Floats, measurement: Measurement, phase: str, mask: Mask) -> Estimate:
-    """Return the CPUs used in a phase; for a ramp, the interval allows for a trend instead of a steady state."""
+    """Return the CPUs that a tier used in a phase of the load, with an interval. [1]
+
+    For a ramp, the interval allows for a trend instead of a steady state.
+    """
     found = ratio(cpu_s, measurement.lengths, mask, bin_s=measurement.bin_s)
     if phase not in RAMPS or found.value is None:
         return found
-    # Bins cut short by the edge of a stage scatter more than whole bins.
+    # Bins that the edge of a stage cuts short vary more than whole bins.
     whole = mask & np.isfinite(cpu_s) & (measurement.lengths > 0.5 * measurement.bin_s)
     along = mean_along_trend(cpu_s[whole] / measurement.lengths[whole])
     if along.value is None or along.low is None or along.high is None:
@@ -176,7 +180,7 @@ def in_phase(cpu_s: Floats, measurement: Measurement, phase: str, mask: Mask) ->
 
 
 def tier(observed: Observed, name: str, measurement: Measurement, chosen: Mask) -> dict[str, Any]:
-    """Describe one tier in the window."""
+    """Describe one tier over the window: CPU use, service demand, memory, I/O and limits."""
     start, end = span(measurement, chosen)
     cpu = observed.cpu_s(name, measurement)
     used, demand = _usage(cpu, measurement, chosen)
@@ -223,7 +227,7 @@ def _usage(seconds: Floats, measurement: Measurement, chosen: Mask) -> tuple[Est
 
 
 def host(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[str, Any]:
-    """Describe the whole machine of an observation in the window."""
+    """Describe one machine over the window: CPU use, steal time, speed, disks, networks and memory."""
     start, end = span(measurement, chosen)
     samples = observed.samples
 
@@ -259,7 +263,7 @@ def host(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[str
 
 
 def host_bins(samples: Samples, name: str, measurement: Measurement) -> Floats:
-    """Return the CPU time of a machine in a given state, in each bin; shape (n_bins,). [s]"""
+    """Return the CPU time that a machine spent in one state in each bin. Shape (n_bins,). [s]"""
     found: Track = samples.track("host", name)
     if not len(found.times_s) and name == "cpu_irq_s_total":
         return np.zeros(measurement.bins)
@@ -267,7 +271,7 @@ def host_bins(samples: Samples, name: str, measurement: Measurement) -> Floats:
 
 
 def steal(observed: Observed, start_s: float, end_s: float) -> float | None:
-    """Return the share of all CPU time that the hypervisor gave to other guests, in [0, 1]."""
+    """Return the share of the machine's CPU time that the hypervisor gave to other guests, in [0, 1]."""
     grown = {name: observed.samples.track("host", name).growth(start_s, end_s) for name in _HOST_CPU_ALL}
     stolen = grown["cpu_steal_s_total"]
     total = sum(value for value in grown.values() if value is not None)
@@ -275,13 +279,13 @@ def steal(observed: Observed, start_s: float, end_s: float) -> float | None:
 
 
 def throttled(observed: Observed, start_s: float, end_s: float) -> dict[str, float]:
-    """Return the share of time in which CPU limits of control groups throttled each group of processes.
+    """Return the share of time in which a CPU limit throttled each process group that has a control group.
 
     Returns
     -------
     dict
         Throttled time over the length of the window by name of the group; it may exceed 1 if several CPUs were
-        throttled at once. Process groups without a separate control group are left out.
+        throttled at once. Process groups that have no control group of their own are left out.
     """
     samples = observed.samples
     names = sorted({name for sample in samples.samples[-1:] for name in sample.get("groups", {})})
@@ -290,14 +294,14 @@ def throttled(observed: Observed, start_s: float, end_s: float) -> dict[str, flo
 
 
 def foreign_share(observed: Observed, start_s: float, end_s: float) -> float | None:
-    """Return the share of the tiers' CPUs that other programs used.
+    """Return the share of the tiers' CPUs that other programs used, in [0, 1].
 
     Returns
     -------
     float or None
-        Busy time of the CPUs to which tiers are pinned, less the use of the tiers, per time and CPU, in [0, 1]; None if
-        tiers are not pinned or the samples lack busy times. Interrupts are left out, because packets of the system
-        itself cause them, too.
+        Busy time of the CPUs to which tiers are pinned, less the use of the tiers, per time and CPU, in [0, 1]; None
+        if tiers are not pinned or the samples lack busy times. Interrupts are left out, because packets of the system
+        cause interrupts as well.
     """
     here = {name: about for name, about in observed.tiers.items() if observed.where(name) is observed}
     pinned = {cpu for about in here.values() for cpu in about.get("cpus") or []}
@@ -326,7 +330,7 @@ def _busy_s(sample: dict[str, Any], cpu: int) -> float | None:
 
 
 def services(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[str, Any]:
-    """Return the metrics reported by services in the window: rates of counters, means and maxima of gauges."""
+    """Return the metrics that services reported over the window: rates of counters, means and maxima of gauges."""
     start, end = span(measurement, chosen)
     found: dict[str, Any] = {}
     for name, samples in observed.metrics.items():
@@ -347,7 +351,7 @@ def services(observed: Observed, measurement: Measurement, chosen: Mask) -> dict
 
 
 def observation(observed: Observed, start_s: float, end_s: float, sending_cpus: float | None = None) -> dict[str, Any]:
-    """Return the cost of observing, and the regularity of the samples, over the whole run.
+    """Return the CPU cost of observing the run, and how regular the samples were.
 
     Parameters
     ----------
@@ -361,7 +365,7 @@ def observation(observed: Observed, start_s: float, end_s: float, sending_cpus: 
     late = samples.gauge(start_s, end_s, "probe", "late_s")
     took = [value for scrape in observed.metrics.values() for value in scrape.gauge(start_s, end_s, "took_s")]
     probe = samples.track("probe", "cpu_s_total").mean_rate()
-    # All scrapers share one thread, and each line contains the CPU time of that thread, so the largest value is the
+    # All scrapers share one thread, and each stream records the CPU time of that thread, so the largest value is the
     # total.
     scrapes = [scrape.track("cpu_s_total").mean_rate() for scrape in observed.metrics.values()]
     scraping = max((rate for rate in scrapes if rate is not None), default=0.0)
@@ -377,7 +381,7 @@ def observation(observed: Observed, start_s: float, end_s: float, sending_cpus: 
 
 
 def timeline(observed: Observed, measurement: Measurement) -> dict[str, Any]:
-    """Return CPU use by tier and disk traffic of the machine, for each second."""
+    """Return the CPU use of each tier and the disk traffic of the machine for each second of the run."""
     lengths = measurement.lengths_of_rates
     samples = observed.samples
     disks = counted_once(samples.samples[-1].get("disks", {})) if samples.samples else {}
@@ -401,7 +405,7 @@ def timeline(observed: Observed, measurement: Measurement) -> dict[str, Any]:
 
 
 def span(measurement: Measurement, chosen: Mask) -> tuple[float, float]:
-    """Return start and end of the window. [s]"""
+    """Return start and end of the chosen bins, in run time. [s]"""
     if not chosen.any():
         return 0.0, 0.0
     return float(measurement.starts[chosen].min()), float(measurement.ends[chosen].max())

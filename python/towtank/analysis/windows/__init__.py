@@ -1,5 +1,5 @@
-"""Chooses the analysed window, and tests whether it is steady.
+"""Chooses the window that is analysed, and tests whether it is steady.
 
-`window` chooses the window of a run, `by_stage` that of a single stage, `steady` tests a window, `settling` waits for a
-steady state during a run.
+`window` chooses the window of a run, `by_stage` the window of a single stage, `steady` tests a window, `settling`
+waits for a steady state during a run.
 """

@@ -1,4 +1,4 @@
-"""Window of a single steady stage of a run."""
+"""Chooses the window of a single steady stage of a run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from towtank.analysis.windows.window import Window, tested
 
 
 def of_stage(measurement: Measurement, stage: int, *, settled: bool = False) -> Window | None:
-    """Return the recorded part of a stage, tested for a steady state without the CPU time of tiers; None if empty.
+    """Return the recorded part of a stage as a window; None if nothing was recorded.
+
+    The window is tested for a steady state, without the CPU time of the tiers.
 
     Parameters
     ----------
@@ -16,14 +18,14 @@ def of_stage(measurement: Measurement, stage: int, *, settled: bool = False) -> 
     stage : int
         Number of the stage.
     settled : bool, default False
-        Whether the previous stage ended because the system was steady; then no transient is left out.
+        Whether the previous stage ended because the system was steady. If so, no transient is left out.
     """
     window = asked_stage(measurement, stage)
     return None if window is None else tested(measurement, window, {}, settled=settled)
 
 
 def asked_stage(measurement: Measurement, stage: int) -> Window | None:
-    """Return the recorded part of a stage as planned; None if none of it was recorded."""
+    """Return the recorded part of a planned stage as a window; None if nothing was recorded."""
     about = measurement.stages[stage]
     chosen = measurement.inside(about["start_s"], min(about["end_s"], measurement.recorded_until))
     chosen &= measurement.stage == stage

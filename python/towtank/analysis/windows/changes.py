@@ -1,4 +1,4 @@
-"""Changes over a window: their size, lower bound at 95 %, and severity."""
+"""Describes changes of a metric over a window: size, lower bound at 95 %, and severity."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from towtank.analysis.windows.tolerances import GROSS
 from towtank.distributions import t_quantile
 
 _LARGE = 0.5
-"""Change of response time that counts at a weaker significance level. [1]"""
+"""A change of response time larger than this counts at a weaker significance level. [1]"""
 CAUTIOUS_SIGNIFICANCE = 0.05
 """Significance level that the cautious test of a change must reach in addition to the plain test."""
 _LARGE_SIGNIFICANCE = 0.025
 _CONFIDENCE = 0.95
-# Same as in the audit of the load: chance hardly ever makes a run invalid in a study of some ten runs.
+# The audit of the load uses the same level, so that chance hardly ever makes a run invalid in a study of ten runs.
 _GROSS_SIGNIFICANCE = 0.001
 
 
 @dataclass(frozen=True)
 class Change:
-    """Relevant change over the window.
+    """Relevant change of a metric over the window.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class Change:
     share : float
         Change relative to the mean. [1]
     at_least : float
-        Size of the change at the end of its 95 % interval nearer to zero. [1]
+        Lower bound of the size of the change: the end of its 95 % interval that is nearer to zero. [1]
     p_value : float
         Probability of a change this large by chance, by the cautious test. In [0, 1]
     """
@@ -48,22 +48,22 @@ class Change:
 
     @property
     def is_gross(self) -> bool:
-        """True if the change significantly exceeds `GROSS` tolerances.
+        """True if the change significantly exceeds `GROSS` times the tolerance.
 
-        The value alone is not sufficient, because the queue of a steady system fluctuates as much over a window not
-        much longer than its relaxation time.
+        The size of the change alone is not sufficient: over a window not much longer than its relaxation time, the
+        queue of a steady system fluctuates as much.
         """
         return self.at_least > GROSS * self.tolerance and self.p_value < _GROSS_SIGNIFICANCE
 
     @property
     def text(self) -> str:
-        """Metric as text; for a tier, CPU use without the part that throughput explains."""
+        """Name of the metric as text; for a tier, its CPU use adjusted to mean throughput."""
         words = self.metric.replace("_", " ")
         return f"{words} at mean throughput" if words.startswith("cpu of ") else words
 
 
 class Step(NamedTuple):
-    """Relevant change of level within a window.
+    """Relevant change of the level of a metric within a window.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class Step(NamedTuple):
     share : float
         Change relative to the level before. [1]
     is_gross : bool
-        As for `Change`.
+        Whether the change significantly exceeds `GROSS` times the tolerance.
     """
 
     metric: str
@@ -88,7 +88,7 @@ class Step(NamedTuple):
 
 
 def relative(metric: str, difference: float, mean: float) -> float:
-    """Return a difference relative to the mean; a difference of logarithms is relative already."""
+    """Return a difference relative to the mean; response time is already a difference of logarithms."""
     if metric == "response_time":
         return math.expm1(min(50.0, difference))
     return difference / abs(mean) if mean else 0.0
@@ -97,7 +97,7 @@ def relative(metric: str, difference: float, mean: float) -> float:
 def of_trend(
     metric: str, line: Trend, cautious: Trend, span_s: float, mean: float, *, strict: bool = True
 ) -> Change | None:
-    """Return the change of a trend if it is relevant and significant; None otherwise.
+    """Return the change that a trend causes over a window, if relevant and significant; None otherwise.
 
     Parameters
     ----------
@@ -113,9 +113,9 @@ def of_trend(
 
     Notes
     -----
-    A change counts at p < 0.01. In a window not much longer than the relaxation time of a queue (`strict`) the cautious
-    test must have p < 0.05, too, because the plain test mistakes a queue that returns to its mean for a trend. Response
-    time that rises by half or falls by a third counts if the cautious test alone has p < 0.025.
+    A change counts at p < 0.01. In a window not much longer than the relaxation time of a queue (`strict`) the
+    cautious test must have p < 0.05 as well, because the plain test mistakes a queue that returns to its mean for a
+    trend. Response time that rises by half or falls by a third counts if the cautious test alone has p < 0.025.
     """
     share = relative(metric, line.slope_per_s * span_s, mean)
     limit = tolerances.tolerance(metric)
@@ -130,7 +130,7 @@ def of_trend(
 
 
 def of_difference(metric: str, difference: float, error: float, freedom: float, mean: float) -> Change:
-    """Return the change from the start of a window to the rest, with the error of the cautious test."""
+    """Return the change from the start of a window to the rest, with the error by the cautious test."""
     least = abs(
         relative(metric, math.copysign(max(0.0, abs(difference) - quantile(freedom) * error), difference), mean)
     )
@@ -138,5 +138,5 @@ def of_difference(metric: str, difference: float, error: float, freedom: float, 
 
 
 def quantile(freedom: float) -> float:
-    """Return the quantile of Student's t for a 95 % interval. [1]"""
+    """Return the quantile of Student's t for a 95 % interval with the given degrees of freedom. [1]"""
     return t_quantile(0.5 + _CONFIDENCE / 2, freedom)

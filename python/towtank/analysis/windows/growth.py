@@ -1,4 +1,4 @@
-"""Detects that arrivals of an open load exceed throughput, so that transactions accumulate without a steady state."""
+"""Detects that more arrivals come than transactions end, so that an open load has no steady state."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from towtank.analysis.measurement import Mask, Measurement
 from towtank.analysis.windows.tolerances import tolerance
 
 TOLERANCE = tolerance("throughput")
-"""Share of the arrivals that may remain unfinished, equal to the tolerated change of throughput over a window. [1]"""
+"""Share of the arrivals that may remain unfinished; equals the tolerated change of throughput over a window. [1]"""
 DEVIATIONS = 3.0
 """Number of standard deviations beyond which growth is significant. [1]"""
 
 
 @dataclass(frozen=True)
 class Growth:
-    """Transactions in the system at both ends of a window.
+    """Number of transactions in the system at both ends of a window, and the significance of its growth.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class Growth:
 
     @property
     def share(self) -> float:
-        """Share of the arrivals that remained unfinished; negative if a backlog was reduced."""
+        """Share of the arrivals that remained unfinished; negative if a backlog became smaller."""
         return (self.at_end - self.at_start) / self.arrived
 
     @property
@@ -48,7 +48,7 @@ class Growth:
 
     @property
     def text(self) -> str:
-        """Growth as text."""
+        """Growth as a sentence: transactions in the system at start and end, and unfinished arrivals."""
         left = self.at_end - self.at_start
         return (
             f"transactions in the system rise from {self.at_start:,.0f} to {self.at_end:,.0f} over the window: "
@@ -79,16 +79,16 @@ def growth_of(measurement: Measurement, chosen: Mask) -> Growth | None:
     Returns
     -------
     Growth or None
-        None without arrivals, or if the window is shorter than four seconds.
+        Growth over the window; None without arrivals, or if the window is shorter than four seconds.
 
     Notes
     -----
     A queue that is never empty grows by arrivals minus completions. With Poisson arrivals at rate lambda and
-    exponential service this is a random walk, whose standard deviation over a time T is at most sqrt(2 lambda T) at the
-    limit of the system and less below. Unlike a trend test this test needs no series, so ten seconds suffice.
-    `tests/certified/test_certified_growth.py` checks the test on simulated M/M/1 (utilization 0.7 to 0.95), M/D/1
-    (0.95) and M/G/1 with squared coefficients of variation of 10 (0.5 to 0.9), at 20 to 300 arrivals a second, over
-    windows of 10 to 120 s.
+    exponential service times, the length of the queue is a random walk. Its standard deviation over a time T is
+    sqrt(2 lambda T) at the limit of the system, and less below. Unlike a trend test this test needs no series, so ten
+    seconds suffice. `tests/certified/test_certified_growth.py` checks the test on simulated M/M/1 (utilization 0.7 to
+    0.95), M/D/1 (0.95) and M/G/1 with squared coefficients of variation of 10 (0.5 to 0.9), at 20 to 300 arrivals a
+    second, over windows of 10 to 120 s.
     """
     numbers = np.flatnonzero(chosen)
     arrived = float(measurement.arrivals[chosen].sum())

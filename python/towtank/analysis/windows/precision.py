@@ -1,4 +1,4 @@
-"""Decides when a steady stage may end because throughput is known precisely enough."""
+"""Decides when a steady stage may end because its throughput is known precisely enough."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from towtank.analysis.statistics import ratio_of_sums
 from towtank.analysis.windows.settling import Seconds, SettlingResult, look_for_trend, without_transient
 
 RESPONSE_HALF_WIDTH = 0.35
-"""Largest relative half-width of the 95 % interval of the mean response time. [1]
+"""Largest half-width of the 95 % interval of the mean response time, relative to the mean. [1]
 
 Thirty independent values, the fewest that a verdict accepts for a mean, give 0.37 for an exponential distribution and
 less for most response times.
@@ -19,7 +19,7 @@ less for most response times.
 
 @dataclass
 class Precision:
-    """Test of the record of a steady stage, repeated each second.
+    """Test, repeated each second, whether a steady stage may end.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class Precision:
     last: SettlingResult | None = field(default=None, init=False)
 
     def take(self, seconds: Seconds) -> bool:
-        """Test the record one second later; return True if the stage may end."""
+        """Test the record of the stage one second later; return True if the stage may end."""
         kept = without_transient(seconds)
         if kept is None:
             return False
@@ -60,7 +60,7 @@ class Precision:
 
 
 def _by_users(kept: Seconds) -> Floats | None:
-    """Return the sums of response times by Little's law; None for an open load, or if the law does not hold."""
+    """Return sums of response times by Little's law; None for an open load, or if the law does not hold. [s]"""
     if kept.unpaused_s is None or kept.users is None:
         return None
     user_s = kept.users * float(kept.lengths_s.sum())
@@ -68,6 +68,9 @@ def _by_users(kept: Seconds) -> Floats | None:
 
 
 def _half_width(numerators: Floats, denominators: Floats, alike: Floats | None = None) -> float | None:
-    """Return the relative half-width of the 95 % interval of a ratio of sums; None without an interval. [1]"""
+    """Return half the width of the 95 % interval of a ratio of sums, relative to the ratio. [1]
+
+    None without an interval.
+    """
     found, _ = ratio_of_sums(numerators, denominators, alike=alike)
     return None if not found.value or found.half_width is None else found.half_width / found.value

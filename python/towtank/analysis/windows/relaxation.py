@@ -1,4 +1,4 @@
-"""Estimates the relaxation time of a queue near saturation from the load alone."""
+"""Estimates the relaxation time of a queue near saturation from measurements of the load alone."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import numpy as np
 from towtank.analysis.measurement import Floats
 
 RELAXATIONS = 8.0
-"""Relaxation times below which a window cannot distinguish a change from a queue that returns to its mean. [1]"""
+"""A window of fewer relaxation times cannot distinguish a change from a queue that returns to its mean. [1]"""
 _PARTS = 3
-"""Parts of a window, of which the least loaded shows its memory. [1]"""
+"""Number of equal parts of a window; the part with the least load gives the relaxation time. [1]"""
 
 
 def relaxation_s(in_system: float, response_s: float) -> float:
-    """Return the relaxation time of the M/M/1 queue with a given number in the system and response time. [s]
+    """Return the relaxation time of the M/M/1 queue with a given mean number in the system and response time. [s]
 
     Parameters
     ----------
@@ -26,9 +26,9 @@ def relaxation_s(in_system: float, response_s: float) -> float:
 
     Notes
     -----
-    M/M/1 has N = rho / (1 - rho) and R = S / (1 - rho), so that rho = N / (1 + N) and S = R / (1 + N). Its relaxation
-    time is S / (1 - sqrt(rho))^2 [1]_. Of all systems with the same N and R, M/M/1 has the longest relaxation time, so
-    the result is an upper bound for systems with several servers or pure delays.
+    M/M/1 has N = rho / (1 - rho) and R = S / (1 - rho), so that rho = N / (1 + N) and S = R / (1 + N). The relaxation
+    time is S / (1 - sqrt(rho))^2 [1]_. Of all systems with the same N and R, M/M/1 has the longest relaxation time,
+    so the result is an upper bound for systems with several servers or pure delays.
 
     References
     ----------
@@ -45,21 +45,23 @@ def relaxation_s(in_system: float, response_s: float) -> float:
 
 
 def is_short(response_sums_s: Floats, ended: Floats, lengths_s: Floats) -> bool:
-    """Return True if a window is shorter than `RELAXATIONS` relaxation times, whatever third of it shows them.
+    """Return True if a window is shorter than `RELAXATIONS` relaxation times, by the third that gives the shortest.
 
     Parameters
     ----------
     response_sums_s : ndarray of shape (n_bins,)
-        Sum of the response times in each bin of the window, by Little's law N times its length. [s]
+        Sum of the response times in each bin of the window. By Little's law, this sum is N times the length of the
+        bin. [s]
     ended : ndarray of shape (n_bins,)
-        Transactions that have them. [1]
+        Number of transactions with a response time in each bin. [1]
     lengths_s : ndarray of shape (n_bins,)
         Length of each bin. [s]
 
     Notes
     -----
-    The smallest N and the smallest R of any third of the window count. Those of the whole window contain the growth
-    that is under test: an overload would make the window look short, and so weaken the test that should find it.
+    The function uses the smallest N and the smallest R of any third of the window. N and R of the whole window
+    contain the growth that is tested: an overload would make the window look short, and so weaken the test that
+    should detect the overload.
     """
     thirds = [np.array_split(np.asarray(values, dtype=float), _PARTS) for values in (response_sums_s, ended, lengths_s)]
     parts = [

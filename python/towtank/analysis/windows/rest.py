@@ -1,9 +1,8 @@
-"""Tests whether a series is steady: compares the largest change that its noise does not exclude with the allowed
-change.
+"""Tests whether a series is steady: compares the largest change that noise may hide with the allowed change.
 
-A test that finds no trend proves little if the window is short or noisy. Therefore a series counts as at rest (steady)
-only if the change found plus its error is small. Settle stages, windows, and the second half of a window after a cut
-all use these functions.
+A test that finds no trend proves little if the window is short or noisy. Therefore a series counts as steady ("at
+rest") only if the measured change plus its error is small. These functions test settle stages, windows, and the
+second half of a window after a cut.
 """
 
 from __future__ import annotations
@@ -21,23 +20,23 @@ from towtank.analysis.windows.tolerances import NEGLIGIBLE, allowed
 from towtank.distributions import t_quantile
 
 TESTED = ("throughput", "response_time")
-"""Series that must be shown to be at rest; CPU time of tiers follows throughput."""
+"""Names of the series that must be shown to be steady; the CPU time of tiers follows the throughput."""
 LEAST_WINDOW_S = 10.0
-"""Shortest window that can show rest; the engine records once per second. [s]"""
+"""Shortest window that can show a steady state; the engine records once per second. [s]"""
 OBSERVATIONS_AT_LEAST = 8
-"""Fewest observations that can show rest. [1]"""
+"""Fewest observations that can show a steady state. [1]"""
 TREND_SIGNIFICANCE = 0.05
-"""Significance level of the trend test. It is weaker than the 0.01 of the analysis, to miss fewer trends."""
+"""Significance level of the trend test; weaker than the 0.01 of the analysis, to miss fewer trends."""
 _CONFIDENCE = 0.90
-# A straight line through fewer observations leaves no residuals from which to estimate its error.
+# A straight line through fewer observations leaves no residuals to estimate the error of the line.
 _ESTIMATED_AT_LEAST = 5
-# Longest window that messages advise. [s]
+# Longest window that a message recommends. [s]
 _WINDOW_AT_MOST_S = 24 * 3600.0
 
 
 @dataclass(frozen=True)
 class Rest:
-    """Result of the test for rest of one series.
+    """Result of the test whether one series is steady.
 
     Attributes
     ----------
@@ -60,21 +59,22 @@ class Rest:
 
     @property
     def is_shown(self) -> bool:
-        """True if a change larger than allowed is excluded."""
+        """True if the window excludes a change larger than the allowed change."""
         return self.at_most is not None and self.at_most <= self.allowed
 
     def document(self) -> dict[str, Any]:
-        """Return the test of one series as JSON for the window of a run summary: largest change and allowed change."""
+        """Return the test of one series as JSON for a run summary: largest possible change and allowed change."""
         return {"at_most": self.at_most, "allowed": self.allowed, "needed_s": self.needed_s, "is_shown": self.is_shown}
 
 
 @dataclass(frozen=True)
 class Instability:
-    """Reason why a series is not steady.
+    """Reason why a series is not steady, and its change over the window.
+
     Attributes
     ----------
     why : str
-        Reason as text; empty if the series is at rest.
+        Reason as text; empty if the series is steady.
     change : float
         Change over the window along a straight line fitted to the series. [1]
     """
@@ -84,7 +84,7 @@ class Instability:
 
 
 def rest_of(name: str, values: Floats, edges_s: Floats, *, cautious: bool = True) -> Rest:
-    """Compare the largest change that a series may hide with the allowed change.
+    """Compare the largest change that the noise of a series may hide with the allowed change.
 
     Parameters
     ----------
@@ -102,8 +102,8 @@ def rest_of(name: str, values: Floats, edges_s: Floats, *, cautious: bool = True
     A settle stage uses the plain error and the normal distribution, but requires four consecutive tests: with the
     cautious error a steady system with the noise of `settling.look` would wait for 60 s instead of 39 s.
 
-    A random change shrinks with the square root of the window length, as its error does. A real change remains visible
-    in a longer window.
+    In a longer window, a random change and its error shrink with the square root of the length, while a real change
+    remains.
     """
     count, limit = len(values), _plain(name, allowed(name))
     scale = 1.0 if name == "response_time" else abs(float(values.mean())) if count else 0.0
@@ -128,21 +128,21 @@ def rest_of(name: str, values: Floats, edges_s: Floats, *, cautious: bool = True
 
 
 def unknown(name: str, observation_s: float) -> Rest:
-    """Return the result for a series with too few transactions for a test, given the length of its observations."""
+    """Return the result for a series with too few transactions for a test."""
     return Rest(0.0, None, _plain(name, allowed(name)), _least_length_s(observation_s))
 
 
 def instability_of(
     name: str, values: Floats, edges_s: Floats, *, proven: bool = True, cautious: bool = True
 ) -> Instability:
-    """Return the reason why a series is not at rest; an empty reason if it is.
+    """Return the reason why a series is not steady; the reason is empty for a steady series.
 
     Parameters
     ----------
     name, values, edges_s, cautious
         As for `rest_of`.
     proven : bool, default True
-        Whether a series also fails if a change larger than allowed is not excluded.
+        Whether the test fails as well if a change larger than allowed is not excluded.
     """
     found = rest_of(name, values, edges_s, cautious=cautious)
     text, over = name.replace("_", " "), f"over {edges_s[-1] - edges_s[0]:.0f} s"
@@ -160,7 +160,9 @@ def instability_of(
 
 
 def is_at_rest(name: str, values: Floats, edges_s: Floats) -> bool:
-    """Return True if a series is at rest: no trend, no transient, and no change larger than allowed is possible."""
+    """Return True if a series is steady: it has no trend and no transient, and a change larger than allowed is
+    excluded.
+    """
     if len(values) < OBSERVATIONS_AT_LEAST or edges_s[-1] - edges_s[0] < LEAST_WINDOW_S:
         return False
     return not instability_of(name, values, edges_s).why
@@ -171,5 +173,5 @@ def _least_length_s(observation_s: float) -> float:
 
 
 def _plain(name: str, change: float) -> float:
-    """Convert a change of a logarithm to a relative change of the value; return other changes unchanged."""
+    """Convert a difference of logarithms of response time to a relative change; return other changes unchanged."""
     return math.expm1(min(50.0, change)) if name == "response_time" else change

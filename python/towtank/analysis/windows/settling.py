@@ -1,9 +1,10 @@
-"""Decides whether a system under constant load has become steady, which ends a settle stage.
+"""Decides when a system under constant load has become steady, which ends a settle stage.
 
-Each second, the later half of the record is tested, or the last `least_window_s` if that is longer. A transient thus
-leaves the tested part in time, and a noisy system gets a longer test. In the tested part, throughput, mean response
-time, requests in flight and waiting arrivals must have no significant trend, MSER must find no transient, and a
-relevant change must be excluded. Since a single test may pass by chance, `LOOKS` consecutive tests must pass.
+Each second, the later half of the record is tested, or the last `least_window_s` seconds if they are longer. The
+tested part thus no longer contains an early transient, and a noisy system is tested for longer. In the tested part,
+throughput, mean response time, requests in flight and waiting arrivals must have no significant trend, MSER must find
+no transient, and a relevant change must be excluded. Since a single test may pass by chance, `LOOKS` consecutive
+tests must pass.
 """
 
 from __future__ import annotations
@@ -32,16 +33,16 @@ _TRANSACTIONS_PER_OBSERVATION = 5
 
 @dataclass(frozen=True)
 class Seconds:
-    """Record of a constant load by second.
+    """Record of a stage with constant load, second by second.
 
     Attributes
     ----------
     ends_s, lengths_s : ndarray of shape (n_seconds,)
         End and length of each second. [s]
     ended : ndarray of shape (n_seconds,)
-        Transactions that ended. [1]
+        Number of transactions that ended in each second. [1]
     response_sum_s : ndarray of shape (n_seconds,)
-        Sum of their response times. [s]
+        Sum of the response times of these transactions. [s]
     in_flight, waiting : ndarray of shape (n_seconds,)
         Requests in flight, and arrivals that wait for a user, at the end of each second. [1]
     users : float or None
@@ -61,7 +62,7 @@ class Seconds:
     unpaused_s: Floats | None = None
 
     def last(self, count: int) -> Seconds:
-        """Return the last `count` seconds."""
+        """Return the record of the last `count` seconds."""
         start = len(self.ends_s) - count
         return Seconds(
             self.ends_s[start:],
@@ -77,7 +78,7 @@ class Seconds:
 
 @dataclass(frozen=True)
 class SettlingResult:
-    """Result of a single test whether a record is steady.
+    """Result of one test whether a record is steady.
 
     Attributes
     ----------
@@ -101,12 +102,13 @@ class SettlingResult:
 
 
 def least_window_s(seconds: Seconds) -> float:
-    """Return the shortest window that can show a steady state under this load. [s]
+    """Return the length of the shortest window that can show a steady state under the recorded load. [s]
 
     Notes
     -----
-    The window has at least `LEAST_WINDOW_S`, five mean response times, and under a closed load three user cycles (N / X
-    by the response time law), because the same users repeat the state of the previous cycle.
+    The window has at least `LEAST_WINDOW_S` seconds and five mean response times. Under a closed load it has at least
+    three user cycles (N / X by the response time law), because each cycle of the users repeats the state of the cycle
+    before.
     """
     recent = seconds.last(min(len(seconds.ends_s), int(2 * LEAST_WINDOW_S)))
     ended, length = float(recent.ended.sum()), float(recent.lengths_s.sum())
@@ -117,7 +119,7 @@ def least_window_s(seconds: Seconds) -> float:
 
 
 def look(seconds: Seconds) -> SettlingResult:
-    """Test the record of a settle stage so far.
+    """Test whether the record of a settle stage shows a steady state.
 
     Notes
     -----
@@ -126,18 +128,14 @@ def look(seconds: Seconds) -> SettlingResult:
     first-order autoregressive noise (coefficient 0.5) of 5 % and 10 %. An end counts as early if more than 10 % of
     throughput is still missing.
 
-    ======  ============  ======================  =======
-    tau     median end    5 % to 95 % of ends     early
-    ======  ============  ======================  =======
-    0 s     39 s          13 to 81 s              0 %
-    5 s     43 s          22 to 83 s              0 %
-    15 s    66 s          32 to 106 s             0.5 %
-    40 s    135 s         23 to 200 s             17.5 %
-    ======  ============  ======================  =======
+    ======  ============  ======================  ======= tau     median end    5 % to 95 % of ends     early ======
+    ============  ======================  ======= 0 s     39 s          13 to 81 s              0 % 5 s     43 s
+    22 to 83 s              0 % 15 s    66 s          32 to 106 s             0.5 % 40 s    135 s         23 to 200 s
+    17.5 % ======  ============  ======================  =======
 
     Without noise the stage ends at 13 s; with noise the record must be long enough to exclude the change. Consecutive
-    tests overlap, so four of them are worth far less than four independent tests; the rates above include this effect.
-    An approach too slow to show in the noise passes the test: if you expect one, set `at_least`.
+    tests overlap, so four of them are worth far less than four independent tests; the rates above include this
+    effect. An approach too slow to show in the noise passes the test: if you expect one, set `at_least`.
 
     A load whose backlog grows at a tenth of its rate never passed within 600 s.
     """
@@ -154,14 +152,14 @@ def look(seconds: Seconds) -> SettlingResult:
 
 
 def look_for_trend(seconds: Seconds) -> SettlingResult:
-    """Test a whole record for a trend after the system has settled; the test need not exclude a change."""
+    """Test the whole record of a stage for a trend; the test need not exclude a hidden change."""
     return _look_at(seconds, proven=False)
 
 
 def without_transient(seconds: Seconds) -> Seconds | None:
     """Remove the transient at the start of a record; None if the transient may be longer than half of the record.
 
-    The analysis removes the same part by the same function, but also considers the CPU time of tiers.
+    The analysis of a run uses the same function, but considers the CPU time of tiers in addition.
     """
     sizes = _grouping(seconds)
     if sizes is None:
@@ -181,7 +179,7 @@ def _look_at(chosen: Seconds, *, proven: bool) -> SettlingResult:
 
 
 def _unrest(chosen: Seconds, changes: dict[str, float], *, proven: bool) -> Iterator[str]:
-    """Yield a text for each series that is not at rest, and record all changes in `changes`."""
+    """Yield a text for each series that is not steady, and record the changes of all series in `changes`."""
     sizes = _grouping(chosen)
     if sizes is None:
         yield "too few transactions to be judged"
@@ -195,7 +193,9 @@ def _unrest(chosen: Seconds, changes: dict[str, float], *, proven: bool) -> Iter
 
 
 def _series(seconds: Seconds, sizes: tuple[int, int]) -> tuple[dict[str, Floats], Floats]:
-    """Return throughput and logarithm of mean response time by observation, and the edges of the observations. [s]"""
+    """Return throughput and logarithm of mean response time of each observation, and the edges of the observations
+    [s].
+    """
     lengths, ended, sums = (
         _summed(part, *sizes) for part in (seconds.lengths_s, seconds.ended, seconds.response_sum_s)
     )
@@ -206,7 +206,10 @@ def _series(seconds: Seconds, sizes: tuple[int, int]) -> tuple[dict[str, Floats]
 
 
 def _grouping(chosen: Seconds) -> tuple[int, int] | None:
-    """Return the length of an observation in seconds, and the number of observations; None if too few."""
+    """Return the length of an observation in seconds, and the number of observations.
+
+    None if the record is too short.
+    """
     count = len(chosen.ends_s)
     rate = float(chosen.ended.mean())
     size = max(1, math.ceil(_TRANSACTIONS_PER_OBSERVATION / rate)) if rate > 0 else count
@@ -214,12 +217,12 @@ def _grouping(chosen: Seconds) -> tuple[int, int] | None:
 
 
 def _summed(values: Floats, size: int, count: int) -> Floats:
-    # The newest seconds must be included, so an incomplete observation at the start is left out.
+    # The newest seconds must be used, so an incomplete observation at the start is left out.
     return np.asarray(values[len(values) - size * count :].reshape(count, size).sum(axis=1), dtype=float)
 
 
 def _of_backlog(chosen: Seconds, changes: dict[str, float]) -> str:
-    """Describe the trend of requests in flight and waiting arrivals; empty if they have none."""
+    """Describe the trend of the number of requests in flight and waiting arrivals; empty without a trend."""
     backlog = chosen.in_flight + chosen.waiting
     times = chosen.ends_s
     line = steady.trend(times, backlog)
@@ -249,7 +252,7 @@ class Settling:
     last: SettlingResult | None = None
 
     def take(self, seconds: Seconds) -> bool:
-        """Repeat the test one second later; return True if the stage may end."""
+        """Test the record of the stage one second later; return True if the stage may end."""
         self.last = look(seconds)
         self.rested = self.rested + 1 if self.last.steady else 0
         return self.rested >= LOOKS and float(seconds.lengths_s.sum()) >= self.at_least_s

@@ -1,8 +1,8 @@
-"""Tests whether the planned window is steady: finds the end of the transient, and a trend after it.
+"""Tests whether the planned window is steady: finds the end of the transient, and then a trend.
 
 MSER-5 proposes a cut. Since MSER has a minimum even for pure noise, a cut counts only if the removed part differs
-significantly from the kept part. If the cut would have to lie beyond half of the window, or the kept part has a trend,
-no steady state was reached.
+significantly from the kept part. No steady state was reached if the cut would have to remove more than half of the
+window, or if the kept part has a trend.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ Floats = npt.NDArray[np.float64]
 
 BATCH = 5
 """Observations in a batch of MSER-5."""
-# With fewer batches chance determines the minimum of MSER, so shorter series are tested in shorter batches.
+# With fewer batches, chance determines the minimum of MSER. Shorter series are therefore tested in shorter batches.
 _MSER_BATCHES = 10
 # Several series are tested on every run, so each test is strict.
 SIGNIFICANCE = 0.01
-# The minimum of MSER picks the cut with the largest difference, which noise alone makes look significant. At 0.01,
-# noise of 20 to 300 observations with lag-1 autocorrelations up to 0.6 counts as a cut in 2 to 13 % of series, at this
-# level in 0.2 to 4 % (2,000 series each).
+# The minimum of MSER picks the cut with the largest difference, which looks significant even for pure noise. In series
+# of 20 to 300 observations with lag-1 autocorrelations up to 0.6, noise counts as a cut in 2 to 13 % of series at
+# 0.01, and in 0.2 to 4 % at this level (2,000 series each).
 CUT_SIGNIFICANCE = 0.001
-# A curved trend leaves residuals that look like strong autocorrelation; with fewer degrees of freedom no trend would be
-# found in a short window.
+# A curved trend leaves residuals that look strongly correlated. With fewer degrees of freedom, no trend would be found
+# in a short window.
 _FREEDOM_AT_LEAST = 3.0
 _CORRELATION_AT_MOST = 0.9
 # Number of standard errors by which a correlation of 1 is raised.
 _RAISED = 2.5
-# Fewer means of neighbours are too few to estimate their correlation. [1]
+# With fewer means of neighbours, their correlation cannot be estimated. [1]
 _BLOCKS_AT_LEAST = 15
 
 
@@ -49,7 +49,7 @@ class Truncation:
     statistic : float
         Value of the minimum.
     at_limit : bool
-        Whether the minimum lies at the end of the searched range, so that half of the series may be too short a cut.
+        Whether the minimum lies at the end of the searched range. If so, removing half of the series may not suffice.
     batch : int
         Observations in a batch. [1]
     """
@@ -67,13 +67,13 @@ class Trend:
     Attributes
     ----------
     slope_per_s : float
-        [unit/s]
+        Slope of the line. [unit/s]
     relative_change : float
         Change over the whole series relative to its mean.
     p_value : float
         Probability of a slope this large without any trend, in [0, 1].
     error_per_s : float
-        Standard error of the slope, autocorrelation taken into account. [unit/s]
+        Standard error of the slope, with an allowance for autocorrelation. [unit/s]
     freedom : float
         Degrees of freedom of the test. [1]
     """
@@ -108,19 +108,19 @@ def mser(values: Floats, batch: int = BATCH) -> Truncation:
     if count < 2:
         return Truncation(0, 0.0, False, batch)
     means = values[: count * batch].reshape(count, batch).mean(axis=1)
-    # Suffix sums give all candidates in one pass; the shift keeps the squares from cancelling.
+    # Suffix sums give all candidates in one pass. The shift prevents cancellation in the squares.
     shifted = means - means.mean()
     kept = count - np.arange(count // 2 + 1)
     sums = np.cumsum(shifted[::-1])[::-1][: count // 2 + 1]
     squares = np.cumsum((shifted**2)[::-1])[::-1][: count // 2 + 1]
     statistic = np.maximum(squares - sums**2 / kept, 0.0) / kept**2
-    # Of cuts that differ by rounding alone, as in a series that is constant after its transient, the first counts.
+    # If cuts differ by rounding only, as in a series that is constant after its transient, the first cut counts.
     best = int(np.argmax(statistic <= statistic.min() + 1e-12 * statistic.max()))
     return Truncation(best * batch, float(statistic[best]), best == count // 2, batch)
 
 
 def batch_for(count: int) -> int:
-    """Return the batch size for a series of this many observations: 5, or less if it would leave under ten batches."""
+    """Return the batch size of MSER for a number of observations: 5, or less if 5 leaves fewer than ten batches."""
     return max(1, min(BATCH, count // _MSER_BATCHES))
 
 
@@ -130,7 +130,8 @@ def differs(values: Floats, cut: int, *, cautious: bool = False) -> tuple[float,
     Returns
     -------
     p_value : float
-        Of the difference, judged by the noise and autocorrelation of the kept part. In [0, 1].
+        P-value of the difference, judged by the noise and autocorrelation of the observations after the cut, in [0,
+        1].
     difference : float
         Mean before the cut minus mean after it.
     """
@@ -151,13 +152,15 @@ def is_significant(values: Floats, cut: Truncation, *, cautious: bool = False) -
 
 
 def significant_cut(values: Floats) -> Truncation | None:
-    """Return the cut after a start that differs significantly from the rest; None without such a start."""
+    """Return the cut at which the start of a series differs significantly from the rest; None without such a cut."""
     cut = mser(values, batch_for(len(values)))
     return cut if is_significant(values, cut) else None
 
 
 def difference_at(values: Floats, cut: int, *, cautious: bool = False) -> tuple[float, float, float]:
-    """Return the difference of the means before and after a cut, its standard error, and its degrees of freedom."""
+    """Return the difference between the means before and after a cut, its standard error, and
+    its degrees of freedom.
+    """
     kept = values[cut:]
     if not 0 < cut < len(values) - 2:
         return 0.0, 0.0, 1.0
@@ -168,13 +171,13 @@ def difference_at(values: Floats, cut: int, *, cautious: bool = False) -> tuple[
 
 
 def begins_apart(values: Floats, cut: int) -> bool:
-    """Return True if the first observations before a cut already differ from the observations after it.
+    """Return True if the first observations before a cut differ as much as the rest of the removed part.
 
     Notes
     -----
-    A transient is caused by the initial state, so it is present and largest in the first observations. A swing that
-    begins within the window, such as a convoy at a lock, is caused by the system itself. Therefore the first third of
-    the removed part must have at least half of the difference.
+    The initial state causes a transient, so the transient is largest in the first observations. The system itself
+    causes a swing that begins within the window, such as a convoy at a lock. For a transient, the first third of the
+    removed part must therefore have at least half of the difference.
     """
     level = float(values[cut:].mean())
     whole, first = float(values[:cut].mean()) - level, float(values[: math.ceil(cut / 3)].mean()) - level
@@ -182,7 +185,7 @@ def begins_apart(values: Floats, cut: int) -> bool:
 
 
 def trend(times_s: Floats, values: Floats, *, cautious: bool = False) -> Trend:
-    """Fit a straight line to a series, with a trend test that allows for autocorrelation.
+    """Fit a straight line to a series, and test for a trend with an allowance for autocorrelation.
 
     Parameters
     ----------
@@ -192,12 +195,13 @@ def trend(times_s: Floats, values: Floats, *, cautious: bool = False) -> Trend:
 
     Notes
     -----
-    Ordinary least squares. The variance of the slope is raised by (1 + r) / (1 - r), r the lag-1
-    autocorrelation of the residuals, and the degrees of freedom lowered by as much: the effective sample size
-    of a first-order autoregressive series [1]_. Without this correction, slowly drifting noise looks like a trend.
+    The line is fitted by ordinary least squares. Let r be the lag-1 autocorrelation of the residuals. The variance of
+    the slope is multiplied by (1 + r) / (1 - r), and the degrees of freedom are divided by this factor, as follows
+    from the effective sample size of a first-order autoregressive series [1]_. Without this correction, slowly
+    drifting noise looks like a trend.
 
-    In n residuals of a straight line r is too small by (2 + 4 r) / n [2]_, so a steady but fluctuating queue looks like
-    a trend in a short series; the cautious test corrects this bias and finds fewer trends.
+    In n residuals of a straight line r is too small by (2 + 4 r) / n [2]_, so a steady but fluctuating queue looks
+    like a trend in a short series; the cautious test corrects this bias and finds fewer trends.
 
     References
     ----------
@@ -225,15 +229,14 @@ def trend(times_s: Floats, values: Floats, *, cautious: bool = False) -> Trend:
 
 
 def _stretch(values: Floats, fitted: int = 0) -> float:
-    """Return the number of correlated observations worth one independent observation, >= 1, corrected for the bias of a
-    fit.
+    """Return how many correlated observations are worth one independent observation, >= 1.
 
-    The bias is -(1 + 3 r) / n after fitting a mean, -(2 + 4 r) / n after a straight line; `fitted` is 1 or 2, or 0 for
-    no correction. With the correction, correlation hidden by the noise of single observations counts, too: the
+    The bias is -(1 + 3 r) / n after fitting a mean, -(2 + 4 r) / n after a straight line; `fitted` is 1 or 2, or 0
+    for no correction. The corrected result also includes correlation that the noise of single observations hides. The
     queue of a busy server returns to its mean over many observations (S / (1 - sqrt(rho))^2 for M/M/1), but each
-    observation has the noise of its few transactions. Means of b = 2, 4, 8, ... neighbours have less noise; their
-    variance and correlation give the same quantity as b v_b / v_1 (1 + r_b) / (1 - r_b), and the largest of these
-    values is returned.
+    observation has the noise of its few transactions. Means of b = 2, 4, 8, ... neighbours have less noise. With
+    their variance v_b and correlation r_b, the result is b v_b / v_1 (1 + r_b) / (1 - r_b); the largest value over
+    all b is returned.
     """
     if not fitted:
         return _by_lag_one(values, 0)
@@ -247,11 +250,11 @@ def _stretch(values: Floats, fitted: int = 0) -> float:
 
 
 def _by_lag_one(values: Floats, fitted: int) -> float:
-    """Return the result of `_stretch` under the assumption of a first-order autoregressive series.
+    """Return the result of `_stretch` for a series that is assumed to be first-order autoregressive.
 
     With a correction for a fit, the correlation is raised by a part of its standard error sqrt((1 - r^2) / n) that
-    grows with the correlation, as in `batches.error_of`: the correlation of a queue near saturation is least visible in
-    a window not much longer than its relaxation time, where it matters most.
+    grows with the correlation, as in `batches.error_of`. In a window not much longer than the relaxation time, the
+    correlation of a queue near saturation is hard to see but matters most.
     """
     correlation, count = lag_one(values), len(values)
     if fitted and count > fitted + 2:

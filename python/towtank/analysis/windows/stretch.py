@@ -1,4 +1,4 @@
-"""Stretches: consecutive steady stages with the same load, which the results of a run describe."""
+"""Finds stretches, which are consecutive steady stages with the same load."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Stretch:
 
     @property
     def is_one_of_several(self) -> bool:
-        """True if the run has other stretches, too."""
+        """True if the run has more than one stretch."""
         return self.of > 1
 
     def document(self) -> dict[str, Any]:
@@ -50,7 +50,7 @@ class Stretch:
 
 
 def stretches(stages: Sequence[Stage]) -> list[Stretch]:
-    """Return all stretches of a run in order."""
+    """Return all stretches of a run, in order of time."""
     found: list[list[Stage]] = []
     for stage in stages:
         if stage.get("phase") != STEADY_PHASE:
@@ -63,7 +63,7 @@ def stretches(stages: Sequence[Stage]) -> list[Stretch]:
 
 
 def stretch_of(stages: Sequence[Stage], number: int) -> Stretch:
-    """Return a single stage as a stretch, for a plateau of a search."""
+    """Return one stage as a stretch; a search analyses single stages."""
     return _stretch([stages[number]], max(1, len(stretches(stages))))
 
 
@@ -86,7 +86,7 @@ def _stretch(stages: Sequence[Stage], of: int) -> Stretch:
 
 
 def _total(stage: Stage, whole: str, by_group: str) -> float | None:
-    """Return the sum of a load over all groups, rounded because shares of a rate are."""
+    """Return the load of a stage, summed over all groups; rounded, because shares of a rate are not exact."""
     amounts = stage.get(by_group)
     if isinstance(amounts, Sequence):
         return round(math.fsum(amounts), 9)

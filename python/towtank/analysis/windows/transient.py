@@ -1,7 +1,7 @@
-"""Finds the transient at the start of a window: its length, and whether it may exceed half of the window.
+"""Finds the transient at the start of a window: its length, and whether it may be longer than half of the window.
 
-Settle stages and the later analysis use the same function, so that a stage is judged by the window that will be
-analysed.
+Settle stages and the analysis of the run use the same function, so that a settle stage is judged by the window that
+the analysis will use.
 """
 
 from __future__ import annotations
@@ -14,16 +14,17 @@ from towtank.analysis.windows import changes, steady
 from towtank.analysis.windows.changes import Change
 from towtank.analysis.windows.rest import is_at_rest
 
-# A start that differs by less stays in the window, because it hardly changes a mean and data are scarce.
+# A start that differs by less stays in the window: it hardly changes a mean, and a cut would shorten the window.
 _WORTH_A_CUT = 0.01
-# Of the cautious test beside the plain one. Its error is raised and its freedom low, so that at the level of the plain
-# one a start of five times the response time stays in the window.
+# Significance level of the cautious test, which is made in addition to the plain test. The cautious test has a larger
+# error and fewer degrees of freedom: at the level of the plain test, a start with five times the response time would
+# stay in the window.
 _CAUTIOUS_SIGNIFICANCE = 0.02
 
 
 @dataclass(frozen=True)
 class Transient:
-    """Start of a window that differs from the rest.
+    """Transient at the start of a window.
 
     Attributes
     ----------
@@ -32,7 +33,7 @@ class Transient:
     observations : int
         Number of observations to leave out; 0 without a significant cut. [1]
     at_limit : tuple of Change
-        Changes at cuts at half of the window; the transient may then be longer.
+        Changes at cuts at half of the window, where the transient may be longer than the cut.
     """
 
     cuts: dict[str, steady.Truncation]
@@ -40,7 +41,7 @@ class Transient:
     at_limit: tuple[Change, ...]
 
     def unsettled(self, kept: Mapping[str, Floats], edges_s: Floats) -> list[Change]:
-        """Return the changes at half of the window after which the series is still not steady.
+        """Return the changes at half of the window after which the kept series is not steady.
 
         Parameters
         ----------
@@ -53,7 +54,7 @@ class Transient:
 
 
 def transient_of(series: Mapping[str, Floats], *, strict: bool = False) -> Transient:
-    """Find the transient of a window.
+    """Find the transient at the start of a window.
 
     Parameters
     ----------
@@ -64,10 +65,11 @@ def transient_of(series: Mapping[str, Floats], *, strict: bool = False) -> Trans
 
     Notes
     -----
-    A cut counts if what it removes differs by more than 1 % and beyond chance, from its first observations on, see
-    `steady.begins_apart`. Chance is judged with the correlation that a queue has, too, at p < 0.02, so that what a
-    system does by itself stays in the window. A cut at half of the window that removes
-    a change that matters may be too short; `Transient.unsettled` decides by what is left, as in a settle stage.
+    A cut counts if the removed part differs from the rest by more than 1 % and significantly, from its first
+    observations on (see `steady.begins_apart`). In addition to the plain test, the cautious test, which allows for
+    the correlation of a queue, must have p < 0.02, so that usual fluctuations of the system stay in the window. A cut
+    at half of the window that removes a relevant change may be too short; `Transient.unsettled` tests the rest of the
+    window to decide.
     """
     cuts, latest, at_limit = dict[str, steady.Truncation](), 0, list[Change]()
     for name, values in series.items():
@@ -85,7 +87,8 @@ def transient_of(series: Mapping[str, Floats], *, strict: bool = False) -> Trans
 
 
 def _is_transient(values: Floats, cut: steady.Truncation) -> bool:
-    # Behind a cut at half the series may still change, which the cautious error would take for noise.
+    # After a cut at half of the window the series may still change. The cautious error would treat such a change as
+    # noise.
     is_beyond_chance = steady.is_significant(values, cut) and (
         cut.at_limit or steady.differs(values, cut.observations, cautious=True)[0] < _CAUTIOUS_SIGNIFICANCE
     )

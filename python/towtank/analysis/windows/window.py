@@ -1,4 +1,4 @@
-"""Chooses the analysed window: the planned steady stage, tested, and shortened if it begins with a transient."""
+"""Chooses the window that is analysed: the planned steady stage, without a transient at its start."""
 
 from __future__ import annotations
 
@@ -23,25 +23,26 @@ from towtank.analysis.windows.stretch import Stretch, stretches
 from towtank.analysis.windows.tolerances import tolerance
 from towtank.analysis.windows.transient import transient_of
 
-# An observation is long enough to contain this many transactions, so that slow loads are not tested on zeros and ones.
+# An observation is long enough to contain this many transactions, because at slow loads single seconds contain none or
+# one.
 _TRANSACTIONS_PER_OBSERVATION = 5
-# Fewer observations cannot show a trend or a transient. [1]
+# Fewer observations show neither a trend nor a transient. [1]
 _TESTED_AT_LEAST = 4
 _KEEP_AT_LEAST = 0.5
 _WHOLE = 0.5
-# Fitted levels follow correlated noise, so a step must be far beyond the significance of a t-test. Of 18 kinds of noise
-# (5 and 10 %, 20 to 300 observations, lag-1 autocorrelations up to 0.6; 1,000 series each), noise with 0.6 and 20
-# observations is taken for a step in 0.7 % of series, other noise in at most 0.3 %.
+# Fitted levels follow correlated noise, so a step needs far more significance than a t-test. For 18 kinds of noise (5
+# and 10 %, 20 to 300 observations, lag-1 autocorrelations up to 0.6; 1,000 series each), noise with 0.6 and 20
+# observations counts as a step in 0.7 % of series, all other noise in at most 0.3 %.
 _STEP_SIGNIFICANCE = 1e-6
-_ROUNDING_S = 1e-6  # [s]
-# The CPU use of an idle tier shows ticks of the kernel's clock, not its load.
+_ROUNDING_S = 1e-6  # Allowance for rounding errors of times. [s]
+# The CPU use of an idle tier shows ticks of the kernel's clock and not the load.
 _CPUS_WORTH_A_TEST = 0.05
 _CPU_OF = "cpu of "
 
 
 @dataclass
 class Window:
-    """Planned window, its analysed part, and the reasons for the difference.
+    """Planned window, the part of it that is analysed, and the reasons for the difference.
 
     Attributes
     ----------
@@ -61,7 +62,7 @@ class Window:
     steps : list of Step
         Metrics that are steady except for a change of level.
     rest : dict
-        Results of the test for rest by metric: the change that the analysed part does not exclude.
+        Results of the test for a steady state by metric: the largest change that the analysed part does not exclude.
     growth : Growth or None
         Growth of the number of transactions under an open load; None under a closed load.
     stretch : Stretch or None
@@ -85,12 +86,13 @@ class Window:
 
     @property
     def length_s(self) -> float:
-        """Length of the analysed part. [s]"""
+        """Length of the analysed part of the window. [s]"""
         return self.end_s - self.start_s
 
     @property
     def outcome(self) -> str:
-        """`fails` if a change was found, `holds` if relevant changes are excluded, otherwise `undecided`.
+        """Outcome of the tests: `fails` if a change was found, `holds` if a relevant change is excluded, else
+        `undecided`.
 
         A test that finds no change proves little if the noise is large: in 60 s with a noise of 20 % in the logarithm
         of response time (lag-1 correlation 0.7), a drift of 60 % is found in 4 of 10 windows.
@@ -101,7 +103,7 @@ class Window:
         return "holds" if all(rest is not None and rest.is_shown for rest in rests) else "undecided"
 
     def document(self) -> dict[str, Any]:
-        """Return the window as JSON for a run summary: start, end, tests of steady state and load."""
+        """Return the window as JSON for a run summary: edges, tests for a steady state, and load."""
         return {
             "start_s": self.start_s,
             "end_s": self.end_s,
@@ -126,7 +128,7 @@ class Window:
 
 
 def asked(measurement: Measurement) -> Window | None:
-    """Return the recorded part of the planned steady stages; None if none of them was recorded.
+    """Return the recorded part of the planned steady stages as a window; None if nothing was recorded.
 
     If the run has several stretches (consecutive steady stages with the same load), the longest is chosen.
     """
@@ -142,14 +144,14 @@ def asked(measurement: Measurement) -> Window | None:
 
 
 def untested(window: Window) -> Window:
-    """Mark a window in which the plan changes the load as not steady, with a note instead of a doubt."""
+    """Mark a window as not steady because the plan changes the load within it; a note states the reason."""
     window.steady = False
     window.note = "the load changes over the window as planned, so it was not tested for a steady state"
     return window
 
 
 def shortened(measurement: Measurement, window: Window, end_s: float) -> Window | None:
-    """Return a window shortened to end at an instant; None if nothing is left of it."""
+    """Return a window that ends at an earlier instant; None if nothing was recorded before that instant."""
     chosen = measurement.inside(window.asked_start_s, end_s)
     if not chosen.any():
         return None
@@ -160,7 +162,7 @@ def shortened(measurement: Measurement, window: Window, end_s: float) -> Window 
 def tested(
     measurement: Measurement, window: Window, tiers_cpu_s: dict[str, Floats], *, settled: bool = False
 ) -> Window:
-    """Test a window for a steady state, and set its analysed part.
+    """Test a window for a steady state, and set the part of it that is analysed.
 
     Parameters
     ----------
@@ -170,8 +172,8 @@ def tested(
     tiers_cpu_s : dict of ndarray of shape (n_bins,)
         CPU time of each tier in each bin. [s]
     settled : bool, default False
-        Whether a settle stage with the same load before the window ended because the system was steady. A start that
-        differs is then no transient, and is not left out.
+        Whether a settle stage with the same load before the window ended because the system was steady. If so, a
+        different start is no transient and is not left out.
     """
     chosen = measurement.inside(window.asked_start_s, window.asked_end_s)
     window.growth = growth_of(measurement, chosen)
@@ -195,8 +197,8 @@ def tested(
 
 
 def _leave_out(measurement: Measurement, window: Window, edges: Floats, latest: int) -> int:
-    """Move the start of the window after transient and backlog; return the number of observations left out."""
-    # Exactly half may be left out; the times of a bin computed in two ways differ by rounding.
+    """Move the start of the window to the end of transient and backlog; return the number of observations left out."""
+    # Exactly half of the window may be left out. The times of a bin computed in two ways differ by rounding.
     longest_cut_s = (1 - _KEEP_AT_LEAST) * (edges[-1] - edges[0]) + _ROUNDING_S
     if latest and edges[latest] - edges[0] <= longest_cut_s:
         window.start_s = float(edges[latest])
@@ -208,9 +210,12 @@ def _leave_out(measurement: Measurement, window: Window, edges: Floats, latest: 
 
 
 def _worked_off_s(measurement: Measurement, window: Window) -> float:
-    """Return the time at which the backlog at the start of the window is worked off; the start if it never is. [s]"""
+    """Return the time when the backlog at the start of the window has drained. [s]
+
+    If the backlog never drains, return the start of the window.
+    """
     start_s = window.start_s
-    # The rest of the window needs fewer requests in flight, so it may have a backlog, too.
+    # The rest of the window needs fewer requests in flight, so it may start with a backlog as well.
     while (found := backlog(measurement, measurement.inside(start_s, window.asked_end_s))) and found["excess_at_start"]:
         if found["drained_s"] is None:
             return window.start_s
@@ -235,7 +240,7 @@ def _test_trends(window: Window, series: dict[str, Floats], edges: Floats, *, st
 
 
 def _test_steps(window: Window, series: dict[str, Floats], edges: Floats) -> None:
-    """Add the largest change of level for each series without another change.
+    """Add the largest change of level to the window, for each series without any other change.
 
     A temporary change, such as a background job, leaves no trend, and MSER finds no transient at the start.
     """
@@ -258,7 +263,7 @@ def _test_steps(window: Window, series: dict[str, Floats], edges: Floats) -> Non
 
 
 def _step(name: str, values: Floats, place: int, at_s: float, mean: float) -> Step | None:
-    """Return the step between two levels with its severity by the cautious test; None if it is not significant."""
+    """Return the change between two levels, with its severity by the cautious test; None if not significant."""
     difference, error, freedom = steady.difference_at(values, place, cautious=True)
     change = changes.of_difference(name, -difference, error, freedom, mean)
     return Step(name, float(at_s), change.share, change.is_gross) if change.p_value < steady.SIGNIFICANCE else None
@@ -267,11 +272,9 @@ def _step(name: str, values: Floats, place: int, at_s: float, mean: float) -> St
 def _series(
     measurement: Measurement, chosen: Mask, tiers_cpu_s: dict[str, Floats]
 ) -> tuple[dict[str, Floats], Floats, float]:
-    """Return the tested series in observations of equal length, the edges in run time, and the length of an
-    observation.
-    """
+    """Return the tested series as observations of equal length, the edges of the observations, and that length. [s]"""
     lengths = measurement.lengths
-    # Stage edges cut seconds short; the rest of a second is too short for an observation.
+    # Stage edges cut seconds short. Such a part of a second is too short for an observation.
     whole = chosen & (lengths >= _WHOLE * float(np.median(lengths[chosen]))) if chosen.any() else chosen
     numbers = np.flatnonzero(whole)
     column = measurement.transactions
@@ -279,10 +282,11 @@ def _series(
     rate = float(ended.mean()) if len(ended) else 0.0
     size = max(1, math.ceil(_TRANSACTIONS_PER_OBSERVATION / rate)) if rate > 0 else max(1, len(numbers))
     count = len(numbers) // size
-    # Seconds that do not fill an observation are left out at the end, so that a transient at the start is kept.
+    # Seconds that do not fill an observation are left out at the end of the window, so that a transient at its start
+    # is kept.
     groups = numbers[: count * size].reshape(count, size) if count else np.zeros((0, size), dtype=np.int64)
 
-    # With too few transactions for a single observation, their rate determines its length.
+    # If the window has too few transactions for one observation, their rate determines the length of an observation.
     observation_s = size * float(lengths[numbers].mean()) if len(numbers) else 0.0
 
     def summed(values: Floats) -> Floats:
@@ -302,10 +306,11 @@ def _series(
 
 
 def _without_throughput(series: dict[str, Floats]) -> dict[str, Floats]:
-    """Return the series, with the CPU use of each tier adjusted to mean throughput.
+    """Return the series with the CPU use of each tier adjusted to the mean throughput.
 
-    Only the kept part is tested in this way. The transient is determined from the original CPU use: without its noise,
-    cuts would remove the start of a slow drift, a few per cent at a time, until the rest is within the tolerance.
+    Only the kept part is tested with adjusted CPU use. The transient is determined from the original CPU use: an
+    adjusted series has little noise, and cuts would remove the start of a slow drift, a few per cent at a time, until
+    the rest is within the tolerance.
     """
     return {
         name: at_mean_throughput(values, series["throughput"]) if name.startswith(_CPU_OF) else values

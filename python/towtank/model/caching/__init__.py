@@ -1,4 +1,4 @@
-"""Memory and caches: miss ratios from traces and from laws of popularity, and the load that remains for the disk."""
+"""Miss ratios of caches, from traces or from laws of popularity, and the disk load that the misses cause."""
 
 from towtank.model.caching.disk import Disk
 from towtank.model.caching.index import Index, index_document

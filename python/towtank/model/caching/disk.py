@@ -1,4 +1,4 @@
-"""Disk reads caused by cache misses."""
+"""Computes the disk reads that cache misses cause."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Disk:
     time_s: float | None = None
 
     def visits(self, miss_ratio: float) -> float:
-        """Return the visits of a transaction to the disk, V = m r.
+        """Return the mean number of disk visits of a transaction, V = m r.
 
         Parameters
         ----------
@@ -42,7 +42,9 @@ class Disk:
         return miss_ratio * self.reads
 
     def figures(self, miss_ratio: float, references_per_s: float | None) -> dict[str, Any]:
-        """Return visits, demand D = V S and, if the rate of references is known, utilization U = X m S of the disk."""
+        """Return visits and service demand D = V S of the disk, and its utilization U = X m S if the rate is
+        known.
+        """
         visits = self.visits(miss_ratio)
         found: dict[str, Any] = {"disk_visits": visits}
         if self.time_s is not None:

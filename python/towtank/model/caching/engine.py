@@ -1,4 +1,4 @@
-"""Function that runs the engine's subcommand `caches`."""
+"""Runs the engine's subcommand `caches`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from towtank.errors import EngineError
 
 
 def run_caches(options: list[str], lines: Iterable[bytes] | None = None, source: IO[bytes] | None = None) -> Any:
-    """Run `towtank-engine caches`.
+    """Run `towtank-engine caches` and return its analysis of a trace.
 
     Parameters
     ----------
@@ -40,7 +40,8 @@ def run_caches(options: list[str], lines: Iterable[bytes] | None = None, source:
     ) as process:
         try:
             if lines is not None and process.stdin is not None:
-                # The engine prints nothing before the end of its input. If it has ended, its messages state the cause.
+                # The engine prints nothing before the end of its input. If the engine ended early, its
+                # messages state the cause.
                 with suppress(BrokenPipeError):
                     process.stdin.writelines(lines)
                     process.stdin.flush()

@@ -1,4 +1,4 @@
-"""Fit of an index into the page cache: does it stay in memory completely, and if not, what is its hit ratio?"""
+"""Computes if an index stays in the page cache completely, and otherwise its hit ratio."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from towtank.model.caching.disk import Disk
 from towtank.model.caching.trace import SCHEMA, zipf_hit_ratios
 
 SKEWS = (0.0, 0.6, 0.8, 1.0)
-"""Skews assumed if the popularity of pages is not known: equal popularity, and the range usual for content. [1]"""
+"""Exponents of Zipf's law that are assumed if the popularity of pages is unknown: equal, and usual for
+content. [1]
+"""
 NEAR = 0.05
-"""Spare memory below this share of the index size gives a warning, since an index grows. [ratio]"""
+"""Spare memory, as a share of the index size, below which a warning is given, because an index grows. [ratio]"""
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ class Index:
 
     @property
     def fits(self) -> bool:
-        """True if the whole index stays in memory, that is, if it is smaller than `room_bytes`.
+        """True if the index is smaller than `room_bytes`, so that the whole index stays in memory.
 
         Examples
         --------
@@ -50,7 +52,7 @@ class Index:
 
 
 def index_document(index: Index, disk: Disk | None = None) -> dict[str, Any]:
-    """Return the document that states whether an index fits into memory, with its hit ratio for each skew.
+    """Return a JSON document that states if an index fits into memory, and its hit ratio for each skew.
 
     Parameters
     ----------

@@ -1,4 +1,6 @@
-"""Miss ratios of a trace (CSV file, access log or stream), computed by the engine."""
+"""Computes the miss ratios of caches for a trace of references; the trace is a CSV file, an access log or a
+stream.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from towtank.model.caching.engine import run_caches
 SCHEMA = "towtank/model-cache/1"
 STREAM = "-"
 _READ = 200, 206
-"""HTTP statuses of responses for which a server reads a file."""
+"""HTTP status codes of responses for which the server read a file."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ class CacheRequest:
     disk: Disk | None = None
 
     def options(self) -> list[str]:
-        """Return the request as options of the engine."""
+        """Return the request as command-line options of the engine."""
         options = ["--metadata-bytes", str(self.metadata_bytes), "--warm-up", str(self.warm_up)]
         for name, sizes in (("--entries", self.entries), ("--bytes", self.bytes)):
             if sizes:
@@ -61,14 +63,14 @@ class CacheRequest:
 
 @dataclass
 class _LogLines:
-    """Iterable of trace lines made from the reads in an access log."""
+    """Trace lines made from the file reads in an access log."""
 
     path: Path
     left_out: dict[str, int] = field(default_factory=dict)
     unreadable: list[str] = field(default_factory=list)
 
     def __iter__(self) -> Iterator[bytes]:
-        """Yield a header, and one line for each file that was read."""
+        """Yield a header line, and one line for each read of a file."""
         from towtank.workload.importers.accesslog.lines import read_lines  # noqa: PLC0415
         from towtank.workload.importers.draft import Notes  # noqa: PLC0415
 
@@ -84,7 +86,7 @@ class _LogLines:
         self.unreadable = [f"{note.times} times in the log, {note.what} {note.why}" for note in notes.sorted()]
 
     def warnings(self) -> list[str]:
-        """Return warnings about lines that could not be read or were left out."""
+        """Return warnings about log lines that are unreadable or no read of a file."""
         if not self.left_out:
             return self.unreadable
         parts = ", ".join(f"{count} with {why}" for why, count in sorted(self.left_out.items()))
@@ -92,7 +94,7 @@ class _LogLines:
 
 
 def trace_document(source: str, request: CacheRequest) -> dict[str, Any]:
-    """Return the document with the miss ratios of a trace.
+    """Return a JSON document with the miss ratios of a trace.
 
     Parameters
     ----------
@@ -123,7 +125,7 @@ def trace_document(source: str, request: CacheRequest) -> dict[str, Any]:
 
 
 def _read(source: str, options: list[str]) -> tuple[dict[str, Any], list[str]]:
-    """Analyse a trace with the engine. Return its answer and the warnings about log lines that were left out."""
+    """Analyse a trace with the engine, and return its answer with warnings about skipped log lines."""
     from towtank.workload.importers.accesslog.lines import is_access_log  # noqa: PLC0415
 
     if source == STREAM:
@@ -146,7 +148,7 @@ def _read(source: str, options: list[str]) -> tuple[dict[str, Any], list[str]]:
     lines = _LogLines(path)
     outcome = run_caches(options, lines=lines)
     for fault in outcome.get("faults", []):
-        # The line numbers refer to the generated trace, not to the log, so they would mislead the reader.
+        # Line numbers refer to the generated trace and not to the log, so they would mislead the user.
         fault["line"] = fault["column"] = 0
     return outcome, lines.warnings()
 
@@ -159,7 +161,8 @@ def _refusal(source: str, outcome: dict[str, Any]) -> StudyError:
 
 
 def zipf_document(keys: int, skew: float, request: CacheRequest) -> dict[str, Any]:
-    """Return miss ratios of independent references that follow Zipf's law, by Che's approximation.
+    """Return a JSON document with the miss ratios for references that follow Zipf's law, by Che's
+    approximation.
 
     Parameters
     ----------
@@ -187,6 +190,8 @@ def zipf_document(keys: int, skew: float, request: CacheRequest) -> dict[str, An
 
 
 def zipf_hit_ratios(keys: int, skew: float, entries: tuple[int, ...]) -> list[float]:
-    """Return the hit ratios of caches, given their numbers of entries. [ratio]"""
+    """Return the hit ratio of a cache for each number of entries, by Che's approximation for Zipf's law.
+    [ratio]
+    """
     options = ["--zipf", f"{keys}:{skew!r}", "--entries", ",".join(map(str, entries))]
     return [row["hit_ratio"] for row in run_caches(options)["answer"]]

@@ -1,7 +1,7 @@
-"""Fits capacity curves with intervals to measured points, and estimates service demands.
+"""Fits capacity curves and queueing networks with intervals to measurements, and estimates service demands.
 
-`fit_table` fits a CSV file of any tool, `fit_results` a results folder; `demands_document` estimates the service
-demands of a results folder. All three audit their input first.
+`fit_table` fits a CSV file of any tool, `fit_results` a results folder; `demands_document` estimates the
+service demands of a results folder. All of these functions audit their input first.
 """
 
 from towtank.model.fitting.demands import demands_document

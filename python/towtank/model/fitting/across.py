@@ -9,9 +9,10 @@ most one CPU. Shared services, such as the database and the gateway, are station
 transaction there, on hosts of their own size; this demand is subtracted from O. The physical machine below all hosts is
 a bound: throughput is at most what its CPUs allow.
 
-A host with less than one CPU has a CPU quota, which lets short work pass at full speed (`towtank.model.quota`). Its
-station is that of a slow server, S = D / c, in the curve and in the network. The time by which the host answers sooner
-at the resulting utilization is subtracted from the time elsewhere, iterated until throughput and utilization agree.
+A host with less than one CPU has a CPU quota, which lets short work pass at full speed (`towtank.model.quota`).
+In the curve and in the network, the station of this host is a slow server with S = D / c. The time by which the
+host answers sooner at the resulting utilization is subtracted from the time elsewhere, iterated until
+throughput and utilization agree.
 
 CPU times of the service's hosts that change with the load are fitted as measured. Which of them holds for the predicted
 configuration is unknown, so the bands include their spread.
@@ -40,14 +41,15 @@ from towtank.results.folder import STUDY_MANIFEST, ResultsFolder, RunFolder, wri
 
 SCHEMA = "towtank/prediction/1"
 FILE = "prediction.json"
-# Number of replicates for which the network is solved; percentiles of 2.5 % rest on five of them.
+# Number of replicates for which the network is solved. The 2.5 % percentile rests on the five lowest of them.
 _DRAWS = 200
 MOST_USERS = 20_000
 Json = dict[str, Any]
 
 
 def predict_across(configuration: Configuration, asked: Json) -> Json:
-    """Return the throughput and response time of a configuration with more servers.
+    """Return the predicted throughput and response time of a configuration with more or larger servers, for
+    JSON.
 
     Parameters
     ----------
@@ -68,7 +70,8 @@ def predict_across(configuration: Configuration, asked: Json) -> Json:
     shared, total = _shared(configuration, asked)
     parameters = replicates(fit, _DRAWS)
     if work is not None:
-        # The CPU time of a transaction varies with the load. Which value the prediction has is unknown, so it is drawn.
+        # The CPU time of a transaction varies with the load, and its value in the prediction is unknown, so
+        # it is drawn at random.
         unknown = np.random.default_rng(SEED + 4).standard_normal(_DRAWS)
         parameters[:, 0] *= np.exp(float(np.std(np.log(work), ddof=1)) * unknown)
     think = configuration.think_s
@@ -93,9 +96,9 @@ def predict_across(configuration: Configuration, asked: Json) -> Json:
 
 
 def _work(configuration: Configuration, asked: Json) -> Floats | None:
-    """Return the CPU time of a transaction on the service's hosts at each point, relative to its mean over all points.
+    """Return the CPU time per transaction on the service's hosts at each load, relative to the mean over all loads.
 
-    None if a run lacks CPU use or throughput. In ascending order of the load, like the observations.
+    None if a run lacks CPU use or throughput. The order is that of the observations: ascending load.
     """
     runs = {str(run["run"]): run for run in configuration.runs}
     cpus, rates = [], []
@@ -122,7 +125,7 @@ def _points(fit: Fit) -> list[Json]:
 def _solved(
     parameters: Floats, growth: Growth, shared: list[Shared], loads: Floats, think_s: float, *, drift: bool = True
 ) -> Floats:
-    """Return the throughput of each replicate at each load; shape (n_draws, n_loads). [1/s]"""
+    """Return the throughput of each replicate at each load, an array of shape (n_draws, n_loads). [1/s]"""
     most = int(np.ceil(loads.max()))
     if most > MOST_USERS:
         raise ModelError(f"a network is solved for up to {MOST_USERS} users, got {most} instead")
@@ -135,7 +138,7 @@ def _solved(
         own = sum(host.time_s(work) for host, work in zip(shared, each, strict=True))
         stations = [growth.station(float(demand))] * growth.servers_to
         stations += [host.station(work, host.cpus_then) for host, work in zip(shared, each, strict=True)]
-        # The fitted time elsewhere includes the time at shared hosts, which are stations of their own here.
+        # The fitted time elsewhere includes the time at shared hosts, which are separate stations here.
         elsewhere = think_s + max(0.0, float(other) - own)
         found[number] = throughputs(loads, stations, elsewhere)
     return found
@@ -156,7 +159,7 @@ def _summary(best: float, values: Floats) -> Json:
 
 
 def _requests(configuration: Configuration) -> float:
-    """Return the mean number of requests of a transaction; 1 if requests were not counted. [1]"""
+    """Return the mean number of requests per transaction; 1 if requests were not counted. [1]"""
     rows = []
     for run in configuration.runs:
         rate_of_requests = run.get("request_throughput_per_s")
@@ -169,7 +172,9 @@ def _requests(configuration: Configuration) -> float:
 
 
 def _shared(configuration: Configuration, asked: Json) -> tuple[list[Shared], tuple[float, float] | None]:
-    """Return the hosts whose number stays the same, and the CPU time of a transaction and the CPUs of the machine."""
+    """Return the hosts whose number stays the same, and CPU time per transaction and CPUs of the physical
+    machine.
+    """
     runs = [run for run in configuration.runs if run.get("hosts")]
     names = list(dict.fromkeys(name for run in runs for name in run["hosts"]))
     then = asked.get("cpus_of_hosts") or {}
@@ -196,7 +201,7 @@ def _shared(configuration: Configuration, asked: Json) -> tuple[list[Shared], tu
 
 
 def _host(name: str, runs: list[Json], cpus_then: float | None, period_s: float) -> Shared | None:
-    """Return the CPU time of a transaction on a host over all runs (ratio of the sums), with its standard error."""
+    """Return the CPU time per transaction on a host over all runs (a ratio of sums), with its standard error."""
     uses = [(run["hosts"][name], from_document(run["throughput_per_s"])) for run in runs if name in run["hosts"]]
     rows = [
         (used, rate.value, standard_error_of(used), use)
@@ -217,7 +222,7 @@ def _host(name: str, runs: list[Json], cpus_then: float | None, period_s: float)
 
 
 def _begun(path: Path, asked: Json) -> list[str]:
-    """Return the runs of the predicted configuration that had already begun."""
+    """Return the names of the runs of the predicted configuration that started before the prediction."""
     return [run.run_id for run in ResultsFolder.open(path).runs() if _is_of(run, asked["to"])]
 
 
@@ -229,7 +234,7 @@ def _is_of(run: RunFolder, place: Json) -> bool:
 
 
 def write_prediction(path: Path) -> Json | None:
-    """Write the prediction that the study of a results folder asks for, and return it; None if it asks for none.
+    """Write the prediction that a study requests into its results folder, and return it; None without a request.
 
     If the prediction is impossible, the document states the reason.
     """

@@ -1,4 +1,4 @@
-"""Network of a prediction across systems: one station for each bottleneck server and each shared host."""
+"""Network for a prediction of more servers: a station for each bottleneck server and each shared host."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from towtank.model.fitting.quota_curve import QuotaCurve, others_use
 from towtank.model.quota import PERIOD_S, Quota
 
 # Highest number of iterations until throughput and the time saved by quotas agree, and the relative change of
-# throughput that ends them. [ratio]
+# throughput that ends the iteration. [ratio]
 _ROUNDS, _AGREES = 12, 1e-4
-# The queue of a host that was always busy does not follow from its utilization, so utilization is capped here.
+# The queue of a host that was always busy does not follow from its utilization, so the utilization is capped
+# here.
 _MOST_USED = 0.95
 Json = dict[str, Any]
 
@@ -47,9 +48,10 @@ class Station:
 
     @classmethod
     def of(cls, work_s: float, cpus: float, period_s: float, among: int = 1, requests: float = 1.0) -> Station:
-        """Return the station for the CPU time of a transaction whose requests are spread over several stations.
+        """Return the station for a CPU time per transaction on a host.
 
-        Consecutive requests of a transaction that reach the same station count as one job with all their work at once.
+        The requests of a transaction are spread over `among` stations. Consecutive requests that reach the
+        same station count as one job with all their work at once.
         """
         servers = math.ceil(cpus)
         demand = work_s * servers / cpus
@@ -57,7 +59,9 @@ class Station:
         return cls(demand / among, servers, demand * together, Quota.of_linux(cpus, period_s) if cpus < 1 else None)
 
     def spared_s(self, rate: float) -> float:
-        """Return the time the quota saves a transaction at this throughput, by passing short work at full speed. [s]"""
+        """Return the time per transaction by which a quota is faster than a slow server at a throughput; 0
+        without quota. [s]
+        """
         if self.quota is None:
             return 0.0
         return self.demand_s / self.job_s * float(self.quota.spared(self.job_s, rate * self.demand_s))
@@ -65,7 +69,7 @@ class Station:
 
 @dataclass(frozen=True)
 class Shared:
-    """Host that all servers share.
+    """Host that all bottleneck servers use together, such as a database or a gateway.
 
     Attributes
     ----------
@@ -93,29 +97,31 @@ class Shared:
     period_s: float = PERIOD_S
 
     def document(self) -> Json:
-        """Return the host as JSON for the prediction, with its service time."""
+        """Return the host for the JSON of the prediction, with its service time."""
         return {**asdict(self), "service_time_s": self.demand_s / self.cpus_then}
 
     def time_s(self, demand_s: float) -> float:
-        """Return the time a transaction with this CPU time spent on the measured host, with waits for the quota. [s]"""
+        """Return the time of a transaction at the measured host, including waits for the CPU quota. [s]"""
         station = self.station(demand_s, self.cpus)
         if station.quota is None:
             return station.demand_s
         return station.quota.residence(station.job_s, min(self.utilization, _MOST_USED))
 
     def station(self, demand_s: float, cpus: float) -> Station:
-        """Return the station of this host for a CPU time of a transaction and a number of CPUs."""
+        """Return the station of this host for a CPU time per transaction and a number of CPUs."""
         return Station.of(demand_s, cpus, self.period_s)
 
     def draws(self, count: int, stream: np.random.Generator) -> Floats:
-        """Draw CPU times of a transaction from their error, plus a drift if the host was not measured busy. [s]"""
+        """Draw random CPU times per transaction from their standard error, with a drift if the host was not
+        busy. [s]
+        """
         relative = np.hypot(self.error_s / self.demand_s, DRIFT * (1 - min(self.utilization, 1.0)))
         return np.asarray(self.demand_s * np.exp(relative * stream.standard_normal(count)), dtype=float)
 
 
 @dataclass(frozen=True)
 class Growth:
-    """Servers and CPUs of each server's host, measured and predicted; CPUs None if the hosts set no CPU limit. [1]"""
+    """Number of servers and CPUs per server, measured and predicted; CPUs are None without a CPU limit. [1]"""
 
     servers_from: int
     servers_to: int
@@ -126,7 +132,10 @@ class Growth:
 
     @classmethod
     def of(cls, asked: Json, requests: float) -> Growth:
-        """Return the growth that a study manifest asks for, given the number of requests of a transaction."""
+        """Return the growth that a study manifest requests.
+
+        `requests` is the number of requests per transaction.
+        """
         cpus = (asked.get("cpus_from"), asked.get("cpus_to"))
         if None in cpus:
             cpus = (None, None)
@@ -136,17 +145,17 @@ class Growth:
 
     @property
     def fitted(self) -> int:
-        """Servers of the fitted curve: whole CPUs of all measured hosts. [1]"""
+        """Number of servers of the fitted curve: the whole CPUs of all measured hosts. [1]"""
         return self.servers_from * math.ceil(self.cpus_from or 1.0)
 
     def curve(self, think_s: float) -> ClosedCurve:
-        """Return the curve to fit to the measurements."""
+        """Return the closed curve to fit to the measurements."""
         if self.cpus_from is None or self.cpus_from >= 1:
             return ClosedCurve(self.fitted, think_s)
         return QuotaCurve(self.fitted, think_s, quota=Quota.of_linux(self.cpus_from, self.cpu_period_s))
 
     def station(self, demand_s: float) -> Station:
-        """Return a station of the predicted configuration, from the fitted demand at one server of the curve."""
+        """Return a station of the predicted configuration, for the demand fitted at a server of the curve."""
         if self.cpus_from is None or self.cpus_to is None:
             return Station(demand_s / self.servers_to, 1, demand_s, None)
         work = demand_s * self.cpus_from / math.ceil(self.cpus_from)
@@ -154,7 +163,7 @@ class Growth:
 
 
 def throughputs(loads: Floats, stations: list[Station], elsewhere_s: float) -> Floats:
-    """Return the throughput at each load. [1/s]"""
+    """Return the throughput of the predicted network at each load. [1/s]"""
     if all(station.quota is None for station in stations):
         return _exact(loads, stations, elsewhere_s)
     found = np.empty(len(loads))

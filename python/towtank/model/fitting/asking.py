@@ -1,4 +1,4 @@
-"""Entry point of fits: fits a CSV file, or the chosen configurations of a results folder."""
+"""Fits the points of a CSV file, or chosen configurations of a results folder."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ AnyAnswer = TypeVar("AnyAnswer", Answer, NetworkAnswer)
 
 
 def why_no_source(source: Path) -> str | None:
-    """Return the reason why a path is neither a CSV file nor a results folder; None if it may be either."""
+    """Return the reason why a path is neither a CSV file nor a results folder; None if the path may be used."""
     if not source.exists():
         return f"must be a CSV file or a results folder, got {str(source)!r}, which is not there"
     if source.is_dir() and not is_results(source):
@@ -26,7 +26,7 @@ def why_no_source(source: Path) -> str | None:
 
 
 def misplaced(source: Path, columns: Columns, configuration: str | None) -> list[tuple[str, str]]:
-    """Return the options that are not allowed with this kind of source, each with the reason.
+    """Return the options that the kind of source does not allow, each with the reason.
 
     Parameters
     ----------
@@ -64,9 +64,9 @@ def fit_source(source: Path, columns: Columns, request: FitRequest, configuratio
     columns : Columns
         Columns of a CSV file; ignored for a results folder.
     request : FitRequest
-        The curve and its settings.
+        Curve to fit, and settings of the fit.
     configuration : str or None
-        Part of the labels of the configurations to fit; None for all of them.
+        Part of the labels of the configurations to fit; None for all configurations.
 
     Raises
     ------
@@ -84,18 +84,18 @@ def fit_source(source: Path, columns: Columns, request: FitRequest, configuratio
 
 
 def no_such_configuration(configuration: str | None) -> StudyError:
-    """Return the error for a label that matches no configuration."""
+    """Return the error for text that is part of no configuration's label."""
     message = f"must be part of the label of a configuration, got {configuration!r} instead"
     return StudyError.at(COMMAND_LINE, message, where="--configuration")
 
 
 def the_only(answers: Sequence[AnyAnswer]) -> AnyAnswer:
-    """Return the answer if there is exactly one.
+    """Return the only answer.
 
     Raises
     ------
     StudyError
-        If there are none, or several.
+        If there is no answer, or more than one.
     """
     if len(answers) != 1:
         labels = "; ".join(str(each.document["label"]) for each in answers) or "none"

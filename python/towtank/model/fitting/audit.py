@@ -1,14 +1,14 @@
-"""Audit before any model: measured users, throughput and times must agree, or a counter is wrong.
+"""Audit of measurements before a fit: users, throughput and times must agree, or a counter is wrong.
 
     N = X (R + Z),        U = X D for every tier
 
-hold for any system, whatever its distributions [1]_. Measurements that contradict the laws are not modelled; the
-message names the counter whose error explains the contradiction best.
+hold for any system, whatever its distributions [1]_. Measurements that contradict these laws are not
+modelled; the message names the counter whose error explains the contradiction best.
 
 References
 ----------
 .. [1] P. J. Denning and J. P. Buzen, "The operational analysis of queueing network models", ACM Computing Surveys
-       10(3), 225-261, 1978, doi:10.1145/356733.356735.
+    10(3), 225-261, 1978, doi:10.1145/356733.356735.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from towtank.estimates import few_digits
 from towtank.model.fitting.observations import Floats, Observations
 
 LIMIT = 0.05
-"""Largest relative residual of Little's law; single runs have the same limit. [ratio]"""
+"""Largest relative residual of Little's law; the analysis of single runs uses the same limit. [ratio]"""
 UNKNOWN = "users, throughput, response time or think time"
-# Runs agree on a counter if they are within this of their median. [ratio]
+# Runs agree on a counter if each is within this ratio of their median. [ratio]
 _AGREE = 0.10
-# If the demand of a tier at one level differs from the others by more than this ratio, and by more than this many of
-# their standard deviations, a counter is wrong: demands do not vary by so much.
+# A counter is wrong if the demand of a tier at one level differs from that at the other levels by more than
+# this ratio, and by more than this number of their standard deviations. Real demands do not vary that much.
 _DEMAND_OFF, _DEMAND_DEVIATIONS = 0.25, 8.0
-# An idle server has some background work. Less than this share of the CPU use of the busiest tier is not reported as a
-# wrong counter, and does not affect the model. [ratio]
+# An idle server has some background work. CPU use below this share of that of the busiest tier is not
+# reported as a wrong counter, and does not affect the model. [ratio]
 _BACKGROUND = 0.02
 
 
@@ -70,7 +70,7 @@ class Quantities:
 
     @property
     def factor(self) -> float:
-        """N / (X (R + Z)); 1 if Little's law holds. [ratio]"""
+        """Ratio N / (X (R + Z)) of users to those that Little's law predicts; 1 if the law holds. [ratio]"""
         return self.users / (self.throughput * (self.response_s + self.think_s))
 
 
@@ -94,7 +94,7 @@ class Finding:
     message: str = ""
 
     def document(self) -> dict[str, Any]:
-        """Return the test of an operational law as JSON for a fit: point, law, residual, limit and suspect."""
+        """Return the test of an operational law for JSON: point, law, residual, limit and suspected counter."""
         return {
             "point": self.name,
             "law": self.law,
@@ -107,7 +107,9 @@ class Finding:
 
 
 def audit(runs: Sequence[Quantities]) -> list[Finding]:
-    """Check both laws on every run of a configuration; Little's law only on runs with response times."""
+    """Check both operational laws on every run of a configuration; Little's law only on runs with response
+    times.
+    """
     findings = []
     for run in runs:
         peers = [other for other in runs if other is not run]
@@ -119,7 +121,7 @@ def audit(runs: Sequence[Quantities]) -> list[Finding]:
 
 
 def audit_points(points: Observations) -> list[Finding]:
-    """Check Little's law on points with response times; the load is taken as the number of users."""
+    """Check Little's law on points with response times. The load counts as the number of users."""
     if points.response is None:
         return []
     rows = zip(points.names, points.load, points.throughput, points.response, points.think_s(), strict=True)
@@ -147,7 +149,7 @@ def _little(run: Quantities, peers: list[Quantities]) -> Finding:
 
 
 def _suspect(run: Quantities, peers: list[Quantities]) -> tuple[str, str]:
-    """Return the counter whose error explains a residual of Little's law best, and the reason."""
+    """Return the counter whose error explains best why Little's law fails, and the reason."""
     if run.users_asked and abs(run.users / run.users_asked - 1) > run.limit:
         return "users", f"{run.users_asked:g} were asked for and {few_digits(run.users, 4)} counted"
     good = [peer for peer in peers if abs(1 / peer.factor - 1) <= peer.limit]
@@ -167,9 +169,9 @@ def _suspect(run: Quantities, peers: list[Quantities]) -> tuple[str, str]:
 
 
 def _demand_says_throughput(run: Quantities, good: list[Quantities]) -> bool:
-    """Return True if a wrong throughput also explains a deviating CPU time per transaction.
+    """Return True if the CPU time per transaction deviates by the same factor as Little's law.
 
-    Both must deviate from the other runs by the same factor, since the demand is CPU time over throughput.
+    A wrong throughput explains both deviations, since demand is CPU time over throughput.
     """
     ratios = []
     for tier, used in run.cpus.items():
@@ -180,7 +182,9 @@ def _demand_says_throughput(run: Quantities, good: list[Quantities]) -> bool:
 
 
 def _common(run: Quantities, peers: list[Quantities]) -> tuple[str, str]:
-    """Return the error that all runs may have in common, and the reason, when every run contradicts the law."""
+    """Return the counter error that all runs may have in common if every run contradicts Little's law, and
+    the reason.
+    """
     runs = [run, *peers]
     if len(runs) < 2:
         return UNKNOWN, "one run alone does not show which"
@@ -228,6 +232,8 @@ def _demands(run: Quantities, peers: list[Quantities]) -> list[Finding]:
 
 
 def _at_an_end(run: Quantities, peers: list[Quantities], tier: str) -> bool:
-    """Return True at the lowest or highest load, where background work or contention may change a demand."""
+    """Return True at the lowest or highest throughput, where background work or contention may change a
+    demand.
+    """
     rates = [peer.throughput for peer in peers if peer.cpus.get(tier)]
     return not min(rates) < run.throughput < max(rates)

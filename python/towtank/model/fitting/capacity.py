@@ -1,6 +1,6 @@
-"""Capacity document of a report: curve with bands, levels left out of the fit, utilizations, demands, their source.
+"""Builds the capacity model that a report shows: curve with bands, utilizations, demands and bottleneck.
 
-The document is made once from a results folder; the same results give the same document.
+The same results always give the same document.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ from towtank.model.fitting.selection import Candidate
 
 SCHEMA = "towtank/capacity-model/1"
 LEAST_LEVELS = 3
-"""Fewest load levels for a curve. With fewer, any curve passes through the points. [1]"""
+"""Fewest load levels for a curve. With fewer levels, any curve passes through the points. [1]"""
 _GRID = 40
-# Fewer points than `_GRID`, since the network is solved for every replicate at each load.
+# Fewer loads than in `_GRID`, since the network is solved for every replicate at each load.
 _NETWORK_GRID = 12
 _BEYOND = 1.25
-# Half the width of a 95 % interval in standard errors, for large samples.
+# Half the width of a 95 % interval, in standard errors, for large samples.
 _NORMAL = 1.96
 Json = dict[str, Any]
 
 
 def capacity_document(path: Path) -> Json:
-    """Return the capacity models of a results folder as JSON.
+    """Return the capacity model of each configuration of a results folder, for JSON.
 
     Returns
     -------
@@ -54,7 +54,7 @@ def capacity_document(path: Path) -> Json:
         return {"schema": SCHEMA, "refused": _in_a_line(error, path), "configurations": []}
     found = [_contained(answer, classes.get(str(answer.document["key"]), {})) for answer in answers]
     modelled = [configuration for configuration in found if configuration["refused"] is None]
-    # A study of a single level is not reported as a failure of each configuration.
+    # A study with a single load level is reported once, not as a failure of each configuration.
     refused = (
         None
         if modelled
@@ -65,14 +65,14 @@ def capacity_document(path: Path) -> Json:
 
 
 def _in_a_line(error: Exception, path: Path) -> str:
-    """Return the error's message and its first detail in one line, without the path of the results."""
+    """Return the message of an error and its first detail in one line, without the path of the results."""
     message = str(error).removeprefix(f"{path}: ")
     lines = [line.strip() for line in message.split("\n") if line.strip() and not line.startswith("hint")]
     return " ".join(lines[:2]).removesuffix(":")
 
 
 def _contained(answer: Answer, classes: Json) -> Json:
-    """Return the capacity model of a configuration as JSON; after an error, `refused` contains its message."""
+    """Return the capacity model of a configuration for JSON; after an error, `refused` contains the message."""
     made = attempt(f"capacity model of {answer.document['label']}", _configuration, answer, classes)
     return {**answer.document, "classes": classes, "refused": made.sentence} if isinstance(made, Failed) else made
 
@@ -96,7 +96,10 @@ def _configuration(answer: Answer, classes: Json) -> Json:
 
 
 def _network(answer: Answer, document: Json, loads: list[float]) -> Json | None:
-    """Return the network fitted beside the curve. Its utilizations replace those of the curve in `document`."""
+    """Return the document of a network fitted to the configuration; None without runs.
+
+    If the network is accepted, its utilizations replace those of the curve in `document`.
+    """
     if answer.configuration is None or not answer.configuration.folders:
         return None
     found = network_answer(answer.configuration)
@@ -119,13 +122,15 @@ def _network(answer: Answer, document: Json, loads: list[float]) -> Json | None:
 
 
 def _measured_use(document: Json, resource: Json) -> list[Json]:
-    """Return the measured utilization of a resource at each level, with the level's load."""
+    """Return the load and the measured utilization of a resource at each level."""
     by_rate = {float(point["throughput"]): float(point["load"]) for point in document["points"]}
     return [{**row, "load": by_rate[row["throughput"]]} for row in resource["by_level"] if row["throughput"] in by_rate]
 
 
 def grid(candidate: Candidate, think_s: float) -> list[Json]:
-    """Return the predictions of a curve at evenly spaced loads, slightly beyond the measured range, for a figure."""
+    """Return the predictions of a curve at evenly spaced loads, slightly beyond the measured range, for a
+    figure.
+    """
     return [row for row in predict(candidate, _loads(candidate), think_s) if "throughput" in row]
 
 
@@ -138,7 +143,7 @@ def _loads(candidate: Candidate) -> list[float]:
 
 
 def _utilization(candidate: Candidate, document: Json, loads: list[float]) -> Json:
-    """Return the utilization of every resource, measured and predicted along the curve."""
+    """Return the utilization of every resource by name, measured and predicted along the curve. [ratio]"""
     at = np.array(loads)
     drawn = drifted(candidate.fit, candidate.replicates, at)
     found: Json = {}
@@ -165,7 +170,7 @@ def _utilization(candidate: Candidate, document: Json, loads: list[float]) -> Js
 
 
 def _of_bottleneck(candidate: Candidate, drawn: Drifted) -> Floats | None:
-    """Return the busy servers of the bottleneck, from the demand fitted by the curve."""
+    """Return the busy servers of the bottleneck in each replicate, from the demand that the curve fitted."""
     curve = candidate.fit.curve
     if not isinstance(curve, ClosedCurve) or not candidate.fit.problem.uses_busy:
         return None
@@ -173,7 +178,10 @@ def _of_bottleneck(candidate: Candidate, drawn: Drifted) -> Floats | None:
 
 
 def _of_line(resource: Json, curves: Floats) -> Floats | None:
-    """Return the busy servers of a resource from the line through its levels, tilted by the error of its slope."""
+    """Return the busy servers of a resource in each replicate, from a straight line through its levels.
+
+    The slope of the line varies between replicates by its standard error.
+    """
     demand, levels = resource["demand_s"], resource["by_level"]
     if demand["value"] is None:
         return None
@@ -197,7 +205,7 @@ def _bottleneck(candidate: Candidate, document: Json) -> str | None:
         pair = document["confidence_interval"].get("limit_throughput") or (None, None)
         carried = f"{limit:.4g}" if None in pair else number_estimate(limit, *pair)
         words.append(f"the limit of the curve is {carried} transactions/s")
-    # Parts of a tier share its servers, so they have no limit of their own.
+    # Parts of a tier share the servers of the tier, so they have no separate limit.
     others = [
         ((other["servers"] - max(0.0, other["background"]["value"] or 0.0)) / other["demand_s"]["value"], key)
         for key, other in document["demands"].items()

@@ -24,22 +24,24 @@ from towtank.errors import ModelError
 from towtank.model.fitting.least_squares import Bounds
 from towtank.model.fitting.observations import Conditions, Floats, Observations
 
-# Upper bound of background work as a share of the servers; a larger share would be load, not background. [ratio]
+# Upper bound of background work as a share of the servers. More work than this is load and not background.
+# [ratio]
 _MOST_BACKGROUND = 0.9
-# Share of the servers that background and other programs leave at least; a fit at this bound is not valid. [ratio]
+# Smallest share of the servers that background and other programs leave; a fit at this bound is not valid.
+# [ratio]
 _LEAST_LEFT = 0.01
 _LOWEST_RATIO, _HIGHEST_RATIO = 1e-7, 1e7
 # Knots of the spline over the logarithm of the ratio; its relative error is about 1e-7.
 _KNOTS = 160
-# Half the width of the range of summed probabilities, in square roots of the number of users.
+# Half the width of the summed range of probabilities, in square roots of the number of users.
 _WINDOW = 10.0
 _MOST_CELLS = 4_000_000
 MOST_USERS = 200_000
-"""Above this number, the exact solution takes seconds and the asymptotes give the same result. [1]"""
+"""Number of users above which the exact solution takes seconds and equals the asymptotes. [1]"""
 
 
 def scaled_throughput(users: int, servers: int, ratios: Floats) -> Floats:
-    """Return the throughput in units of 1/S.
+    """Return the throughput of a closed system with one bottleneck, in units of 1/S.
 
     Parameters
     ----------
@@ -76,10 +78,10 @@ def scaled_throughput(users: int, servers: int, ratios: Floats) -> Floats:
 
 
 def _likely(users: int, servers: int, ratios: Floats, width: int) -> npt.NDArray[np.int64]:
-    """Return the numbers of transactions at the bottleneck that have a relevant probability, around the likeliest.
+    """Return the numbers of transactions at the bottleneck that have a relevant probability, around the likeliest one.
 
-    The number is binomial below saturation; above it, the number of thinking users is Poisson. Both standard deviations
-    are at most the square root of the number of users.
+    The number is binomial below saturation; above saturation the number of thinking users is Poisson. Both
+    standard deviations are at most the square root of the number of users.
     """
     if width > users:
         return np.broadcast_to(np.arange(users + 1), (len(ratios), users + 1))
@@ -90,7 +92,7 @@ def _likely(users: int, servers: int, ratios: Floats, width: int) -> npt.NDArray
 
 
 class ThroughputTable:
-    """`scaled_throughput` of one population as a spline over the logarithm of the ratio."""
+    """Results of `scaled_throughput` for one number of users, as a spline over the logarithm of the ratio."""
 
     def __init__(self, users: int, servers: int) -> None:
         low, high = math.log(_LOWEST_RATIO), math.log(_HIGHEST_RATIO)
@@ -103,19 +105,19 @@ class ThroughputTable:
         self._spline = scipy.interpolate.CubicSpline(self.knots, np.log(values))
 
     def __call__(self, ratios: Floats) -> Floats:
-        """Return X S at ratios of any shape."""
+        """Return the number of busy servers X S for ratios (Z + O) / S of any shape. [1]"""
         logs = np.log(np.clip(ratios, _LOWEST_RATIO, _HIGHEST_RATIO))
         return np.asarray(np.exp(self._spline(logs)), dtype=float)
 
     def with_slope(self, ratios: Floats) -> tuple[Floats, Floats]:
-        """Return X S at ratios of any shape, and its elasticity, d log(X S) / d log(ratio), in [-1, 0]."""
+        """Return X S for ratios of any shape, and its elasticity d log(X S) / d log(ratio), in [-1, 0]."""
         logs = np.log(np.clip(ratios, _LOWEST_RATIO, _HIGHEST_RATIO))
         return np.asarray(np.exp(self._spline(logs)), dtype=float), np.asarray(self._spline(logs, 1), dtype=float)
 
 
 @dataclass
 class ClosedCurve:
-    """Throughput over users of a closed system with one bottleneck.
+    """Curve of throughput over the number of users, for a closed system with one bottleneck.
 
     Attributes
     ----------
@@ -124,10 +126,12 @@ class ClosedCurve:
     think_s : float
         Think time Z at loads that were not measured. [s]
     with_busy : bool, default False
-        True if the utilization of the bottleneck was measured too, U = b + S X. The background b is then a third
-        parameter. It takes its share of the servers, which slows down transactions by m / (m - b).
+        True if the utilization of the bottleneck was measured too, U = b + S X. The background b is then a
+        third parameter. The background keeps b of the m servers busy, which slows down transactions by m / (m -
+        b).
     others : float, default 0
-        Servers that other programs keep busy at loads that were not measured; they slow down transactions likewise. [1]
+        Servers that other programs keep busy at loads that were not measured; transactions slow down in the
+        same way as by the background. [1]
     """
 
     servers: int
@@ -140,24 +144,28 @@ class ClosedCurve:
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """Names of the parameters: S and O, and b if the utilization of the bottleneck was measured."""
+        """Names of the parameters: demand S, time elsewhere O, and background b if the bottleneck's
+        utilization was measured.
+        """
         return ("bottleneck_demand_s", "other_s", *(("background",) if self.with_busy else ()))
 
     @property
     def bounds(self) -> Bounds:
-        """Bounds of the parameters: times are not negative; background work leaves some of the servers."""
+        """Bounds of the parameters: times are not negative, and background work leaves some of the servers."""
         upper = [np.inf, np.inf, *([_MOST_BACKGROUND * self.servers] if self.with_busy else [])]
         return Bounds(np.zeros(len(upper)), np.array(upper))
 
     def held_up(self, parameters: Floats, others: float | None = None) -> Floats:
-        """Return the demand at the bottleneck slowed by other work, S m / (m - b - others); shape (n_problems,). [s]"""
+        """Return the demand at the bottleneck slowed by other work, S m / (m - b - others); shape
+        (n_problems,). [s]
+        """
         demand = np.maximum(parameters[:, 0], 1e-300)
         background = parameters[:, 2] if self.with_busy else np.zeros(len(parameters))
         left = self.servers - background - (self.others if others is None else others)
         return np.asarray(demand * self.servers / np.maximum(left, _LEAST_LEFT * self.servers), dtype=float)
 
     def busy(self, parameters: Floats, rate: Floats, conditions: Conditions | None = None) -> Floats:
-        """Return the busy servers at throughputs of shape (n_problems, n_loads), U = b + S X. [1]"""
+        """Return the busy servers U = b + S X at throughputs of shape (n_problems, n_loads). [1]"""
         work = 1.0 if conditions is None else conditions.work
         return np.asarray(parameters[:, 2, None] + parameters[:, 0, None] * work * rate, dtype=float)
 
@@ -166,13 +174,14 @@ class ClosedCurve:
         return self.throughput_in(parameters, load, self.usual(len(load)))
 
     def usual(self, count: int) -> Conditions:
-        """Return the conditions of loads that were not measured."""
+        """Return think times, mixes and work of other programs to assume at loads that were not measured."""
         return Conditions(np.full(count, self.think_s), np.ones(count), np.full(count, self.others))
 
     def throughput_in(self, parameters: Floats, load: Floats, conditions: Conditions) -> Floats:
-        """Return the throughput at each number of users, each under its own conditions. [1/s]
+        """Return the throughput at each number of users, each with its think time, mix and other programs. [1/s]
 
-        A fractional number of users, such as a mean over a window, is interpolated between its whole neighbours.
+        A fractional number of users, such as a mean over a window, is interpolated between the whole numbers
+        around it.
         """
         columns = []
         rows = zip(load, conditions.think_s, conditions.work, conditions.others, strict=True)
@@ -187,14 +196,14 @@ class ClosedCurve:
         return np.stack(columns, axis=1)
 
     def _rate(self, users: int, parameters: Floats, think_s: float, work: float, others: float) -> Floats:
-        """Return the throughput of a whole number of users; shape (n_problems,). [1/s]"""
+        """Return the throughput for a whole number of users; shape (n_problems,). [1/s]"""
         if users == 0:
             return np.zeros(len(parameters))
         demand = work * self.held_up(parameters, others)
         return np.asarray(self.table(users)((think_s + parameters[:, 1]) / demand) / demand, dtype=float)
 
     def table(self, users: int) -> ThroughputTable:
-        """Return the exact solution for a number of users; computed once and kept."""
+        """Return the exact solution for a number of users, as a table that is computed once and kept."""
         if users > MOST_USERS:
             raise ModelError(f"closed curve: users must be at most {MOST_USERS}, got {users} instead")
         if users not in self._tables:
@@ -207,7 +216,9 @@ class ClosedCurve:
         return np.asarray(load / self.throughput_in(parameters, load, conditions) - think_s, dtype=float)
 
     def starts(self, points: Observations) -> Floats:
-        """Return starting points of the fit: S around m / X at the highest load, O up to the cycle at the lowest."""
+        """Return starting points of the fit: S around m / X at the highest load, O up to the cycle time at
+        the lowest.
+        """
         most = self.servers / float(points.throughput.max())
         cycle = float(np.max(points.load / points.throughput - points.think_s()))
         lowest = float(points.load[0] / points.throughput[0] - points.think_s()[0])
@@ -218,7 +229,9 @@ class ClosedCurve:
         return np.array([(demand, other, *idle) for demand in demands for other in others])
 
     def derived(self, parameters: Floats) -> dict[str, Floats]:
-        """Return the total demand, largest demand per server, limit of throughput and knee (D + Z) / D_max."""
+        """Return total demand, demand per server, throughput limit and knee (D + Z) / D_max of the curve, by
+        name.
+        """
         demand, other = self.held_up(parameters), parameters[:, 1]
         largest = demand / self.servers
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -1,8 +1,8 @@
-"""Compares the percentiles of a fitted curve with measured ones, to choose the order of service and a correction.
+"""Compares percentiles of a fitted curve with measured percentiles, to choose the order of service and a correction.
 
-The mean response time of a closed curve is the same for processor sharing and for first come, first served; its
-percentiles differ. Beyond saturation the 95th percentile of processor sharing is twice that of first come, first
-served.
+The mean response time of a closed curve is the same for processor sharing and for first come, first served; the
+percentiles differ. Beyond saturation the 95th percentile of processor sharing is twice that of first come,
+first served.
 """
 
 from __future__ import annotations
@@ -23,23 +23,26 @@ from towtank.model.stations import stations_of
 
 Json = dict[str, Any]
 MAIN = "p95"
-"""Percentile that decides the order of service; every model file has its ratio."""
+"""Percentile that decides the order of service; every model file contains its ratio of measured to computed."""
 SHARES = {"p50": 0.5, "p90": 0.9, MAIN: 0.95, "p99": 0.99, "p99.9": 0.999}
-"""Percentiles that are compared; higher ones can deviate far more than the 95th. [ratio]"""
+"""Percentiles that are compared, as probabilities.
+
+High percentiles can deviate far more than the 95th. [ratio]
+"""
 Ratios = list[tuple[float, float, float, float]]
 """For each level: load [1], ratio of the measured to the computed percentile, and the ends of its interval. [ratio]"""
 SHARING, IN_TURN = "ps", "fcfs"
-"""Orders of service with the same mean. `ps` is assumed if no percentiles were measured."""
+"""Orders of service with equal mean response times. `ps` is assumed if no percentiles were measured."""
 
 
 @dataclass(frozen=True)
 class Tails:
-    """Comparison of the measured percentiles with those of a curve.
+    """Comparison of the measured percentiles with the percentiles of a curve.
 
     Attributes
     ----------
     discipline : str
-        Order of service whose 95th percentiles are closer to the measured ones.
+        Order of service whose 95th percentiles are closer to the measured percentiles.
     ratio, low, high : float
         Measured over computed 95th percentile: geometric mean over the levels, and the smallest and the largest value
         within the measured intervals of any level. [ratio]
@@ -58,11 +61,13 @@ class Tails:
 
     @property
     def distance(self) -> float:
-        """Mean absolute logarithm of the ratios; 0 if all are 1."""
+        """Mean absolute logarithm of the ratios of measured to computed percentile; 0 if all ratios are 1."""
         return float(np.mean([abs(np.log(ratio)) for _, ratio in self.by_level]))
 
     def document(self) -> Json:
-        """Return the percentile ratios as JSON for a fit: mean, bounds, and ratio at each level."""
+        """Return the ratios of measured to computed percentiles for JSON: mean, bounds, and ratio at each
+        level.
+        """
         by_level = [{"load": load, "ratio": ratio} for load, ratio in self.by_level]
         ends = {"ratio": self.ratio, "low": self.low, "high": self.high}
         others = {name: list(ratios) for name, ratios in self.others.items()}
@@ -70,7 +75,7 @@ class Tails:
 
 
 def curve_tails(points: Sequence[Mapping[str, Any]], text: Callable[[str], str], name: str) -> Tails | None:
-    """Compare the percentiles of a curve with the measured ones, for both orders of service.
+    """Compare the percentiles of a curve with the measured percentiles, for both orders of service.
 
     Parameters
     ----------
@@ -102,7 +107,9 @@ def curve_tails(points: Sequence[Mapping[str, Any]], text: Callable[[str], str],
 
 
 def over_levels(rows: Ratios) -> tuple[float, float, float]:
-    """Return the geometric mean of the levels' ratios, and the lowest and highest end of their intervals. [ratio]"""
+    """Return the geometric mean of the ratios of all levels, and the lowest and highest end of their
+    intervals. [ratio]
+    """
     table = np.array(rows)
     return float(np.exp(np.log(table[:, 1]).mean())), float(table[:, 2].min()), float(table[:, 3].max())
 
@@ -132,7 +139,7 @@ def _document(text: str) -> Json:
 
 
 def tails_lines(others: Mapping[str, Mapping[str, tuple[float, float, float]]]) -> list[str]:
-    """Return the lines of the key `tails` of a model file; none if no other percentile was measured."""
+    """Return the lines of the key `tails` of a model file; empty if only the 95th percentile was measured."""
     lines = [
         f"    {name}: {{{', '.join(f'{metric}: [{a:.4g}, {b:.4g}, {c:.4g}]' for metric, (a, b, c) in ratios.items())}}}"
         for name, ratios in others.items()

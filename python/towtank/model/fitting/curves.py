@@ -24,17 +24,19 @@ from towtank.model.fitting.least_squares import Bounds
 from towtank.model.fitting.observations import Floats, Observations
 
 FARTHEST = 2.0
-"""Largest load that a law of scalability may predict, relative to the highest measured load. Fitted to six points of
-the raytracer measurements up to 20 processors, the law predicts a peak of 203 at 24; the machine reached 310 at 64.
-[ratio]"""
+"""Largest load that a law of scalability may predict, relative to the highest measured load. [ratio]
+
+Fitted to six points of the raytracer measurements up to 20 processors, the law predicts a peak of 203 at 24
+processors; the machine reached 310 at 64.
+"""
 
 
 class Curve(Protocol):
-    """A family of curves with named parameters."""
+    """Interface of families of capacity curves with named parameters."""
 
     @property
     def name(self) -> str:
-        """Name of the family on the command line."""
+        """Name of the curve family on the command line."""
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -45,22 +47,26 @@ class Curve(Protocol):
         """Physical bounds of the parameters."""
 
     def throughput(self, parameters: Floats, load: Floats) -> Floats:
-        """Return throughput [1/s] of shape (n_problems, n_loads) for parameters of shape (n_problems, n_parameters)."""
+        """Return throughputs of shape (n_problems, n_loads) for parameters of shape (n_problems,
+        n_parameters). [1/s]
+        """
 
     def starts(self, points: Observations) -> Floats:
-        """Return starting points of shape (n_starts, n_parameters)."""
+        """Return starting points of a fit, shape (n_starts, n_parameters)."""
 
     def derived(self, parameters: Floats) -> dict[str, Floats]:
-        """Return quantities derived from the parameters, by name, of shape (n_problems,); NaN if undefined."""
+        """Return quantities derived from the parameters, by name, each of shape (n_problems,); NaN if
+        undefined.
+        """
 
 
-# Names of the parameters in documents: the letters used in the literature.
+# Names of the parameters in documents: the letters that the literature uses.
 USL_PARAMETERS = ("lambda", "sigma", "kappa")
 
 
 @dataclass(frozen=True)
 class ScalabilityLaw:
-    """The universal scalability law, or one of its special cases.
+    """Universal scalability law, or one of its special cases.
 
     Attributes
     ----------
@@ -94,7 +100,9 @@ class ScalabilityLaw:
         return np.asarray(scale * load / (1 + sigma * (load - 1) + kappa * load * (load - 1)), dtype=float)
 
     def starts(self, points: Observations) -> Floats:
-        """Return starting points: λ around the highest throughput per load; σ and κ from 0 to a bend below the data."""
+        """Return starting points: λ around the highest throughput per load; σ and κ from 0 to a bend below
+        the data.
+        """
         top = max(2.0, float(points.load.max()))
         scale = float(np.max(points.throughput / points.load))
         scales = [scale, 1.3 * scale]
@@ -104,7 +112,9 @@ class ScalabilityLaw:
         return np.array(list(grid), dtype=float)
 
     def derived(self, parameters: Floats) -> dict[str, Floats]:
-        """Return load and throughput of the peak, and the throughput that a curve without a peak approaches."""
+        """Return load and throughput of the peak, and the throughput that a curve without a peak approaches,
+        by name.
+        """
         count = len(parameters)
         none = np.full(count, np.nan)
         sigma = parameters[:, 1] if parameters.shape[1] > 1 else np.zeros(count)
@@ -130,12 +140,12 @@ WIDER: Mapping[str, ScalabilityLaw] = {
     "amdahl": USL,
     "usl": ScalabilityLaw("usl without bounds", USL_PARAMETERS, bounded=False),
 }
-"""The next larger family of each law, which contains the law as a special case."""
+"""Next larger family of each law, which contains the law as a special case."""
 
 
 @dataclass(frozen=True)
 class Inverse:
-    """The universal scalability law solved for the load.
+    """Universal scalability law solved for the load.
 
     Attributes
     ----------
@@ -146,7 +156,7 @@ class Inverse:
     parameters: dict[str, float] = field(default_factory=dict)
 
     def load_at_response(self, response_s: float) -> float:
-        """Return the load at which N / X(N) equals a response time.
+        """Return the load at which the response time N / X(N) has a given value. [1]
 
         Notes
         -----
@@ -160,5 +170,5 @@ class Inverse:
         return (kappa - sigma + root) / (2 * kappa)
 
     def throughput_at_response(self, response_s: float) -> float:
-        """Return the throughput at which N / X(N) equals a response time. [1/s]"""
+        """Return the throughput at which the response time N / X(N) has a given value. [1/s]"""
         return self.load_at_response(response_s) / response_s

@@ -1,4 +1,6 @@
-"""Service demands of transaction classes: all estimators, their spread, and their identifiability."""
+"""Estimates the service demands of transaction classes by several estimators, and checks if the data
+determine them.
+"""
 
 from __future__ import annotations
 
@@ -21,19 +23,25 @@ from towtank.model.fitting.observations import Floats
 from towtank.model.fitting.replicates import SEED
 
 CONDITION_LIMIT, INFLATION_LIMIT = 30.0, 10.0
-"""Above either limit the data do not determine the demands of single classes (Belsley, Kuh and Welsch; Marquardt)."""
+"""Limits above which the data do not determine the demands of classes (Belsley, Kuh and Welsch; Marquardt)."""
 JUDGING = ("non-negative least squares", "ordinary least squares", "robust (Huber)", "total least squares")
-"""Estimators that must agree. The others make further assumptions (no background; a discipline), so they may differ
-even if the demand is well determined; they are reported only."""
+"""Estimators that must agree for a demand to count as identified.
+
+The other estimators are reported only. They make further assumptions (no background; a discipline), so they
+may differ although the demand is well determined.
+"""
 SPREAD_LIMIT = 1.5
-"""If estimators of a class differ by more than this factor, its demand is not identified. [ratio]"""
+"""Ratio between the estimators of a class above which its demand is not identified. [ratio]"""
 REPLICATES = 200
-"""Number of bootstrap replicates. Percentiles of 2.5 % rest on five of them: precise enough for the size of an
-interval, cheap for seven estimators. [1]"""
+"""Number of bootstrap replicates. [1]
+
+The 2.5 % percentile rests on five of them: precise enough for the size of an interval, cheap for seven
+estimators.
+"""
 
 
 def demands_of_classes(series: Series, names: list[str]) -> dict[str, Any]:
-    """Estimate the demand of every class at one resource.
+    """Estimate the service demand of every class at one resource, by all estimators.
 
     Parameters
     ----------

@@ -4,8 +4,9 @@ All estimators solve, each in its own sense,
 
     U = b + sum_c X_c D_c
 
-with the background b, busy time that no transaction explains [1]_. They differ in their assumptions. If they agree, the
-demand is known; if not, the data hardly determine it, even if the interval of a single estimator is narrow.
+with the background b, busy time that no transaction explains [1]_. The estimators differ in their assumptions.
+If they agree, the demand is known; if not, the data hardly determine it, even if the interval of a single
+estimator is narrow.
 
 References
 ----------
@@ -51,13 +52,16 @@ class Series:
     stretches: Floats
 
     def drawn(self, rows: npt.NDArray[np.int64]) -> Series:
-        """Return the intervals at the given rows, which may repeat."""
+        """Return the series with the intervals at the given row numbers, which may repeat."""
         responses = None if self.responses is None else self.responses[rows]
         return Series(self.busy[rows], self.rates[rows], responses, self.servers, self.stretches[rows])
 
 
 Estimator = Callable[[Series], Floats | None]
-"""Background [1] and the demand of each class [s], shape (1 + n_classes,); None if it cannot be estimated."""
+"""Function that returns the background [1] and the demand of each class [s], shape (1 + n_classes,).
+
+The function returns None if the series does not allow an estimate.
+"""
 
 
 def _design(series: Series) -> Floats:
@@ -65,40 +69,43 @@ def _design(series: Series) -> Floats:
 
 
 def ordinary(series: Series) -> Floats:
-    """Estimate by ordinary least squares with a background. Negative demands indicate collinearity."""
+    """Estimate demands by ordinary least squares with a background.
+
+    Negative demands indicate collinear classes.
+    """
     return np.asarray(np.linalg.lstsq(_design(series), series.busy, rcond=None)[0], dtype=float)
 
 
 def non_negative(series: Series) -> Floats:
-    """Estimate by least squares with non-negative background and demands [1]_.
+    """Estimate demands by least squares with non-negative background and demands [1]_.
 
     References
     ----------
     .. [1] C. L. Lawson and R. J. Hanson, *Solving Least Squares Problems*, SIAM, 1995, chapter 23,
-           doi:10.1137/1.9781611971217.
+        doi:10.1137/1.9781611971217.
     """
     return np.asarray(scipy.optimize.nnls(_design(series), series.busy)[0], dtype=float)
 
 
 def non_negative_without_background(series: Series) -> Floats:
-    """Estimate by non-negative least squares without background: all busy time belongs to transactions."""
+    """Estimate demands by non-negative least squares; all busy time is attributed to transactions."""
     return np.concatenate([[0.0], scipy.optimize.nnls(series.rates, series.busy)[0]])
 
 
 def robust(series: Series) -> Floats:
-    """Estimate by Huber's estimator, which gives less weight to intervals that contain other work."""
+    """Estimate demands by Huber's estimator, which gives less weight to intervals that contain other work."""
     return huber(_design(series), series.busy, ordinary(series))
 
 
 def total(series: Series) -> Floats | None:
-    """Estimate by total least squares of the standardised columns, which allows for errors in counts as in busy times.
+    """Estimate demands by total least squares, which allows for errors in the counts as well as in the busy
+    times.
 
     Notes
-    -----
-    Work is done before the transaction is counted, so counts in short intervals have errors too. In ordinary least
-    squares these errors pull the demands towards zero. Total least squares finds the hyperplane nearest to the points
-    by the singular value decomposition [1]_. It assumes that all columns are equally uncertain relative to their
-    standard deviations, and is unstable if the classes are collinear.
+    ----- Work is done before the transaction is counted, so counts in short intervals have errors too. In
+    ordinary least squares these errors pull the demands towards zero. Total least squares finds the hyperplane
+    nearest to the points by the singular value decomposition [1]_. The method assumes that all columns are
+    equally uncertain relative to their standard deviations, and is unstable if the classes are collinear.
 
     References
     ----------
@@ -117,7 +124,8 @@ def total(series: Series) -> Floats | None:
 
 
 def service_demand_law(series: Series) -> Floats | None:
-    """Divide busy time in proportion to X_c R_c, assuming that every class waits in proportion to its work.
+    """Divide the busy time in proportion to X_c R_c, as if the wait of each class were proportional to its
+    work.
 
     Notes
     -----
@@ -133,7 +141,9 @@ def service_demand_law(series: Series) -> Floats | None:
 
 
 def response_times(series: Series) -> Floats | None:
-    """Estimate from D_c = R_c (1 - U), which holds for one processor-sharing server with Poisson arrivals."""
+    """Estimate demands by D_c = R_c (1 - U), which holds for one processor-sharing server with Poisson
+    arrivals.
+    """
     if series.responses is None or series.servers != 1:
         return None
     return _mean_of_finite(series.responses * (1 - np.minimum(series.busy, 1.0))[:, None])
@@ -155,7 +165,7 @@ ESTIMATORS: dict[str, Estimator] = {
     "service demand law": service_demand_law,
     "response times R(1-U)": response_times,
 }
-"""Estimators by name; the first one supplies the demand if the data distinguish the classes."""
+"""Estimators by name. The first estimator gives the demand if the data distinguish the classes."""
 
 
 def condition_number(series: Series) -> float:
@@ -174,8 +184,7 @@ def condition_number(series: Series) -> float:
 
 
 def variance_inflation(series: Series) -> list[float]:
-    """Return the variance inflation of each demand, >= 1: its variance relative to independently varying classes.
-    [ratio]
+    """Return by how much collinear classes inflate the variance of each demand, >= 1. [ratio]
 
     Notes
     -----
@@ -195,7 +204,8 @@ def variance_inflation(series: Series) -> list[float]:
 
 
 def blocks(series: Series, length: int, count: int, seed: int) -> list[npt.NDArray[np.int64]]:
-    """Return the rows of each bootstrap replicate, drawn in blocks of consecutive intervals within a run [1]_.
+    """Return the row numbers of each bootstrap replicate, drawn in blocks of consecutive intervals within a
+    run [1]_.
 
     References
     ----------

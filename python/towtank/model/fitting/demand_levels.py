@@ -1,4 +1,4 @@
-"""Demand of a transaction from measured load levels, separated from background work by a line through busy time."""
+"""Estimates the service demand of a transaction from load levels; a straight line separates background work."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from towtank.distributions import t_quantile, t_tail
 from towtank.model.fitting.observations import Floats
 
 LEVEL = 0.05
-"""A curvature of U over X with a p-value below this counts as a load-dependent demand."""
+"""Highest p-value at which a curvature of U over X counts as a load-dependent demand."""
 _CONFIDENCE = 0.95
 
 
@@ -47,7 +47,8 @@ def demand_from_levels(throughput: Floats, busy: Floats, servers: int) -> dict[s
         for a, b in zip(x, u, strict=True)
     ]
     if len(x) < 2 or float(np.ptp(x)) <= 1e-9 * float(x.max()):
-        # A single level determines no line: all busy time is attributed to transactions, with a note.
+        # A single level determines no line. All busy time is attributed to transactions, and the result has a
+        # note.
         value = float(np.sum(u) / np.sum(x))
         return {
             "demand_s": _estimate(value, None),
@@ -71,7 +72,9 @@ def demand_from_levels(throughput: Floats, busy: Floats, servers: int) -> dict[s
 
 
 def _regression(design: Floats, target: Floats) -> tuple[Floats, Floats | None, Floats]:
-    """Return coefficients, their covariance matrix (None without degrees of freedom) and residuals."""
+    """Return coefficients, covariance matrix (None without degrees of freedom) and residuals of ordinary
+    least squares.
+    """
     factors: Floats = np.asarray(np.linalg.lstsq(design, target, rcond=None)[0], dtype=float)
     misses: Floats = np.asarray(target - design @ factors, dtype=float)
     freedom = len(target) - design.shape[1]
@@ -92,10 +95,10 @@ def _estimate(value: float | None, error: float | None, freedom: int = 0) -> dic
 
 
 def _bend(x: Floats, u: Floats) -> dict[str, Any] | None:
-    """Test whether busy time grows faster or slower than linearly; None with fewer than four levels.
+    """Test if busy time grows faster or slower than linearly with throughput; None with fewer than four levels.
 
-    The demands at the lowest and highest load are slopes of the parabola b_0 + b_1 z + b_2 z^2, with t intervals of b_1
-    + 2 b_2 z.
+    The demands at the lowest and highest load are slopes of the parabola b_0 + b_1 z + b_2 z^2, with t
+    intervals of b_1 + 2 b_2 z.
     """
     if len(np.unique(x)) < 4:
         return None
@@ -103,7 +106,8 @@ def _bend(x: Floats, u: Floats) -> dict[str, Any] | None:
     design = np.stack([np.ones(len(x)), scaled, scaled**2], axis=1)
     factors, covariance, misses = _regression(design, u)
     freedom = len(x) - 3
-    # If the points lie on a parabola exactly, the residual consists of rounding errors and a t test is meaningless.
+    # If the points lie exactly on a parabola, the residual consists of rounding errors and a t test is
+    # meaningless.
     exact = float(np.abs(misses).max()) <= 1e-12 * float(np.abs(u).max())
     if covariance is None or (exact and abs(factors[2]) <= 1e-12 * float(np.abs(u).max())):
         p_value = 1.0
@@ -127,6 +131,6 @@ def _bend(x: Floats, u: Floats) -> dict[str, Any] | None:
 
 
 def _slope(weights: Floats, factors: Floats, covariance: Floats | None, freedom: int) -> dict[str, Any]:
-    """Return the estimate of a weighted sum of coefficients."""
+    """Return a weighted sum of the coefficients, with its interval."""
     error = None if covariance is None else math.sqrt(float(weights @ covariance @ weights))
     return _estimate(float(weights @ factors), error, freedom)

@@ -1,4 +1,4 @@
-"""Busy time of resources and throughput of classes in each interval, read from the run folders."""
+"""Reads the busy time of resources and the throughput of classes in short intervals from the run folders."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from towtank.model.fitting.measured import Resource
 from towtank.model.fitting.observations import Floats
 from towtank.results.folder import RunFolder
 
-# Length of an interval in mean response times. A transaction is counted at its end but does its work before, so
-# intervals must be longer than it.
+# Length of an interval in mean response times. A transaction is counted at its end, but works before that, so
+# an interval must be longer than a transaction.
 _RESPONSES_PER_INTERVAL = 2.0
 _LEAST_INTERVALS = 4
 WORTH_A_DEMAND = 0.05
-"""Demands of disks with a lower utilization than this are not reported. [ratio]"""
+"""Utilization of a disk below which no demand is reported. [ratio]"""
 
 
 @dataclass
 class RunSeries:
-    """Time series of one run, in intervals of a length chosen for that run.
+    """Time series of a run, in intervals whose length is chosen for the run.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class RunSeries:
 
 
 def read_series(runs: Sequence[RunFolder], resources: Sequence[Resource]) -> tuple[list[RunSeries], dict[str, int]]:
-    """Return the series of all runs, and the number of servers of each resource in them.
+    """Return the time series of all runs, and the number of servers of each resource in the series.
 
     Resources are the CPUs of tiers, their parts (`tier / part`) and the disks of the host (`disk NAME`).
     """
@@ -69,8 +69,8 @@ def _one_run(data: RunData, name: str, resources: Sequence[Resource]) -> RunSeri
     count = len(chosen) // length
     if count < _LEAST_INTERVALS:
         return None
-    # The remainder of the window is spread over the intervals, so that the series covers the whole window, as the
-    # results do.
+    # The remainder of the window is spread over the intervals, so that the series covers the whole window as
+    # the results do.
     firsts = np.arange(count) * len(chosen) // count
 
     def summed(values: Floats) -> Floats:
@@ -108,8 +108,8 @@ def _busy(data: RunData, resources: Sequence[Resource]) -> dict[str, Floats]:
 def pooled(runs: Sequence[RunSeries], resource: str, servers: int, *, timed: bool) -> tuple[Series, list[str]] | None:
     """Return the intervals of all runs for one resource, and the names of the classes; None if there are too few.
 
-    With `timed`, the series includes response times. Use it for the bottleneck, where most of the response time is
-    spent.
+    With `timed`, the series includes response times. This suits the bottleneck, where most of the response
+    time is spent.
     """
     names = sorted({name for run in runs for name, counts in run.counts.items() if counts.any()})
     busy, rates, responses, stretches = [], [], [], []
@@ -127,7 +127,7 @@ def pooled(runs: Sequence[RunSeries], resource: str, servers: int, *, timed: boo
             responses.append(np.where(counts > 0, sums / counts, np.nan))
         stretches.append(np.full(int(seen.sum()), float(number)))
     rows = sum(len(shares) for shares in busy)
-    # Fewer than three intervals for each unknown are too few for an estimate.
+    # Fewer than three intervals per unknown are too few for an estimate.
     if not names or rows < 3 * (len(names) + 1):
         return None
     times = np.concatenate(responses) if timed else None

@@ -1,4 +1,6 @@
-"""Service demands from a results folder: of resources from load levels, of classes from the intervals of all runs."""
+"""Estimates service demands from a results folder: of resources by load levels, of classes by intervals of
+the runs.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ SCHEMA = "towtank/model-demands/1"
 
 
 def demands_document(path: Path) -> dict[str, Any]:
-    """Return the demands of every configuration of a results folder.
+    """Return the service demands of every configuration of a results folder, for JSON.
 
     Returns
     -------
@@ -43,7 +45,7 @@ def demands_document(path: Path) -> dict[str, Any]:
 
 
 def configuration_demands(configuration: Configuration, folder: ResultsFolder | None) -> dict[str, Any]:
-    """Return the demands of one configuration."""
+    """Return the service demands of one configuration at each resource, for JSON."""
     document: dict[str, Any] = {
         "label": configuration.label,
         "key": configuration.key,
@@ -66,7 +68,7 @@ def configuration_demands(configuration: Configuration, folder: ResultsFolder | 
 
 
 def _why_none(configuration: Configuration) -> str:
-    """Explain why a configuration has no demands."""
+    """Return the reason why the demands of a configuration are unknown."""
     names = ", ".join(resource.name for resource in configuration.resources)
     loads = f"at {len(configuration.points)} load levels with throughput"
     if not configuration.points:
@@ -77,7 +79,7 @@ def _why_none(configuration: Configuration) -> str:
 
 
 def resource_demands(configuration: Configuration) -> dict[str, Any]:
-    """Return the demand of the mean transaction at every resource, from the load levels."""
+    """Return the service demand of the mean transaction at every resource, from the load levels."""
     points = configuration.points
     rates = np.array([from_document(point["throughput_per_s"]).value or np.nan for point in points], dtype=float)
     found: dict[str, Any] = {}
@@ -111,7 +113,9 @@ def _add(found: dict[str, Any], name: str, rates: Floats, busy: Floats, resource
 
 
 def _disks(configuration: Configuration) -> dict[str, Floats]:
-    """Return the utilization of each disk at each load, for disks that are busy enough to be reported. [ratio]"""
+    """Return the utilization of each disk at each load, for disks that are busy enough to be reported.
+    [ratio]
+    """
     rows = []
     for point in configuration.points:
         runs = [run for run in configuration.runs if run["run"] in point["runs"]]

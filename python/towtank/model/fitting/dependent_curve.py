@@ -21,15 +21,19 @@ from towtank.model.fitting.least_squares import Bounds
 from towtank.model.fitting.observations import Conditions, Floats, Observations
 
 LEAST_RATIO, MOST_RATIO = 1 / 3, 4.0
-"""Bounds of the ratio r. A larger change means that the server changes its way of working, which no straight line over
-utilization describes. [ratio]"""
+"""Bounds of the ratio r. [ratio]
+
+A larger change means that the server works in a different way, which no straight line over utilization
+describes.
+"""
 _STEPS = 60
 _CONVERGED = 1e-11
 
 
 @dataclass
 class DependentCurve(ClosedCurve):
-    """Throughput over users of a closed system whose bottleneck's demand changes with its utilization.
+    """Curve of throughput over users, for a closed system whose demand at the bottleneck changes with
+    utilization.
 
     Notes
     -----
@@ -43,7 +47,7 @@ class DependentCurve(ClosedCurve):
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """Names of the parameters: D_full, O, and r."""
+        """Names of the parameters: demand D_full, time elsewhere O, and ratio r."""
         return ("bottleneck_demand_s", "other_s", "idle_ratio")
 
     @property
@@ -52,17 +56,21 @@ class DependentCurve(ClosedCurve):
         return Bounds(np.array([0.0, 0.0, LEAST_RATIO]), np.array([np.inf, np.inf, MOST_RATIO]))
 
     def held_up(self, parameters: Floats, others: float | None = None) -> Floats:
-        """Return the demand at full utilization, slowed by others, D_full m / (m - others); shape (n_problems,). [s]"""
+        """Return the demand at full utilization, slowed by other programs, D_full m / (m - others); shape
+        (n_problems,). [s]
+        """
         left = self.servers - (self.others if others is None else others)
         return np.asarray(np.maximum(parameters[:, 0], 1e-300) * self.servers / left, dtype=float)
 
     def demand_at(self, parameters: Floats, utilization: Floats) -> Floats:
-        """Return D(u) for utilizations in [0, 1]; parameters and utilizations are broadcast. [s]"""
+        """Return the demand D(u) for utilizations in [0, 1]; parameters and utilizations are broadcast. [s]"""
         full = np.maximum(parameters[:, 0], 1e-300)
         return np.asarray(full * (1 + (parameters[:, 2] - 1) * (1 - utilization)), dtype=float)
 
     def busy(self, parameters: Floats, rate: Floats, conditions: Conditions | None = None) -> Floats:
-        """Return the busy servers at throughputs of shape (n_problems, n_loads), from U = X D(u) solved for U. [1]"""
+        """Return the busy servers at throughputs of shape (n_problems, n_loads): U = X D(u), solved for U.
+        [1]
+        """
         asked = self.usual(rate.shape[1]) if conditions is None else conditions
         full = np.maximum(parameters[:, 0, None], 1e-300) * asked.work * rate
         more = parameters[:, 2, None] - 1
@@ -73,7 +81,7 @@ class DependentCurve(ClosedCurve):
         if users == 0:
             return np.zeros(len(parameters))
         away, table = think_s + parameters[:, 1], self.table(users)
-        # Share of the servers left by other programs; the same factor slows down transactions.
+        # Share of the servers that other programs leave. Transactions are slowed by the same factor.
         left = (self.servers - others) / self.servers
         slope = -work / left * np.maximum(parameters[:, 0], 1e-300) * (parameters[:, 2] - 1)
         low, high = np.zeros(len(parameters)), np.ones(len(parameters))
@@ -97,19 +105,23 @@ class DependentCurve(ClosedCurve):
         return np.asarray(table(away / demand) / demand, dtype=float)
 
     def starts(self, points: Observations) -> Floats:
-        """Return the starting points of the closed curve, each with a falling, constant and growing demand."""
+        """Return the starting points of the closed curve, each with a falling, a constant and a growing
+        demand.
+        """
         plain = super().starts(points)[:, :2]
         return np.array([(*start, ratio) for start in plain for ratio in (0.8, 1.0, 1.3)])
 
     def derived(self, parameters: Floats) -> dict[str, Floats]:
-        """Return the derived quantities of the closed curve at full utilization, and the demand at zero utilization."""
+        """Return the derived quantities of the closed curve at full utilization, and the demand at zero
+        utilization.
+        """
         return {**super().derived(parameters), "idle_demand_s": parameters[:, 0] * parameters[:, 2]}
 
     def rates(self, parameters: Floats) -> tuple[float, ...]:
-        """Return the relative speeds with 1, 2, ... jobs of a load-dependent station that behaves like this bottleneck.
+        """Return the relative speeds with 1, 2, ... jobs of a load-dependent station equivalent to this bottleneck.
 
-        The demand of the station is D_full. A job that finds j - 1 others sees min(j - 1, m) of m servers busy,
-        so it has the demand at that utilization.
+        The demand of the station is D_full. A job that finds j - 1 other jobs sees min(j - 1, m) of m servers
+        busy, so it has the demand at that utilization.
         """
         found = []
         for jobs in range(1, self.servers + 2):

@@ -1,4 +1,4 @@
-"""The JSON documents of `towtank model fit`."""
+"""Builds the JSON documents of `towtank model fit`."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class FitRequest:
-    """Request for a fit.
+    """Settings of a fit.
 
     Attributes
     ----------
@@ -60,7 +60,8 @@ class FitRequest:
     loads : list of float or None
         Loads at which to predict; None for default loads.
     hold_out : int or None
-        Number of highest levels to leave out of the fit; None leaves out the highest for a test only, then fits it too.
+        Number of highest levels to leave out of the fit; None leaves out the highest level for a test, and then
+        fits all levels.
     think_s : float or None
         Think time, for results without a measured think time. [s]
     """
@@ -101,7 +102,7 @@ class Answer:
 
 
 def fit_table(path: Path, columns: Columns, request: FitRequest) -> Answer:
-    """Fit the points of a CSV file."""
+    """Fit a capacity curve to the points of a CSV file."""
     points = read_points(path, columns)
     findings = audit_points(points)
     failing = {finding.name for finding in findings if finding.suspect}
@@ -116,7 +117,9 @@ def fit_table(path: Path, columns: Columns, request: FitRequest) -> Answer:
 
 
 def fit_results(path: Path, request: FitRequest, wanted: str | None) -> list[Answer]:
-    """Fit every configuration of a results folder, or those whose label contains `wanted`."""
+    """Fit a capacity curve to each configuration of a results folder whose label contains `wanted`; None
+    selects all.
+    """
     configurations = read_configurations(path)
     chosen = [
         configuration
@@ -214,17 +217,17 @@ def _shown(choice: Choice, asked: str) -> Candidate | None:
 
 
 def shown_candidate(answer: Answer) -> Candidate | None:
-    """Return the curve that an answer describes, or None."""
+    """Return the fitted curve that the document of an answer describes; None if every curve is rejected."""
     return _shown(answer.choice, str(answer.document["asked"]))
 
 
 def number(value: float) -> float | None:
-    """Return a number for JSON, None if it is not finite."""
+    """Return a number for JSON; None if the number is not finite."""
     return float(value) if math.isfinite(value) else None
 
 
 def _parameters(candidate: Candidate) -> Json:
-    """Return the parameters, the quantities derived from them, and all intervals."""
+    """Return the parameters of a fitted curve and the quantities derived from them, each with its intervals."""
     fit = candidate.fit
     values = dict(zip(fit.curve.parameters, (float(value) for value in fit.parameters), strict=True))
     if "lambda" in values:
@@ -258,7 +261,7 @@ def _parameters(candidate: Candidate) -> Json:
 
 
 def _points(points: Observations, shown: Candidate | None) -> list[Json]:
-    """Return each point as measured and, if it was fitted, the fitted throughput with its bootstrap band."""
+    """Return each measured point and, if it was fitted, the fitted throughput with its bootstrap band. [1/s]"""
     fitted: dict[str, float] = {}
     bands: dict[str, list[float | None]] = {}
     if shown is not None:
@@ -298,14 +301,16 @@ def _worth(candidate: Candidate, points: Observations, request: FitRequest, thin
 
 
 def _doubt(verdict: Json, doubts: list[str]) -> None:
-    """Add doubts to a verdict and lower its level to doubtful, unless it is rejected."""
+    """Add doubts to a verdict, and lower its level from supported to doubtful."""
     if doubts:
         verdict["reasons"] += [{"level": "doubtful", "text": text} for text in doubts]
         verdict["level"] = verdict["level"] if verdict["level"] == REJECTED else "doubtful"
 
 
 def attribution_doubts(configuration: Configuration) -> list[str]:
-    """Return a doubt if CPU time not attributed to any tier exceeded the limit in some runs, naming the worst run."""
+    """Return a doubt if some runs had too much CPU time that belongs to no tier; the doubt names the worst
+    run.
+    """
     found = [
         (reason["seen"] or 0.0, str(run["run"]), reason["message"])
         for run in configuration.runs
@@ -366,7 +371,7 @@ _TIMES = ("mean", "p50", "p90", "p95", "p99", "p99.9")
 
 
 def _objective_knees(configuration: Configuration) -> list[Json]:
-    """Return the load at which each response-time objective exceeds its limit."""
+    """Return the load at which each response-time objective exceeds its limit, with its interval."""
     found = []
     for objective in configuration.objectives:
         metric, limit = str(objective.get("metric")).removesuffix("_s"), objective.get("limit")
@@ -388,13 +393,15 @@ def _objective_knees(configuration: Configuration) -> list[Json]:
 
 
 def _time_error(point: Json, metric: str, named: str | None) -> float | None:
-    """Return the standard error of a response time at a point; None if it has no interval. [s]"""
+    """Return the standard error of a response time at a point; None if the response time has no interval. [s]"""
     where = point["transactions"].get(named, {}).get(f"{metric}_s") if named else point["response_time_s"][metric]
     return standard_error_of(from_document(where))
 
 
 def _closed(choice: Choice) -> Candidate | None:
-    """Return the closed curve to write: the chosen one, or the one that fits throughput and busy time best."""
+    """Return the closed curve to write to a file: the chosen curve, or the one that fits throughput and busy
+    time best.
+    """
     found = [candidate for candidate in choice.candidates if isinstance(candidate.fit.curve, ClosedCurve)]
     if choice.chosen in found:
         return choice.chosen
@@ -403,7 +410,7 @@ def _closed(choice: Choice) -> Candidate | None:
 
 
 def written_model(answer: Answer, source: str, path: Path, *, option: str = "") -> Json:
-    """Write the closed curve of an answer as a model file, and check its throughput at the measured loads.
+    """Write the closed curve of an answer as a model file, and compare its throughput at the measured loads.
 
     Parameters
     ----------

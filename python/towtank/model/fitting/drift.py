@@ -1,8 +1,8 @@
-"""Drift of the demand at the bottleneck beyond the highest measured utilization.
+"""Drift of the service demand at the bottleneck beyond the highest measured utilization.
 
-The fitted demand is constant, an assumption that the measured levels can hardly test. Towards saturation, batching and
-fewer wakeups lower the demand; cold caches and contention raise it. A bootstrap of the levels does not contain this
-error.
+The fitted demand is constant, an assumption that the measured levels can hardly test. Towards saturation,
+batching and fewer wakeups lower the demand; cold caches and contention raise it. A bootstrap of the levels
+does not contain this error.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ from towtank.model.fitting.observations import Conditions, Floats
 from towtank.model.fitting.replicates import SEED
 
 DRIFT = 0.25
-"""Standard deviation of ln(demand at a busy bottleneck / demand at an idle one). [ratio]"""
+"""Standard deviation of ln(demand at a busy bottleneck / demand at an idle bottleneck). [ratio]"""
 
 
 @dataclass(frozen=True)
 class Drifted:
-    """Throughputs of replicates at loads, where the demand of each replicate drifts by its own slope.
+    """Throughput of each replicate at each load, with a demand that drifts by a random slope of the
+    replicate.
 
     Attributes
     ----------
@@ -38,7 +39,8 @@ class Drifted:
 
 
 def drifted(fit: Fit, parameters: Floats, loads: Floats, conditions: Conditions | None = None) -> Drifted:
-    """Return throughputs of replicates at loads. Beyond the highest measured utilization, the demand drifts.
+    """Return the throughput of each replicate at each load; the demand drifts beyond the highest measured
+    utilization.
 
     Parameters
     ----------
@@ -74,7 +76,7 @@ def drifted(fit: Fit, parameters: Floats, loads: Floats, conditions: Conditions 
 
 
 def at_saturation(fit: Fit, parameters: Floats) -> Floats:
-    """Return the parameters of replicates, with the demand drifted to a saturated bottleneck."""
+    """Return the parameters of the replicates, with the demand drifted to a saturated bottleneck."""
     if not isinstance(fit.curve, ClosedCurve) or isinstance(fit.curve, DependentCurve):
         return parameters
     moved = parameters.copy()
@@ -87,7 +89,7 @@ def _as_fitted(rates: Floats) -> Drifted:
 
 
 def _slopes(count: int) -> Floats:
-    """Return the slope g of each replicate, the same at all loads."""
+    """Return the slope g of each replicate, which is equal at all loads."""
     return DRIFT * np.random.default_rng(SEED + 2).standard_normal(count)
 
 
@@ -99,7 +101,7 @@ def _reached(fit: Fit) -> float:
 
 
 def _utilization(fit: Fit, rates: Floats, asked: Conditions) -> Floats:
-    """Return the utilization of the bottleneck, other work included, at each load; shape (n_loads,). [ratio]"""
+    """Return the utilization of the bottleneck at each load, other work included; shape (n_loads,). [ratio]"""
     curve = fit.curve
     assert isinstance(curve, ClosedCurve)
     busy = [

@@ -1,4 +1,4 @@
-"""Fit of one curve to one set of points."""
+"""Fits one capacity curve to one set of measured points."""
 
 from __future__ import annotations
 
@@ -18,12 +18,16 @@ from towtank.model.fitting.observations import Floats, Observations
 
 CURVES = ("usl", "amdahl", "linear", "closed", "load-dependent")
 """Names of the curve families that users can choose."""
-# A parameter is at its bound if moving it there changes the fitted values by fewer standard deviations than this.
+# A parameter counts as at its bound if moving it to the bound changes the fitted values by fewer standard
+# deviations.
 _AT_BOUND = 1e-6
 
 
 def curve_named(name: str, servers: int, think_s: float, points: Observations | None = None) -> Curve:
-    """Return the curve family of a name. Closed curves also get servers, think time and the measured busy time."""
+    """Return the curve family with a name.
+
+    Closed curves also get servers, think time and measured busy time.
+    """
     with_busy = points is not None and points.busy is not None
     others = 0.0 if points is None or points.others is None else float(points.others.mean())
     if name == "closed":
@@ -35,13 +39,13 @@ def curve_named(name: str, servers: int, think_s: float, points: Observations | 
 
 @dataclass(frozen=True)
 class Problem:
-    """Least-squares problem: residuals of throughput and, for a closed curve, of measured response and busy times.
+    """Least-squares problem of a fit: residuals of throughput and, for a closed curve, of response and busy times.
 
-    In a closed system, throughput and response time are one quantity, R = N / X - Z. Throughput determines the demand
-    of the bottleneck but hardly the time elsewhere, since think time dominates the cycle; response times at low load
-    determine the time elsewhere. So both are fitted, each weighted by its own error, while the degrees of freedom count
-    each point once. If the utilization of the bottleneck was measured, U = b + S X is fitted too; it is an independent
-    observation and counts separately.
+    In a closed system, throughput and response time are one quantity, R = N / X - Z. Throughput determines the
+    demand of the bottleneck but hardly the time elsewhere, since think time dominates the cycle; response times
+    at low load determine the time elsewhere. So both are fitted, each weighted by its own error, while the
+    degrees of freedom count each point once. If the utilization of the bottleneck was measured, U = b + S X is
+    fitted as well; utilization is an independent observation and counts separately.
     """
 
     curve: Curve
@@ -54,12 +58,14 @@ class Problem:
 
     @property
     def target(self) -> Floats:
-        """Measured throughputs, then response times and busy servers if they are fitted."""
+        """Measured throughputs [1/s], followed by response times [s] and busy servers [1] if these are
+        fitted.
+        """
         return self._joined(self.points.throughput, self.points.response, self.points.busy)
 
     @property
     def deviations(self) -> Floats:
-        """Standard deviations of the target values, up to a common factor."""
+        """Standard deviations of the values in `target`, up to a common factor."""
         return self._joined(self.points.deviations, self.points.response_deviations, self.points.busy_deviations)
 
     def _joined(self, rates: Floats, times: Floats | None, busy: Floats | None) -> Floats:
@@ -81,7 +87,9 @@ class Problem:
         return 2 if self.uses_busy else 1
 
     def model(self, parameters: Floats) -> Floats:
-        """Return the fitted values of shape (n_problems, n_values)."""
+        """Return the values of the curve that correspond to `target`, for many parameters; shape (n_problems,
+        n_values).
+        """
         load = self.points.load
         if not isinstance(self.curve, ClosedCurve):
             return self.curve.throughput(parameters, load)
@@ -97,7 +105,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Fit:
-    """A fitted curve.
+    """Fitted capacity curve with its parameters and residuals.
 
     Attributes
     ----------
@@ -128,7 +136,9 @@ class Fit:
 
     @property
     def freedom(self) -> int:
-        """Degrees of freedom: observations minus parameters, including parameters at a bound. [1]"""
+        """Degrees of freedom: number of observations minus number of parameters, including those at a bound.
+        [1]
+        """
         return self.points.count * self.problem.independent - len(self.parameters)
 
     @property
@@ -138,12 +148,14 @@ class Fit:
 
     @property
     def misses(self) -> Floats:
-        """Weighted residuals of the throughputs."""
+        """Residuals of the throughputs, divided by their standard deviations."""
         return self.solution.residuals[: self.points.count]
 
     @property
     def busy_misses(self) -> Floats | None:
-        """Measured relative to fitted utilization of the bottleneck, minus one; None if it was not fitted. [ratio]"""
+        """Measured over fitted utilization of the bottleneck, minus 1; None if utilization was not fitted.
+        [ratio]
+        """
         measured = self.points.busy
         if not self.problem.uses_busy or measured is None:
             return None
@@ -152,14 +164,17 @@ class Fit:
 
     @property
     def r_squared(self) -> float | None:
-        """1 minus residual over total sum of squares of the throughput; None if throughput is constant. [ratio]"""
+        """Coefficient of determination of the throughput: 1 minus residual over total sum of squares. [ratio]
+
+        None if the throughput is constant.
+        """
         values, weights = self.points.throughput, 1 / self.points.deviations**2
         spread = float(np.sum(weights * (values - np.average(values, weights=weights)) ** 2))
         return 1 - float(self.misses @ self.misses) / spread if spread > 0 else None
 
     @property
     def relative_misses(self) -> Floats:
-        """Measured relative to fitted throughput, minus one. [ratio]"""
+        """Measured over fitted throughput, minus 1. [ratio]"""
         return np.asarray(self.points.throughput / self.fitted - 1, dtype=float)
 
     @property
@@ -174,24 +189,29 @@ class Fit:
 
 
 def levels_needed(curve: Curve) -> int:
-    """Return the number of different loads that a curve needs: one more than its shape parameters."""
+    """Return the smallest number of different loads that a curve needs: one more than its shape parameters.
+    [1]
+    """
     return shape_parameters(curve) + 1
 
 
 def shape_parameters(curve: Curve) -> int:
-    """Return the number of parameters that throughput over load must determine.
+    """Return the number of parameters that throughput over load must determine. [1]
 
-    The measured utilization of the bottleneck alone determines the background, or the change of the demand. [1]
+    The measured utilization of the bottleneck determines the background, or the change of the demand.
     """
     return len(curve.parameters) - int(isinstance(curve, ClosedCurve) and curve.with_busy)
 
 
 LEAST_SPAN = 0.25
-"""Smallest range of measured utilizations that shows how the demand changes with utilization. [ratio]"""
+"""Smallest range of measured utilizations that shows a change of the demand with utilization. [ratio]"""
 
 
 def _refuse_blind(curve: Curve, points: Observations) -> None:
-    """Refuse a changing demand without measured CPU time, since a bend of the throughput has too many other causes."""
+    """Raise ModelError for a load-dependent demand without measured CPU time over a range of utilizations.
+
+    A bend of the throughput alone has too many other causes.
+    """
     if not isinstance(curve, DependentCurve):
         return
     if points.busy is None or not curve.with_busy:
@@ -209,7 +229,7 @@ def _refuse_blind(curve: Curve, points: Observations) -> None:
 
 
 def fit_curve(curve: Curve, points: Observations, near: Sequence[float] | None = None) -> Fit:
-    """Fit a curve to points.
+    """Fit a curve to measured points by least squares.
 
     Parameters
     ----------
@@ -241,7 +261,10 @@ def fit_curve(curve: Curve, points: Observations, near: Sequence[float] | None =
 
 
 def _held(solution: Solution, bounds: Bounds) -> npt.NDArray[np.bool_]:
-    """Return a mask of the parameters at a bound: moving there changes no fitted value by 1e-6 standard deviations."""
+    """Return a mask of the parameters that are at a bound.
+
+    Moving such a parameter to the bound changes no fitted value by more than 1e-6 standard deviations.
+    """
     parameters = solution.parameters
     reach = np.linalg.norm(solution.jacobian, axis=0)
     gaps = np.minimum(parameters - bounds.lower, bounds.upper - parameters)

@@ -23,23 +23,25 @@ from towtank.model.fitting.observations import Floats, Observations
 
 SUPPORTED, DOUBTFUL, REJECTED = "supported", "doubtful", "rejected"
 LEVEL = 0.01
-"""Significance level of the tests: a correct curve is rejected once in a hundred fits."""
+"""Significance level of the tests, at which a correct curve is rejected in one of a hundred fits."""
 MISS_LIMIT = 0.20
-"""A curve that misses a level by more than this is useless for sizing, whatever the tests report. [ratio]"""
+"""Relative error at a level above which a curve is useless for sizing, whatever the tests report. [ratio]"""
 MATTERS = 0.05
-"""If a test finds the shape wrong but the mean error is below this, the curve is doubtful and not rejected: every model
-is approximate, and capacity figures need no better accuracy. [ratio]"""
+"""Mean relative error below which a curve with a significantly wrong shape is doubtful and not rejected. [ratio]
+
+Every model is approximate, and capacity figures need no better accuracy.
+"""
 HELD_OUT_LIMIT = 0.10
-"""Largest error of the prediction of a held-out highest level; beyond it, the curve is doubtful. [ratio]"""
+"""Largest relative error of the prediction for a held-out highest level without a doubt. [ratio]"""
 FEW_POINTS = 6
-"""With fewer load levels, the data cannot confirm the shape of the curve. [1]"""
+"""Number of load levels below which the data cannot confirm the shape of the curve. [1]"""
 # Residuals below this share of the throughput are rounding errors: the data lie exactly on the curve.
 _ROUNDING = 1e-9
 
 
 @dataclass
 class Judgement:
-    """Result of the checks.
+    """Verdict on a fitted curve, with the reasons and the tests behind it.
 
     Attributes
     ----------
@@ -54,12 +56,14 @@ class Judgement:
 
     @property
     def level(self) -> str:
-        """Level of the verdict: the worst level of all reasons."""
+        """Level of the verdict: the worst level among the reasons."""
         levels = {level for level, _ in self.reasons}
         return REJECTED if REJECTED in levels else DOUBTFUL if DOUBTFUL in levels else SUPPORTED
 
     def shape(self, fit: Fit, sentence: str) -> None:
-        """Add that the shape is significantly wrong: a rejection if the mean error is large, otherwise a doubt."""
+        """Record that the shape of the curve is wrong: a rejection if the mean error is large, otherwise a
+        doubt.
+        """
         size = float(np.sqrt(np.mean(fit.relative_misses**2)))
         if size > MATTERS:
             self.reject(f"{sentence}; on average by {_percent(size)}")
@@ -67,21 +71,21 @@ class Judgement:
             self.doubt(f"{sentence}, though by {_percent(size)} on average only")
 
     def doubt(self, sentence: str) -> None:
-        """Add a reason to doubt."""
+        """Add a reason for the level `doubtful`."""
         self.reasons.append((DOUBTFUL, sentence))
 
     def reject(self, sentence: str) -> None:
-        """Add a reason to reject."""
+        """Add a reason for the level `rejected`."""
         self.reasons.append((REJECTED, sentence))
 
     def document(self) -> dict[str, Any]:
-        """Return the verdict on the fit as JSON: level, reasons and tests."""
+        """Return the verdict for JSON: level, reasons and tests."""
         reasons = [{"level": level, "text": text} for level, text in self.reasons]
         return {"level": self.level, "reasons": reasons, "tests": self.tests}
 
 
 def aicc(fit: Fit) -> float | None:
-    """Return Akaike's information criterion of the throughput, corrected for few points.
+    """Return Akaike's information criterion of the fitted throughput, corrected for few points.
 
     Returns
     -------
@@ -107,10 +111,11 @@ def aicc(fit: Fit) -> float | None:
 
 
 def joint_aicc(fit: Fit) -> float | None:
-    """Return the corrected criterion of throughput and utilization of the bottleneck together; None if not fitted.
+    """Return the corrected Akaike criterion of throughput and bottleneck utilization together.
 
-    If busy time is not proportional to throughput, the cause is background work or a changing demand. Throughput hardly
-    distinguishes the two; the utilization of the bottleneck does. None also if the points are too few.
+    None if utilization was not fitted, or there are too few points. If busy time is not proportional to
+    throughput, the cause is background work or a changing demand. Throughput hardly distinguishes these
+    causes; utilization does.
     """
     if not fit.problem.uses_busy:
         return None
@@ -125,7 +130,7 @@ def joint_aicc(fit: Fit) -> float | None:
 
 
 def judge(fit: Fit, held_out: dict[str, Any] | None) -> Judgement:
-    """Run all checks on a fit."""
+    """Run all checks on a fitted curve, and return the verdict."""
     judgement = Judgement()
     _count(fit, judgement)
     _held(fit, judgement)
@@ -178,7 +183,7 @@ def _held(fit: Fit, judgement: Judgement) -> None:
 def _size_of_misses(fit: Fit, judgement: Judgement) -> None:
     misses = np.abs(fit.relative_misses)
     worst = int(np.argmax(misses))
-    # In a long series a single point may be far off by chance; with a few levels, each of them counts.
+    # In a long series a single point may be far off by chance. With a few levels, each of them counts.
     size = float(misses[worst]) if fit.points.count <= 30 else float(np.sqrt(np.mean(misses**2)))
     if size > MISS_LIMIT:
         where = f"at load {fit.points.load[worst]:g}" if fit.points.count <= 30 else "on average"
@@ -186,7 +191,7 @@ def _size_of_misses(fit: Fit, judgement: Judgement) -> None:
 
 
 def _lack_of_fit(fit: Fit, judgement: Judgement) -> None:
-    """Run the F test of the residuals of the level means against the scatter of repetitions.
+    """Run an F test of the level means around the curve against the scatter of repeated measurements.
 
     Notes
     -----
@@ -217,7 +222,7 @@ def _lack_of_fit(fit: Fit, judgement: Judgement) -> None:
 
 
 def _pattern(fit: Fit, judgement: Judgement) -> None:
-    """Run the test of runs of equal signs among the residuals in order of load."""
+    """Run a test on runs of equal signs among the residuals, in the order of load."""
     signs = fit.misses > 0
     above, runs = int(signs.sum()), 1 + int(np.count_nonzero(signs[1:] != signs[:-1]))
     below = len(signs) - above
@@ -235,7 +240,7 @@ def _pattern(fit: Fit, judgement: Judgement) -> None:
 
 @lru_cache(maxsize=512)
 def at_most_runs(above: int, below: int, runs: int) -> float:
-    """Return the probability of at most this many runs of signs if the signs are in random order.
+    """Return the probability of at most `runs` runs of equal signs if the signs are in random order.
 
     Notes
     -----
@@ -259,7 +264,7 @@ def at_most_runs(above: int, below: int, runs: int) -> float:
 
 
 def _wider(fit: Fit, judgement: Judgement) -> None:
-    """Run the F test against the next larger family, which has one more parameter."""
+    """Run an F test against the next larger curve family, which has one more parameter."""
     wider = WIDER.get(fit.curve.name)
     if wider is None or (fit.curve.name == "usl" and not fit.held.any()):
         return
@@ -273,7 +278,8 @@ def _wider(fit: Fit, judgement: Judgement) -> None:
     if larger.freedom < 1:
         return
     gained = fit.solution.sum_of_squares - larger.solution.sum_of_squares
-    # If the larger family fits exactly, the remaining sum of squares is only rounding, and the F ratio is meaningless.
+    # If the larger family fits exactly, the remaining sum of squares is only rounding, and the F ratio is
+    # meaningless.
     left = larger.solution.sum_of_squares / larger.freedom
     if gained <= 0 or left <= 0:
         return
@@ -296,7 +302,7 @@ def _wider(fit: Fit, judgement: Judgement) -> None:
 
 
 def fit_below(fit: Fit, highest: int) -> Fit | None:
-    """Fit the same family without the highest levels; None if too few levels remain."""
+    """Fit the curve family without the highest levels; None if too few levels remain."""
     if len(fit.points.levels) - highest < levels_needed(fit.curve):
         return None
     below, _ = fit.points.split(highest)
@@ -309,8 +315,8 @@ def fit_below(fit: Fit, highest: int) -> Fit | None:
 def _as_it_was(fit: Fit, parameters: Floats, above: Observations) -> tuple[Floats, Floats | None]:
     """Return throughputs and think times at points that were not fitted, under the conditions of these points.
 
-    Users, think time, mix and other programs are inputs of the system, not its response, so they are known at every
-    point.
+    Users, think time, mix and other programs are inputs of the system and not its response, so they are known
+    at every point.
     """
     if isinstance(fit.curve, ClosedCurve):
         asked = above.conditions(fit.curve.think_s)
@@ -319,7 +325,7 @@ def _as_it_was(fit: Fit, parameters: Floats, above: Observations) -> tuple[Float
 
 
 def predicted_against_measured(fit: Fit, above: Observations, levels: int) -> dict[str, Any]:
-    """Compare the prediction of a fit with measured points that were left out of the fit."""
+    """Compare the prediction of a fit with measured points that were left out of the fit, for JSON."""
     every, think = _as_it_was(fit, fit.parameters[None, :], above)
     predicted = every[0]
     errors = predicted / above.throughput - 1

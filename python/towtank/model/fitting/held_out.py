@@ -17,7 +17,7 @@ Interval = tuple[float | None, float | None]
 
 
 def measured_again(tested: Fit, above: Observations) -> Floats:
-    """Return simulated measurements at points that were left out of a fit.
+    """Return simulated measurements at the points that were left out of a fit. [1/s]
 
     Parameters
     ----------
@@ -37,12 +37,12 @@ def measured_again(tested: Fit, above: Observations) -> Floats:
 
 
 def worst_row(rows: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """Return the row of a held-out level with the largest error of the throughput."""
+    """Return the row of the held-out level with the largest error of throughput."""
     return max(rows, key=lambda row: abs(float(row["error"])))
 
 
 def error_interval(rows: Sequence[Mapping[str, Any]]) -> Interval | None:
-    """Return the interval of the largest error of the throughput at held-out levels. [ratio]
+    """Return the interval of the largest relative error of throughput at held-out levels. [ratio]
 
     Parameters
     ----------
@@ -67,7 +67,8 @@ def error_interval(rows: Sequence[Mapping[str, Any]]) -> Interval | None:
 
 
 def error_of_band(band: Sequence[float | None], measured: float) -> Interval:
-    """Return the interval of the relative error of a prediction with a band; None at an unbounded end. [ratio]
+    """Return the interval of the relative error of a prediction with a given band; None at an unbounded end.
+    [ratio]
 
     Examples
     --------
@@ -79,7 +80,8 @@ def error_of_band(band: Sequence[float | None], measured: float) -> Interval:
 
 
 def error_lines(error: float, interval: Interval | None) -> list[str]:
-    """Return the lines for the key `fitted` of a model file: error and, if both ends are known, interval. [ratio]
+    """Return the lines of the key `fitted` of a model file that state the held-out error and its interval.
+    [ratio]
 
     Examples
     --------

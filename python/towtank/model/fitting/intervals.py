@@ -13,8 +13,8 @@ from towtank.model.fitting.observations import Floats
 
 CONFIDENCE = 0.95
 Interval = tuple[float | None, float | None]
-# Number of values on each side at which the profile is computed, their first range in interval half-widths, and the
-# number of times the range is widened.
+# Number of values on each side at which the profile is computed, their first range in half-widths of the
+# interval, and how often the range is widened.
 _PROFILE_POINTS, _PROFILE_REACH, _PROFILE_WIDENINGS = 12, 2.0, 4
 
 
@@ -29,7 +29,7 @@ def standard_errors(fit: Fit) -> dict[str, float | None]:
 
 
 def t_intervals(fit: Fit, confidence: float = CONFIDENCE) -> dict[str, Interval]:
-    """Return the intervals of the linearised model: estimate +- t(n - p) standard errors.
+    """Return the interval of each parameter from the linearised model: estimate +- t(n - p) standard errors.
 
     Notes
     -----
@@ -58,7 +58,9 @@ def t_intervals(fit: Fit, confidence: float = CONFIDENCE) -> dict[str, Interval]
 
 
 def _one_sided(fit: Fit, number: int, confidence: float) -> Interval:
-    """Return the interval from the bound to the value at which the sum of squares exceeds the one-sided limit."""
+    """Return the interval from the bound to the value at which the sum of squares exceeds its one-sided
+    limit.
+    """
     bounds, value = fit.curve.bounds, float(fit.parameters[number])
     at_lower = value - bounds.lower[number] <= bounds.upper[number] - value
     reach = _profile_end(fit, number, 1 if at_lower else -1, t_quantile(confidence, max(1, fit.freedom)))
@@ -66,7 +68,7 @@ def _one_sided(fit: Fit, number: int, confidence: float) -> Interval:
 
 
 def profile_intervals(fit: Fit, confidence: float = CONFIDENCE) -> dict[str, Interval]:
-    """Return the intervals from the profile of the sum of squares, within the bounds of the parameters.
+    """Return the interval of each parameter from the profile of the sum of squares, within the bounds.
 
     Notes
     -----
@@ -94,7 +96,7 @@ def profile_intervals(fit: Fit, confidence: float = CONFIDENCE) -> dict[str, Int
 
 
 def _profile_end(fit: Fit, number: int, side: int, limit: float) -> float | None:
-    """Return the value at which the root of the scaled rise of the sum of squares reaches the limit; or None."""
+    """Return the end of a profile interval on one side; None if the sum of squares never rises to the limit."""
     bounds, value = fit.curve.bounds, float(fit.parameters[number])
     edge = float(bounds.upper[number] if side > 0 else bounds.lower[number])
     slope = float(np.linalg.norm(_unexplained(fit, number)))
@@ -118,7 +120,7 @@ def _profile_end(fit: Fit, number: int, side: int, limit: float) -> float | None
 
 
 def _unexplained(fit: Fit, number: int) -> Floats:
-    """Return the part of a Jacobian column that is orthogonal to the other free columns."""
+    """Return the part of a parameter's Jacobian column that is orthogonal to the other free columns."""
     column = fit.solution.jacobian[:, number]
     others = [place for place in range(len(fit.parameters)) if place != number and not fit.held[place]]
     if not others:
@@ -130,7 +132,7 @@ def _unexplained(fit: Fit, number: int) -> Floats:
 
 
 def _profile(fit: Fit, number: int, values: Floats) -> Floats:
-    """Return the minimal sum of squares over the other parameters, with one parameter fixed at each of the values."""
+    """Return the sum of squares, minimised over all other parameters, for each given value of one parameter."""
     problem, bounds = fit.problem, fit.curve.bounds
     others = np.delete(np.arange(len(fit.parameters)), number)
 
@@ -148,9 +150,9 @@ def _profile(fit: Fit, number: int, values: Floats) -> Floats:
 
 
 def percentiles(samples: Floats, confidence: float = CONFIDENCE) -> Interval:
-    """Return the percentile interval of replicates; None if more than half of them have no value.
+    """Return the percentile interval of bootstrap samples; both ends are None if more than half have no value.
 
-    Replicates without a value (such as a curve without a peak) count as infinitely large.
+    Samples without a value (such as the peak of a curve without a peak) count as infinitely large.
     """
     tail = (1 - confidence) / 2
     if not len(samples) or np.mean(~np.isfinite(samples)) > 0.5:

@@ -25,13 +25,15 @@ _POWER_STEPS = 60
 
 
 def knee(kind: str, load: float | None, samples: Floats | None, how: str) -> dict[str, Any]:
-    """Return a knee as JSON for a fit: kind, load with its interval, and formula."""
+    """Return a knee for JSON: kind, load with its interval, and how the knee is defined."""
     low, high = (None, None) if samples is None or load is None else percentiles(samples)
     return {"kind": kind, "load": load, "low": low, "high": high, "confidence": 0.95, "how": how}
 
 
 def model_knee(candidate: Candidate) -> dict[str, Any] | None:
-    """Return the knee N* = (D + Z) / D_max of a closed curve, or the peak of a universal scalability law."""
+    """Return the knee N* = (D + Z) / D_max of a closed curve, or the peak of a universal scalability law, for
+    JSON.
+    """
     curve, fit = candidate.fit.curve, candidate.fit
     name, how = (
         ("knee_load", "(D + Z) / D_max of the closed curve")
@@ -46,7 +48,7 @@ def model_knee(candidate: Candidate) -> dict[str, Any] | None:
 
 
 def power_knee(candidate: Candidate, think_s: float) -> dict[str, Any] | None:
-    """Return the load at which power X / R is largest, R = N / X - Z of the curve.
+    """Return the load at which the power X / R is largest, with R = N / X - Z from the curve, for JSON.
 
     Returns
     -------
@@ -79,7 +81,7 @@ def _largest_power(loads: Floats, rates: Floats, think_s: float) -> Floats:
 
 
 def break_knee(points: Observations) -> dict[str, Any] | None:
-    """Return the load at which two straight lines through throughput over load meet.
+    """Return the load at which two straight lines through the measured throughput meet, for JSON.
 
     Returns
     -------
@@ -136,7 +138,8 @@ def _best_break(designs: list[Floats], targets: Floats) -> tuple[Any, Floats]:
 
 
 def distance_knee(load: Floats, throughput: Floats) -> float | None:
-    """Return the load at which the points are farthest above the straight line from the first to the last.
+    """Return the load at which the points are farthest above the straight line from the first to the last
+    point.
 
     Notes
     -----
@@ -157,7 +160,10 @@ def distance_knee(load: Floats, throughput: Floats) -> float | None:
 
 
 def distance_samples(points: Observations) -> Floats | None:
-    """Return distance knees of throughputs drawn from their errors; NaN without a knee, None without errors."""
+    """Return the knee of `distance_knee` for random throughputs within their errors.
+
+    NaN for a draw without a knee; None if the errors are unknown.
+    """
     if points.error is None:
         return None
     stream = np.random.default_rng(SEED)
@@ -167,7 +173,7 @@ def distance_samples(points: Observations) -> Floats | None:
 
 
 def objective_knee(load: Floats, seen: Floats, errors: Floats | None, limit: float, text: str) -> dict[str, Any] | None:
-    """Return the load at which a response time exceeds its limit, interpolated linearly between the levels.
+    """Return the load at which a response time exceeds its limit, interpolated between the levels, for JSON.
 
     Parameters
     ----------
@@ -195,7 +201,10 @@ def objective_knee(load: Floats, seen: Floats, errors: Floats | None, limit: flo
 
 
 def _crossing(load: Floats, seen: Floats, limit: float) -> Floats:
-    """Return the first load at which each row exceeds the limit: the lowest if the row starts above; or NaN."""
+    """Return the first load at which each row exceeds the limit; NaN if the row never does.
+
+    If a row starts above the limit, this is the lowest load.
+    """
     above = seen > limit
     first = np.argmax(above, axis=1)
     rows = np.arange(len(seen))

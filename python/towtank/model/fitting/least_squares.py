@@ -18,8 +18,8 @@ Floats = npt.NDArray[np.float64]
 Model = Callable[[Floats], Floats]
 """Function from parameters of shape (n_problems, n_parameters) to values of shape (n_problems, n_values)."""
 
-# Relative step of central differences. Their error is h^2 plus rounding over h; the cube root of the rounding unit
-# balances both.
+# Relative step of central differences. Their error is h^2 plus rounding over h; the cube root of the rounding
+# unit balances both.
 _STEP = float(np.cbrt(np.finfo(float).eps))
 # The lowest damping keeps the normal equations solvable when parameters are collinear.
 _FIRST_DAMPING, _LEAST_DAMPING, _MOST_DAMPING = 1e-3, 1e-9, 1e12
@@ -29,7 +29,7 @@ _CONVERGED = 1e-13
 
 @dataclass(frozen=True)
 class Bounds:
-    """Physical bounds of parameters.
+    """Physical bounds of the parameters of a curve.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Solution:
-    """Best parameters found.
+    """Result of a fit: best parameters, residuals and derivatives.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class Solution:
         return float(self.residuals @ self.residuals)
 
     def covariance(self, freedom: int, free: npt.NDArray[np.bool_] | None = None) -> Floats:
-        """Return the covariance of the parameters, s^2 (J'J)^-1; s^2 is the sum of squares over the degrees of freedom.
+        """Return the covariance matrix of the parameters, s^2 (J'J)^-1, where s^2 is the residual variance.
 
         Parameters
         ----------
@@ -79,7 +79,8 @@ class Solution:
         """
         count = len(self.parameters)
         free = np.ones(count, dtype=bool) if free is None else free
-        # Columns are scaled to equal length, since sigma and kappa of a USL differ by orders of magnitude.
+        # Columns are scaled to equal length, since sigma and kappa of a scalability law differ by orders of
+        # magnitude.
         columns = self.jacobian[:, free]
         lengths = np.linalg.norm(columns, axis=0)
         lengths = np.where(lengths > 0, lengths, 1.0)
@@ -90,7 +91,7 @@ class Solution:
 
 
 def jacobian(model: Model, parameters: Floats) -> Floats:
-    """Return derivatives by central differences; shape (n_problems, n_values, n_parameters)."""
+    """Return the derivatives of a model by central differences; shape (n_problems, n_values, n_parameters)."""
     columns = []
     for number in range(parameters.shape[1]):
         step = _STEP * np.maximum(np.abs(parameters[:, number]), 1e-9)
@@ -99,7 +100,8 @@ def jacobian(model: Model, parameters: Floats) -> Floats:
         moved[1][:, number] -= step
         width = moved[0][:, number] - moved[1][:, number]
         columns.append((model(moved[0]) - model(moved[1])) / width[:, None])
-    # Near a pole of an unbounded curve a difference may be infinite; the problem then does not move in that direction.
+    # Near a pole of an unbounded curve a difference may be infinite. The problem then does not move in that
+    # direction.
     return np.nan_to_num(np.stack(columns, axis=2), nan=0.0, posinf=0.0, neginf=0.0)
 
 
@@ -144,7 +146,7 @@ def minimise(
     .. [1] D. W. Marquardt, "An algorithm for least-squares estimation of nonlinear parameters", SIAM Journal on
            Applied Mathematics 11(2), 431-441, 1963, doi:10.1137/0111030.
     """
-    # Far from the minimum a curve may be infinite; such a step does not improve the cost and is rejected.
+    # Far from the minimum a curve may be infinite. Such a step does not improve the cost and is rejected.
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         return _descend(model, starts, targets, deviations, bounds, steps=steps, tolerance=tolerance)
 

@@ -1,4 +1,4 @@
-"""Points from a results folder: the configurations of a study, with the measurements at each load."""
+"""Reads the configurations of a study from a results folder, with the measurements at each load level."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Resource:
 
 @dataclass
 class Configuration:
-    """One configuration of a study.
+    """Configuration of a study with the measurements at each load level.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class Configuration:
 
     @property
     def observations(self) -> Observations:
-        """Points for the fit: one for each load, with standard errors."""
+        """Measured points for a fit, one for each load level, with standard errors."""
         rate = [from_document(point["throughput_per_s"]) for point in self.points]
         response = [from_document(point["response_time_s"]["mean"]) for point in self.points]
         think = [point.get("think_time_s") for point in self.points]
@@ -101,10 +101,10 @@ class Configuration:
         )
 
     def _others(self) -> Floats | None:
-        """Return the CPUs of the bottleneck used by other programs at each point; None if a run lacks this figure. [1]
+        """Return the CPUs of the bottleneck that other programs use at each level; None if a run lacks this figure. [1]
 
-        The share of other programs is measured over all CPUs to which tiers are pinned, and assumed to be equal on
-        each.
+        The share of other programs is measured over all CPUs to which tiers are pinned, and assumed to be
+        equal on each.
         """
         bottleneck = self.bottleneck()
         shares = {str(run["run"]): run["host"].get("foreign_share") for run in self.runs}
@@ -118,7 +118,9 @@ class Configuration:
         )
 
     def _busy(self) -> tuple[Floats | None, Floats | None]:
-        """Return the used CPUs of the bottleneck, with standard errors; None if a point lacks the figure. [1]"""
+        """Return the used CPUs of the bottleneck at each level, with standard errors; None if a level lacks
+        the figure. [1]
+        """
         bottleneck = self.bottleneck()
         # A level with zero CPU use has no relative error, which the fit needs as a weight.
         if bottleneck is None or not (used := self.cpus(bottleneck)).all() or not np.isfinite(used).all():
@@ -133,7 +135,7 @@ class Configuration:
 
     @property
     def think_s(self) -> float:
-        """Mean think time over the points; 0 if it was not measured. [s]"""
+        """Mean think time over the points; 0 if think time was not measured. [s]"""
         known = [
             (float(point["think_time_s"]), from_document(point["throughput_per_s"]).value, float(point["load"]))
             for point in self.points
@@ -143,7 +145,7 @@ class Configuration:
         return 0.0 if found is None else found
 
     def cpus(self, resource: Resource) -> Floats:
-        """Return the busy servers of a resource at each point; NaN if a tier was not observed. [1]"""
+        """Return the busy servers of a resource at each level; NaN if a tier was not observed. [1]"""
         rows = []
         for point in self.points:
             used = [from_document(point["tiers"].get(tier, {}).get("cpus_used")).value for tier in resource.tiers]
@@ -163,10 +165,11 @@ class Configuration:
 
 
 def mean_by_cycle(rows: Iterable[tuple[float, float | None, float]]) -> float | None:
-    """Return the weighted mean of a quantity over (value, throughput X [1/s], users N) of closed systems; or None.
+    """Return the weighted mean of a quantity over runs of closed systems; None without usable rows.
 
-    In a window of fixed length, the think time (cycle N / X minus response time) and all quantities counted at the ends
-    of transactions are less certain the longer the cycle, so each value is weighted by the inverse squared cycle.
+    Each row is (value, throughput X [1/s], users N). In a window of fixed length, the think time (cycle N / X
+    minus response time) and all quantities counted at the ends of transactions are less certain the longer
+    the cycle, so each value is weighted by the inverse squared cycle.
     """
     weighted = [(value, (rate / users) ** 2) for value, rate, users in rows if rate and users]
     if not weighted:
@@ -180,7 +183,7 @@ def _values(rows: list[Estimate]) -> Floats:
 
 
 def _errors(rows: list[Estimate]) -> Floats | None:
-    """Return the standard errors; None if any is unknown."""
+    """Return the standard errors of estimates; None if an error is unknown."""
     errors = [standard_error_of(estimate) for estimate in rows]
     if any(error is None or error <= 0 for error in errors):
         return None
@@ -194,7 +197,7 @@ def is_results(path: Path) -> bool:
 
 
 def read_configurations(path: Path) -> list[Configuration]:
-    """Read and audit the configurations of a study.
+    """Read the configurations of a study and audit their runs.
 
     Parameters
     ----------
@@ -284,7 +287,7 @@ def _from_runs(results: ResultsFolder) -> list[Configuration]:
 
 
 def _judged(runs: dict[str, Json], loads: dict[str, float]) -> tuple[list[Finding], list[Json]]:
-    """Return the findings of the audit, and the excluded runs: invalid, empty, or failing the audit."""
+    """Return the audit findings of all runs, and the excluded runs: invalid, empty, or failing the audit."""
     excluded = []
     usable = {}
     for name, run in runs.items():
@@ -305,7 +308,7 @@ def _judged(runs: dict[str, Json], loads: dict[str, float]) -> tuple[list[Findin
 
 
 def _empty(run: Json, load: float) -> str | None:
-    """Return the reason why a run cannot be a point of a curve; None if there is none."""
+    """Return the reason why a run cannot be a point of a curve; None if the run can be a point."""
     if not run["laws"]["little"]:
         return "nothing ended in its window"
     if not from_document(run["throughput_per_s"]).value:
@@ -337,9 +340,9 @@ def _quantities(name: str, run: Json) -> Quantities | None:
 
 
 def _resources(folders: list[RunFolder], summaries: list[Json]) -> list[Resource]:
-    """Group tiers by the CPUs they share: by the CPUs they are pinned to, or all unpinned tiers together.
+    """Group the tiers by the CPUs that they share: those they are pinned to; all tiers without pinning share the rest.
 
-    Unpinned tiers that a control group limits share only the CPU quota of that group.
+    Tiers without pinning that a control group limits share only the CPU quota of that group.
     """
     allotted = {
         tier: float(figures["cpus_allotted"])
@@ -360,13 +363,18 @@ def _resources(folders: list[RunFolder], summaries: list[Json]) -> list[Resource
 
 
 def _resource(tiers: list[str], allotted: float) -> Resource:
-    """Return the CPUs of tiers as a resource; a quota of 1.5 becomes two CPUs of three quarters each."""
+    """Return the CPUs of tiers as a resource.
+
+    A quota of 1.5 CPUs becomes two servers of three quarters of a CPU each.
+    """
     servers = max(1, math.ceil(allotted - 1e-9))
     return Resource("+".join(tiers), servers, tuple(tiers), min(1.0, allotted / servers))
 
 
 def _tiers(run: RunFolder) -> Json:
-    """Return the tiers declared in the manifest of a run; empty if an interrupted write left it incomplete."""
+    """Return the tiers declared in the manifest of a run; empty if an interrupted write left the manifest
+    incomplete.
+    """
     try:
         found = run.manifest.get("tiers")
     except (OSError, ValueError, StudyError):

@@ -1,4 +1,7 @@
-"""Limit of the measured load. The effect of more servers is known only if a station of the model is the limit."""
+"""Determines the cause that limits the measured load.
+
+The effect of more servers is known only if a station of the model is the limit.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +16,15 @@ from towtank.model.fitting.measured import Configuration
 Json = dict[str, Any]
 STATION, ASSERTED, NONE, OTHER = "station", "asserted", "none", "other"
 RESPONSE_UNEXPLAINED = 0.50
-"""If the network lacks this share of the mean response time at the highest load, the load is limited by something that
-is not a station of the network. [ratio]"""
+"""Missing share of the mean response time above which something outside the network limits the load. [ratio]
+
+The share is that of the response time at the highest load which the network does not explain.
+"""
 
 
 @dataclass(frozen=True)
 class MeasuredLimit:
-    """Limit of the measured load.
+    """Cause that limits the measured load.
 
     Attributes
     ----------
@@ -34,12 +39,12 @@ class MeasuredLimit:
     why: str
 
     def lines(self) -> list[str]:
-        """Return the lines under the key `fitted` of a model file."""
+        """Return the lines of the key `fitted` of a model file that state the limit."""
         return [f"  limit: {self.kind}", f"  limit_why: {json.dumps(self.why, ensure_ascii=False)}"]
 
 
 def of_curve(configuration: Configuration | None, shape: Json | None, *, asserted: bool) -> MeasuredLimit | None:
-    """Return the limit of a closed curve, whose only station is a CPU; None without a configuration.
+    """Return the limit of a closed curve, whose only station is a CPU resource; None without a configuration.
 
     Parameters
     ----------
@@ -70,10 +75,9 @@ def of_network(shape: Json, network: Json) -> MeasuredLimit:
         Document of the network: `stations`, `levels` and `held_out`.
 
     Notes
-    -----
-    A shape without a saturated resource is classified as contention. If the network predicts the highest load
-    correctly, its queues explain the contention. If it predicts too high a throughput there, or less than half of the
-    response time, a station for the limit is missing.
+    ----- A shape without a saturated resource is classified as contention. If the network predicts the highest
+    load correctly, its queues explain the contention. If the network predicts too high a throughput at the
+    highest load, or less than half of the response time, it lacks the station that limits the system.
     """
     kind = shape["kind"]
     lacks = kind in ("memory", "generator", "quota")
@@ -85,7 +89,10 @@ def of_network(shape: Json, network: Json) -> MeasuredLimit:
 
 
 def _predicts_top(network: Json) -> bool:
-    """Return True if the network predicts throughput and response time at the highest load, held out if possible."""
+    """Return True if the network predicts throughput and response time at the highest load well enough.
+
+    The prediction without the highest level is used if available.
+    """
     if network["held_out"] is not None:
         top: Mapping[str, Any] = network["held_out"]["points"][-1]
         rate, response = float(top["error"]), float(top["response_error"])

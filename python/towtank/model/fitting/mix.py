@@ -1,8 +1,9 @@
 """Demand of the mix of transactions at each load level.
 
-Runs draw their transactions at random. A transaction that costs twenty times as much as the others shifts the mean
-demand of a level by several per cent from run to run. The mix is part of the load, like users and think time, so the
-measured mix is used. Demands of classes are estimated without the held-out levels, so that these remain a test.
+Runs draw their transactions at random. A transaction that costs twenty times as much as the others shifts the
+mean demand of a level by several per cent from run to run. The mix is part of the load, like users and think
+time, so the measured mix is used. Demands of classes are estimated without the held-out levels, so that these
+levels remain a test.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ from towtank.model.fitting.measured import Configuration
 from towtank.model.fitting.observations import Floats
 
 WORTH = 0.95
-"""Largest scatter of busy time at which demands by class are used, relative to that with one demand for all classes.
-[ratio]
+"""Largest scatter of busy time, relative to that with equal demands, at which demands by class are used. [ratio]
 
-Both scatters come from intervals of runs that were not used for the estimate."""
+Both scatters come from intervals of runs that were not used for the estimate.
+"""
 _COUNTS, _REGRESSION, _TIMES = "all alike", "non-negative least squares", "service demand law"
 
 
@@ -47,7 +48,9 @@ class Mix:
     demands: dict[str, float]
 
     def document(self, loads: Floats) -> dict[str, Any]:
-        """Return the effect of the mix as JSON for a fit: estimator, demands and work at each load."""
+        """Return the effect of the mix for JSON: estimator, demands, and work of the mean transaction at each
+        load.
+        """
         rows = zip(loads, self.work, strict=True)
         return {
             "estimator": self.estimator,
@@ -58,7 +61,7 @@ class Mix:
 
 
 def mix_of(configuration: Configuration, held: int) -> Mix | None:
-    """Return the work of the mix at each point of a configuration.
+    """Return the work of the mean transaction at each load level of a configuration.
 
     Parameters
     ----------
@@ -88,7 +91,8 @@ def mix_of(configuration: Configuration, held: int) -> Mix | None:
     scatter = {_REGRESSION: _left_out(series)}
     times = _by_times(first, classes)
     if times is not None:
-        # Without waiting, response time is proportional to work. This estimate uses the lowest level only.
+        # Without waiting, the response time is proportional to the work. This estimate uses the lowest level
+        # only.
         demands[_TIMES] = times
         scatter[_TIMES] = _scatter(series, [times] * len(np.unique(series.stretches)))
     best = min(scatter, key=lambda name: scatter[name])
@@ -97,14 +101,17 @@ def mix_of(configuration: Configuration, held: int) -> Mix | None:
     by_name = dict(zip(classes, demands[best], strict=True))
     costs = np.array([by_name.get(name, 0.0) for name in names])
     work = shares @ costs
-    # A class without transactions below the held-out levels has no demand; it gets the mean of the others.
+    # A class without transactions below the held-out levels has no demand. It gets the mean of the other
+    # classes.
     known = shares @ np.array([name in by_name for name in names], dtype=float)
     work = work / np.where(known > 0, known, 1.0)
     return Mix(work / float(work.mean()), best, scatter, {name: float(cost) for name, cost in by_name.items()})
 
 
 def _shares(configuration: Configuration) -> tuple[Floats, list[str]]:
-    """Return the share of each transaction at each point; shape (n_points, n_classes)."""
+    """Return the share of each transaction at each load level, shape (n_points, n_classes), and the class
+    names.
+    """
     names = sorted({name for run in configuration.runs for name in run.get("transactions", {})})
     rows = []
     for point in configuration.points:
@@ -118,7 +125,9 @@ def _shares(configuration: Configuration) -> tuple[Floats, list[str]]:
 
 
 def _by_times(first: tuple[Series, list[str]] | None, classes: list[str]) -> Floats | None:
-    """Return demands proportional to response times at the lowest level; None if they cannot be estimated."""
+    """Return demands proportional to the response times at the lowest level; None if the demands cannot be
+    estimated.
+    """
     if first is None:
         return None
     found = service_demand_law(first[0])
@@ -130,7 +139,7 @@ def _by_times(first: tuple[Series, list[str]] | None, classes: list[str]) -> Flo
 
 
 def _left_out(series: Series) -> float:
-    """Return the scatter that the regression leaves in each run when it is fitted to the other runs."""
+    """Return the relative scatter of busy time in each run around the regression fitted to the other runs."""
     found = []
     for run in np.unique(series.stretches):
         others = np.flatnonzero(series.stretches != run)
@@ -139,7 +148,7 @@ def _left_out(series: Series) -> float:
 
 
 def _scatter(series: Series, demands: list[Floats]) -> float:
-    """Return the squared errors of busy time relative to those with one demand for all classes. [ratio]"""
+    """Return the squared errors of busy time, relative to those with one demand for all classes. [ratio]"""
     left = plain = 0.0
     for run, costs in zip(np.unique(series.stretches), demands, strict=True):
         rows = series.stretches == run

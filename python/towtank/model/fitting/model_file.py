@@ -25,14 +25,14 @@ from towtank.units import exact_duration, exact_rate
 CLASS = "transactions"
 ELSEWHERE = "elsewhere"
 DRAWS = 200
-"""Number of replicates in a model file; they determine a probability of 90 % within 4 %. [1]"""
+"""Number of replicates in a model file, which determine a probability of 90 % within 4 %. [1]"""
 _DIGITS = 5
 _NORMAL_95 = 1.959964
 
 
 @dataclass(frozen=True)
 class Station:
-    """Station in the model file.
+    """Station of a model file.
 
     Attributes
     ----------
@@ -58,7 +58,8 @@ class Station:
 def stations(
     candidate: Candidate, configuration: Configuration | None, demands: dict[str, Any]
 ) -> tuple[list[Station], float]:
-    """Return the stations of a fitted closed curve, and the remaining time outside the stations.
+    """Return the stations of a fitted closed curve, and the time that a transaction spends outside these
+    stations. [s]
 
     Parameters
     ----------
@@ -78,8 +79,8 @@ def stations(
     if not isinstance(curve, ClosedCurve):
         raise ModelError(f"a curve {curve.name} is no network")
     left, servers = float(candidate.fit.parameters[1]), curve.servers
-    # Background work takes part of the bottleneck's servers, so transactions take longer; this demand includes the
-    # delay.
+    # Background work takes part of the bottleneck's servers, so transactions take longer. This demand
+    # includes the delay.
     demand = float(curve.held_up(candidate.fit.parameters[None, :])[0])
     bottleneck = configuration.bottleneck() if configuration else None
     rates = curve.rates(candidate.fit.parameters) if isinstance(curve, DependentCurve) else None
@@ -97,13 +98,14 @@ def stations(
 
 
 def _relative_error(demand: dict[str, Any]) -> float:
-    """Return the relative standard error of a demand from its 95 % interval; 0 without an interval. [ratio]"""
+    """Return the relative standard error of a demand, from its 95 % interval; 0 without an interval. [ratio]"""
     low, high = demand.get("low"), demand.get("high")
     return 0.0 if low is None or high is None else (float(high) - float(low)) / 2 / _NORMAL_95 / float(demand["value"])
 
 
 def draws(candidate: Candidate, found: list[Station], left: float) -> dict[str, list[float]]:
-    """Return the demands of `DRAWS` replicates of the fit relative to those of the file, by station. [ratio]
+    """Return the demand of each station in `DRAWS` replicates of the fit, relative to that in the file.
+    [ratio]
 
     Notes
     -----
@@ -143,7 +145,7 @@ def model_text(
     discipline: str = SHARING,
     limit: MeasuredLimit | None = None,
 ) -> str:
-    """Render the model file, with comments that state the origin of its numbers.
+    """Render a model file with comments that state the origin of its numbers.
 
     Parameters
     ----------
@@ -196,7 +198,9 @@ def _fitted(
     tails: Tails | None,
     limit: MeasuredLimit | None,
 ) -> list[str]:
-    """Return the lines of the key `fitted`: measured range, held-out error, percentiles, replicates of the demands."""
+    """Return the lines of the key `fitted`: measured range, held-out error, percentiles and demands of the
+    replicates.
+    """
     points, held_out = candidate.fit.points, candidate.held_out
     lines = [
         "fitted:",
@@ -225,7 +229,7 @@ def _speed(station: Station) -> str:
 
 
 def _error_interval(predicted: float, measured: float, standard_error: float | None) -> list[float] | None:
-    """Return the 95 % interval of predicted / measured - 1; None if the measurement may be zero. [ratio]"""
+    """Return the 95 % interval of predicted / measured - 1; None if the measured value may be zero. [ratio]"""
     half = None if standard_error is None else _NORMAL_95 * standard_error
     if half is None or half >= measured:
         return None
@@ -233,9 +237,10 @@ def _error_interval(predicted: float, measured: float, standard_error: float | N
 
 
 def checked(candidate: Candidate, found: list[Station], left: float, think_s: float) -> list[dict[str, Any]]:
-    """Return the exact throughput of the file's network at the measured loads, compared with the measurement.
+    """Return the exact throughput of the written network at the measured loads, compared with the measurement.
 
-    `error_interval` is the interval of the relative error due to the standard error of the measurement, or None.
+    `error_interval` is the interval of the relative error due to the standard error of the measurement, or
+    None.
     """
     points = candidate.fit.points
     top = round(float(points.load.max()))

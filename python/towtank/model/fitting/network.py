@@ -1,4 +1,4 @@
-"""Exact throughput of a closed single-class network of stations, by convolution with positive terms only."""
+"""Computes the exact throughput of a closed network with a single class by convolution."""
 
 from __future__ import annotations
 
@@ -12,14 +12,17 @@ from towtank.errors import ModelError
 from towtank.model.fitting.observations import Floats
 
 Rates = tuple[float, ...]
-"""Speeds of a station with 1, 2, ... jobs relative to one server; the last one holds for more jobs. [1]"""
+"""Speeds of a station with 1, 2, ... jobs, relative to one server; the last speed holds for more jobs. [1]"""
 MOST_WITH_RATES = 20_000
-"""Highest number of users of a network with load-dependent stations. Each such station needs a sum for every
-population; more users would take minutes. [1]"""
+"""Highest number of users of a network with load-dependent stations. [1]
+
+Each load-dependent station needs a sum for every population; more users would take minutes.
+"""
 
 
 def network_throughput(users: int, stations: Sequence[tuple[float, int | Rates]], delay_s: float) -> Floats:
-    """Return the exact throughput of a closed network of multi-server or load-dependent stations, for 1 to N users.
+    """Return the exact throughput of a closed network of multi-server or load-dependent stations, for 1 to N
+    users.
 
     Parameters
     ----------
@@ -65,7 +68,7 @@ def network_throughput(users: int, stations: Sequence[tuple[float, int | Rates]]
 
 
 def _with_servers(constants: Floats, demand: float, servers: int) -> Floats:
-    """Return the logarithms of the constants after adding a multi-server station."""
+    """Return the logarithms of the normalising constants after a multi-server station is added."""
     counts = np.arange(len(constants))
     fed = np.full(len(constants), -np.inf)
     for present in range(min(servers, len(constants))):
@@ -77,7 +80,9 @@ def _with_servers(constants: Floats, demand: float, servers: int) -> Floats:
 
 
 def _with_rates(constants: Floats, demand: float, rates: Rates) -> Floats:
-    """Return the logarithms of the constants after adding a load-dependent station, by the direct sum."""
+    """Return the logarithms of the normalising constants after a load-dependent station is added, by direct
+    summation.
+    """
     users = len(constants) - 1
     if users > MOST_WITH_RATES:
         raise ModelError(f"a station with rates: users must be at most {MOST_WITH_RATES}, got {users} instead")

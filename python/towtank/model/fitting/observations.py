@@ -1,4 +1,4 @@
-"""Observations to which a capacity curve is fitted: load levels with their measurements."""
+"""Observations for the fit of a capacity curve: load levels with their measurements."""
 
 from __future__ import annotations
 
@@ -10,19 +10,27 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 
 LEAST_RELATIVE_ERROR = 0.005
-"""Least relative error of a throughput between runs; a narrower interval shows a steady single run. [ratio]"""
+"""Least relative error of a throughput, since an interval from a single steady run ignores differences of
+runs. [ratio]
+"""
 LEAST_RESPONSE_ERROR = 0.10
-"""Least relative error of fitted response times. Waiting depends on the variance of service times, which a curve with a
-single demand does not contain. However precisely response times were measured, the curve meets them no better than
-this, and they must not pull the demand away from measured CPU time. [ratio]"""
+"""Least relative error of fitted response times. [ratio]
+
+Waiting depends on the variance of service times, which a curve with a single demand does not contain. However
+precisely response times were measured, the curve meets them no better than this, and they must not pull the
+demand away from measured CPU time.
+"""
 FEW_RUNS = 5
-"""With fewer repetitions than this, the standard errors of all levels are pooled. An error from two or three runs is
-very imprecise; used as a weight, it would favour levels whose runs agree by chance. [1]"""
+"""Number of repetitions below which the standard errors of all levels are pooled. [1]
+
+An error from two or three runs is very imprecise; used as a weight, it would favour levels whose runs agree
+by chance.
+"""
 
 
 @dataclass(frozen=True)
 class Conditions:
-    """Conditions at each load: inputs of the system such as work and available servers, not its results.
+    """Conditions at each load that are inputs of the system, such as think time and available servers.
 
     Attributes
     ----------
@@ -39,7 +47,7 @@ class Conditions:
     others: Floats
 
     def chosen(self, some: slice) -> Conditions:
-        """Return the conditions of the selected loads."""
+        """Return the conditions at the selected loads."""
         return Conditions(self.think_s[some], self.work[some], self.others[some])
 
 
@@ -95,7 +103,7 @@ class Observations:
 
     @property
     def levels(self) -> Floats:
-        """Distinct loads, ascending."""
+        """Distinct loads in ascending order."""
         return np.unique(self.load)
 
     @property
@@ -128,7 +136,9 @@ class Observations:
         return np.asarray(np.hypot(self.busy_error, LEAST_RELATIVE_ERROR * self.busy), dtype=float)
 
     def _common(self) -> float:
-        """Return the relative error to assume if unknown: that of throughput, or 1 if no error is known. [ratio]"""
+        """Return the relative error to assume where an error is unknown: that of throughput; 1 if no error is
+        known. [ratio]
+        """
         return 1.0 if self.error is None else float(np.median(self.deviations / self.throughput))
 
     def think_s(self) -> Floats:
@@ -144,7 +154,7 @@ class Observations:
         )
 
     def chosen(self, mask: npt.NDArray[np.bool_]) -> Observations:
-        """Return the selected points."""
+        """Return the points selected by a mask."""
         return replace(
             self,
             load=self.load[mask],
@@ -162,7 +172,7 @@ class Observations:
         )
 
     def split(self, highest: int) -> tuple[Observations, Observations]:
-        """Return the points below the highest levels, and the points at these levels."""
+        """Return two sets of points: those below the highest levels, and those at the highest levels."""
         limit = self.levels[-highest]
         return self.chosen(self.load < limit), self.chosen(self.load >= limit)
 
@@ -181,7 +191,7 @@ def observations(
     others: Floats | None = None,
     names: tuple[str, ...] = (),
 ) -> Observations:
-    """Return the points sorted by load."""
+    """Return measured points, sorted by load."""
     order = np.argsort(load, kind="stable")
 
     def sorted_(values: Floats | None) -> Floats | None:
@@ -205,7 +215,7 @@ def observations(
 
 
 def pooled_errors(values: Floats, errors: Floats, runs: Floats) -> Floats:
-    """Return the standard errors; errors from few runs are replaced by the common relative error of all such levels.
+    """Return standard errors, with errors from few runs replaced by their common relative error.
 
     Parameters
     ----------
@@ -217,8 +227,8 @@ def pooled_errors(values: Floats, errors: Floats, runs: Floats) -> Floats:
     if few.sum() < 2:
         return errors
     freedom = runs[few] - 1
-    # The relative standard deviations of a single run are pooled by degrees of freedom, then turned into errors of
-    # means.
+    # The relative standard deviations of a single run are pooled by degrees of freedom, then turned into
+    # errors of means.
     variances = (errors[few] / values[few]) ** 2 * runs[few]
     spread = float(np.sqrt(np.sum(freedom * variances) / freedom.sum()))
     pooled = errors.copy()

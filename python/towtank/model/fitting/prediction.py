@@ -1,4 +1,6 @@
-"""Predictions of a fitted curve at loads that were not measured, with bands and the reasons to trust them."""
+"""Predicts throughput and response time with a fitted curve at other loads, with bands and reasons to trust
+them.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +21,12 @@ from towtank.model.fitting.selection import Candidate
 
 BANDS = {"band_80": 0.80, "band_95": 0.95}
 FARTHEST_SATURATED = 4.0
-"""Largest predicted load over the highest measured load, if saturation was measured: the asymptote m/S then determines
-the throughput. [ratio]"""
+"""Largest predicted load over the highest measured load, if saturation was measured. [ratio]
+
+The asymptote m/S then determines the throughput.
+"""
 SATURATED = 0.9
-"""Ratio of the highest measured throughput to the limit from which saturation counts as measured. [ratio]"""
+"""Ratio of the highest measured throughput to the limit, from which saturation counts as measured. [ratio]"""
 
 
 def farthest(candidate: Candidate) -> tuple[float, str]:
@@ -51,14 +55,14 @@ def predict(candidate: Candidate, loads: list[float], think_s: float) -> list[di
     Returns
     -------
     list of dict
-        `load`, `range` (`measured`, `between`, `beyond`), and `throughput` with `curve`, `median`, `band_80`, `band_95`
-        and `measurement_95`; `response_s` likewise if it can be computed as N / X - Z; or `refused` with the reason.
+        `load`, `range` (`measured`, `between`, `beyond`), and `throughput` with `curve`, `median`, `band_80`,
+        `band_95` and `measurement_95`; `response_s` with the same keys, if the response time can be computed as
+        N / X - Z; or `refused` with the reason.
 
     Notes
-    -----
-    The bands are percentiles over the bootstrap replicates, whose demand drifts beyond the measured utilizations
-    (`drift`); they refer to the true curve. `measurement_95` adds the error of a further measurement. An infinite end
-    is None.
+    ----- The bands are percentiles over the bootstrap replicates, whose demand drifts beyond the measured
+    utilizations (`drift`); the bands refer to the true curve. `measurement_95` adds the error of a further
+    measurement. An infinite end is None.
 
     A straight line has no limit, but the true system may reach one anywhere beyond the highest load. There, the bands
     start at the throughput of the highest measured load, and `bound` is `upper`.
@@ -88,7 +92,7 @@ def _range(candidate: Candidate, load: float) -> str:
 
 
 def _refusal(candidate: Candidate, load: float) -> str | None:
-    """Return the reason why a rejected curve does not predict beyond the measured range; None otherwise."""
+    """Return the reason why a rejected curve must not predict at a load; None if the curve may predict there."""
     if candidate.judgement.level == REJECTED and _range(candidate, load) == "beyond":
         return f"{candidate.name} is rejected, and so are its predictions beyond the measurements"
     return None
@@ -108,7 +112,8 @@ def _bands(candidate: Candidate, loads: Floats, think_s: float) -> dict[float, d
             times = load / curves[:, number] - think_s
             row["response_s"] = _summary(float(load / best[number] - think_s), times, load / again[:, number] - think_s)
         if row["response_s"]["curve"] <= 0 or (row["response_s"]["band_95"][0] or 0.0) < 0:
-            # Far below the knee N / X - Z is a small difference of large numbers, and even its sign is uncertain.
+            # Far below the knee N / X - Z is a small difference of large numbers, and even its sign is
+            # uncertain.
             row.pop("response_s")
         if fit.curve is LINEAR and load > fit.points.load.max():
             _reach_down(row, fit, parameters, float(load), think_s)
@@ -117,7 +122,10 @@ def _bands(candidate: Candidate, loads: Floats, think_s: float) -> dict[float, d
 
 
 def _reach_down(row: dict[str, Any], fit: Fit, parameters: Floats, load: float, think_s: float) -> None:
-    """Lower the bands of a line to the throughput of the highest measured load, since a limit may lie just above it."""
+    """Lower the bands of a straight line to the throughput at the highest measured load.
+
+    A limit of the true system may lie just above that load.
+    """
     top = np.array([float(fit.points.load.max())])
     kept = fit.curve.throughput(parameters, top)[:, 0]
     row["bound"] = "upper"
@@ -142,9 +150,9 @@ def _summary(best: float, curves: Floats, again: Floats) -> dict[str, Any]:
 
 
 def held_out(candidate: Candidate, points: Observations) -> dict[str, Any] | None:
-    """Compare predictions with measurements at held-out levels, with bands of the fit made without these levels.
+    """Compare predictions with measurements at held-out levels, for JSON, by a fit made without these levels.
 
-    The bands are those of a further measurement; `within_95` states whether the measurement lies in them.
+    The bands are those of a further measurement; `within_95` states if the measurement lies in them.
     """
     tested, document = candidate.tested, candidate.held_out
     if tested is None or document is None:
@@ -168,7 +176,9 @@ def held_out(candidate: Candidate, points: Observations) -> dict[str, Any] | Non
 
 
 def trust(candidate: Candidate, think_s: float) -> dict[str, Any]:
-    """Return the basis of the predictions: range, assumptions with their tests, and error at the held-out levels."""
+    """Return the basis of the predictions for JSON: range, assumptions with their tests, error at held-out
+    levels.
+    """
     points = candidate.fit.points
     limit, why = farthest(candidate)
     tested = candidate.held_out
@@ -232,7 +242,7 @@ def _assumptions(candidate: Candidate, think_s: float) -> list[dict[str, str]]:
 
 
 def _assumed_of_demands(candidate: Candidate) -> dict[str, str]:
-    """Return the assumption of the curve about the demand, with its test."""
+    """Return the assumption of the curve about the service demand, with its test."""
     fit = candidate.fit
     busy = fit.busy_misses
     tested = "only through the shape of the curve"

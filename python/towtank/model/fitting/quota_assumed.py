@@ -1,4 +1,4 @@
-"""Assumptions of a model about CPU quotas, which limit CPU time in each period rather than the number of processors."""
+"""Assumptions of a model about CPU quotas, which limit CPU time per period and not the number of processors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Json = dict[str, Any]
 
 
 def quota_assumptions(configuration: Configuration) -> list[Json]:
-    """Return the assumptions about resources under a quota, with its measured effect.
+    """Return the assumptions about resources under a CPU quota, with the measured effect of the quota.
 
     Parameters
     ----------

@@ -1,4 +1,6 @@
-"""Closed curve of a bottleneck with a CPU quota, which lets work pass at full speed until a period is used up."""
+"""Closed curve of a bottleneck with a CPU quota, which lets work run at full speed until the quota is used
+up.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +12,14 @@ from towtank.model.fitting.closed_curve import ClosedCurve
 from towtank.model.fitting.observations import Floats
 from towtank.model.quota import Quota
 
-# Number of iterations. Each reduces the error of the throughput at least by the share of the bottleneck in a cycle.
+# Number of iterations. Each iteration reduces the error of the throughput at least by the share of the
+# bottleneck in a cycle.
 _ROUNDS = 4
 
 
 def others_use(users: float) -> float:
-    """Return the share of a station's utilization seen by an arriving user: that of the others, (N - 1) / N. [ratio]
+    """Return the share of a station's utilization that an arriving user sees: (N - 1) / N, that of the other users.
+    [ratio]
 
     A user does not wait for its own requests.
     """
@@ -26,8 +30,8 @@ def others_use(users: float) -> float:
 class QuotaCurve(ClosedCurve):
     """Closed curve for servers that each have a fraction of a CPU.
 
-    The closed curve models a slow server, at which short work takes longer than under a quota. The time saved by the
-    quota at the resulting utilization by other users is subtracted from the time elsewhere, iteratively.
+    The closed curve models a slow server, at which short work takes longer than under a quota. The time that
+    the quota saves, at the utilization by other users, is subtracted from the time elsewhere, iteratively.
 
     Attributes
     ----------
@@ -40,7 +44,7 @@ class QuotaCurve(ClosedCurve):
     name = "quota"
 
     def _rate(self, users: int, parameters: Floats, think_s: float, work: float, others: float) -> Floats:
-        """Return the throughput of a whole number of users; shape (n_problems,). [1/s]"""
+        """Return the throughput for a whole number of users; shape (n_problems,). [1/s]"""
         if users == 0:
             return np.zeros(len(parameters))
         demand = work * self.held_up(parameters, others)

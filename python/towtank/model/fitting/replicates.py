@@ -1,4 +1,4 @@
-"""Bootstrap replicates of a fitted curve: parameters fitted to simulated measurements of the same system."""
+"""Bootstrap replicates of a fitted curve: parameters fitted to simulated measurements."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from towtank.model.fitting.least_squares import minimise
 from towtank.model.fitting.observations import Floats
 
 REPLICATES = 1000
-"""Number of bootstrap replicates; percentiles of 2.5 % rest on 25 of them. [1]"""
+"""Number of bootstrap replicates; the 2.5 % percentile rests on 25 of them. [1]"""
 SEED = 20260101
 """Seed of the random generator, fixed so that the same input gives the same intervals."""
-# With fewer points the autocorrelation cannot be estimated.
+# Number of points below which the autocorrelation cannot be estimated.
 _SERIES = 30
-# Replicates start at the fitted parameters and mostly converge within five steps. The error left by the tolerance is
-# far below the spread of the replicates.
+# Replicates start at the fitted parameters and mostly converge within five steps. The error left by the
+# tolerance is far below the spread of the replicates.
 _STEPS, _TOLERANCE = 40, 1e-7
 
 
@@ -76,14 +76,15 @@ def replicates(fit: Fit, count: int = REPLICATES, seed: int = SEED) -> Floats:
 
 
 def _drawn(fit: Fit, count: int, stream: np.random.Generator) -> npt.NDArray[np.int64]:
-    """Draw the residual of each point; shape (count, n_points)."""
+    """Draw random residuals for each point of each replicate, as indices of shape (count, n_points)."""
     points, length = fit.points.count, block_length(fit)
     if length == 1:
         return stream.integers(0, points, (count, points))
     order = np.argsort(fit.points.place, kind="stable")
     blocks = math.ceil(points / length)
     first = stream.integers(0, points, (count, blocks, 1))
-    # The series is treated as a ring, so that residuals at its ends are drawn as often as those in the middle.
+    # The series is treated as a ring, so that residuals at its ends are drawn as often as those in the
+    # middle.
     places = ((first + np.arange(length)) % points).reshape(count, -1)[:, :points]
     drawn = np.empty((count, points), dtype=np.int64)
     drawn[:, order] = order[places]
@@ -91,7 +92,8 @@ def _drawn(fit: Fit, count: int, stream: np.random.Generator) -> npt.NDArray[np.
 
 
 def further_measurement(fit: Fit, loads: Floats, curves: Floats, seed: int = SEED) -> Floats:
-    """Return simulated further measurements at each load: the curves of the replicates plus a measurement error. [1/s]
+    """Return simulated further measurements at each load: curves of the replicates plus a measurement error.
+    [1/s]
 
     Parameters
     ----------

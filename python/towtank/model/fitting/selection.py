@@ -32,16 +32,19 @@ from towtank.model.fitting.replicates import replicates
 from towtank.model.fitting.utilization_law import judge_limit, judge_one_system
 
 COMPARABLE = 2.0
-"""Curves whose AICc exceeds the smallest by at most this are supported about equally (Burnham and Anderson, *Model
-Selection and Multimodel Inference*, 2nd ed., Springer, 2002, section 2.6, doi:10.1007/b97636)."""
+"""Difference of AICc up to which curves are supported about equally.
+
+Source: Burnham and Anderson, *Model Selection and Multimodel Inference*, 2nd ed., Springer, 2002, section
+2.6, doi:10.1007/b97636.
+"""
 _CHANGE_LEVEL = 0.05
 DEFAULT_HELD_OUT = 1
-"""Number of highest levels left out of a second fit that tests every curve. [1]"""
+"""Number of highest levels that a second fit leaves out to test every curve. [1]"""
 
 
 @dataclass
 class Candidate:
-    """Fitted curve with its tests.
+    """Fitted curve with the tests of its fit.
 
     Attributes
     ----------
@@ -81,7 +84,9 @@ class Candidate:
 
     @cached_property
     def measured_again(self) -> Floats | None:
-        """Simulated further measurements at the held-out levels, predicted without these levels. [1/s]"""
+        """Simulated further measurements at the held-out levels, predicted by a fit without these levels.
+        [1/s]
+        """
         return None if self.tested is None or self.above is None else measured_again(self.tested, self.above)
 
     @cached_property
@@ -94,13 +99,15 @@ class Candidate:
         return error_interval([{**row, "throughput_band_95": percentiles(again)} for row, again in rows])
 
     def held_out_text(self) -> str:
-        """Render the largest error at the held-out levels in per cent, with its interval; `-` without such levels."""
+        """Render the largest error at the held-out levels in per cent, with its interval; `-` without
+        held-out levels.
+        """
         return "-" if self.held_out is None else relative_error(self.held_out["worst_error"], self.held_out_interval)
 
 
 @dataclass(frozen=True)
 class Choice:
-    """All candidates in order of preference, with the chosen one.
+    """Fitted candidates in order of preference, with the chosen candidate.
 
     Attributes
     ----------
@@ -119,7 +126,7 @@ class Choice:
 
 
 def candidate(name: str, points: Observations, servers: int, think_s: float, held: int | None) -> Candidate:
-    """Fit a curve family and test it.
+    """Fit a curve family to points and test the fit.
 
     Parameters
     ----------
@@ -151,7 +158,7 @@ def candidate(name: str, points: Observations, servers: int, think_s: float, hel
 
 
 def _tested(fit: Fit, below: Fit | None, points: Observations, held: int | None) -> Candidate:
-    """Return a candidate with the test of a fit to the lower levels."""
+    """Return a candidate with a fit, and the test of a second fit to the lower levels."""
     highest = held or DEFAULT_HELD_OUT
     above = None if below is None else points.split(highest)[1]
     compared = None if below is None or above is None else predicted_against_measured(below, above, highest)
@@ -159,7 +166,7 @@ def _tested(fit: Fit, below: Fit | None, points: Observations, held: int | None)
 
 
 def choose(names: tuple[str, ...], points: Observations, servers: int, think_s: float, held: int | None) -> Choice:
-    """Fit several families and choose one.
+    """Fit several curve families and choose one of them.
 
     Notes
     -----
@@ -195,7 +202,8 @@ def choose(names: tuple[str, ...], points: Observations, servers: int, think_s: 
 
 
 def _judge_by_servers(contender: Candidate, points: Observations, servers: int) -> None:
-    """Reject a scalability law that contradicts the utilization law; a closed curve contains the servers already.
+    """Reject a scalability law whose throughput contradicts the utilization law; closed curves need no such
+    test.
 
     Notes
     -----
@@ -215,13 +223,15 @@ def _judge_by_servers(contender: Candidate, points: Observations, servers: int) 
 
 
 def _with(set_aside: dict[str, str], choice: Choice) -> Choice:
-    """Return a choice whose reason includes why one of the two closed curves was set aside."""
+    """Return a choice whose reason includes the reason why one of the two closed curves was set aside."""
     reasons = "; ".join(f"{name} set aside: {why}" for name, why in set_aside.items())
     return replace(choice, why=f"{choice.why}; {reasons}") if reasons else choice
 
 
 def _one_closed(candidates: list[Candidate], points: Observations, held: int | None) -> dict[str, str]:
-    """Choose between constant and load-dependent demand of the closed curve; return the curve set aside, and why.
+    """Choose between constant and load-dependent demand of the closed curve.
+
+    Return the name of the other curve, with the reason for setting it aside; empty without both curves.
 
     Notes
     -----
@@ -242,7 +252,8 @@ def _one_closed(candidates: list[Candidate], points: Observations, held: int | N
     if held is None and plain.tested is not None and changing.tested is not None:
         first = changing.tested if _changes(plain.tested, changing.tested) else plain.tested
         if first is not best.tested:
-            # The lower levels alone would have chosen the other curve, so the test uses the prediction of that curve.
+            # The lower levels alone would have chosen the other curve, so the test uses the prediction of
+            # that curve.
             place = next(number for number, contender in enumerate(candidates) if contender is best)
             candidates[place] = _tested(best.fit, first, points, held)
     if other.name in rejected:
@@ -277,10 +288,10 @@ def _credible_gap(fit: Fit) -> float:
 
 
 def _without_criterion(candidates: list[Candidate], able: list[Candidate], refused: dict[str, str]) -> Choice:
-    """Choose by the prediction of the highest level, if there are too few points to compare all candidates by AICc.
+    """Choose the curve that predicts the highest level best, if there are too few points for a comparison by AICc.
 
-    If no tested candidate predicts that level within `MISS_LIMIT`, a closed curve with too few levels for the test is
-    preferred: it is also fitted to the utilization of the bottleneck at each level.
+    If no tested candidate predicts that level within `MISS_LIMIT`, a closed curve with too few levels for the
+    test is preferred: it is also fitted to the utilization of the bottleneck at each level.
     """
     tested = [contender for contender in able if contender.held_out is not None]
     founded = [contender for contender in able if contender.held_out is None and contender.joint_aicc is not None]

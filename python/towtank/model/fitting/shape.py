@@ -1,7 +1,8 @@
-"""Kind of limit that a capacity curve shows: CPU, lock or pool, disk, memory, or the generator itself.
+"""Determines the kind of limit that a capacity curve shows: CPU, lock or pool, disk, memory, or the load generator.
 
-Response times rise sharply for many reasons that look alike from outside. The run summaries distinguish them, since
-each kind of limit changes different figures. All examined figures are listed, including those that rule a kind out.
+Response times rise sharply for many reasons that look alike from outside. The run summaries distinguish the
+reasons, since each kind of limit changes different figures. All examined figures are listed, including those
+that rule out a kind.
 """
 
 from __future__ import annotations
@@ -22,26 +23,37 @@ from towtank.results.machines import disks, machines
 
 Json = dict[str, Any]
 SHARP = 2.0
-"""Ratio of the response time at the highest load to that at the lowest from which it counts as grown. [ratio]"""
+"""Ratio of response time at the highest to that at the lowest load, from which response time has grown.
+[ratio]
+"""
 SHORTFALL = 0.10
 """Shortfall of throughput below the proportional line through the lowest load, from which it counts. [ratio]"""
 FULL = 0.90
-"""Utilization from which CPUs count as saturated; for disks, which work in parallel, it is `DISK_FULL`. [ratio]"""
+"""Utilization from which CPUs count as saturated.
+
+Disks work in parallel, so `DISK_FULL` applies to them. [ratio]
+"""
 DISK_FULL = 0.80
 QUEUES = 2.0
-"""Factor on 1 / (1 - U), where U is the highest observed utilization. If the response time grows by more, queues at the
-observed resources do not explain the growth: with exponential service, M/M/1 grows by 1 / (1 - U), several servers and
-closed loads by less. [ratio]"""
+"""Factor on 1 / (1 - U) up to which queues at the observed resources explain the growth of response time. [ratio]
+
+U is the highest observed utilization. With exponential service, the response time of M/M/1 grows by 1 / (1 -
+U), that of several servers and of closed loads by less.
+"""
 GENERATOR_BUSY = 0.80
-"""Share of the generator's calibrated rate from which the generator is suspected. [ratio]"""
+"""Share of the generator's calibrated rate from which the generator may be the limit. [ratio]"""
 PRESSURE = 0.10
-"""Share of time that threads waited for memory or disk from which it counts. [ratio]"""
+"""Share of time in which threads waited for memory or disk, from which the wait counts. [ratio]"""
 HELD_UP = 0.10
-"""Share of time that the CPU limit of a control group paused processes from which it counts. [ratio]"""
+"""Share of time in which the CPU limit of a control group paused processes, from which the pauses count.
+[ratio]
+"""
 FAULTS = 20.0
 """Rate of pages read back from disk from which memory counts as short. [1/s]"""
 GROWN = 1.2
-"""Ratio of CPU time per transaction at the highest load to that at the lowest from which it has grown. [ratio]"""
+"""Ratio of CPU time per transaction at the highest to that at the lowest load, from which it has grown.
+[ratio]
+"""
 CPU_TIME = "CPU time per transaction of"
 """First words of the evidence on CPU time, which shows that the CPUs of a resource were observed."""
 UTILIZATION = "utilization of"
@@ -51,7 +63,7 @@ _WAITING_WORDS = ("queue", "wait", "pool", "lock", "pending", "blocked")
 
 @dataclass(frozen=True)
 class Evidence:
-    """One figure at the lowest and at the highest load."""
+    """A figure at the lowest and at the highest load, as evidence for a kind of limit."""
 
     what: str
     lowest: float | None
@@ -61,7 +73,7 @@ class Evidence:
     interval: tuple[float | None, float | None] | None = None
 
     def document(self) -> Json:
-        """Return the evidence as JSON for a fit: its values at the lowest and highest load, and its limit."""
+        """Return the evidence for JSON: its values at the lowest and highest load, and its limit."""
         return {
             "what": self.what,
             "at_lowest": self.lowest,
@@ -73,7 +85,7 @@ class Evidence:
 
 
 def classify(configuration: Configuration) -> Json:
-    """Return the kind of limit of a configuration, with the evidence.
+    """Return the kind of limit that a configuration shows, with the evidence, for JSON.
 
     Returns
     -------
@@ -111,7 +123,7 @@ def classify(configuration: Configuration) -> Json:
 
 
 def _explained(evidence: list[Evidence]) -> float:
-    """Return the largest growth of the response time that queues at the observed resources can explain. [ratio]"""
+    """Return the largest growth of the response time that queues at the observed resources explain. [ratio]"""
     used = [item.highest for item in evidence if item.what.startswith(UTILIZATION) and item.highest is not None]
     return max(SHARP, QUEUES / (1 - min(max(used, default=0.0), FULL)))
 
@@ -144,7 +156,11 @@ def _is_by_queues(configuration: Configuration, rise: float | None, shortfall: f
 def _decide(
     evidence: list[Evidence], rise: float | None, shortfall: float, *, by_queues: bool = False
 ) -> tuple[str, str | None]:
-    """Decide the kind: a busy generator first, as it invalidates the rest; a saturated resource; else contention."""
+    """Return the kind of limit and its resource.
+
+    A busy generator comes first, as it invalidates the other evidence; then a saturated resource; then
+    contention.
+    """
     for kind in ("generator", "memory", "disk", "cpu", "quota"):
         full = [item for item in evidence if item.speaks_for == kind]
         if not full or (kind != "generator" and (rise or 1.0) < SHARP and shortfall <= SHORTFALL):
@@ -159,7 +175,10 @@ def _decide(
 
 
 def _sentence(kind: str, resource: str | None, evidence: list[Evidence], *, by_queues: bool) -> str:
-    """Describe the limit; `evidence` starts with growth of response time and shortfall of throughput."""
+    """Describe the kind of limit.
+
+    `evidence` starts with the growth of response time and the shortfall of throughput.
+    """
     rise, shortfall = evidence[0].highest, evidence[1].highest or 0.0
     change = (
         f"from the lowest to the highest load response time grew by a factor of {_factor(evidence[0])} and throughput "
@@ -197,7 +216,7 @@ def _factor(grown: Evidence) -> str:
 
 
 def _percent(short: Evidence) -> str:
-    """Render the share by which throughput is below the line; 0 if it is above."""
+    """Render the share by which throughput is below the proportional line; 0 if throughput is above the line."""
     low, high = short.interval or (None, None)
     value = max(0.0, short.highest or 0.0)
     if low is None or high is None:
@@ -206,13 +225,15 @@ def _percent(short: Evidence) -> str:
 
 
 def _grown(configuration: Configuration) -> Estimate:
-    """Return the response time at the highest load relative to that at the lowest. [ratio]"""
+    """Return the response time at the highest load, relative to that at the lowest load. [ratio]"""
     times = [from_document(point["response_time_s"]["mean"]) for point in configuration.points]
     return ratio_interval(times[-1], times[0]) if times[-1].value else NOTHING
 
 
 def _reached(configuration: Configuration) -> Estimate:
-    """Return the throughput at the highest load relative to the proportional line through the lowest. [ratio]"""
+    """Return the throughput at the highest load, relative to the proportional line through the lowest load.
+    [ratio]
+    """
     first, last = configuration.points[0], configuration.points[-1]
     rates = [from_document(point["throughput_per_s"]) for point in (first, last)]
     if not rates[0].value or not last["load"]:
@@ -222,7 +243,7 @@ def _reached(configuration: Configuration) -> Estimate:
 
 
 def _ends(configuration: Configuration, read: Callable[[Json], float | None]) -> tuple[float | None, float | None]:
-    """Return the means over the runs at the lowest and at the highest load."""
+    """Return the mean of a figure over the runs at the lowest and over the runs at the highest load."""
     found = []
     for point in (configuration.points[0], configuration.points[-1]):
         values = [read(run) for run in configuration.runs if run["run"] in point["runs"]]
@@ -265,7 +286,7 @@ def _machines(configuration: Configuration) -> list[str]:
 
 
 def _pressure(run: Json, on: str, name: str) -> float | None:
-    """Return the share of the time that threads of a machine waited for a resource."""
+    """Return the share of time in which threads of a machine waited for a resource. [ratio]"""
     return (machines(run).get(on, {}).get("pressure") or {}).get(name)
 
 
@@ -297,9 +318,10 @@ def _cpus(configuration: Configuration) -> list[Evidence]:
 
 
 def _quotas(configuration: Configuration) -> list[Evidence]:
-    """Return the evidence on CPU limits: the share of time for which they paused tiers.
+    """Return the evidence on CPU limits of control groups: the share of time for which they paused tiers.
 
-    Limits of the study's hosts, and limits of a whole tier, do not count: they define the CPUs of the resource.
+    Limits of the study's hosts, and limits of a whole tier, do not count: they define the CPUs of the
+    resource.
     """
     known = {
         tier
@@ -327,7 +349,9 @@ def _held_up(run: Json, tier: str) -> float | None:
 
 
 def _waiting(configuration: Configuration) -> list[Evidence]:
-    """Return the evidence on waiting: gauges of queues, pools and locks of services, and context switches."""
+    """Return the evidence on waiting: queues, pools and locks of services, and context switches per
+    transaction.
+    """
     found = []
     switches = _ends(configuration, _switches)
     if switches[1] is not None:

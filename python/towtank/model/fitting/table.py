@@ -18,12 +18,12 @@ from towtank.yamlfile import did_you_mean
 LOAD_NAMES = ("users", "concurrency", "load", "threads", "clients", "processors", "n")
 THROUGHPUT_NAMES = ("throughput", "throughput_per_s", "x", "tps", "rate")
 MOST_ROWS = 100_000
-"""Highest number of rows. A longer file does not hold load levels and must be aggregated first. [1]"""
+"""Highest number of rows. A longer file holds no load levels and must be aggregated first. [1]"""
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Names of the columns; None if the name is to be guessed or the column is missing.
+    """Names of the columns; None for a missing column, or if the name is to be guessed.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class Columns:
 
 @dataclass
 class _Reader:
-    """Rows of one file, with the faults found so far."""
+    """Rows of a CSV file, with the faults found so far."""
 
     file: str
     header: list[str] = field(default_factory=list)
@@ -127,7 +127,7 @@ def _read(path: Path) -> _Reader:
 
 
 def _cells(reader: _Reader, number: int, line: str, separator: str) -> list[str] | None:
-    """Return the cells of a line; None if it has a cell that is too long."""
+    """Return the cells of a line; None if a cell is too long."""
     try:
         return next(iter(csv.reader(io.StringIO(line), delimiter=separator)))
     except csv.Error:
@@ -194,7 +194,9 @@ def _place(reader: _Reader, role: str, option: str, given: str | None, known: tu
 
 
 def _numbers(reader: _Reader, place: int, role: str) -> Floats:
-    """Return a column as numbers; errors and think times must be at least 0, all others above 0."""
+    """Return a column as numbers; standard errors and think times must be at least 0, all other numbers above
+    0.
+    """
     least = 0.0 if role in ("error", "think") else None
     values = []
     for line, cells, starts in reader.rows:

@@ -1,4 +1,6 @@
-"""Judges a curve by the busy servers of its bottleneck: its limit, and whether all points belong to one system."""
+"""Judges a curve by the busy servers of its bottleneck: its throughput limit, and a change of demand between
+points.
+"""
 
 from __future__ import annotations
 
@@ -14,19 +16,19 @@ CONFIDENCE = 0.95
 READING_ERROR = 0.02
 """Largest measuring error of busy servers; a larger excess shows that the number of servers is wrong. [ratio]"""
 _POINTS = 4
-"""Smallest number of points for estimating demand and background with an interval. [1]"""
+"""Smallest number of points for which demand and background are estimated with an interval. [1]"""
 _ROWS = 12
-"""Smallest number of points for detecting a change of the demand. [1]"""
+"""Smallest number of points for which a change of the demand is detected. [1]"""
 _CHANGE = 0.05
 """Smallest change of the demand that is reported. [ratio]"""
 _LEVEL = 0.001
 _GRID = 400
 _FARTHEST = 100.0
-"""Largest throughput at which the limit is searched, relative to the highest measured throughput. [ratio]"""
+"""Largest throughput in the search for the limit, relative to the highest measured throughput. [ratio]"""
 
 
 def highest_throughput(points: Observations, servers: int) -> tuple[float, float] | None:
-    """Estimate the throughput at which all servers are busy, and its upper confidence bound.
+    """Estimate the throughput at which all servers are busy, and its upper confidence bound. [1/s]
 
     Returns
     -------
@@ -62,7 +64,7 @@ def highest_throughput(points: Observations, servers: int) -> tuple[float, float
 
 
 def _rates(points: Observations) -> Floats:
-    """Return the throughput, converted to transactions of the reference mix. [1/s]"""
+    """Return the throughput of each point, converted to transactions of the reference mix. [1/s]"""
     return points.throughput if points.work is None else np.asarray(points.throughput * points.work, dtype=float)
 
 
@@ -77,7 +79,7 @@ def judge_limit(judgement: Judgement, what: str, highest: float, points: Observa
 
 
 def judge_one_system(judgement: Judgement, points: Observations) -> None:
-    """Add a doubt if busy time per transaction changes at one row and keeps its new level.
+    """Add a doubt if busy time per transaction changes at one point and then keeps its new value.
 
     Notes
     -----

@@ -1,7 +1,7 @@
 """Content of a report: one file per section, in the order of `SECTIONS`.
 
-To add a section: a file with `build(results) -> Section`, a line in `SECTIONS`, a test. A builder returns None if the
-results have no data for its section, which is then left out.
+To add a section, write a file with `build(results) -> Section`, a line in `SECTIONS`, and a test. A builder
+returns None if the results have no data for its section, which is then left out.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ SECTIONS: tuple[Builder, ...] = (
     appendix.build,
 )
 _FIRST_APPENDIX = configuration.build
-# Sections that explain the results or repeat them in sentences; they are folded until the reader opens them.
+# Sections that explain the results or repeat them in sentences. They are folded until the reader opens them.
 _DETAILS: tuple[Builder, ...] = (
     observations.build,
     capacity_model.build,
@@ -103,7 +103,7 @@ _DETAILS: tuple[Builder, ...] = (
 
 
 def build_document(results: Results) -> Document:
-    """Build the whole report from the results."""
+    """Build the whole report from the results of a study."""
     name = results.study.get("name") or results.summary.get("study") or results.name
     with contained() as parts:
         started = attempt_or("start time", "at an unknown time", appendix.started, results)
@@ -122,13 +122,13 @@ def build_document(results: Results) -> Document:
 
 
 def _answer(sections: tuple[Section, ...]) -> str:
-    """Return the headline in the summary; empty if it could not be made."""
+    """Return the headline in the summary section; empty if the headline failed."""
     headlines = (block for block in _callouts(sections) if block.level == "headline")
     return " ".join(run.text for block in headlines for content in block.content for run in content)
 
 
 def _verdict(sections: tuple[Section, ...]) -> str:
-    """Return the title of the verdict in the summary; empty if it could not be made."""
+    """Return the title of the verdict in the summary section; empty if the verdict failed."""
     return next((block.title for block in _callouts(sections) if block.level in headline.LEVELS), "")
 
 
@@ -138,12 +138,12 @@ def _callouts(sections: tuple[Section, ...]) -> list[Callout]:
 
 
 def part_of(build: Builder) -> str:
-    """Return the name of the part that a builder makes, as `section capacity model`."""
+    """Return the name of the part that a builder makes, such as `section capacity model`."""
     return f"section {build.__module__.rpartition('.')[2].replace('_', ' ')}"
 
 
 def _section(build: Builder, results: Results) -> Section | None:
-    """Build a section; if it fails, return a statement in its place."""
+    """Build a section. If the builder fails, return a section that states the failure."""
     part, is_appendix = part_of(build), SECTIONS.index(build) >= SECTIONS.index(_FIRST_APPENDIX)
     made = attempt(part, build, results)
     if isinstance(made, Failed):

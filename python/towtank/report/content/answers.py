@@ -1,4 +1,4 @@
-"""Table of answers by status code."""
+"""Table of HTTP responses by status code."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from towtank.report.source import Json, Results, label_of, load_of
 
 
 def tables(results: Results) -> list[Block]:
-    """Build the table of complete answers by transaction and status code at each point; empty without HTTP answers.
+    """Build the table of complete responses by transaction and status code at each point.
 
-    Points whose recordings lack status codes are marked as not recorded.
+    Empty without HTTP responses. Points whose recordings lack status codes are marked as not recorded.
     """
     points = [(c, point) for c in results.configurations for point in c.get("points") or ()]
     codes = sorted({code for _, point in points for counts in _counts(point).values() for code in counts})

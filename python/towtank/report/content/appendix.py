@@ -11,7 +11,7 @@ from towtank.report.content.configuration import shown
 from towtank.report.document import Block, Column, Definitions, Listing, Section, Table, Text, paragraph, text
 from towtank.report.source import Results
 
-# Options of `towtank run` by their key in a recorded request.
+# Options of `towtank run`, by their key in a recorded request.
 _OPTIONS = {
     "preset": "--preset",
     "repetitions": "--repetitions",
@@ -24,7 +24,7 @@ _SWITCHES = {"trusted": "--trust"}
 
 
 def build(results: Results) -> Section:
-    """Build the section: facts, commands, seeds of the runs, hashes."""
+    """Build the appendix on the measurement: facts, commands, seeds and times of the runs, hashes."""
     blocks: list[Block] = [Definitions(tuple(_facts(results)))]
     blocks.append(Listing("To run the study again, then to write this report again", commands(results)))
     blocks.append(_runs(results))
@@ -54,7 +54,7 @@ def versions(results: Results) -> dict[str, str]:
 
 
 def seed(results: Results) -> Any:
-    """Return the seed of the study."""
+    """Return the seed of the study; None if no seed was recorded."""
     study = results.study
     return results.manifest.get("seed", study.get("seed"))
 
@@ -77,7 +77,7 @@ def _facts(results: Results) -> list[tuple[str, Text]]:
 
 
 def commands(results: Results) -> tuple[str, ...]:
-    """Return the command of the study, or an equivalent one, and the command of the report."""
+    """Return the command that repeats the study, and the command that writes the report."""
     recorded = results.manifest.get("command")
     name = str(results.study.get("name") or results.summary.get("study") or "STUDY")
     words = ["towtank", "run", name]
@@ -92,7 +92,7 @@ def commands(results: Results) -> tuple[str, ...]:
 
 
 def _request(request: Mapping[str, Any], name: str) -> list[str]:
-    """Return the words of the command line of a recorded request."""
+    """Return the words of the command line for a recorded request."""
     words = ["towtank", "run", str(request.get("study") or name)]
     for key, option in _OPTIONS.items():
         value = request.get(key)

@@ -10,13 +10,14 @@ from towtank.report.content.headline import nothing
 from towtank.report.document import Block, Column, Section, Table, paragraph
 from towtank.report.source import Json, Results
 
-# Number of shares of a mix that fit into a cell; the summary has all of them.
+# Number of shares of a mix that fit into a cell; the run summary has all shares.
 _SHARES_SHOWN = 3
 _OF_SHARES = ("mix", "group shares")
 
 
 def build(results: Results) -> Section:
-    """Build the section: all tests, then the tests that could not be made, with reasons."""
+    """Build the section on the audit of the load: all tests, then the tests that could not be made, with
+    reasons."""
     found = [(run.run_id, one) for run in results.measured if (one := dig(run.summary, "audit"))]
     rows = tuple(_row(run, test) for run, audit in found for test in audit.get("tests") or ())
     left = _untested(found)
@@ -46,7 +47,7 @@ def build(results: Results) -> Section:
 
 
 def sentence(results: Results) -> str:
-    """Return a sentence with the number of tests and of failed tests."""
+    """Return a sentence with the number of tests and the number of tests that cast doubt on the load."""
     tests = [test for run in results.measured for test in dig(run.summary, "audit", "tests") or ()]
     bad = sum(test.get("verdict") == "suspect" for test in tests)
     made = people.plural(len(tests), "test")
@@ -79,7 +80,7 @@ def _row(run: str, test: Json) -> tuple[str, ...]:
 
 
 def _parts(asked: Json, seen: Json) -> list[str]:
-    """Return the transactions of a mix whose shares differ most from the requested ones."""
+    """Return the names of the transactions whose shares in the mix differ most from the requested shares."""
     distances = {name: abs(float(seen.get(name) or 0) - float(share or 0)) for name, share in asked.items()}
     return sorted(distances, key=lambda name: -distances[name])[:_SHARES_SHOWN]
 
@@ -101,7 +102,7 @@ def _value(name: str, value: Any) -> str:
 
 
 def probability(value: Any) -> str:
-    """Format a p-value with two digits; a tiny one as an upper bound."""
+    """Format a p-value with two digits; a very small p-value as an upper bound."""
     if not isinstance(value, (int, float)):
         return people.ABSENT
     return "< 1e-12" if value < 1e-12 else f"{value:.2g}"

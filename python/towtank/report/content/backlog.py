@@ -1,4 +1,4 @@
-"""Backlog of each run at both ends of its window, compared with the requests in flight that its load requires."""
+"""Requests in flight in each run at both ends of its window, compared with the number that its load requires."""
 
 from __future__ import annotations
 

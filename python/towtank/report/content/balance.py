@@ -1,4 +1,4 @@
-"""Distribution of requests over the members of balancers, from the balancers' own counters."""
+"""Distribution of requests over the members of load balancers, from the counters of the balancers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from towtank.report.source import Json, Results, RunResult
 
 
 def build(results: Results) -> Section | None:
-    """Build a table with a row for each member in each run; None without a balancer."""
+    """Build a table with a row for each member in each run; None without a load balancer."""
     runs = [run for run in results.measured if run.summary.get("balance")]
     if not runs:
         return None
@@ -53,7 +53,9 @@ def _rows(run: RunResult, balancer: str) -> Iterator[tuple[str, ...]]:
 
 
 def _uneven(runs: list[RunResult]) -> str:
-    """Return a sentence about the run with the least even distribution of requests."""
+    """Return a sentence about the run with the least even distribution of requests; empty without a judged
+    run.
+    """
     judged = [
         (run, name, balance)
         for run in runs

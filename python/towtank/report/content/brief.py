@@ -12,7 +12,7 @@ from towtank.report.document import Column, Table
 from towtank.report.source import Json, Results, diagnosis_of
 from towtank.report.suspects import MARK, NOTE
 
-# With more configurations, only those with the highest and the lowest throughput are shown.
+# Number of configurations above which only those with the highest and the lowest throughput are shown.
 _SHOWN = 8
 _LIMITS = {
     "cpu": "CPU of {resource}",
@@ -27,7 +27,7 @@ _NOT = "not answered: no run counts"
 
 
 def table(results: Results) -> Table | None:
-    """Build a table with a row for each configuration; None without any."""
+    """Build a table with a row for each configuration; None without configurations."""
     found = [
         configuration
         for configuration in results.summary.get("configurations") or ()
@@ -59,7 +59,7 @@ def _extremes(found: Sequence[Json]) -> list[Json]:
 
 
 def _peak(configuration: Json) -> Json | None:
-    """Return the point with the highest throughput among points with a run that is not invalid; None without any."""
+    """Return the point with the highest throughput among the points with a run that is not invalid; or None."""
     points = [point for point in configuration["points"] if any(verdict != "invalid" for verdict in point["verdicts"])]
     known = (point for point in points if point["throughput_per_s"]["value"] is not None)
     return max(known, key=_carried, default=None)
@@ -86,7 +86,7 @@ def _row(results: Results, configuration: Json) -> tuple[str, ...]:
 
 
 def _limited(configuration: Json) -> str:
-    """Return the limit of a configuration, that of its search if it has one."""
+    """Return the limit of a configuration as text; the limit of its search if there was a search."""
     limit, found = configuration.get("limit") or {}, configuration.get("found_limit")
     if not found or limit.get("reached"):
         diagnosis = diagnosis_of(configuration)
@@ -102,7 +102,7 @@ def _limited(configuration: Json) -> str:
 
 
 def _objectives(results: Results, configuration: Json) -> str:
-    """Return the objectives of a configuration by outcome and load, as `2 met, 1 missed at 500 users`."""
+    """Return the objectives of a configuration by outcome and load, such as `2 met, 1 missed at 500 users`."""
     key: dict[str, Any] = configuration["key"]
     counts: dict[str, int] = {}
     for objective in results.summary.get("objectives") or ():

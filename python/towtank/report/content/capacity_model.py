@@ -1,4 +1,6 @@
-"""Capacity model: bottleneck and curve of each configuration, residuals, held-out levels, values of several methods."""
+"""Capacity model: bottleneck and curve of each configuration, residuals, held-out levels, values of several
+methods.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,7 @@ def _refused(results: Results) -> list[Json]:
 
 
 def _sentence(configuration: Json) -> Block:
-    """State the limit of a configuration, its curve, and the quality of the fit."""
+    """State the limit of a configuration, its curve, and the quality of the fit in a callout."""
     verdict = configuration["verdict"]
     curve = text(
         f"The curve is {configuration['curve']} ({CURVES.get(str(configuration['curve']), '')}), "
@@ -73,7 +75,7 @@ def _sentence(configuration: Json) -> Block:
 
 
 def _held_out(results: Results, configurations: list[Json]) -> Table | None:
-    """Build the table of predicted against measured values of held-out levels; None without any."""
+    """Build the table of predicted against measured values at held-out levels; None without held-out levels."""
     rows = [
         (*levels.cells(configuration, row), "yes" if row["within_95"] else "no")
         for configuration in configurations

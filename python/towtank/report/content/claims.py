@@ -1,4 +1,4 @@
-"""Claims of a reference, each with its measured value and verdict."""
+"""Claims of a reference, each with the measured value and the verdict."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SHOW: dict[str, Callable[[people.Estimate | None], str]] = {
     "B/s": people.size_rate_estimate,
 }
 _SHOWN = 6
-"""Largest number of claims in the summary; unconfirmed claims have precedence. [1]"""
+"""Largest number of claims in the summary section; claims that are not confirmed come first. [1]"""
 
 
 def build(results: Results) -> Section | None:
@@ -48,7 +48,9 @@ def _claims(results: Results) -> list[Json]:
 
 
 def in_brief(results: Results) -> Table | None:
-    """Build the table of expected and measured values for the summary; None if the study has no claims."""
+    """Build the table of expected and measured values for the summary section; None if the study has no
+    claims.
+    """
     claims = list(enumerate(_claims(results), 1))
     if not claims:
         return None
@@ -64,7 +66,7 @@ def in_brief(results: Results) -> Table | None:
 
 
 def by_verdict(results: Results) -> list[str]:
-    """Return the numbers of claims by verdict, as `5 confirmed`; empty without claims."""
+    """Return the number of claims for each verdict, such as `5 confirmed`; empty without claims."""
     counts = results.claims.get("counts") or {}
     return [f"{counts[verdict]} {words}" for verdict, words in WORDS.items() if counts.get(verdict)]
 
@@ -95,7 +97,7 @@ def _table(claims: list[Json]) -> Table:
 
 
 def measured(claim: Json) -> str:
-    """Render the measured value with its interval."""
+    """Render the measured value of a claim with its interval."""
     if claim["found"] is not None:
         others = [level for level in claim["may_be"] if level != claim["found"]]
         return f"{claim['found']} (or {people.listing(others)})" if others else str(claim["found"])
@@ -105,7 +107,9 @@ def measured(claim: Json) -> str:
 
 
 def _answer(claim: Json) -> str:
-    """Render verdict, reason, doubts and next step; a verdict that depends on suspect runs has a mark."""
+    """Render verdict, reason, doubts and next step of a claim; a verdict that depends on suspect runs has a
+    mark.
+    """
     text = answer(claim)
     if not claim["suspect_runs"] or claim["verdict"] not in ANSWERED:
         return text
@@ -139,7 +143,7 @@ def _levels(courses: list[tuple[int, Json]]) -> Table:
 
 
 def _may_be(claim: Json, level: str) -> str:
-    """Render whether a level may be the highest or lowest one; a dash if the claim concerns a trend."""
+    """Render `yes` if a level may be the highest or lowest, else `no`; a dash if the claim concerns a trend."""
     if claim["found"] is None:
         return people.ABSENT
     return "yes" if level in claim["may_be"] else "no"

@@ -1,4 +1,4 @@
-"""Configuration sheet: the settings in force, and their differences between runs."""
+"""Configuration sheet: the settings in force, and how they differ between runs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from towtank.report.source import Json, Results, RunResult
 
 
 def build(results: Results) -> Section:
-    """Build the section: settings of every service, pinning, disks and host."""
+    """Build the configuration sheet: settings of every service, pinning, disks and host."""
     blocks: list[Block] = []
     sheet = settings(results)
     if sheet:
@@ -33,7 +33,7 @@ def build(results: Results) -> Section:
 
 
 def settings(results: Results) -> dict[tuple[str, str], dict[str, list[RunResult]]]:
-    """Return for each service and setting its values, each with the runs in which it was in force."""
+    """Return the values of each setting by service and setting, each with the runs in which it was in force."""
     found: dict[tuple[str, str], dict[str, list[RunResult]]] = {}
     for run in results.runs:
         if run.manifest.get("status") == "missing":
@@ -45,7 +45,9 @@ def settings(results: Results) -> dict[tuple[str, str], dict[str, list[RunResult
 
 
 def _described(results: Results) -> dict[tuple[str, str], dict[str, list[RunResult]]]:
-    """Return the settings in the study's description, for runs that ended before they recorded any."""
+    """Return the settings from the description of the study, for runs that ended before they recorded
+    settings.
+    """
     return {
         (name, key): {shown(value): []}
         for name, service in named(dig(results.study, "system", "services"))
@@ -68,7 +70,7 @@ def _flat(values: Any, prefix: str = "") -> list[tuple[str, Any]]:
 
 
 def shown(value: Any) -> str:
-    """Render a setting as in a file."""
+    """Render the value of a setting as a file would state it."""
     if isinstance(value, bool) or value is None:
         return {True: "on", False: "off", None: "not set"}[value]
     if isinstance(value, str):
@@ -81,7 +83,10 @@ def shown(value: Any) -> str:
 
 
 def _differences(values: dict[str, list[RunResult]], factors: list[str]) -> str:
-    """Render a value; if there are several, each with the levels of the fewest factors that distinguish them."""
+    """Render the values of a setting.
+
+    Several values are each shown with the factor levels that distinguish them.
+    """
     if len(values) == 1:
         return next(iter(values))
     count = sum(len(runs) for runs in values.values())
@@ -102,7 +107,7 @@ def _levels(run: RunResult, factors: Iterable[str]) -> str:
 
 
 def _pinning(results: Results) -> list[Block]:
-    """Return the CPUs of system and generator, for each pinning of the runs."""
+    """Return a paragraph with the CPUs of the system and of the generator, for each pinning in the runs."""
     ways = {
         (cpu_names(pinning.get("system")) if run.manifest.get("tiers") else "", cpu_names(pinning.get("generator")))
         for run in results.runs
@@ -119,7 +124,9 @@ def _pinning(results: Results) -> list[Block]:
 
 
 def _throttled_disks(results: Results) -> list[Block]:
-    """Report disks whose speed a control group limits, because percentiles of their times depend on this limit."""
+    """Report disks whose speed a control group limits, because percentiles of their times depend on this
+    limit.
+    """
     found = dict.fromkeys(disk for run in results.runs for disk in throttled_disks(run.manifest))
     return [
         paragraph(
@@ -131,7 +138,7 @@ def _throttled_disks(results: Results) -> list[Block]:
 
 
 def host_facts(results: Results) -> Json:
-    """Return the facts of the host from the study's manifest, else from a run."""
+    """Return the facts of the host from the manifest of the study, else from that of a run."""
     for source in (results.manifest, *(run.manifest for run in results.runs)):
         facts = source.get("host") or source.get("host_facts")
         if isinstance(facts, Mapping):

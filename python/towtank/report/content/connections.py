@@ -1,4 +1,4 @@
-"""Connections of the generator: their number, their connect times, and the time that requests waited for one."""
+"""Connections of the load generator: their number, their connect times, and how long requests waited for one."""
 
 from __future__ import annotations
 
@@ -81,12 +81,12 @@ def _share(run: RunResult) -> float:
 
 
 def failures(runs: list[RunResult]) -> str:
-    """Count the reasons of failed connections over all runs; empty if none failed."""
+    """Return a sentence that counts failed connections by reason over all runs; empty if none failed."""
     return _counted(runs, "connect_failures", "Connections that could not be made")
 
 
 def broken_answers(runs: list[RunResult]) -> str:
-    """Count the reasons of incomplete answers over all runs; empty if all were complete."""
+    """Return a sentence that counts incomplete responses by reason over all runs; empty if all were complete."""
     return _counted(runs, "broken_answers", "Answers that did not come whole")
 
 

@@ -1,4 +1,4 @@
-"""Work of databases, their most expensive statements with plans, and index advice with its evidence."""
+"""Work of databases, their most expensive statements with plans, and advice on indexes with its evidence."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _VALUES = re.compile(r"\((\$\d+, \$\d+), \$\d+[^)]*\)")
 
 @dataclass(frozen=True)
 class _Series:
-    """Names of a database kind for counters that all kinds of databases have."""
+    """Names of the counters that all kinds of databases have, for one kind."""
 
     commits: str
     rows_read: str
@@ -56,13 +56,15 @@ _KINDS = (
 
 
 def build(results: Results) -> Section | None:
-    """Build the section: work of each database, and statements of the run with the highest load; None without any."""
+    """Build the section on databases: work of each database, and statements of the run with the highest load;
+    None without data.
+    """
     blocks = [*_work(results), *_statements(results)]
     return Section("databases", "Databases", tuple(blocks)) if blocks else None
 
 
 def _work(results: Results) -> list[Block]:
-    """Build the table of counters in the window, with a row for each database in each run."""
+    """Build the table of database counters in the window, with a row for each database in each run."""
     rows = tuple(row for run in results.measured for row in _rows(run))
     if not rows:
         return []
@@ -121,7 +123,7 @@ def _value(values: Json, name: str, what: str = "per_s") -> float | None:
 
 
 def _statements(results: Results) -> list[Block]:
-    """Return the statements of the run with the highest load, for each database that records them."""
+    """Return the statements in the run with the highest load, for each database that records statements."""
     runs = [run for run in results.measured if run.summary.get("databases")]
     if not runs:
         return []
@@ -137,7 +139,7 @@ def _statements(results: Results) -> list[Block]:
 
 
 def _advice(runs: list[RunResult]) -> Iterator[Callout]:
-    """Yield one callout for each advised index, with the runs in which it was advised."""
+    """Yield a callout for each index that may help, with the runs in which it was advised."""
     found: dict[str, list[tuple[RunResult, Json, Json]]] = {}
     for run in runs:
         for database in run.summary["databases"].values():
@@ -187,13 +189,13 @@ def _database(name: str, run: RunResult) -> Iterator[Block]:
 
 
 def _cut(query: str) -> str:
-    """Shorten a statement: long lists of columns and values are left out."""
+    """Shorten an SQL statement by leaving out long lists of columns and values."""
     query = _without_columns(_VALUES.sub(r"(\1, …)", query))
     return query if len(query) <= _QUERY_CHARACTERS else query[:_QUERY_CHARACTERS] + " …"
 
 
 def _without_columns(query: str) -> str:
-    """Shorten a long list of selected columns to its first one; other statements are unchanged."""
+    """Shorten a long list of selected columns to the first column; other statements are unchanged."""
     if not query.upper().startswith("SELECT "):
         return query
     depth, first = 0, 0

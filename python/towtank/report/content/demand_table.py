@@ -75,7 +75,9 @@ def _dependence(bend: Json | None) -> str:
 
 
 def _classes(configuration: Json) -> list[Table]:
-    """Build one table of demands by class at the bottleneck for a configuration; empty with fewer than two classes."""
+    """Build a table of the demands by class at the bottleneck of a configuration; empty with fewer than two
+    classes.
+    """
     found = configuration["classes"].get(configuration["bottleneck"])
     if not found or len(found["classes"]) < 2:
         return []

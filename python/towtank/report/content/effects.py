@@ -1,4 +1,6 @@
-"""Effects of factors with two levels: the effect of each factor, interactions, and their shares of the variation."""
+"""Effects of factors with two levels: the effect of each factor, interactions, and their shares of the
+variation.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from towtank.report.content.observations import quantity_name
 from towtank.report.document import Block, Column, Section, Table, paragraph
 from towtank.report.source import Json, Results
 
-# Ratio of the largest to the smallest response from which a note states that effects multiply rather than add.
+# Ratio of the largest to the smallest response from which a note states that effects multiply and do not add.
 _SPANS = 10.0
 
 

@@ -1,4 +1,4 @@
-"""Events during the load: losses and recovery times."""
+"""Events that the study caused during the load, with losses and recovery times."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _timelines(results: Results) -> list[Figure]:
 
 
 def words(event: Json) -> str:
-    """Render an event, as `kill content-2`."""
+    """Render an event, such as `kill content-2`."""
     return f"{event.get('do')} {event.get('on')}"
 
 
@@ -71,7 +71,7 @@ def _row(run: RunResult, name: str, event: Json, *, first: bool) -> tuple[str, .
 
 
 def _failures(event: Json) -> str:
-    """Render failed requests by kind, until the system had recovered."""
+    """Render the number of failed requests by kind, up to the recovery of the system."""
     if event.get("during") is None:
         return ""
     kinds = dig(event, "during", "failed_requests") or {}
@@ -86,7 +86,7 @@ def _back(event: Json) -> str:
 
 
 def _note(run: RunResult, name: str, event: Json) -> str:
-    """Return a note on an event: the reason of a missing value, or how full a disk was."""
+    """Return a note on an event: the reason why a value is missing, or how full a disk was."""
     if event.get("failed"):
         return f"{run.run_id}, {name}: did not happen as asked: {event['failed']}."
     if event.get("disturbed") is None and event.get("why"):

@@ -1,4 +1,4 @@
-"""Figures in their order; a figure without sufficient data is listed with what is missing."""
+"""Figures of a report in their order. A figure without sufficient data is listed with the missing data."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MANY = f"more than {panel.CROWDED} configurations are compared in tables"
 
 
 def build(results: Results) -> Section:
-    """Build all figures that the data allow."""
+    """Build all figures for which the results have sufficient data."""
     blocks: list[Block] = []
     for what, make in FIGURES:
         made = attempt(f"figure {what}", make, results)
@@ -42,7 +42,9 @@ def build(results: Results) -> Section:
 
 
 def _nothing(results: Results) -> str:
-    """Return the reason why a figure of points is missing: invalid runs only, a single point, or no recorded data."""
+    """Return the reason why a figure over points is missing: no run counts, a single point, or no recorded
+    data.
+    """
     if not results.in_state("valid", "suspect"):
         return "no run counts"
     points = sum(len(configuration.get("points") or ()) for configuration in results.configurations)

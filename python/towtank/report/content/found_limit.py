@@ -1,4 +1,4 @@
-"""Limits found by searches, by configuration and run, with their plateaus."""
+"""Load limits found by searches, by configuration and run, with the plateaus of each search."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _METHODS = {
 
 
 def build(results: Results) -> Section | None:
-    """Build the section; None if no run searched."""
+    """Build the section; None if no run searched for a limit."""
     runs = [run for run in results.measured if run.summary.get("limit")]
     if not runs:
         return None
@@ -45,7 +45,7 @@ def build(results: Results) -> Section | None:
 
 
 def _of_configuration(results: Results, configuration: Json, found: Json) -> Callout:
-    """State the limit of a configuration, with a doubt if suspect runs found it."""
+    """State the load limit of a configuration in a callout, with a doubt if suspect runs found it."""
     where = f"{label_of(configuration)}: " if configuration.get("key") else ""
     said = [text(f"{where}{text_of(found)}{how_found(found)}.")]
     reason = dig(found, "failure", "text")
@@ -60,7 +60,7 @@ def _of_configuration(results: Results, configuration: Json, found: Json) -> Cal
 
 
 def _of_invalid_run(results: Results, run: RunResult) -> list[Block]:
-    """State that the search of an invalid run found no limit, and show its plateaus."""
+    """State that the search of an invalid run found no limit, and show the plateaus of the search."""
     reasons = [str(doubt.get("message")).rstrip(".") for doubt in run.doubts if doubt.get("level") == "invalid"]
     why = f" ({'; '.join(reasons)})" if reasons else ""
     said = f"{run.run_id} ({results.label(run)}) is invalid{why}: its search found no limit, and nothing rests on it."

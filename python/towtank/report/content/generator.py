@@ -1,4 +1,4 @@
-"""Resource use of the load generator, which shows whether the generator limited the load."""
+"""Resource use of the load generator, which shows if the generator limited the load."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from towtank.report.source import Results
 
 
 def build(results: Results) -> Section:
-    """Build a table with a row for each run."""
+    """Build a table of the generator's resource use, with a row for each run."""
     runs = [run for run in results.measured if run.summary.get("generator")]
     if not runs:
         return Section("generator", "The load generator", (nothing("What the load generator used"),))
@@ -45,7 +45,7 @@ def build(results: Results) -> Section:
 
 
 def sentence(results: Results) -> str:
-    """State the highest resource use of the generator in any run."""
+    """Return a sentence with the highest resource use of the generator in any run."""
     runs = results.measured
     cpus = [used for run in runs if isinstance(used := dig(run.summary, "generator", "cpus_used"), (int, float))]
     lags = [lag for run in runs if isinstance(lag := dig(run.summary, "generator", "start_lag_p99_s"), (int, float))]

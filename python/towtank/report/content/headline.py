@@ -1,4 +1,4 @@
-"""Summary: question, answer, main figure, results in brief, doubts, claims and objectives."""
+"""Summary section: question, answer, main figure, results in brief, doubts, claims and objectives."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ from towtank.report.source import Json, Results
 from towtank.report.suspects import MARK, NOTE
 
 _REASONS = 3
-"""Largest number of doubts in the summary; the section on limits of the conclusions lists all of them. [1]"""
+"""Largest number of doubts in the summary section; the section on limits of the conclusions lists all doubts.
+[1]
+"""
 LEVELS = {
     "valid": "Valid measurement",
     "suspect": "Suspect measurement",
@@ -34,7 +36,7 @@ _CLAIMS = {
 
 
 def build(results: Results) -> Section:
-    """Build the first section: question, answer, results in brief, figure, doubts, objectives."""
+    """Build the summary section: question, answer, results in brief, figure, doubts, objectives."""
     question = str(results.summary.get("question") or results.study.get("question") or "").strip()
     asked = question or "The study file states no question."
     blocks: list[Block] = [
@@ -51,7 +53,7 @@ def build(results: Results) -> Section:
 
 
 def _expected(results: Results) -> list[Block]:
-    """Return the expectation of the study, and the number of claims by verdict."""
+    """Return paragraphs with the expectation of the study, and with the number of claims by verdict."""
     found: list[Block] = []
     if results.study.get("expect"):
         found.append(paragraph(strong("Expected beforehand. "), str(results.study["expect"]).strip()))
@@ -62,7 +64,7 @@ def _expected(results: Results) -> list[Block]:
 
 
 def _figure(results: Results) -> list[Block]:
-    """Return the figure that shows the answer, or a statement in its place if the figure failed."""
+    """Return the main figure, which shows the answer; a statement of the failure if the figure failed."""
     what, make = MAIN
     made = attempt(f"figure {what}", make, results)
     if isinstance(made, Failed):
@@ -71,7 +73,7 @@ def _figure(results: Results) -> list[Block]:
 
 
 def headline(results: Results) -> str:
-    """Return the headline of the analysis; without one, a sentence with the number of judged runs."""
+    """Return the headline of the analysis; without a headline, a sentence with the number of judged runs."""
     found = results.summary.get("headline")
     if found:
         return str(found)
@@ -80,13 +82,13 @@ def headline(results: Results) -> str:
 
 
 def level(results: Results) -> str:
-    """Return the verdict of the study; `invalid` if the analysis gave none."""
+    """Return the verdict of the study: `valid`, `suspect` or `invalid`; `invalid` if the analysis gave none."""
     found = dig(results.summary, "verdict", "level")
     return found if found in LEVELS else "invalid"
 
 
 def counts(results: Results) -> str:
-    """Return the numbers of runs by verdict: `6 of 8 runs valid, 1 suspect, 1 missing`."""
+    """Return the number of runs by verdict, such as `6 of 8 runs valid, 1 suspect, 1 missing`."""
     numbers = {
         "valid": len(results.in_state("valid")),
         "suspect": len(results.in_state("suspect")),
@@ -98,7 +100,7 @@ def counts(results: Results) -> str:
 
 
 def verdict(results: Results) -> Callout:
-    """Return the verdict on the measurement, with one sentence for each reason."""
+    """Return a callout with the verdict on the measurement, and one sentence for each reason."""
     found = level(results)
     doubts = [doubt for doubt in _reasons(results) if doubt.get("message")]
     reasons: list[Text] = [_reason(doubt) for doubt in doubts[:_REASONS]]
@@ -111,13 +113,15 @@ def verdict(results: Results) -> Callout:
 
 
 def _reason(doubt: Json) -> Text:
-    """Return a doubt and the advice on it."""
+    """Return the text of a doubt with the advice on it."""
     said = people.sentence(str(doubt["message"]).rstrip("."))
     return text(said, *((" ", strong("Do: "), people.sentence(str(doubt["hint"]))) if doubt.get("hint") else ()))
 
 
 def unchecked(results: Results) -> str:
-    """List the checks that could not be made for some run, with reasons; empty if all were made."""
+    """Return a text that lists checks which could not be made for some run, with reasons; empty if all were
+    made.
+    """
     return not_checked(dig(results.summary, "verdict", "not_checked") or ())
 
 
@@ -149,7 +153,10 @@ def _objectives(results: Results, objectives: Sequence[Json]) -> Table:
 
 
 def _condensed(objectives: Sequence[Json]) -> list[tuple[Json, str]]:
-    """Pair objectives with outcomes; an objective that all configurations meet is listed once, with the worst value."""
+    """Pair objectives with their outcomes.
+
+    An objective that all configurations meet is listed once, with its worst value.
+    """
     found: list[tuple[Json, str]] = []
     for same in _by_text(objectives):
         outcomes_of = [outcomes.outcome(each) for each in same]
@@ -191,5 +198,5 @@ def _at(place: Any) -> str:
 
 
 def nothing(what: str) -> Block:
-    """Return a statement that something was not recorded, in place of an empty table."""
+    """Return a statement that data were not recorded, in place of an empty table."""
     return paragraph(f"{what} was not recorded.")

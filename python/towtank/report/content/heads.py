@@ -1,4 +1,4 @@
-"""First columns of a table of runs, and their cells."""
+"""First columns of tables with a row for each run, and the cells in these columns."""
 
 from __future__ import annotations
 
@@ -13,5 +13,6 @@ def columns(results: Results) -> tuple[Column, Column, Column]:
 
 
 def cells(run: RunResult, *, first: bool = True) -> tuple[str, str, str]:
-    """Return the first cells of a row; empty for all rows of a run but the first."""
+    """Return run, configuration and load for the first row of a run; empty cells for further rows of the same
+    run."""
     return (run.run_id, run.configuration, people.plain(run.load)) if first else ("", "", "")

@@ -1,4 +1,4 @@
-"""Hosts of the system: assigned and used resources of each host, and the total on their machine."""
+"""Hosts of the system: assigned and used resources of each host, and their sum on the machine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _WAYS = ("receive", "transmit")
 
 
 def build(results: Results) -> Section | None:
-    """Build tables of the use, network and disks of each host, and of the machine; None without sized hosts."""
+    """Build tables of the use, network and disks of each host, and of the machine; None without hosts."""
     runs = [run for run in results.measured if run.summary.get("hosts")]
     if not runs:
         return None
@@ -23,7 +23,7 @@ def build(results: Results) -> Section | None:
 
 
 def sentence(runs: list[RunResult]) -> str:
-    """Compare the CPUs assigned to hosts with those of the machine."""
+    """Return a sentence that compares the CPUs assigned to hosts with the CPUs of the machine."""
     ratios = [value for run in runs if isinstance(value := dig(run.summary, "machine", "overcommit"), int | float)]
     if not any(run.summary.get("machine") for run in runs):
         return "Each host is a machine, observed by a probe of its own."
@@ -45,7 +45,7 @@ def _each(runs: list[RunResult]) -> Iterator[tuple[RunResult, str, Json]]:
 
 
 def _left_out(runs: list[RunResult]) -> tuple[str, ...]:
-    """Return a note that the table shows only some of the hosts; empty if it shows all."""
+    """Return a note that the table shows only some of the hosts; empty if the table shows all."""
     most = max(len(run.summary["hosts"]) for run in runs)
     if most <= SHOWN_AT_MOST:
         return ()
@@ -124,7 +124,7 @@ def _networks(runs: list[RunResult]) -> list[Block]:
 
 
 def _dropped(host: Json) -> float | None:
-    """Return the packets that the network device of a host dropped in both directions; None if not recorded."""
+    """Return the packets that a host's network device dropped in both directions; None if not recorded. [1]"""
     counts = [count for way in _WAYS if isinstance(count := host.get(f"{way}_drops"), int | float)]
     return sum(counts) if counts else None
 
@@ -190,6 +190,6 @@ def _machine(runs: list[RunResult]) -> list[Block]:
 
 
 def _consumers(machine: Json) -> list[str]:
-    """Return the three tiers with the highest use."""
+    """Return the three tiers with the highest CPU use on the machine, each with the CPUs used."""
     first = [each for each in machine.get("consumers") or () if isinstance(each, dict)][:3]
     return [f"{each.get('tier')} {people.number(each.get('cpus_used'))}" for each in first]

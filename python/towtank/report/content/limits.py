@@ -27,7 +27,7 @@ _ORDER = {"invalid": 0, "suspect": 1, "note": 2}
 
 @dataclass(frozen=True)
 class Doubt:
-    """One kind of doubt at one level, with all runs that have it."""
+    """Kind of doubt at one level, with all runs that have this doubt."""
 
     kind: str
     level: str
@@ -35,7 +35,9 @@ class Doubt:
 
 
 def build(results: Results) -> Section:
-    """Build the section: doubts, the gravest first, then questions that the design cannot answer."""
+    """Build the section on limits of the conclusions: doubts, the gravest first, then questions that the design
+    of the study cannot answer.
+    """
     blocks: list[Block] = [block for doubt in gather(results) for block in _blocks(doubt)]
     if not blocks:
         blocks.append(paragraph("No doubt about any run was found by the checks of the analysis."))
@@ -47,7 +49,9 @@ def build(results: Results) -> Section:
 
 
 def _not_checked(results: Results) -> list[Block]:
-    """Build the table of checks that could not be made, because a missing check is no evidence of a valid run."""
+    """Build the table of checks that could not be made, because a missing check does not show that a run is
+    valid.
+    """
     entries = dig(results.summary, "verdict", "not_checked") or ()
     missing = [entry for entry in entries if isinstance(entry, dict)]
     if not missing:
@@ -61,7 +65,7 @@ def _not_checked(results: Results) -> list[Block]:
 
 
 def gather(results: Results) -> list[Doubt]:
-    """Collect the doubts of all runs and of the whole study, by level and kind."""
+    """Collect the doubts of all runs and of the whole study, grouped by level and kind."""
     found: dict[tuple[str, str], list[tuple[str, Json]]] = {}
     for run in results.measured:
         for doubt in run.doubts:
@@ -69,7 +73,7 @@ def gather(results: Results) -> list[Doubt]:
     messages = {str(doubt.get("message")) for seen in found.values() for _, doubt in seen}
     for doubt in dig(results.summary, "verdict", "reasons") or ():
         key = (str(doubt.get("level")), str(doubt.get("kind")))
-        # The verdict of the study repeats doubts of its runs; each doubt is listed once.
+        # The verdict of the study repeats doubts of its runs. Each doubt is listed once.
         if str(doubt.get("message")) not in messages and key not in found:
             found[key] = [(_STUDY, doubt)]
     ordered = sorted(found.items(), key=lambda item: (_ORDER.get(item[0][0], 3), item[0][1]))
@@ -77,7 +81,9 @@ def gather(results: Results) -> list[Doubt]:
 
 
 def _blocks(doubt: Doubt) -> list[Block]:
-    """Return why a doubt matters and the advice on it, then its value in each run."""
+    """Return a callout with the importance of a doubt and the advice on it, and a table of its value in each
+    run.
+    """
     first = doubt.seen[0][1]
     runs = {run for run, _ in doubt.seen} - {_STUDY}
     where = f": {people.plural(len(runs), 'run')}" if runs else ""
@@ -111,7 +117,7 @@ def _seen(name: str, doubt: Doubt) -> Table:
 
 
 def design_limits(results: Results) -> list[Text]:
-    """Return the questions that the design of the study cannot answer."""
+    """Return texts on the questions that the design of the study cannot answer."""
     limits: list[Text] = []
     if results.missing:
         names = people.listing([run.run_id for run in results.missing])
@@ -127,7 +133,7 @@ def design_limits(results: Results) -> list[Text]:
 
 
 def _limits_of_configurations(results: Results) -> list[Text]:
-    """Count the configurations whose limit was not reached, and those whose levels cannot decide this."""
+    """Return texts that count configurations whose limit was not reached, or whose levels cannot decide this."""
     limits = [configuration.get("limit") for configuration in results.configurations]
     found = [limit for limit in limits if isinstance(limit, dict)]
     states = [limit.get("reached") for limit in found]
@@ -144,13 +150,14 @@ def _limits_of_configurations(results: Results) -> list[Text]:
 
 
 def _no_model(results: Results) -> list[Text]:
-    """State why the report has no capacity model."""
+    """Return a text with the reason why the report has no capacity model; empty if the report has a capacity
+    model."""
     why = results.model.get("refused")
     return [text(f"No capacity model was made: {why}.")] if why else []
 
 
 def _pilot(results: Results) -> list[Text]:
-    """Return an explanation of load levels that are shares of a pilot run's limit."""
+    """Return an explanation of load levels that are shares of a pilot run's limit; empty without a pilot run."""
     pilot = results.study.get("pilot")
     if not isinstance(pilot, dict) or not isinstance(pilot.get("users"), int | float):
         return []
@@ -165,7 +172,7 @@ def _pilot(results: Results) -> list[Text]:
 
 
 def _thin_points(results: Results) -> list[Text]:
-    """Count points that rest on a single run or have no interval."""
+    """Return texts that count the points with a single run, and the points without an interval."""
     limits: list[Text] = []
     points = [point for configuration in results.configurations for point in configuration.get("points") or ()]
     counting = [sum(v in ("valid", "suspect") for v in point.get("verdicts") or ()) for point in points]
@@ -193,7 +200,7 @@ def _thin_points(results: Results) -> list[Text]:
 
 
 def _one_machine(results: Results) -> list[Text]:
-    """Return a warning if generator and system shared a machine, and so caches, memory bandwidth and disks."""
+    """Return a warning if generator and system shared a machine, with its caches, memory bandwidth and disks."""
     hosts = {tier.get("host") for run in results.runs for tier in (run.manifest.get("tiers") or {}).values()}
     pinned = [run.manifest["pinning"] for run in results.runs if isinstance(run.manifest.get("pinning"), dict)]
     if len(hosts) != 1 or not pinned:

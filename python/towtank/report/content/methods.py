@@ -1,4 +1,4 @@
-"""Quantities for which several methods give a value: all values in one place, with the reasons of their differences."""
+"""Quantities for which several methods give a value, with all values and the reasons for their differences."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from towtank.report.suspects import MARK, NOTE
 KNEES = "Knees: where the curve bends, by several definitions"
 VALUES = "Values that several methods give"
 DEMANDS = "demands at the lowest load"
-"""The knee that sentences, tables and figures of the measurement use."""
+"""Name of the table of demands at the lowest load."""
 _KINDS = {
     "objective": ("objective", "it is about the objective, which may be missed before or after requests begin to wait"),
     "model": (
@@ -36,7 +36,7 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class _Value:
-    """Value of a quantity by one method, with the reason why it differs from the first value (empty for the first)."""
+    """Value of a quantity by one method; `why` is the reason why it differs from the first value."""
 
     method: str
     shown: str
@@ -44,7 +44,7 @@ class _Value:
 
 
 def tables(results: Results, configurations: Sequence[Json]) -> Iterator[Table]:
-    """Build the table of knees, then the table of all other quantities."""
+    """Yield the table of knees, then the table of all other quantities."""
     by_label = {label_of(configuration): configuration for configuration in results.configurations}
     pairs = [(by_label.get(str(each["label"]) or "all runs"), each) for each in configurations]
     title = panel.load_title(results.load_factor).capitalize()
@@ -86,14 +86,14 @@ def _knees(measured: Json | None, model: Json) -> Iterator[tuple[str, ...]]:
 
 
 def _load(knee: Json) -> str:
-    """Render a knee with its interval; without an interval as a whole number."""
+    """Render a knee with its interval; without an interval, as a whole number of users."""
     if knee["low"] is None or knee["high"] is None:
         return people.count(knee["load"])
     return people.plain_estimate({"value": knee["load"], "low": knee["low"], "high": knee["high"]})
 
 
 def _values(results: Results, measured: Json, model: Json) -> Iterator[tuple[str, ...]]:
-    """Yield a row for each value of the quantities with more than one value."""
+    """Yield a row for each value of every quantity that several methods give."""
     mark = f" {MARK}" if any(series.point_state(point) == "suspect" for point in measured.get("points") or ()) else ""
     top = max((p for p in measured["points"] if series.point_state(p) != "invalid"), key=load_of, default=None)
     if top is None:

@@ -1,4 +1,4 @@
-"""Evidence for the model: range, held-out error, assumptions and their tests, the audit, other curves."""
+"""Evidence for the capacity model: range, held-out error, assumptions and their tests, audit, other curves."""
 
 from __future__ import annotations
 

@@ -12,13 +12,15 @@ from towtank.report.source import Json, Results
 
 
 def networks(configurations: list[Json]) -> list[Json]:
-    """Return the networks of all configurations that have one, each with its label."""
+    """Return the fitted networks of all configurations, each with the label of its configuration."""
     found = [(str(configuration["label"]), configuration.get("network")) for configuration in configurations]
     return [{**network, "label": label} for label, network in found if network and network["refused"] is None]
 
 
 def callouts(configurations: list[Json]) -> list[Block]:
-    """State bottleneck and quality of each network, or the reason why a configuration has no network."""
+    """Return a callout on bottleneck and quality of each network, or the reason why a configuration has no
+    network.
+    """
     blocks: list[Block] = [
         paragraph(
             f"{configuration['label']}: no network of resources. "
@@ -40,7 +42,10 @@ def callouts(configurations: list[Json]) -> list[Block]:
 
 
 def held_out(results: Results, configurations: list[Json]) -> list[Table]:
-    """Build tables of held-out levels, predicted by the network against measured: in total, then by transaction."""
+    """Build tables that compare the network's predictions with measurements at held-out levels.
+
+    The first table is for all transactions together, the second for each transaction.
+    """
     rows = [
         (configuration, row)
         for configuration in networks(configurations)
@@ -107,7 +112,9 @@ def _by_transaction(load: str, rows: list[tuple[Json, Json]]) -> Table:
 
 
 def demands(configurations: list[Json]) -> list[Block]:
-    """Build a table of each network's demands by transaction and resource, with the unexplained rest."""
+    """Build a table for each network: demands by transaction and resource, and the time that no resource
+    explains.
+    """
     return [_demands(configuration) for configuration in networks(configurations)]
 
 
@@ -147,7 +154,7 @@ def _tail(found: Json | None) -> str:
 
 
 def _merged(station: Json) -> str:
-    """Name the transactions whose demands could not be estimated separately; empty if all could."""
+    """Return a text on the transactions whose demands could not be estimated separately; empty if all could."""
     groups = [people.listing(group) for group in station["told_apart"] if len(group) > 1]
     if not groups:
         return ""

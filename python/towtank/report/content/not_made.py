@@ -1,4 +1,4 @@
-"""Statements in place of parts that could not be made."""
+"""Statements that replace parts of a report that failed."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from towtank.report.document import Bullets, Callout, Section, text
 
 
 def not_made(failed: Failed) -> Callout:
-    """Return a statement in place of a failed part."""
+    """Return a callout that states the failure of a part of the report."""
     return Callout("invalid", "This part could not be made", (text(f"{failed.sentence}."),))
 
 
 def section_not_made(failed: Failed, title: str, *, appendix: bool) -> Section:
-    """Return a statement in place of a failed section."""
+    """Return a section that states its own failure."""
     return Section(f"not-made-{'-'.join(title.lower().split())}", title, (not_made(failed),), appendix=appendix)
 
 
 def overview(failed: Sequence[Failed]) -> Section:
-    """List all failed parts, for the head of the report."""
+    """Return a section that lists all failed parts, for the head of the report."""
     return Section(
         "failed-parts",
         "Parts that could not be made",

@@ -1,4 +1,4 @@
-"""Cost of observation, compared with its limit of one percent of a core."""
+"""CPU cost of the observation, compared with its limit of one percent of a core."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LIMIT_CPUS = 0.01  # limit of the whole observation [CPU], so that it does not d
 
 
 def build(results: Results) -> Section:
-    """Build a table with a row for each run."""
+    """Build a table of the CPU cost of observation, with a row for each run."""
     runs = [run for run in results.measured if run.summary.get("observation")]
     if not runs:
         return Section("observation", "Cost of observation", (nothing("What observation cost"),))
@@ -39,7 +39,7 @@ def build(results: Results) -> Section:
 
 
 def sentence(results: Results) -> str:
-    """State the highest cost of observation in any run, compared with the limit."""
+    """Return a sentence that compares the highest CPU cost of observation in any run with the limit."""
     costs = [
         cost
         for run in results.measured

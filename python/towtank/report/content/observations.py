@@ -15,7 +15,7 @@ from towtank.report.suspects import MARK, NOTE
 
 
 def build(results: Results) -> Section:
-    """Build the section: the sentences of the analysis, and the tables behind them."""
+    """Build the section on observations: sentences of the analysis, and the tables from which they follow."""
     blocks: list[Block] = []
     found = sentences(results)
     if found:
@@ -27,7 +27,7 @@ def build(results: Results) -> Section:
 
 
 def sentences(results: Results) -> list[str]:
-    """Return the sentences of the analysis."""
+    """Return the observations of the analysis as sentences."""
     return [
         str(observation["text"])
         for observation in results.summary.get("observations") or ()
@@ -70,7 +70,7 @@ def _limits(results: Results) -> list[Block]:
 
 
 def _diagnoses(results: Results) -> list[Block]:
-    """Build the table of what limits each configuration, with the evidence."""
+    """Build the table of the cause that limits each configuration, with the evidence."""
     found = [(label_of(each), diagnosis_of(each)) for each in results.configurations]
     rows = tuple(
         (
@@ -88,7 +88,9 @@ def _diagnoses(results: Results) -> list[Block]:
 
 
 def _mark(points: Sequence[Json]) -> str:
-    """Return the mark of a value that depends on a suspect run among these points; empty without one."""
+    """Return the mark for a value that depends on a suspect run among these points; empty without a suspect
+    run.
+    """
     return f" {MARK}" if any(series.point_state(point) == "suspect" for point in points) else ""
 
 
@@ -163,7 +165,7 @@ def quantity_name(metric: str) -> str:
 
 
 def _estimate_of(metric: str) -> Callable[[people.Estimate | None], str]:
-    """Return the format function of an estimate, by the unit suffix in the name of its quantity."""
+    """Return the function that formats an estimate, by the unit suffix in the name of its quantity."""
     suffixes = {
         "_bytes_per_s": people.size_rate_estimate,
         "_per_s": people.rate_estimate,

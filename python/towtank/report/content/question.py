@@ -1,4 +1,4 @@
-"""Factors of the study, and the system with a drawing of its tiers."""
+"""Factors of the study, and a drawing of the tiers of the system."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _GENERATOR = "virtual users"
 
 
 def build(results: Results) -> Section:
-    """Build the section: factors, then the system."""
+    """Build the section on the question of the study: the factors, then the system under test."""
     study = results.study
     blocks: list[Block] = []
     factors = [
@@ -54,7 +54,7 @@ def _factors(factors: list[Json], load_factor: str) -> Table:
 
 
 def _levels(factor: Json) -> list[str]:
-    """Return the levels as in the study file; for shares of a limit with the loads that they stand for."""
+    """Return the levels as in the study file. Levels that are shares of a limit have the load beside them."""
     levels, loads = (list(factor.get(key) or ()) for key in ("levels", "numeric"))
     if len(loads) != len(levels):
         return [str(level) for level in levels]
@@ -65,7 +65,7 @@ def _levels(factor: Json) -> list[str]:
 
 
 def cpu_names(cpus: Any) -> str:
-    """Render CPUs as `CPU 0` or `CPUs 0, 2`; `any CPU` without pinning."""
+    """Render CPU numbers as `CPU 0` or `CPUs 0, 2`; `any CPU` without pinning."""
     listed = [str(cpu) for cpu in cpus or ()]
     return f"{'CPU' if len(listed) == 1 else 'CPUs'} {', '.join(listed)}" if listed else "any CPU"
 
@@ -95,7 +95,10 @@ def _drawing(results: Results, found: dict[str, Tier]) -> Figure:
 
 
 def _generator_frame(results: Results, found: dict[str, Tier]) -> str:
-    """Return the host whose frame contains the load generator: its own host, or the only machine; empty for none."""
+    """Return the host whose frame in the drawing contains the load generator; empty for none.
+
+    This is the host of the generator, or the only machine.
+    """
     placed = most(generator_places(results))
     hosts = {tier.host for tier in found.values()}
     (only, *more) = hosts or {""}
@@ -105,12 +108,12 @@ def _generator_frame(results: Results, found: dict[str, Tier]) -> str:
 
 
 def _alternatives(words: list[str]) -> str:
-    """Join alternatives: `bridge, tun or veth`."""
+    """Join alternatives in words, such as `bridge, tun or veth`."""
     return f"{', '.join(words[:-1])} or {words[-1]}" if len(words) > 1 else "".join(words)
 
 
 def _note(results: Results, found: dict[str, Tier], several: dict[str, str]) -> str:
-    """Return an explanation of the drawing, and of what it cannot show."""
+    """Return an explanation of the drawing, including what the drawing cannot show."""
     parts = ["Frames are hosts, boxes are tiers, inner boxes are parts of a tier that are measured separately."]
     if several:
         parts.append("A frame with a number stands for that many equal hosts, each with all its contents.")

@@ -12,7 +12,7 @@ from towtank.report.document import Block, Column, Table, paragraph
 from towtank.report.source import Results, RunResult
 
 ROWS_AT_MOST = 10
-"""Largest number of lines shown per service. [1]"""
+"""Largest number of log lines shown per service. [1]"""
 _INTRODUCTION = (
     "Lines of each service's log that look like trouble and were not in it before the load began. Lines that differ in "
     "numbers, times and addresses only count as equal; the first of them is shown, with *** in place of secrets."
@@ -21,7 +21,7 @@ _INTRODUCTION = (
 
 @dataclass
 class _Row:
-    """Equal log lines of one service, over all runs."""
+    """Log lines with the same text from one service, in all runs."""
 
     service: str
     text: str
@@ -47,7 +47,9 @@ class _Row:
 
 
 def blocks(results: Results) -> list[Block]:
-    """Build a table with a row for each line; empty if no run has failures or doubts, or no log has new lines."""
+    """Build a table with a row for each line; empty if no run has failures or doubts, or no log has new
+    lines.
+    """
     runs = [run for run in results.measured if _is_doubtful(run)]
     rows: dict[tuple[str, str], _Row] = {}
     for run in runs:
@@ -76,7 +78,7 @@ def _is_doubtful(run: RunResult) -> bool:
 
 
 def _most_telling(rows: list[_Row]) -> list[_Row]:
-    """Return at most `ROWS_AT_MOST` rows of each service: errors before warnings, then the most frequent."""
+    """Return at most `ROWS_AT_MOST` rows of each service: errors before warnings, frequent lines first."""
     services = list(dict.fromkeys(row.service for row in rows))
     ordered = sorted(rows, key=lambda row: (row.level != ERROR, -row.count))
     of_service = ([row for row in ordered if row.service == service] for service in services)
@@ -91,7 +93,7 @@ def _left_out(rows: list[_Row], kept: list[_Row]) -> list[str]:
 
 
 def _notes(run: RunResult) -> list[str]:
-    """Return notes on unread logs or parts of logs, since a line that is missing there may exist."""
+    """Return one note for each log that could not be read completely, since some of its lines are unknown."""
     logs = run.summary.get("logs")
     if logs is None:
         return []

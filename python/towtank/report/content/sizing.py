@@ -1,4 +1,4 @@
-"""Sizing: required hardware, reasons against cheaper hardware, what-if, dates, every step, trust."""
+"""Section on sizing: the hardware needed, cheaper candidates, what-if cases, dates, calculation steps, trust."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from towtank.size.interval import (
 
 
 def build(results: Results) -> Section | None:
-    """Build the section; None without a sizing."""
+    """Build the section on sizing; None if the study has no sizing."""
     found = results.sizing
     if found is None:
         return None
@@ -93,12 +93,14 @@ def _count(value: Any) -> str:
 
 
 def _chance(case: Json) -> str:
-    """Return a probability with the error from the limited number of draws."""
+    """Return a probability with the sampling error that the limited number of draws causes."""
     return share_text(case["probability"], interval_of(case.get("probability_interval")))
 
 
 def _carried(case: Json, key: str = "load_at_limit") -> str:
-    """Return the load limit with three digits, or with its interval; `any load` without a limit."""
+    """Return the load limit with its interval, or with three digits without an interval; `any load` without a
+    limit.
+    """
     if case[key] is None:
         return "any load"
     known, unit = interval_of(case.get(f"{key}_interval")), case["load_unit"] if "load_unit" in case else case["unit"]
@@ -177,7 +179,9 @@ def _scenarios(found: Json) -> Table:
 
 
 def _objective(scenario: Json, name: str) -> tuple[str, str]:
-    """Return the objectives of a class with their values, and the method of the values."""
+    """Return the objectives of a transaction class with their values, and the method that computed the
+    values.
+    """
     mine = [
         objective
         for objective in scenario["objectives"]
@@ -202,7 +206,7 @@ def _value(objective: Json) -> str:
 
 
 def _next(found: Json) -> list[Block]:
-    """State why no cheaper hardware suffices, and which bottlenecks follow."""
+    """State why no cheaper hardware suffices, and which resources become the bottleneck next."""
     items = [
         f"One step cheaper, {neighbour['configuration']}: {_why(neighbour)}."
         for neighbour in found.get("neighbours", ())
@@ -340,12 +344,12 @@ def _dates(found: Json) -> list[Block]:
 
 
 def _never(date: Json) -> str:
-    """Return the reason why a row of the table of dates has no date."""
+    """Return the reason why growth never meets a limit in the table of dates."""
     return "nothing to miss" if date["limit"] is None else "not within 20 years"
 
 
 def _expected(date: Json) -> str:
-    """Return the expected date of passing a limit, with its 95 % interval."""
+    """Return the expected date on which the load passes a limit, with the 95 % interval of the date."""
     day, known = date["expected_on"] or _never(date), date.get("expected_interval")
     if known is None or known["low"] == known["high"]:
         return str(day)
@@ -377,7 +381,7 @@ def _step_value(step: Json) -> str:
 
 
 def _trust(found: Json) -> list[Block]:
-    """List the evidence for the answer."""
+    """List the evidence on which the sizing rests, such as measurements that the model was compared with."""
     trust = found["trust"]
     items = []
     measured = trust["measured"]

@@ -1,4 +1,4 @@
-"""Transactions of each of several services between which users are divided, and their evenness."""
+"""Section on the spread of transactions over the services among which the users of a target are divided."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from towtank.report.source import Json, Results, RunResult
 
 
 def build(results: Results) -> Section | None:
-    """Build a table with a row for each service in each run; None if each target has one service."""
+    """Build a table with a row for each service in each run; None if every target has only one service."""
     runs = [run for run in results.measured if _several(run)]
     if not runs:
         return None
@@ -37,7 +37,7 @@ def build(results: Results) -> Section | None:
 
 
 def _several(run: RunResult) -> dict[str, Json]:
-    """Return the targets with more than one service."""
+    """Return the targets of a run that have more than one service, with their transaction counts, by name."""
     counts = run.summary.get("spread") or {}
     return {name: service for name, service in counts.items() if len(service["members"]) > 1}
 

@@ -1,4 +1,4 @@
-"""Requests to storage, compared with the input and output of servers and disks."""
+"""Section that compares requests to storage with the input and output of servers and disks."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from towtank.report.content import heads
 from towtank.report.document import Block, Column, Section, Table, paragraph
 from towtank.report.source import Json, Results, RunResult
 
-# A cache may exceed its limit by the pages of the file in use.
+# A cache may exceed the limit by the pages of the file in use.
 _OVER = 1.25
 
 
 def build(results: Results) -> Section | None:
-    """Build a table with a row for each run, mount and server; None if nothing was recorded."""
+    """Build tables of storage requests and disk traffic, and of mounts and their servers; None without
+    recordings.
+    """
     runs = [run for run in results.measured if run.summary.get("storage")]
     if not runs:
         return None
@@ -77,7 +79,7 @@ def _mounts(results: Results, runs: list[RunResult]) -> list[Block]:
 
 
 def _notes(runs: list[RunResult]) -> tuple[str, ...]:
-    """Return a note if a cache count exceeds its limit, which cannot be right."""
+    """Return a note if the recorded size of a cache exceeds the limit of the cache, which cannot be right."""
     mounts = [mount for run in runs for mount in (dig(run.summary, "storage", "mounts") or {}).values()]
     over = any(
         (found.get("cache_bytes") or 0) > _OVER * (found.get("cache_limit_bytes") or float("inf")) for found in mounts
@@ -110,7 +112,7 @@ def _rows(run: RunResult) -> Iterator[tuple[str, ...]]:
 
 
 def _placed(run: RunResult, name: str) -> str:
-    """Render the name of a mount, with its host if known."""
+    """Render the name of a mount, with the host of the mount if known."""
     host = dig(run.manifest, "tiers", name, "host")
     return name if host is None else f"{name} on {host}"
 

@@ -1,4 +1,6 @@
-"""Documents that were confirmed as stored and read back after each run, with lost documents."""
+"""Section on documents that were confirmed as stored: how many could be read back after each run, and how
+many were lost.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +12,9 @@ from towtank.report.document import Column, Section, Table, paragraph
 from towtank.report.source import Json, Results, RunResult
 
 NAMED_AT_MOST = 10
-"""Largest number of documents listed for each run. [1]"""
+"""Largest number of documents named for each run. [1]"""
 SOON_S = 5.0
-"""Time before an event within which a confirmed document may be lost to it. [s]"""
+"""Time before an event within which the event may lose a document that was already confirmed. [s]"""
 _FATES = ("found", "lost", "different", "unreadable", "unread")
 _SAID = (
     "Answers to virtual users confirm that documents are stored. During the load Towtank notes each confirmed document "
@@ -51,12 +53,12 @@ def _row(run: RunResult) -> tuple[str, ...]:
 
 
 def _count(value: Any) -> str:
-    """Render a count, or its estimate from a sample."""
+    """Render the number of documents; an estimate from a sample is shown with its interval."""
     return people.plain_estimate(value) if isinstance(value, dict) else people.count(value)
 
 
 def _notes(run: RunResult) -> list[str]:
-    """Return notes on unread documents, and on lost or different ones."""
+    """Return notes on a run's unread documents, and on each document that was lost or has changed."""
     counts: Json = run.summary["stored"]
     notes = [f"{run.run_id}: {counts['reason']}."] if counts.get("reason") else []
     for entry in counts["named"][:NAMED_AT_MOST]:
@@ -72,7 +74,8 @@ def _notes(run: RunResult) -> list[str]:
 
 
 def _beside(name: str, event: Json, at_s: float) -> str:
-    """Describe an instant relative to an event; empty if it is neither within the event nor shortly before."""
+    """Describe a time relative to an event; empty unless the time is within the event or shortly before the
+    event."""
     begin, until = event.get("begin_s"), event.get("until_s")
     if begin is None or until is None:
         return ""

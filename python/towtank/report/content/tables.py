@@ -1,4 +1,4 @@
-"""Result tables of points and transactions, with marks on values that depend on a suspect run."""
+"""Result tables of load points and transactions, with marks on values that depend on a suspect run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from towtank.report.source import Json, Results, label_of, load_of
 from towtank.report.suspects import MARK, NOTE
 
 _TIERS_BESIDE = 2
-# The 95th percentile is beside the means.
+# The table of points contains the 95th percentile already.
 _PERCENTILES = {"p50": "Median", "p90": "90th percentile", "p99": "99th percentile"}
 _FOOTNOTES = {
     "suspect": NOTE,
@@ -23,7 +23,7 @@ _FOOTNOTES = {
 
 
 def build(results: Results) -> Section:
-    """Build the section: missing runs first, then the tables."""
+    """Build the section on results: runs that are missing, then the tables."""
     blocks: list[Block] = []
     if results.missing:
         names = [f"{run.run_id} ({_why_missing(run.status)})" for run in results.missing]
@@ -47,7 +47,7 @@ def _why_missing(status: str) -> str:
 
 
 def _said(results: Results) -> str:
-    """State how values are computed, and the confidence level of their intervals."""
+    """State how the values in the tables are computed, and the confidence level of their intervals."""
     if not results.in_state("valid", "suspect"):
         return "No point has a value, because no run counts. The verdict of every run gives the reasons."
     of, together = confidence(results), ""
@@ -65,7 +65,9 @@ def _said(results: Results) -> str:
 
 
 def _long_enough(results: Results) -> str:
-    """Return the steady window that would probably give all values an interval; empty if no estimate states one."""
+    """Return the steady window that would probably give every value an interval; empty if no estimate
+    predicts one.
+    """
     needed = sorted(
         float(estimate["needs_s"])
         for _, point in _all_points(results)
@@ -88,7 +90,7 @@ def _long_enough(results: Results) -> str:
 
 
 def _shown(point: Json) -> Iterator[object]:
-    """Yield the estimates of a point that the tables show."""
+    """Yield the estimates of a point that appear in the tables."""
     yield point.get("throughput_per_s")
     for name in ("mean", "p95", *_PERCENTILES):
         yield dig(point, "response_time_s", name)
@@ -99,7 +101,7 @@ def _shown(point: Json) -> Iterator[object]:
 
 
 def confidence(results: Results) -> str | None:
-    """Return the confidence level of the intervals; None if no estimate has an interval."""
+    """Return the confidence level of the intervals as text; None if no estimate has an interval."""
     stated = {
         estimate["confidence"]
         for configuration in results.configurations
@@ -128,7 +130,9 @@ def _all_points(results: Results) -> list[tuple[Json, Json]]:
 
 
 def _points(results: Results) -> list[Block]:
-    """Build the table of points, with the CPUs of their tiers or, for many tiers, a second table."""
+    """Build the table of points with the CPUs used by each tier; with many tiers the CPUs have a table of
+    their own.
+    """
     points = _all_points(results)
     tiers = list(dict.fromkeys(str(tier) for _, point in points for tier in point.get("tiers") or {}))
     rests = list(dict.fromkeys(str(name) for _, point in points for name in point.get("not_attributed") or {}))
@@ -156,7 +160,9 @@ def _points(results: Results) -> list[Block]:
 
 
 def _percentiles(results: Results, points: list[tuple[Json, Json]]) -> Table | None:
-    """Build the table of percentiles at each point where a run counts; None if no run recorded them."""
+    """Build the table of response time percentiles at each valid or suspect point; None if no run recorded
+    percentiles.
+    """
     timed = [
         (configuration, point)
         for configuration, point in points
@@ -190,7 +196,10 @@ def _head_cells(configuration: Json, point: Json) -> tuple[str, ...]:
 
 
 def _tiers(results: Results, points: list[tuple[Json, Json]], tiers: list[str], rests: list[str]) -> Table:
-    """Build the table of CPUs by tier, and of CPU time without a tier by machine; without invalid points."""
+    """Build the table of CPUs used by each tier, and of CPU time on each machine that no tier used.
+
+    Invalid points are left out.
+    """
     counting = [(configuration, point) for configuration, point in points if series.point_state(point) != "invalid"]
     rows = tuple(
         (
@@ -209,7 +218,7 @@ def _tiers(results: Results, points: list[tuple[Json, Json]], tiers: list[str], 
 
 
 def _by_run(point: Json) -> str:
-    """Render the range of the 95th percentiles of a point's runs, as `1 to 380 ms`."""
+    """Render the range of the 95th percentiles of the runs at a point, such as `1 to 380 ms`."""
     ends = dig(point, "of_runs", "response_time_s", "p95")
     return over_runs.words(ends, ends[1], people.seconds) if ends else people.ABSENT
 
@@ -238,20 +247,23 @@ def _point_row(configuration: Json, point: Json, tiers: list[str], rests: list[s
 
 
 def _errors(point: Json) -> str:
-    """Render the share of failed transactions; for several runs as a range."""
+    """Render the share of failed transactions at a point; several runs give a range."""
     of_runs = dig(point, "of_runs", "errors_share")
     return people.share_range(*of_runs) if of_runs else people.share(point.get("errors_share"))
 
 
 def _transactions(results: Results) -> list[Block]:
-    """Build a table for each load level with a valid or suspect run, the highest level first."""
+    """Build a table of transactions for each load level with a valid or suspect run, the highest level first."""
     points = [(c, p) for c, p in _all_points(results) if series.point_state(p) != "invalid" and p.get("transactions")]
     loads = sorted({load_of(point) for _, point in points}, reverse=True)
     return [_transaction_table(results, load, [(c, p) for c, p in points if load_of(p) == load]) for load in loads]
 
 
 def _was_done(transaction: Json) -> bool:
-    """Return True if any such transaction ended in the steady stage; log-ins, for example, may end before."""
+    """Return True if any transaction of this name ended in the steady stage.
+
+    Log-ins, for example, may end earlier.
+    """
     return bool(dig(transaction, "throughput_per_s", "value") or transaction.get("errors_share"))
 
 

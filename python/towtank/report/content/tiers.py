@@ -1,4 +1,5 @@
-"""Tiers of a system as a report draws and lists them: hosts of the tiers and of the load generator, and their links.
+"""Tiers of a system as a report draws and lists them: their hosts, the host of the load generator, and their
+links.
 
 Combines the description of the study with the records of the runs. Copies of a host, and of the services on it, are
 merged under their name in the study.
@@ -23,20 +24,20 @@ _NUMBERED = re.compile(r"(.+)-(\d+)")
 
 @dataclass
 class Tier:
-    """One tier, with all its copies.
+    """Tier of a system, with all its copies.
 
     Attributes
     ----------
     kind : str
-        Kind of its service.
+        Kind of service.
     cpus : list of int
-        CPUs it is pinned to.
+        Numbers of the CPUs to which the tier is pinned.
     places : dict
-        Hosts of the tier, each with the runs in which it was there; no runs for a tier without records.
+        Hosts of the tier, each with the runs in which the tier was on that host; without runs if nothing is recorded.
     parts : list of str
-        Parts that are measured on their own.
+        Parts of the tier that are measured separately.
     asks : list of str
-        Tiers that it sends requests to.
+        Tiers that receive requests from this tier.
     node_of : str
         Service of which the tier is a further node.
     """
@@ -50,7 +51,7 @@ class Tier:
 
     @property
     def host(self) -> str:
-        """Host of the tier in most runs."""
+        """Host that the tier had in most runs."""
         return most(self.places)
 
 
@@ -66,22 +67,24 @@ class Written:
         }
 
     def host(self, name: str) -> str:
-        """Return the host in the study of which this host is a copy; the host itself if it is no copy."""
+        """Return the host in the study of which a host is a copy; the same name if the host is no copy."""
         found = _NUMBERED.fullmatch(name)
         if found is None:
             return name
         count = self._copies.get(found[1])
-        # The study may contain a host with a number of its own, which is then higher than the numbers of the copies.
+        # The study may contain a host with a number, which is then higher than the numbers of the copies.
         if count is not None and (name not in self._hosts or int(found[2]) <= count):
             return found[1]
         return found[1] if name not in self._hosts and found[1] in self._hosts else name
 
     def _one_of(self, name: str, host: str) -> str:
-        """Return the service of the study whose copy runs on this host; the service itself if it is no copy."""
+        """Return the service in the study whose copy runs on a host; the same name if the service is no copy."""
         return name if self.host(host) == host else name.removesuffix(f"-{host.rpartition('-')[2]}")
 
     def tier(self, name: str, host: str) -> str:
-        """Return the tier in the study of which a run's tier on this host is a copy, or the tier itself."""
+        """Return the tier in the study of which a run's tier on a host is a copy; the same name if the tier
+        is no copy.
+        """
         if name.startswith("relay-"):
             return f"relay-{self.host(name.removeprefix('relay-'))}"
         if name in self._services or self.host(host) == host:
@@ -94,7 +97,9 @@ class Written:
         return name
 
     def services(self, results: Results) -> dict[str, Json]:
-        """Return the described services without copies, with the names of their hosts in the study."""
+        """Return the services that the study describes, without copies, with the names of their hosts in the
+        study.
+        """
         found: dict[str, Json] = {}
         for name, service in named(dig(results.study, "system", "services")):
             host = str(service.get("host") or "")
@@ -102,7 +107,7 @@ class Written:
         return found
 
     def targets(self, results: Results) -> set[str]:
-        """Return the services that are targets of the load, by their names in the study."""
+        """Return the names, in the study, of the services that receive the load."""
         places = {
             name: str(service.get("host") or "") for name, service in named(dig(results.study, "system", "services"))
         }
@@ -117,7 +122,7 @@ class Written:
 
 
 def tiers(results: Results) -> dict[str, Tier]:
-    """Return tiers by name, from the study file, the runs' manifests and their summaries."""
+    """Return the tiers by name, as the study file and the manifests and summaries of the runs describe them."""
     written = Written(results)
     described = written.services(results)
     found: dict[str, Tier] = {}
@@ -141,7 +146,7 @@ def tiers(results: Results) -> dict[str, Tier]:
 
 
 def _take(found: dict[str, Tier], written: Written, run: RunResult, name: str, recorded: Json) -> None:
-    """Add a tier as a run recorded it."""
+    """Add one tier of a run to the tiers found."""
     host = str(recorded.get("host") or "")
     known = found.setdefault(written.tier(name, host), Tier())
     known.kind = str(recorded.get("kind") or known.kind)
@@ -152,7 +157,7 @@ def _take(found: dict[str, Tier], written: Written, run: RunResult, name: str, r
 
 
 def _link_by_settings(described: dict[str, Json], found: dict[str, Tier]) -> None:
-    """Link each service to the services that its settings refer to by name or kind (`database: postgresql`)."""
+    """Link each service to the services that its settings mention by name or kind (`database: postgresql`)."""
     kinds = {tier.kind: name for name, tier in found.items()}
     for name, service in described.items():
         for value in (service.get("settings") or {}).values():
@@ -162,7 +167,7 @@ def _link_by_settings(described: dict[str, Json], found: dict[str, Tier]) -> Non
 
 
 def _link_nodes(described: dict[str, Json], found: dict[str, Tier]) -> None:
-    """Link further nodes of a service, which the study does not name, like the first node."""
+    """Give further nodes of a service, which the study does not name, the same links as the first node."""
     for name, tier in found.items():
         numbered = _NUMBERED.fullmatch(name)
         first = found.get(numbered[1]) if numbered and name not in described and numbered[1] in described else None
@@ -175,7 +180,9 @@ def _link_nodes(described: dict[str, Json], found: dict[str, Tier]) -> None:
 
 
 def entries(results: Results, found: Mapping[str, Tier]) -> list[str]:
-    """Return the tiers to which the load is sent: the targets, or else tiers without requests from other tiers."""
+    """Return the tiers that receive the load: the targets; without targets, the tiers that no other tier
+    sends requests to.
+    """
     aimed = Written(results).targets(results)
     asked = {link for tier in found.values() for link in tier.asks}
     met = [name for name, tier in found.items() if name in aimed or tier.node_of in aimed]
@@ -183,7 +190,9 @@ def entries(results: Results, found: Mapping[str, Tier]) -> list[str]:
 
 
 def copies(results: Results) -> dict[str, list[int]]:
-    """Return the distinct numbers of copies of each host in the runs; without records, the number in the study file."""
+    """Return the numbers of copies of each host that occur in the runs; without recordings, the number in the
+    study file.
+    """
     written = Written(results)
     found: dict[str, set[int]] = {}
     for run in results.runs:
@@ -197,7 +206,7 @@ def copies(results: Results) -> dict[str, list[int]]:
 
 
 def times(numbers: Iterable[int]) -> str:
-    """Render numbers of copies after a name, as `× 2 or 6`; empty for a single copy."""
+    """Render numbers of copies as text after a name, such as `× 2 or 6`; empty for a single copy."""
     shown = [f"{number:,}" for number in numbers]
     if shown in ([], ["1"]):
         return ""
@@ -205,7 +214,9 @@ def times(numbers: Iterable[int]) -> str:
 
 
 def generator_places(results: Results) -> dict[str, list[RunResult]]:
-    """Return the hosts of the load generator, each with its runs; the empty name means outside of all hosts."""
+    """Return the hosts of the load generator, each with the runs on that host; an empty name is outside of
+    all hosts.
+    """
     written = Written(results)
     found: dict[str, list[RunResult]] = {}
     for run in results.runs:
@@ -215,7 +226,7 @@ def generator_places(results: Results) -> dict[str, list[RunResult]]:
 
 
 def is_this_machine(results: Results, host: str) -> bool:
-    """Return True if a host of the study is this machine itself, with all its other programs."""
+    """Return True if a host of the study is the machine of Towtank, where all other programs run."""
     written = Written(results)
     descriptions = [*named(dig(results.study, "system", "hosts"))]
     descriptions += [pair for run in results.runs for pair in named(run.manifest.get("hosts"))]
@@ -240,12 +251,14 @@ def links(results: Results) -> list[str]:
 
 
 def most(places: Mapping[str, list[RunResult]]) -> str:
-    """Return the host with the most runs; of equal hosts the first."""
+    """Return the host with the most runs; of hosts with equally many runs the first."""
     return max(places, key=lambda place: len(places[place]), default="")
 
 
 def when(places: Mapping[str, list[RunResult]], place: str) -> str:
-    """Return the levels of the first factor that distinguish the runs on one host; else `some runs`."""
+    """Return the levels of the first factor that occur only in the runs on one host; `some runs` if no factor
+    does.
+    """
     others = [run for other, runs in places.items() if other != place for run in runs]
     for factor in places[place][0].factors if places[place] else ():
         here = list(dict.fromkeys(run.factors.get(factor, "") for run in places[place]))
@@ -255,7 +268,7 @@ def when(places: Mapping[str, list[RunResult]], place: str) -> str:
 
 
 def named(services: Any) -> list[tuple[str, Json]]:
-    """Return services or hosts as pairs of name and content, from a mapping or from a list with names."""
+    """Return pairs of name and content of services or hosts, from a mapping or from a list with names."""
     if isinstance(services, Mapping):
         return [(str(name), service if isinstance(service, Mapping) else {}) for name, service in services.items()]
     return [

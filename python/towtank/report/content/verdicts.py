@@ -1,4 +1,4 @@
-"""Verdicts of all runs of the design, with reasons."""
+"""Section on the verdicts of all runs of the design, with reasons."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ _CONSEQUENCES = {
 
 
 def build(results: Results) -> Section:
-    """Build the section: verdicts, log lines of runs with doubts, then the laws checked on every run."""
+    """Build the section on verdicts: verdicts of the runs, log lines of runs with doubts, and the operational
+    laws checked on every run.
+    """
     blocks: list[Block] = [_verdicts(results)]
     if results.measured:
         blocks += [*service_logs.blocks(results), *_timelines(results), _laws(results), _accounting(results)]
@@ -29,7 +31,7 @@ def build(results: Results) -> Section:
 
 
 def _timelines(results: Results) -> list[Figure]:
-    """Return timelines of runs with doubts."""
+    """Return a timeline figure for each run with doubts."""
     numbers = [timeline.of_run(results, run) for run in runs_over_time.doubted(results)]
     drawn = [timeline.make(results, each, f"timeline-{each.run.run_id}") for each in numbers if each.tracks]
     return [replace(figure, is_detail=True) for figure in drawn]
@@ -62,14 +64,17 @@ def _verdicts(results: Results) -> Table:
 
 
 def status(run: RunResult) -> str:
-    """Render the end of a run in words."""
+    """Render in words how a run ended, with the reason if the run failed or was stopped."""
     words = {"running": "cut off", "missing": "not run", "planned": "not run"}.get(run.status, run.status)
     reason = run.manifest.get("reason")
     return f"{words}: {reason}" if reason and run.status in ("failed", "stopped") else words
 
 
 def reasons(run: RunResult) -> str:
-    """Return the doubts behind the verdict of a run; notes are among the limits of the conclusions."""
+    """Return the doubts behind the verdict of a run.
+
+    Notes are left out; the section on limits of the conclusions contains the notes.
+    """
     return (
         "; ".join(
             str(doubt.get("message") or doubt.get("kind")).rstrip(".")
@@ -88,7 +93,9 @@ def _window(run: RunResult) -> str:
 
 
 def _laws(results: Results) -> Table:
-    """Build the table of Little's law, and of the utilization law for the tier that deviates most from it."""
+    """Build the table of the residuals of Little's law, and of the utilization law for the tier that deviates
+    most.
+    """
     rows = []
     for run in results.measured:
         little = dig(run.summary, "laws", "little") or {}

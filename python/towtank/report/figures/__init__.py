@@ -24,7 +24,7 @@ from towtank.report.source import Results
 
 Make = Callable[[Results], Figure | None]
 MAIN: tuple[str, Make] = ("throughput", answer.figure)
-"""First figure of a report."""
+"""First figure of a report, with its name."""
 FIGURES: tuple[tuple[str, Make], ...] = (
     ("throughput relative to the lowest level", scaling.figure),
     ("response time", response_time.figure),

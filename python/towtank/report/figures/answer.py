@@ -31,20 +31,20 @@ _WIDTH = 620
 
 @dataclass(frozen=True)
 class Numbers:
-    """Numbers of the figure.
+    """Quantities that the figure shows.
 
     Attributes
     ----------
     rates : throughput.Numbers
-        Throughput, with its bounds.
+        Throughput, with bounds.
     times : list of Point
         Response times. [s]
     statistic : str
-        `mean`, or the percentile that an objective is about.
+        Statistic of the response times: `mean`, or the percentile that an objective limits.
     objective : dict or None
-        First objective about the response time of all transactions at every load; None without one.
+        First objective that limits the response time of all transactions at every load; None without one.
     knees : list of dict
-        `configuration`, `load`, `low` and `high` of each knee whose interval lies in the range measured. [users]
+        Knees whose interval is within the measured loads: `configuration`, `load`, `low` and `high`. [users]
     """
 
     rates: throughput.Numbers
@@ -55,7 +55,9 @@ class Numbers:
 
 
 def compute(results: Results) -> Numbers:
-    """Collect throughput, response times, knees, and the first objective about the response time over all loads."""
+    """Collect throughput, response times, knees, and the first objective that limits the response time at all
+    loads.
+    """
     objective = next(filter(_is_drawn, results.study.get("objectives") or ()), None)
     statistic = "mean" if objective is None else _statistic(objective)
     rates = throughput.compute(results)
@@ -68,7 +70,7 @@ def _statistic(objective: Json) -> str:
 
 
 def _is_drawn(objective: Json) -> bool:
-    """Return True if an objective is drawn over all loads: about all transactions, and not for one load only."""
+    """Return True if an objective limits the response time of all transactions, and applies to every load."""
     scoped = any(objective.get(key) is not None for key in ("transaction", "phase", "every_s", "users", "rate"))
     value = objective.get("value")
     return _statistic(objective) in _STATISTICS and not scoped and isinstance(value, (int, float)) and value > 0
@@ -79,7 +81,9 @@ def _time(statistic: str, document: Json) -> Any:
 
 
 def _knees(results: Results, rates: throughput.Numbers) -> list[dict[str, Any]]:
-    """Return the knees, by the demands at the lowest load, of configurations that reach their limit."""
+    """Return the knees of the configurations that reach their limit, computed from demands at the lowest
+    load.
+    """
     top = max((point.load for point in rates.points), default=0.0)
     found = []
     for configuration in results.configurations:
@@ -94,7 +98,7 @@ def _knees(results: Results, rates: throughput.Numbers) -> list[dict[str, Any]]:
 
 
 def draw(numbers: Numbers) -> dict[str, Any]:
-    """Draw throughput above response time, on a common load axis."""
+    """Draw throughput above response time, with one load axis for both."""
     factor, unit = people.seconds_unit(max((point.value for point in _scaling(numbers.times)), default=0.0))
     times = [point.scaled(factor) for point in numbers.times]
     title = f"{_STATISTICS[numbers.statistic]} [{unit}]"
@@ -111,12 +115,13 @@ def _scaling(points: list[series.Point]) -> list[series.Point]:
 
 
 def _drawn_knees(numbers: Numbers) -> list[dict[str, Any]]:
-    """Return layers of knees on the load axis, each with its interval."""
+    """Return layers that show knees on the load axis, each with its interval."""
     if not numbers.knees:
         return []
     labels = series.labels(numbers.rates.points)
     hues = dict(zip(labels, theme.cycle(theme.COLOURS, len(labels)), strict=True))
-    # The axis shows loads exactly as set; a knee is measured and gets the digits of other measured values.
+    # The axis shows loads exactly as they were set. A knee is measured, so it has the digits of other
+    # measured values.
     rows = [
         {
             **knee,
@@ -149,7 +154,7 @@ def _drawn_knees(numbers: Numbers) -> list[dict[str, Any]]:
 
 
 def _objective(numbers: Numbers, title: str, times: list[series.Point], factor: float) -> list[dict[str, Any]]:
-    """Return a line at the objective, or its name at the edge of the axis if the objective lies outside."""
+    """Return a line at the limit of the objective; if the limit is outside of the axis, its name at the edge."""
     if numbers.objective is None:
         return []
     axis, value = panel.time_axis(title, times), float(numbers.objective["value"]) * factor
@@ -171,7 +176,7 @@ def _objective(numbers: Numbers, title: str, times: list[series.Point], factor: 
 
 
 def description(numbers: Numbers) -> str:
-    """Describe the picture in words."""
+    """Return a description of the figure in words, for readers who cannot see it."""
     parts = []
     for label in series.labels(numbers.times):
         own = [point for point in numbers.times if point.configuration == label and point.state != "invalid"]
@@ -183,7 +188,7 @@ def description(numbers: Numbers) -> str:
 
 
 def figure(results: Results) -> Figure | None:
-    """Return the figure; None without a figure of the throughput."""
+    """Return the figure of throughput and response time; None without a figure of throughput."""
     made = throughput.figure(results)
     if made is None:
         return None
@@ -206,7 +211,7 @@ def figure(results: Results) -> Figure | None:
 
 
 def _table(table: Table | None, numbers: Numbers, statistic: str) -> Table | None:
-    """Return the table of throughput with a further column of response times."""
+    """Return the table of throughput with a further column for response times."""
     if table is None:
         return None
     times = {(point.configuration, point.load, point.runs): point.stated for point in numbers.times}

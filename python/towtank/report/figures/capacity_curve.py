@@ -1,4 +1,4 @@
-"""Capacity curve: throughput and response time of the model with bands, and measured and held-out points."""
+"""Capacity curve of the model: throughput and response time with bands, and measured and held-out points."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ _SHOWN_KNEES = {"model": "(D + Z) / D_max", "peak": "peak", "objective": "object
 
 @dataclass(frozen=True)
 class Numbers:
-    """Numbers of the figure.
+    """Quantities that the figure shows.
 
     Attributes
     ----------
     curve : list of dict
-        `configuration`, `quantity`, `load`, `fitted`, and the ends of both bands.
+        Curves of the model: `configuration`, `quantity`, `load`, `fitted`, and the ends of both bands.
     measured : list of dict
-        `configuration`, `quantity`, `load`, `value`, `low`, `high` (None without an interval), `held_out`, and `state`:
-        the verdict of the point.
+        Measured points: `configuration`, `quantity`, `load`, `value`, `low`, `high` (None without an interval),
+        `held_out`, and `state`, the verdict of the point.
     predicted : list of dict
-        The held-out levels as predicted, with the band of one more measurement.
+        Predictions for the held-out levels, with the band that one more measurement would probably fall into.
     knees : list of dict
         `configuration`, `kind`, `load`, `low`, `high`.
     """
@@ -41,7 +41,7 @@ class Numbers:
 
 
 def modelled(results: Results) -> list[Json]:
-    """Return the configurations that have a model."""
+    """Return the configurations that have a fitted model."""
     return [
         configuration
         for configuration in results.model.get("configurations") or ()
@@ -50,7 +50,7 @@ def modelled(results: Results) -> list[Json]:
 
 
 def compute(results: Results) -> Numbers:
-    """Collect curves, points and knees from the model document."""
+    """Collect curves, points and knees from the document of the model."""
     numbers = Numbers()
     states = series.states(results)
     rates = {
@@ -81,7 +81,8 @@ def _curve(label: str, row: Json) -> list[dict[str, Any]]:
     found = []
     for quantity in _QUANTITIES:
         bands = row.get(quantity)
-        # A band without an upper end cannot be drawn, so the curve of response times ends at its first such load.
+        # A band without an upper end cannot be drawn, so the curve of response times ends at the first load
+        # with such a band.
         if bands is None or None in (*bands["band_80"], *bands["band_95"]) or bands["band_95"][0] <= 0:
             continue
         (low_80, high_80), (low_95, high_95) = bands["band_80"], bands["band_95"]
@@ -95,7 +96,8 @@ def _curve(label: str, row: Json) -> list[dict[str, Any]]:
 def _measured(
     label: str, point: Json, estimate: series.Point | None, state: str, *, held: bool
 ) -> list[dict[str, Any]]:
-    """Return a point with the interval of the study, as in all other figures and tables.
+    """Return a measured point with the interval that the study states, which all other figures and tables
+    show.
 
     The standard errors in the model document are weights of the fit and pool all levels.
     """
@@ -126,7 +128,7 @@ def _predicted(label: str, load: float, row: Json) -> list[dict[str, Any]]:
 
 
 def draw(numbers: Numbers, load_factor: str) -> dict[str, Any]:
-    """Draw throughput, and below it the response time on a logarithmic axis."""
+    """Draw throughput above the response time, which has a logarithmic axis."""
     panels = [_panel(numbers, quantity, load_factor) for quantity in _QUANTITIES if _has(numbers, quantity)]
     return theme.specification(description(numbers), vconcat=panels, spacing=18)
 
@@ -155,7 +157,7 @@ def _panel(numbers: Numbers, quantity: str, load_factor: str) -> dict[str, Any]:
     }
     colour = panel.by_configuration(labels)["color"]
     if colour["legend"]:
-        # The legend would otherwise take the pale colour of the bands.
+        # The legend would otherwise have the pale colour of the bands.
         colour = {**colour, "legend": {**colour["legend"], "symbolOpacity": 1}}
     here = {"x": x, "y": y, "colour": colour, "legend": quantity == "throughput"}
     layers = [
@@ -175,7 +177,7 @@ def _colour(here: dict[str, Any]) -> dict[str, Any]:
 
 
 def _of(rows: list[dict[str, Any]], quantity: str) -> dict[str, Any]:
-    """Return the rows of one quantity, with times in milliseconds."""
+    """Return the rows of one quantity as chart data, with times in milliseconds."""
     factor = 1e3 if quantity == "response_s" else 1.0
     return {
         "values": [
@@ -208,7 +210,9 @@ def _line(numbers: Numbers, quantity: str, here: dict[str, Any]) -> dict[str, An
 
 
 def _points(numbers: Numbers, quantity: str, here: dict[str, Any], labels: list[str]) -> list[dict[str, Any]]:
-    """Return layers of measured points, held-out points (with a ring), and their predictions (diamonds with bands)."""
+    """Return layers of measured points, of held-out points with a ring, and of predictions as diamonds with
+    bands.
+    """
     place = {"x": here["x"], "y": here["y"]}
     whiskers = {
         "mark": {"type": "errorbar", "ticks": {"width": 8}, "rule": {}},
@@ -263,7 +267,7 @@ def _points(numbers: Numbers, quantity: str, here: dict[str, Any], labels: list[
 
 
 def _knees(numbers: Numbers, here: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return layers of knees on the load axis, each with its interval."""
+    """Return layers that show knees on the load axis, each with its interval."""
     data = {"values": [{**row, "value": 0.0, "name": _SHOWN_KNEES[row["kind"]]} for row in numbers.knees]}
     # A knee is an estimate, so it has fewer digits than the loads of the points.
     x = {**here["x"], "axis": {**here["x"]["axis"], "format": theme.MEASURED}}
@@ -288,7 +292,9 @@ def _knees(numbers: Numbers, here: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _names_of_knees(data: dict[str, Any], place: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the names of knees; the name of an objective's knee is above the others, which may be close."""
+    """Return layers with the names of knees; names of objective knees are higher, since knees may be close
+    together.
+    """
     return [
         {
             "data": data,
@@ -301,7 +307,7 @@ def _names_of_knees(data: dict[str, Any], place: dict[str, Any]) -> list[dict[st
 
 
 def description(numbers: Numbers) -> str:
-    """Describe the picture in words."""
+    """Return a description of the figure in words, for readers who cannot see it."""
     parts = []
     for label in dict.fromkeys(row["configuration"] for row in numbers.curve):
         rows = [row for row in numbers.curve if row["configuration"] == label and row["quantity"] == "throughput"]
@@ -311,7 +317,7 @@ def description(numbers: Numbers) -> str:
 
 
 def figure(results: Results) -> Figure | None:
-    """Return the figure; None if no configuration has a model, and for configurations that need a table."""
+    """Return the capacity curve; None without a model, and with more configurations than the chart can show."""
     numbers = compute(results)
     if not numbers.curve or len({row["configuration"] for row in numbers.curve}) > panel.CROWDED:
         return None

@@ -1,4 +1,4 @@
-"""Stacked CPU use by tier, with the known parts of each tier, over load and by configuration."""
+"""Stacked CPU use of each tier and its known parts, against load and by configuration."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ NAME = "cpu-by-tier"
 
 @dataclass(frozen=True)
 class Slice:
-    """CPUs used by one tier, or by one part of it, at one point.
+    """CPUs used by a tier, or by a part of a tier, at one point.
 
     Attributes
     ----------
     configuration : str
         Label of the configuration.
     load : float
-        Users, or rate [1/s].
+        Number of users, or arrival rate [1/s].
     part : str
-        `content`; if parts are known, `content: database` and `content: rest`.
+        Name of the tier, such as `content`; with known parts `content: database` and `content: rest`.
     cpus : float
         CPU time per time. [CPUs]
     interval : dict or None
-        The estimate, with its interval; None for a rest, which is a difference.
+        The estimate with its interval; None for a rest, which is a difference.
     state : str
         Verdict of the point.
     """
@@ -46,7 +46,9 @@ class Slice:
 
 @dataclass(frozen=True)
 class Numbers:
-    """Numbers of the figure: slices, CPUs that the system may use (None if unknown), load, and points left out."""
+    """CPU use by tier, CPUs that the system may use (None if unknown), load factor, omitted points, and
+    loads.
+    """
 
     slices: list[Slice]
     capacity: int | None
@@ -56,12 +58,12 @@ class Numbers:
 
     @property
     def is_at_one_load(self) -> bool:
-        """True if several configurations were compared at one load."""
+        """True if the figure compares several configurations at a single load."""
         return len(self.loads) == 1 and len({entry.configuration for entry in self.slices}) > 1
 
 
 def compute(results: Results) -> Numbers:
-    """Split the CPU use of every tier at every point into its known parts and the rest."""
+    """Split the CPU use of every tier at every point into the known parts and the rest."""
     slices: list[Slice] = []
     dropped: list[str] = []
     loads: set[float] = set()
@@ -80,7 +82,7 @@ def compute(results: Results) -> Numbers:
 
 
 def _common_top(slices: list[Slice]) -> float:
-    """Return the load at which the most configurations have a slice; of equal loads the highest."""
+    """Return the load at which most configurations were observed; the highest if several loads qualify."""
     at: dict[float, set[str]] = {}
     for each in slices:
         at.setdefault(each.load, set()).add(each.configuration)
@@ -101,15 +103,15 @@ def _tier(label: str, point: Json, name: str, tier: Json) -> Iterator[Slice]:
     if rest == total:
         yield Slice(label, load, name, rest, tier["cpus_used"], state)
     else:
-        # Parts and tier are sampled by different clocks, so the sum of parts may slightly exceed the tier; the rest is
-        # then zero.
+        # The parts and the tier are sampled by different clocks, so the sum of the parts may slightly exceed
+        # the tier. The rest is then zero.
         yield Slice(label, load, f"{name}: rest", max(rest, 0.0), None, state)
 
 
 def capacity(results: Results) -> int | None:
-    """Return the CPUs to which the system is pinned in every run.
+    """Return the number of CPUs to which the system is pinned in every run.
 
-    None if the runs differ, or if a tier has a lower limit of its own.
+    None if the runs differ, or if a tier has a lower CPU limit.
     """
     pinned = {len(set(dig(run.manifest, "pinning", "system") or ())) for run in results.measured}
     if len(pinned) != 1 or pinned == {0}:
@@ -119,7 +121,9 @@ def capacity(results: Results) -> int | None:
 
 
 def _limits(results: Results) -> list[tuple[str, float, float | None]]:
-    """Return each tier's CPU limit, with its highest utilization at a valid or suspect point. [CPUs], [ratio]"""
+    """Return name, CPU limit [CPUs] and highest utilization [ratio] of each tier; invalid points are left
+    out.
+    """
     busiest: dict[tuple[str, float], float | None] = {}
     for configuration in results.configurations:
         for point in configuration.get("points") or ():
@@ -134,7 +138,7 @@ def _limits(results: Results) -> list[tuple[str, float, float | None]]:
 
 
 def colours(parts: list[str]) -> list[str]:
-    """Return one colour per tier, in shades for its parts."""
+    """Return one colour for each part; the parts of a tier have shades of one colour."""
     tiers = list(dict.fromkeys(part.split(": ")[0] for part in parts))
     hues = dict(zip(tiers, theme.cycle(theme.COLOURS, len(tiers)), strict=True))
     seen: dict[str, int] = {}
@@ -152,7 +156,7 @@ def _lighter(colour: str, amount: float) -> str:
 
 
 def draw(numbers: Numbers) -> dict[str, object]:
-    """Draw stacked bars, one panel for each configuration, all on one scale."""
+    """Draw stacked bars in one panel for each configuration; all panels have the same scale."""
     labels = list(dict.fromkeys(entry.configuration for entry in numbers.slices))
     parts = list(dict.fromkeys(entry.part for entry in numbers.slices))
     names = panel.short_labels(labels) if len(labels) > panel.CROWDED else dict(zip(labels, labels, strict=True))
@@ -182,7 +186,7 @@ def draw(numbers: Numbers) -> dict[str, object]:
 
 
 def _bars(numbers: Numbers, parts: list[str], labels: list[str]) -> dict[str, Any]:
-    """Return bars over load, or rows of configurations at a single load."""
+    """Return bars for each load, or for each configuration if there is a single load."""
     loads = {
         "field": "load",
         "type": "ordinal",
@@ -221,7 +225,10 @@ def _bars(numbers: Numbers, parts: list[str], labels: list[str]) -> dict[str, An
 
 
 def _capacity(cpus: int, across: str) -> list[dict[str, Any]]:
-    """Return a line at the number of available CPUs; its data are part of the rows, so that every panel has it."""
+    """Return a line at the number of available CPUs.
+
+    The number is in the data rows, so that every panel shows the line.
+    """
     at = {"field": "capacity", "type": "quantitative", "aggregate": "max"}
     words = f"{people.plural(cpus, 'CPU')} of the system"
     text = {"type": "text", "text": words, "dy": -7, "color": theme.MUTED}
@@ -237,7 +244,7 @@ def _capacity(cpus: int, across: str) -> list[dict[str, Any]]:
 
 
 def description(numbers: Numbers) -> str:
-    """Describe the picture in words."""
+    """Return a description of the figure in words, for readers who cannot see it."""
     top = max((entry.load for entry in numbers.slices), default=0.0)
     parts = [
         f"{entry.configuration}, {entry.part}: {people.plain_estimate(entry.interval or {'value': entry.cpus}, 'CPUs')}"
@@ -252,7 +259,7 @@ def description(numbers: Numbers) -> str:
 
 
 def figure(results: Results) -> Figure | None:
-    """Return the figure; None if no tier was observed."""
+    """Return the figure of CPU use by tier; None if no tier was observed."""
     numbers = compute(results)
     if not numbers.slices:
         return None
@@ -287,7 +294,7 @@ def _against(numbers: Numbers) -> str:
 
 
 def _methods(results: Results) -> set[tuple[str, str]]:
-    """Return the methods by which parts of tiers were measured."""
+    """Return the methods that measured the parts of tiers, as pairs of part and method."""
     return {
         (f"The part {part} of {tier}", str(part_of_tier["how"]).rstrip("."))
         for run in results.measured

@@ -1,4 +1,4 @@
-"""Disk reads and writes against load by configuration."""
+"""Disk reads and writes against load, by configuration."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DIRECTIONS = {"read": "reads", "write": "writes"}
 
 @dataclass(frozen=True)
 class Numbers:
-    """Numbers of the figure: points of reads and of writes [B/s], the unit to show them in, and the load."""
+    """Points of reads and of writes [B/s], the unit of the axis with its factor, and the load factor."""
 
     points: dict[str, list[series.Point]]
     factor: float
@@ -29,7 +29,7 @@ class Numbers:
 
 
 def compute(results: Results) -> Numbers:
-    """Collect the bytes per second read from and written to the disks of the hosts."""
+    """Collect the bytes per second that the disks of the hosts read and wrote."""
     points = {
         direction: series.collect(
             results,
@@ -48,14 +48,14 @@ def _estimate(key: str, point: Json) -> Any:
 
 
 def disks_total(key: str, summary: Json) -> dict[str, float] | None:
-    """Return the sum of one value over the disks of a run; None if no disk has it."""
+    """Return the sum of a quantity over the disks of a run; None if no disk has a value."""
     disks = counted_once(dig(summary, "host", "disks") or {})
     values = [disk[key] for disk in disks.values() if isinstance(disk.get(key), (int, float))]
     return {"value": sum(values)} if values else None
 
 
 def draw(numbers: Numbers) -> dict[str, object]:
-    """Draw reads and writes side by side, each with its own scale."""
+    """Draw reads and writes side by side, each with a separate scale."""
     panels = [
         panel.panel(
             [point.scaled(numbers.factor) for point in points],
@@ -75,7 +75,7 @@ def _drawn(numbers: Numbers) -> dict[str, list[series.Point]]:
 
 
 def description(numbers: Numbers) -> str:
-    """Describe the picture in words."""
+    """Return a description of the figure in words, for readers who cannot see it."""
     parts = [
         f"{DIRECTIONS[direction]} are at most {people.size_rate(max(counting))}"
         for direction, points in numbers.points.items()
@@ -87,7 +87,7 @@ def description(numbers: Numbers) -> str:
 
 
 def figure(results: Results) -> Figure | None:
-    """Return the figure; None without two points at which a disk was observed."""
+    """Return the figure of disk traffic; None without at least two points at which a disk was observed."""
     numbers = compute(results)
     everything = [point for points in numbers.points.values() for point in points]
     if panel.is_single(everything):

@@ -1,4 +1,6 @@
-"""Window of a drive by second: completed requests, and the 95th percentile of their response times."""
+"""Figure of `drive`: requests completed in each second of the window, and the 95th percentile of the response
+time.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ Json = Mapping[str, Any]
 
 
 def compute(document: Json) -> list[dict[str, float | None]]:
-    """Collect the seconds of the window: `t_s` [s], `per_s` [1/s] and `p95_ms` [ms], None without response times."""
+    """Return a row for each second of the window: `t_s` [s], `per_s` [1/s] and `p95_ms` [ms, None without
+    requests].
+    """
     rows, before = [], 0.0
     for second in document.get("intervals") or ():
         length = second["t_s"] - before
@@ -25,7 +29,7 @@ def compute(document: Json) -> list[dict[str, float | None]]:
 
 
 def draw(rows: list[dict[str, float | None]]) -> dict[str, Any]:
-    """Draw both quantities over time, one below the other."""
+    """Draw requests per second above the response time, both over time."""
     panels = [
         {
             "width": 590,
@@ -48,7 +52,7 @@ def draw(rows: list[dict[str, float | None]]) -> dict[str, Any]:
 
 
 def description(rows: list[dict[str, float | None]]) -> str:
-    """Describe the picture in words."""
+    """Return a description of the figure in words, for readers who cannot see it."""
     rates = [row["per_s"] for row in rows if row["per_s"] is not None]
     times = [row["p95_ms"] for row in rows if row["p95_ms"] is not None]
     shown = f"Requests per second from {few_digits(min(rates), 4)} to {few_digits(max(rates), 4)}"
@@ -60,12 +64,12 @@ def description(rows: list[dict[str, float | None]]) -> str:
 
 
 def _shown(value: float | None) -> str:
-    """Format a number for a cell; empty if it was not recorded."""
+    """Format a number for a table cell; empty if nothing was recorded."""
     return "" if value is None else few_digits(value, 4)
 
 
 def figure(document: Json) -> Figure | None:
-    """Return the figure; None if the window has no second."""
+    """Return the figure of requests and response time over time; None if the window contains no full second."""
     rows = compute(document)
     if not rows:
         return None

@@ -1,7 +1,8 @@
-"""Every run over time in a small plot of throughput and mean response time, invalid runs first.
+"""Small plots of throughput and mean response time over time for every run, invalid runs first.
 
-Drawn directly as SVG rather than as charts, since there may be a hundred runs: each line has at most 120 points. Every
-plot has its own scales, whose ends are printed beside it. The writer of the SVG escapes every text.
+The plots are SVG rather than charts, since there may be a hundred runs: each line has at most 120 points.
+Every plot has a separate scale, whose ends are printed beside the plot. The writer of the SVG escapes every
+text.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ from towtank.report.source import Json, Results, RunResult
 NAME = "every-run"
 RAMP_DOWN = "ramp_down"
 SHOWN_AT_MOST = 12
-"""Largest number of runs in a figure; further figures are folded. [1]"""
+"""Largest number of runs in one figure; the other figures are folded. [1]"""
 POINTS_AT_MOST = 120
-"""Largest number of points of a line; in longer runs a point is the mean of several seconds. [1]"""
+"""Largest number of points in a line; in longer runs each point is the mean over several seconds. [1]"""
 _ORDER = ("invalid", "none", "suspect", "valid")
 _WORDS = {"none": "not judged"}
 _COLUMNS = 3
@@ -41,19 +42,20 @@ _Item = TypeVar("_Item")
 
 @dataclass(frozen=True)
 class TimedRun:
-    """Course of one run over time.
+    """Throughput and response time of a run over time.
 
     Attributes
     ----------
     run : RunResult
+        The run.
     label, load : str
-        Its configuration, and its load with the unit.
+        Configuration of the run, and load with unit.
     times : list of float
         Middles of the points. [s]
     rates, responses : list of float or None
         Throughput and mean response time; None if nothing was recorded. [1/s], [s]
     failed : list of bool
-        Whether a transaction failed then.
+        True for points with a failed transaction.
     end_s : float
         End of the time axis. [s]
     """
@@ -69,7 +71,7 @@ class TimedRun:
 
 
 def compute(results: Results) -> list[TimedRun]:
-    """Collect all runs with a timeline, invalid and suspect ones first."""
+    """Collect all runs that have a timeline; invalid and suspect runs come first."""
     runs = [run for run in results.measured if has_timeline(run)]
     runs.sort(key=lambda run: (_ORDER.index(run.verdict), run.run_id))
     return [_timed(results, run) for run in runs]
@@ -95,7 +97,7 @@ def _timed(results: Results, run: RunResult) -> TimedRun:
 
 
 def _end(timeline: Json, times: Sequence[float]) -> float:
-    """Return the end of the load before ramp-down, whose rates would dominate the scale. [s]"""
+    """Return the end of the load before ramp-down; rates during ramp-down would dominate the scale. [s]"""
     stages = [stage for stage in timeline.get("stages") or () if stage.get("end_s") is not None]
     held = [float(stage["end_s"]) for stage in stages if stage.get("phase") != RAMP_DOWN]
     return max(held) if held else max([*times, *(float(stage["end_s"]) for stage in stages)])
@@ -108,19 +110,19 @@ def _load(results: Results, run: RunResult) -> str:
 
 
 def _means(values: Sequence[float | None] | None, step: int, count: int) -> list[float | None]:
-    """Return the mean of each group of `step` neighbours; None for groups without any value."""
+    """Return the mean of each group of `step` successive values; None for groups without any value."""
     parts = _parts((values or [None] * count)[:count], step)
     known = ([value for value in part if value is not None] for part in parts)
     return [sum(part) / len(part) if part else None for part in known]
 
 
 def _parts(values: Sequence[_Item], size: int) -> list[Sequence[_Item]]:
-    """Split values into groups of a size; the last group may be smaller."""
+    """Split values into groups of `size`; the last group may be smaller."""
     return [values[start : start + size] for start in range(0, len(values), size)]
 
 
 def draw(timed_runs: Sequence[TimedRun], title: str) -> str:
-    """Draw the runs in rows of three as SVG."""
+    """Draw the plots of the runs as SVG, three in a row."""
     rows = math.ceil(len(timed_runs) / _COLUMNS)
     cell = _HEAD + 2 * _PLOT + _BETWEEN + _FOOT
     width = min(len(timed_runs), _COLUMNS) * (_WIDTH + _GAP_X) - _GAP_X + 12
@@ -191,7 +193,7 @@ def _x(timed: TimedRun, time: float) -> float:
 def _lines(
     timed: TimedRun, values: Sequence[float | None], top: float, largest: float
 ) -> list[list[tuple[float, float]]]:
-    """Return the lines of a plot in its coordinates; a gap in the values ends a line."""
+    """Return the lines of a plot as lists of coordinates; a gap in the values ends a line."""
     found: list[list[tuple[float, float]]] = [[]]
     for time, value in zip(timed.times, values, strict=True):
         if value is None:
@@ -211,7 +213,7 @@ def _text(group: ElementTree.Element, x: float, y: float, words: str, style: dic
 
 
 def figures(results: Results) -> list[Figure]:
-    """Return the figure of the first runs, then folded figures of the others; none for a single run."""
+    """Return the figure of the first runs, then folded figures of the other runs; empty for a single run."""
     timed_runs = compute(results)
     parts = _parts(timed_runs, SHOWN_AT_MOST) if len(timed_runs) > 1 else []
     return [_figure(results, part, number, len(parts)) for number, part in enumerate(parts, 1)]
@@ -268,6 +270,6 @@ def _table(results: Results, timed_runs: Sequence[TimedRun]) -> Table:
 
 
 def _span(values: Sequence[float | None], show: Any) -> str:
-    """Render the smallest and the largest value of a line."""
+    """Render the range of a line, from the smallest to the largest value."""
     known = [value for value in values if value is not None]
     return f"{show(min(known))} to {show(max(known))}" if known else people.ABSENT

@@ -1,4 +1,4 @@
-"""Background of figures over time: coloured stages, the measured window, events, and their names."""
+"""Background of figures over time: coloured stages, the measured window, and events with their names."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from towtank.report import theme
 from towtank.report.source import Json
 
 WIDTH = 590
-"""Width of a figure over time. [px]"""
+"""Width of figures over time. [px]"""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,9 @@ class Ground:
 
 
 def layers(ground: Ground, x: dict[str, Any], *, names: bool) -> list[dict[str, Any]]:
-    """Return layers: stages as coloured background, the window between two lines, events, and names of stages."""
+    """Return chart layers: stages as coloured background, the window between two lines, events, and stage
+    names.
+    """
     stages = [
         {
             "t": stage.get("start_s"),
@@ -64,7 +66,9 @@ def layers(ground: Ground, x: dict[str, Any], *, names: bool) -> list[dict[str, 
 
 
 def _events(ground: Ground, x: dict[str, Any], *, names: bool) -> list[dict[str, Any]]:
-    """Return layers of events: a line at the beginning, darker background, and names inside the uppermost panel."""
+    """Return chart layers of events: a line at the begin, darker background, and names inside the uppermost
+    panel.
+    """
     spans = [
         {
             "t": event["begin_s"],
@@ -91,7 +95,7 @@ def _events(ground: Ground, x: dict[str, Any], *, names: bool) -> list[dict[str,
 
 
 def _names(stages: list[dict[str, Any]], x: dict[str, Any], end: float) -> dict[str, Any]:
-    """Return the names of stages that are wide enough for their name (about 6 pixels per letter)."""
+    """Return a chart layer with names of stages; stages that are too narrow for the name have none."""
     fitting = [
         {"t": (stage["t"] + stage["end"]) / 2, "name": stage["name"]}
         for stage in stages
@@ -107,7 +111,7 @@ def _names(stages: list[dict[str, Any]], x: dict[str, Any], end: float) -> dict[
 
 
 def note(ground: Ground) -> str:
-    """Return the explanation of the background of a figure over time."""
+    """Return the text that explains the background of a figure over time."""
     window = (
         "Dashed lines bound the window that was analysed." if ground.window else "No window of this run was analysed."
     )

@@ -1,4 +1,6 @@
-"""Heat map of response times of one run over time, under its stages; colour is the number of responses."""
+"""Heat map of the response times of one run over time, below the stages of the run; colour is the number of
+responses.
+"""
 
 from __future__ import annotations
 
@@ -20,14 +22,14 @@ _LINES = {"p50_s": "median", "p95_s": "95th percentile"}
 
 @dataclass(frozen=True)
 class Numbers:
-    """Numbers of the figure.
+    """Quantities that the figure shows.
 
     Attributes
     ----------
     course : timeline.Numbers
         Run, seconds, stages, window and events.
     cells : tuple of Cell
-        Responses by time and size.
+        Number of responses in each range of time and of response time.
     """
 
     course: timeline.Numbers
@@ -35,12 +37,12 @@ class Numbers:
 
     @property
     def unit(self) -> tuple[float, str]:
-        """Factor from seconds, and name, of the unit of the drawn times."""
+        """Unit in which the response times are drawn: the factor from seconds, and the name."""
         return people.seconds_unit(max(cell.high_s for cell in self.cells) / 2)
 
 
 def compute(results: Results) -> Numbers | None:
-    """Collect the cells of the run that is drawn over time; None without its recordings."""
+    """Collect the cells of the run that the report draws over time; None without recordings of the run."""
     run = choose(results)
     found = None if run is None else results.recorded.get(run.run_id)
     if run is None or found is None or not found.cells:
@@ -49,7 +51,7 @@ def compute(results: Results) -> Numbers | None:
 
 
 def draw(numbers: Numbers) -> dict[str, Any]:
-    """Draw cells over the stages, with lines of the median and the 95th percentile."""
+    """Draw the cells over the stages, with lines for the median and the 95th percentile."""
     factor, unit = numbers.unit
     x = {
         "field": "t",
@@ -114,7 +116,9 @@ def _short(value: float) -> float:
 
 
 def _lines(numbers: Numbers, factor: float, x: dict[str, Any], y: dict[str, Any]) -> dict[str, Any]:
-    """Return lines of quantiles by second; a second without responses leaves a gap."""
+    """Return lines of the median and the 95th percentile of each second; a second without responses leaves a
+    gap.
+    """
     course = numbers.course.run.summary.get("timeline") or {}
     values = [
         {"t": time, "value": None if not value else _short(value * factor), "line": name}
@@ -138,7 +142,7 @@ def _lines(numbers: Numbers, factor: float, x: dict[str, Any], y: dict[str, Any]
 
 
 def description(numbers: Numbers) -> str:
-    """Describe the picture in words."""
+    """Return a description of the figure in words, for readers who cannot see it."""
     longest = max(numbers.cells, key=lambda cell: cell.high_s)
     shortest = min(numbers.cells, key=lambda cell: cell.low_s)
     densest = max(numbers.cells, key=lambda cell: cell.per_s)
@@ -151,7 +155,7 @@ def description(numbers: Numbers) -> str:
 
 
 def figure(results: Results) -> Figure | None:
-    """Return the figure; None without recordings of the run that is shown."""
+    """Return the heat map; None without recordings of the run that the report draws over time."""
     numbers = compute(results)
     if numbers is None:
         return None
@@ -169,7 +173,7 @@ def figure(results: Results) -> Figure | None:
 
 
 def _table(numbers: Numbers) -> Table:
-    """Return the table of responses by time and range of response time, with the cells of one column together."""
+    """Return the table of responses by time and by range of response time, ordered by time."""
     columns = (
         Column("From", "s", numeric=True),
         Column("To", "s", numeric=True),

@@ -1,4 +1,6 @@
-"""Plateaus of a search for the limit: the value of the binding objective at each load, and the limit."""
+"""Plateaus of a search for the highest load: the value of the binding objective at each load, and the limit
+found.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ _FAILED_COLOUR, _PASSED_COLOUR, _BAND = theme.COLOURS[1], theme.COLOURS[0], "#d8
 
 @dataclass(frozen=True)
 class Numbers:
-    """Numbers of the figure: load and value of each plateau in the named unit, limits of objective and load.
+    """Load and value of each plateau, the title with the unit, the limit of the objective, and the limit of the load.
 
     An invalid run has no limit of the load, and its plateaus are drawn as crosses.
     """
@@ -35,7 +37,7 @@ class Numbers:
 
 
 def compute(results: Results, run: RunResult) -> Numbers | None:
-    """Collect the plateaus of one run; None without any."""
+    """Collect the plateaus of one run; None if the run has no plateau."""
     found, is_invalid = run.summary.get("limit") or {}, run.verdict not in ("valid", "suspect")
     plateaus = list(found.get("plateaus") or ())
     if not plateaus:
@@ -59,12 +61,17 @@ def compute(results: Results, run: RunResult) -> Numbers | None:
 
 
 def _is_silent(plateau: Json) -> bool:
-    """Return True for a plateau with requests in flight of which none ended within the objective's limit."""
+    """Return True for a failed plateau with requests in flight of which none ended within the objective's
+    limit.
+    """
     return not plateau["passed"] and "objective" in plateau and dig(plateau, "objective", "limit") is not None
 
 
 def _quantity(plateaus: list[Json], binding: Json | None) -> tuple[str, list[float | None], float | None]:
-    """Return title with unit, values, and limit of the binding objective; without one, of the throughput (no limit)."""
+    """Return the title with unit, the value at each plateau, and the limit of the binding objective.
+
+    Without a binding objective, the title and the values are those of the throughput, and the limit is None.
+    """
     if not binding:
         return "throughput [1/s]", [dig(plateau, "throughput_per_s", "value") for plateau in plateaus], None
     texts = [plateau.get("objective") or {} for plateau in plateaus]
@@ -80,7 +87,7 @@ def _quantity(plateaus: list[Json], binding: Json | None) -> tuple[str, list[flo
 
 
 def draw(numbers: Numbers) -> dict[str, object]:
-    """Draw the interval as a band, the objective as a line, and a mark for each plateau."""
+    """Draw the interval of the limit as a band, the objective as a line, and a mark for each plateau."""
     axis = panel.load_axis(numbers.load_factor, [row["load"] for row in numbers.rows])
     place = {"x": axis, "y": panel.value_axis(numbers.title)}
     outcome = {
@@ -100,7 +107,7 @@ def draw(numbers: Numbers) -> dict[str, object]:
     if numbers.is_invalid:
         marks["mark"] = {"type": "text", "text": "✕", "fontSize": 14, "fontWeight": "bold", "color": _PASSED_COLOUR}
         marks["encoding"] = {**place, "tooltip": _tooltip(numbers)}
-    # Drawn at the top edge, because the value exceeds every measured one.
+    # Drawn at the top edge, because the unknown value exceeds every measured value.
     above: dict[str, Any] = {
         "data": {"values": silent},
         "mark": {"type": "text", "text": "▲", "dy": 8, "fontSize": 13, "color": _FAILED_COLOUR},
@@ -160,7 +167,7 @@ def _line(numbers: Numbers) -> list[dict[str, Any]]:
 
 
 def description(numbers: Numbers) -> str:
-    """Describe the picture in words."""
+    """Return a description of the figure in words, for readers who cannot see it."""
     failed = sum(row["outcome"] != PASSED for row in numbers.rows)
     loads = [row["load"] for row in numbers.rows]
     if not loads:
@@ -174,7 +181,7 @@ def description(numbers: Numbers) -> str:
 
 
 def figure(results: Results, run: RunResult) -> Figure | None:
-    """Return the figure of one run; None if it made no plateau."""
+    """Return the figure of the plateaus of one run; None if the run made no plateau."""
     numbers = compute(results, run)
     if numbers is None or not numbers.rows:
         return None

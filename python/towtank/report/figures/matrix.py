@@ -1,4 +1,4 @@
-"""Matrix of values: a coloured cell with the value as text for each pair."""
+"""Matrix in which each cell has a value as text, and a colour that depends on the value."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def picture(
     logarithmic: bool,
     tooltip: list[dict[str, Any]] | None = None,
 ) -> dict[str, Any]:
-    """Return a panel of cells.
+    """Return a matrix of cells as one panel of a figure.
 
     Parameters
     ----------
@@ -33,9 +33,9 @@ def picture(
     font_size : int
         Height of the labels. [px]
     logarithmic : bool
-        Whether equal ratios have equal steps of colour.
+        True for a logarithmic colour scale.
     tooltip : list of dict, optional
-        Fields that the interactive figure shows of a cell.
+        Fields of a cell that the interactive figure shows.
     """
     values = [cell["value"] for cell in cells if cell["value"]]
     middle = _middle(values, logarithmic=logarithmic)
@@ -63,7 +63,7 @@ def picture(
 
 
 def _middle(values: list[float], *, logarithmic: bool) -> float:
-    """Return the middle value of the colour scale, above which labels are white."""
+    """Return the middle value of the colour scale. Cells above the middle are dark and have white labels."""
     if not values:
         return 0.0
     return math.sqrt(min(values) * max(values)) if logarithmic else (min(values) + max(values)) / 2

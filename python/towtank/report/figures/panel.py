@@ -1,7 +1,8 @@
 """Panel that most figures use: lines with symbols and whiskers over load.
 
-Configurations that were measured at one load only would overlap, so they are drawn as rows. More than eight lines
-cannot be distinguished, so they become rows of a matrix with a column for each load and the value in each cell.
+Configurations that were measured at a single load would overlap, so they are drawn as rows. More than eight
+lines cannot be distinguished, so they become rows of a matrix with a column for each load and the value in
+each cell.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from towtank.report.figures import matrix, series
 
 _HOLLOW = "datum.state === 'suspect'"
 _CROSS = "datum.state === 'invalid'"
-# Times that differ by more than this cannot all be read on a linear axis. [ratio]
+# Times that differ by a larger ratio cannot all be read on a linear axis. [ratio]
 _FAR_APART = 30.0
 CROWDED = 8
 """Largest number of configurations that lines, symbols and dashes can distinguish. [1]"""
@@ -27,18 +28,22 @@ _FEW_DECADES = 3
 
 
 def legend_columns(labels: list[str]) -> int:
-    """Return the number of labels that fit into 620 pixels, with 7 pixels per letter and 45 around each label."""
+    """Return the number of labels that fit into 620 pixels, with 7 pixels per letter and 45 around each
+    label.
+    """
     longest = max((len(label) for label in labels), default=1)
     return max(1, 620 // (7 * longest + 45))
 
 
 def load_title(load_factor: str) -> str:
-    """Return the title of the load axis, with its unit."""
+    """Return the title of the load axis, with the unit."""
     return {"users": "virtual users", "rate": "arrival rate [1/s]"}.get(load_factor, load_factor)
 
 
 def one_load(points: Iterable[series.Point]) -> float | None:
-    """Return the load at which several configurations were compared, if it is a single one; else None."""
+    """Return the load at which several configurations were compared; None if there are several loads or one
+    configuration.
+    """
     found = list(points)
     loads = {point.load for point in found}
     return loads.pop() if len(loads) == 1 and len(series.labels(found)) > 1 else None
@@ -71,14 +76,16 @@ def short_labels(labels: list[str]) -> dict[str, str]:
 
 
 def against(points: Iterable[series.Point], load_factor: str) -> str:
-    """Return the end of a title, which names the axis below the values."""
+    """Return the end of a figure's title: the quantity of the load axis, or the load at which configurations
+    are compared.
+    """
     load = one_load(points)
     title = load_title(load_factor)
     return f"against {title}" if load is None else f"by configuration, at {people.plain(load)} {title}"
 
 
 def load_axis(load_factor: str, loads: list[float]) -> dict[str, Any]:
-    """Return the horizontal axis from zero, with a tick at every measured level."""
+    """Return the horizontal axis of loads from zero, with a tick at every measured level."""
     values = sorted(set(loads))
     top = (values[-1] if values else 1) * 1.06
     return {
@@ -91,7 +98,7 @@ def load_axis(load_factor: str, loads: list[float]) -> dict[str, Any]:
 
 
 def value_axis(title: str) -> dict[str, Any]:
-    """Return the vertical axis from zero."""
+    """Return the vertical axis of values from zero."""
     return {
         "field": "value",
         "type": "quantitative",
@@ -102,9 +109,10 @@ def value_axis(title: str) -> dict[str, Any]:
 
 
 def time_axis(title: str, points: list[series.Point]) -> dict[str, Any]:
-    """Return the axis of times; logarithmic if the times differ widely.
+    """Return the axis of response times; logarithmic if the response times differ widely.
 
-    Valid and suspect points set the scale. The cross of an invalid run may lie outside; it is then drawn at the edge.
+    Valid and suspect points set the scale. An invalid run whose value is outside of the scale has its cross
+    at the edge.
     """
     counting = [point for point in points if point.state != "invalid" and point.value > 0] or points
     values = [point.value for point in counting]
@@ -127,7 +135,7 @@ def time_axis(title: str, points: list[series.Point]) -> dict[str, Any]:
 
 
 def by_configuration(labels: list[str]) -> dict[str, Any]:
-    """Return encodings that distinguish configurations by colour, symbol and line style together."""
+    """Return encodings that distinguish configurations by colour, symbol and line style at once."""
     number = len(labels)
     legend: dict[str, Any] | None = (
         {"title": None, "symbolSize": 90, "symbolStrokeWidth": 2, "columns": legend_columns(labels)}
@@ -137,13 +145,14 @@ def by_configuration(labels: list[str]) -> dict[str, Any]:
     return {
         "color": _nominal(labels, theme.cycle(theme.COLOURS, number), legend),
         "shape": _nominal(labels, theme.cycle(theme.SYMBOLS, number), legend),
-        # Taken directly from the data, without a scale, because a dashed legend symbol is unreadable.
+        # The line style comes from the data, without a scale, because a dashed symbol in a legend is
+        # unreadable.
         "strokeDash": {"field": "dash", "type": "nominal", "scale": None},
     }
 
 
 def _dashed(points: list[series.Point]) -> list[dict[str, Any]]:
-    """Return the points as data, each with the line style of its configuration."""
+    """Return the points as chart data, with the line style of the point's configuration."""
     labels = series.labels(points)
     dashes = dict(zip(labels, theme.cycle(theme.DASHES, len(labels)), strict=True))
     return [{**row, "dash": list(dashes[row["configuration"]])} for row in series.rows(points)]
@@ -159,7 +168,7 @@ def _nominal(domain: list[str], scale: list[Any], legend: dict[str, Any] | None)
 
 
 def tooltip(value_title: str, load_factor: str) -> list[dict[str, Any]]:
-    """Return the fields that the interactive figure shows for a point."""
+    """Return the fields of a point that the interactive figure shows."""
     return [
         {"field": "configuration", "type": "nominal", "title": "configuration"},
         {"field": "load", "type": "quantitative", "title": load_title(load_factor), "format": theme.EXACT},
@@ -185,7 +194,7 @@ def layers(points: list[series.Point], axis: dict[str, Any], load_factor: str) -
 
 
 def _whiskers(place: dict[str, Any], along: str = "y") -> dict[str, Any]:
-    """Return intervals along the axis of values, `x` or `y`."""
+    """Return a layer of intervals as whiskers along the axis of values, which is `x` or `y`."""
     return {
         "transform": [{"filter": f"!({_CROSS}) && datum.low !== null"}],
         "mark": {"type": "errorbar", "ticks": {"size": 9, "color": theme.INK}, "rule": {"color": theme.INK}},
@@ -199,7 +208,7 @@ def _whiskers(place: dict[str, Any], along: str = "y") -> dict[str, Any]:
 
 
 def _symbols(place: dict[str, Any], colour: dict[str, Any], shape: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return layers of symbols by verdict: filled if valid, open if suspect, a cross if invalid."""
+    """Return layers of symbols by verdict: filled for valid, open for suspect, a cross for invalid."""
     point = {"type": "point", "size": 80, "opacity": 1}
     return [
         {
@@ -227,7 +236,9 @@ def _symbols(place: dict[str, Any], colour: dict[str, Any], shape: dict[str, Any
 
 
 def each_configuration(labels: list[str], layers: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return a small panel for each configuration, two per row; a single panel has the full width and no heading."""
+    """Return a small panel for each configuration, two in a row; a single panel has the full width and no
+    heading.
+    """
     columns = min(len(labels), 2)
     return {
         "facet": {
@@ -250,18 +261,20 @@ def points_table(
     points: Mapping[str, list[series.Point]],
     show: Callable[[dict[str, Any] | None], str],
 ) -> Table:
-    """Return the table of a figure with several panels: a row for each point, by the kind that its panel shows.
+    """Return the table of a figure with several panels, with a row for each point of each panel.
 
     Parameters
     ----------
     caption : str
+        Title of the table.
     load_factor : str
+        Name of the load factor.
     titles : (str, str)
-        Of the columns of the kind and of the value.
+        Titles of two columns: what the panel shows, and the value.
     points : mapping of str to list of Point
-        By kind, in words.
+        Points of each panel, by what the panel shows.
     show : callable
-        A value with its interval, for people.
+        Formats a value with its interval as text.
     """
     columns = (
         Column("Configuration"),
@@ -290,22 +303,24 @@ def panel(
     times: bool = False,
     runs: list[series.Point] | None = None,
 ) -> dict[str, Any]:
-    """Return one panel with its own data.
+    """Return one panel with its data.
 
     Parameters
     ----------
     points : list of Point
+        Points to draw.
     value_title, load_factor : str
+        Title of the axis of values, and name of the load factor.
     width, height : int
-        Height is for values over load; rows are as high as they must be.
+        Size of the panel; rows of configurations set the height of their panel. [px]
     below : list of dict
         Layers drawn first, on a load axis.
     names : bool
-        Whether rows have their names; False beside a panel with the same rows.
+        False to omit the names of rows, beside a panel with the same rows.
     times : bool
-        Whether the values are times, which may be far apart.
+        True if the values are times, which may need a logarithmic scale.
     runs : list of Point, optional
-        Single runs behind the points.
+        Single runs from which the points are computed.
     """
     if is_crowded(points):
         points = _shortly_named(points)
@@ -330,7 +345,7 @@ def _shortly_named(points: list[series.Point]) -> list[series.Point]:
 def _beside(
     runs: list[series.Point], points: list[series.Point], axis: dict[str, Any], load_factor: str
 ) -> list[dict[str, Any]]:
-    """Return single runs as small symbols to the right of their combined point."""
+    """Return a layer of single runs, as small symbols to the right of the point that combines the runs."""
     if not runs:
         return []
     loads = [point.load for point in points]
@@ -353,7 +368,9 @@ def _beside(
 def _by_load(
     points: list[series.Point], value_title: str, load_factor: str, *, width: int, names: bool, times: bool
 ) -> dict[str, Any]:
-    """Return a matrix with a row for each configuration and a column for each load; times have logarithmic colours."""
+    """Return a matrix with a row for each configuration and a column for each load; times have logarithmic
+    colours.
+    """
     counting = {(point.configuration, point.load): point for point in points if point.state != "invalid"}
     crosses = {(point.configuration, point.load): point for point in points if point.state == "invalid"}
     shown = list((crosses | counting).values())
@@ -383,7 +400,7 @@ def _in_cell(point: series.Point) -> str:
 def _rows(
     points: list[series.Point], axis: dict[str, Any], load_factor: str, width: int, *, names: bool
 ) -> dict[str, Any]:
-    """Return configurations as rows, in their order."""
+    """Return a panel with a row for each configuration, in the order of the study."""
     place = {
         "x": axis,
         "y": configuration_axis(series.labels(points), names=names),

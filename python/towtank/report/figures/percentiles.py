@@ -1,4 +1,4 @@
-"""Distribution of the response time against load: median, 90th and 99th percentile by configuration."""
+"""Percentiles of the response time against load, by configuration: median, 90th and 99th percentile."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _STYLES: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class Numbers:
-    """Numbers of the figure: points of each percentile [s], the unit to show them in, and the name of the load."""
+    """Points of each percentile [s], the unit of the axis with its factor, and the load factor."""
 
     points: dict[str, list[series.Point]]
     factor: float
@@ -37,7 +37,7 @@ class Numbers:
 
 
 def compute(results: Results) -> Numbers:
-    """Collect percentiles of the response time of all transactions together, at valid and suspect points."""
+    """Collect the percentiles of the response time of all transactions together, at valid and suspect points."""
     points = {
         name: [point for point in series.collect(results, _picker(name)) if point.state != "invalid"]
         for name in PERCENTILES
@@ -55,7 +55,7 @@ def _picker(name: str) -> Any:
 
 
 def draw(numbers: Numbers) -> dict[str, Any]:
-    """Draw a panel for each configuration, or rows if all configurations were measured at one load."""
+    """Draw a panel for each configuration, or rows if all configurations were measured at a single load."""
     points = [point.scaled(numbers.factor) for point in numbers.all_points]
     axis = panel.time_axis(f"response time [{numbers.unit}]", points)
     rows = [
@@ -77,7 +77,7 @@ def draw(numbers: Numbers) -> dict[str, Any]:
 
 
 def _layers(place: dict[str, Any], along: str, numbers: Numbers) -> list[dict[str, Any]]:
-    """Return lines, whiskers and symbols; `along` is the axis of the times."""
+    """Return layers of lines, whiskers and symbols; `along` is the axis of the response times."""
     names = list(PERCENTILES.values())
     legend = {"title": None, "symbolSize": 90, "symbolStrokeWidth": 2, "columns": len(names)}
     field: dict[str, Any] = {"field": "statistic", "type": "nominal"}
@@ -109,7 +109,7 @@ def _layers(place: dict[str, Any], along: str, numbers: Numbers) -> list[dict[st
 
 
 def description(numbers: Numbers) -> str:
-    """Describe the picture in words."""
+    """Return a description of the figure in words, for readers who cannot see it."""
     top = max((point.load for point in numbers.all_points), default=0.0)
     parts = [
         f"{point.configuration}, {PERCENTILES[name]}: {people.seconds_estimate(vars(point))}"
@@ -122,7 +122,9 @@ def description(numbers: Numbers) -> str:
 
 
 def figure(results: Results) -> Figure | None:
-    """Return the figure; None without percentiles at two points, and for configurations that need a table."""
+    """Return the figure of percentiles; None with fewer than two points, or more configurations than lines
+    can distinguish.
+    """
     numbers = compute(results)
     points = numbers.all_points
     if panel.is_single(points) or panel.is_crowded(points):

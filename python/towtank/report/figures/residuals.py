@@ -1,4 +1,4 @@
-"""Residuals of fitted models: throughput of the model relative to the measured throughput, by level."""
+"""Residuals of fitted models by level: throughput of the model relative to the measured throughput."""
 
 from __future__ import annotations
 
@@ -14,27 +14,28 @@ from towtank.report.figures.capacity_curve import modelled
 from towtank.report.source import Json, Results
 
 NAME = "residuals"
-# Distance from the measured throughput above which a model misses a level. [standard errors]
+# Distance from the measured throughput beyond which a model misses a level. [standard errors]
 FAR = 2.0
 _MODELS = ("curve", "network")
 
 
 @dataclass(frozen=True)
 class Misfit:
-    """Measured throughput and response time of one run, and the values of the curve at its load.
+    """Throughput and response time of one run: the measured values, and the values of the curve at the same load.
 
     Attributes
     ----------
     label, run : str
-        Configuration and run.
+        Labels of the configuration and of the run.
     load, measured, fitted : float
-        Load, and throughput. [1/s]
+        Load, measured throughput [1/s], and throughput of the curve [1/s].
     error : float or None
-        Standard error of the throughput measured. [1/s]
+        Standard error of the measured throughput. [1/s]
     response_s, fitted_response_s : float or None
-        Mean response time, and N / X - Z on the curve. [s]
+        Measured mean response time, and N / X - Z of the curve. [s]
     band, response_band : tuple of float or None
-        Ends of the 95 % band of the curve: throughput [1/s] and response time [s]. None in models of earlier versions.
+        Ends of the 95 % band of the curve, for throughput [1/s] and response time [s]; None in models of earlier
+        versions.
     """
 
     label: str
@@ -50,7 +51,9 @@ class Misfit:
 
     @property
     def is_beyond(self) -> bool | None:
-        """True if the curve is more than two standard errors from the measured value; None without a standard error."""
+        """True if the curve is more than two standard errors from the measured throughput; None without a
+        standard error.
+        """
         return None if self.error is None else abs(self.fitted - self.measured) > FAR * self.error
 
     @property
@@ -60,7 +63,7 @@ class Misfit:
 
 
 def misfits(configuration: Json) -> Iterator[Misfit]:
-    """Yield the levels of a fitted curve in order of load."""
+    """Yield the levels of a fitted curve, in order of load."""
     for row in sorted(configuration["points"], key=lambda row: float(row["load"])):
         measured, fitted, response = row["throughput"], row["fitted_throughput"], row["response_s"]
         if not fitted or not measured:
@@ -73,7 +76,7 @@ def misfits(configuration: Json) -> Iterator[Misfit]:
         low, high = row.get("fitted_throughput_band_95") or (None, None)
         times = (None, None)
         if curve is not None and low and high:
-            # The interval of a small difference may reach below zero, but a time may not.
+            # The interval of a small difference may reach below zero, but a time cannot.
             times = (max(0.0, row["load"] / high - think), max(0.0, row["load"] / low - think))
         yield Misfit(
             label, run, row["load"], measured, fitted, row["standard_error"], response, curve, (low, high), times
@@ -82,16 +85,16 @@ def misfits(configuration: Json) -> Iterator[Misfit]:
 
 @dataclass(frozen=True)
 class Residual:
-    """One level of one model.
+    """Residual of one model at one level.
 
     Attributes
     ----------
     configuration, model : str
-        Label of the configuration; `curve` or `network`.
+        Label of the configuration; model, which is `curve` or `network`.
     load, share : float
-        Load, and throughput of the model over the throughput measured, less one. [ratio]
+        Load; throughput of the model relative to the measured throughput, minus one. [ratio]
     error : float or None
-        Two standard errors of the throughput measured, relative to it. [ratio]
+        Two standard errors of the measured throughput, relative to the measured throughput. [ratio]
     """
 
     configuration: str
@@ -107,7 +110,7 @@ class Residual:
 
 
 def compute(results: Results) -> list[Residual]:
-    """Collect the residuals of curves and networks."""
+    """Collect the residuals of curves and queueing networks at all levels."""
     return [residual for configuration in modelled(results) for residual in _of(configuration)]
 
 
@@ -127,7 +130,9 @@ def _of(configuration: Json) -> Iterator[Residual]:
 
 
 def draw(residuals: list[Residual], load_factor: str) -> dict[str, Any]:
-    """Draw the residuals of each configuration around zero, with two standard errors of the measured throughput."""
+    """Draw the residuals of each configuration around zero, with two standard errors of the measured
+    throughput.
+    """
     labels = list(dict.fromkeys(residual.configuration for residual in residuals))
     rows = [
         {
@@ -184,7 +189,7 @@ def _tooltip(load_factor: str) -> list[dict[str, Any]]:
 
 
 def _description(residuals: list[Residual]) -> str:
-    """Describe the picture in words."""
+    """Return a description of the figure in words, for readers who cannot see it."""
     beyond = [residual for residual in residuals if residual.is_beyond]
     worst = max(residuals, key=lambda residual: abs(residual.share))
     number = f"{len(beyond)} of {people.plural(len(residuals), 'residual')}"
@@ -196,7 +201,9 @@ def _description(residuals: list[Residual]) -> str:
 
 
 def figure(results: Results) -> Figure | None:
-    """Return the figure; None without two residuals, and for configurations that need a table."""
+    """Return the figure of residuals; None with fewer than two residuals, or too many configurations for
+    panels.
+    """
     residuals = compute(results)
     if len(residuals) < 2 or len({residual.configuration for residual in residuals}) > panel.CROWDED:
         return None

@@ -1,4 +1,4 @@
-"""Response time against load by configuration: the mean, and the 95th percentile."""
+"""Response time against load, by configuration: mean and 95th percentile."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ METRICS = {"mean": "mean", "p95": "95th percentile"}
 
 @dataclass(frozen=True)
 class Numbers:
-    """Numbers of the figure: points of each metric [s], the unit to show them in, the load, and single runs [s]."""
+    """Points of each statistic [s], the unit of the axis with its factor, the load factor, and single runs
+    [s].
+    """
 
     points: dict[str, list[series.Point]]
     factor: float
@@ -29,7 +31,7 @@ class Numbers:
 
 
 def compute(results: Results) -> Numbers:
-    """Collect mean and 95th percentile of the response time of all transactions together."""
+    """Collect the mean and the 95th percentile of the response time of all transactions together."""
     points = {metric: series.collect(results, partial(_estimate, metric)) for metric in METRICS}
     largest = max((point.value for each in points.values() for point in each), default=0.0)
     factor, unit = people.seconds_unit(largest)
@@ -42,7 +44,7 @@ def _estimate(metric: str, document: Json) -> Any:
 
 
 def draw(numbers: Numbers) -> dict[str, object]:
-    """Draw one panel for each metric, side by side, each with its own scale."""
+    """Draw a panel for each statistic, side by side, each with a separate scale."""
     panels = [
         panel.panel(
             [point.scaled(numbers.factor) for point in points],
@@ -64,7 +66,7 @@ def _drawn(numbers: Numbers) -> dict[str, list[series.Point]]:
 
 
 def description(numbers: Numbers) -> str:
-    """Describe the picture in words."""
+    """Return a description of the figure in words, for readers who cannot see it."""
     parts = []
     for metric, points in numbers.points.items():
         for label in series.labels(points):
@@ -81,7 +83,7 @@ def description(numbers: Numbers) -> str:
 
 
 def figure(results: Results) -> Figure | None:
-    """Return the figure; None without two points."""
+    """Return the figure of response times; None with fewer than two points."""
     numbers = compute(results)
     everything = [point for points in numbers.points.values() for point in points]
     if panel.is_single(everything):

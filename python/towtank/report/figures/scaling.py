@@ -1,4 +1,4 @@
-"""Throughput relative to the lowest level, with the line of ideal scaling."""
+"""Throughput relative to the lowest level, with a line of ideal scaling."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ _TITLE = "throughput, lowest level = 1"
 
 @dataclass(frozen=True)
 class Numbers:
-    """Numbers of the figure.
+    """Quantities that the figure shows.
 
     Attributes
     ----------
     points : list of Point
-        Throughput divided by that of the same configuration at the lowest common level. [1]
+        Throughput divided by the throughput of the same configuration at the lowest common level. [1]
     base : dict of str to float
-        Load at which the line of ideal scaling passes 1, by configuration: about that of the lowest level.
+        Load at which the line of ideal scaling has the value 1, by configuration.
     load_factor : str
-        Name of the load.
+        Name of the load factor.
     common : float or None
-        Lowest level that counts in every configuration, to which all are relative; None without any.
+        Lowest level that is valid or suspect in every configuration; None if there is no such level.
     """
 
     points: list[series.Point]
@@ -39,10 +39,10 @@ class Numbers:
 
 
 def compute(results: Results) -> Numbers:
-    """Divide the throughput of each configuration by its throughput at the lowest common level.
+    """Divide the throughput of each configuration by the throughput at the lowest common level.
 
-    The common level is valid or suspect in all configurations. Intervals are those of `ratio_interval`; the base itself
-    has none.
+    The common level is valid or suspect in all configurations. `ratio_interval` computes the intervals of the
+    ratios; the ratio at the common level is 1 and has no interval.
     """
     points = series.collect(results, lambda document: document.get("throughput_per_s"))
     common = _common_load(points)
@@ -54,13 +54,16 @@ def compute(results: Results) -> Numbers:
     }
     scaled = [_ratio(point, base[point.configuration], estimates) for point in points if point.configuration in base]
     slopes = throughput.slopes(results)
-    # The line of ideal scaling does not pass through the lowest level, whose measured throughput has an error.
+    # The line of ideal scaling does not pass through the lowest level, whose measured throughput has an
+    # error.
     passes = {label: point.value / slopes[label] if label in slopes else point.load for label, point in base.items()}
     return Numbers(scaled, passes, results.load_factor, common)
 
 
 def _common_load(points: list[series.Point]) -> float | None:
-    """Return the lowest load at which every configuration has a valid or suspect point; None without any."""
+    """Return the lowest load at which every configuration has a valid or suspect point; None without such a
+    load.
+    """
     loads: dict[str, set[float]] = {}
     for point in points:
         if point.state != "invalid" and point.value > 0:
@@ -69,7 +72,7 @@ def _common_load(points: list[series.Point]) -> float | None:
 
 
 def _ratio(point: series.Point, base: series.Point, estimates: dict[tuple[str, float], Estimate]) -> series.Point:
-    """Return a point as a ratio to its base."""
+    """Return a point with its throughput divided by that of the base point, with the interval of the ratio."""
     bare = replace(point, value=point.value / base.value, low=None, high=None)
     if point.state == "invalid" or point.load == base.load:
         return bare
@@ -96,13 +99,13 @@ def draw(numbers: Numbers) -> dict[str, object]:
 
 
 def efficiency(numbers: Numbers, point: series.Point) -> float | None:
-    """Return the share of ideal scaling that a point reaches. [1]"""
+    """Return the share of ideal scaling that a point reaches; None without a line of ideal scaling. [ratio]"""
     base = numbers.base.get(point.configuration)
     return point.value * base / point.load if base and point.load else None
 
 
 def description(numbers: Numbers) -> str:
-    """Describe the picture in words."""
+    """Return a description of the figure in words, for readers who cannot see it."""
     parts = []
     for label in series.labels(numbers.points):
         own = [p for p in numbers.points if p.configuration == label and p.state != "invalid"]
@@ -116,7 +119,9 @@ def description(numbers: Numbers) -> str:
 
 
 def figure(results: Results) -> Figure | None:
-    """Return the figure; None without a level above the common one, or with more than eight configurations."""
+    """Return the figure of scaling; None without a level above the common one, or with more than eight
+    configurations.
+    """
     numbers = compute(results)
     counting = [point for point in numbers.points if point.state != "invalid"]
     above = [point for point in counting if numbers.common is not None and point.load > numbers.common]

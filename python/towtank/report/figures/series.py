@@ -1,7 +1,7 @@
-"""Points of a study as series over load, one per configuration, drawn by their verdict.
+"""Points of a study as series over load, one for each configuration, drawn by verdict.
 
-Valid points have filled symbols. Points that depend on a suspect run have open symbols. Invalid runs are left out of
-points and lines, and are drawn as crosses at their values.
+Valid points have filled symbols. Points that depend on a suspect run have open symbols. Invalid runs do not
+count for points and lines, and are drawn as crosses at their values.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ OPEN_SYMBOLS = "Open symbols lean on a suspect run."
 
 @dataclass(frozen=True)
 class Point:
-    """One estimate at one load in one configuration.
+    """Estimate of a quantity at one load in one configuration.
 
     Attributes
     ----------
     configuration : str
         Label of the configuration.
     load : float
-        Users, or rate [1/s].
+        Number of users, or arrival rate [1/s].
     value, low, high : float
-        Estimate and its interval, in the unit of the figure; `low` and `high` are None without one.
+        Estimate and its interval, in the unit of the figure; `low` and `high` are None without an interval.
     state : str
         `valid`, `suspect` or `invalid`.
     runs : tuple of str
-        Runs behind the estimate.
+        Names of the runs from which the estimate is computed.
     """
 
     configuration: str
@@ -49,7 +49,7 @@ class Point:
         return None if self.state == "invalid" else vars(self)
 
     def scaled(self, factor: float) -> Point:
-        """Return the point in another unit."""
+        """Return the point with value and interval multiplied by a factor, such as a change of unit."""
         low = None if self.low is None else self.low * factor
         high = None if self.high is None else self.high * factor
         return Point(self.configuration, self.load, self.value * factor, low, high, self.state, self.runs)
@@ -74,7 +74,7 @@ def states(results: Results) -> dict[tuple[str, float], str]:
 
 
 def estimate_point(configuration: Json, point: Json, estimate: Any) -> Point | None:
-    """Return a point with an estimate; None without a value."""
+    """Return an estimate as a point; None if the estimate has no value."""
     if not isinstance(estimate, dict) or not _is_number(estimate.get("value")):
         return None
     low, high = estimate.get("low"), estimate.get("high")
@@ -92,16 +92,16 @@ def _is_number(value: Any) -> TypeGuard[float]:
 def collect(
     results: Results, of_point: Callable[[Json], Any], of_run: Callable[[Json], Any] | None = None
 ) -> list[Point]:
-    """Gather the points of every configuration, in their order, with its invalid runs behind them.
+    """Collect the points of every configuration, followed by the invalid runs of the configuration.
 
     Parameters
     ----------
     results : Results
         Results of the study.
     of_point : callable
-        Picks the estimate out of a point of the study summary.
+        Takes the estimate from a point of the study summary.
     of_run : callable, optional
-        Picks the same estimate out of a run's summary; `of_point` by default.
+        Takes the same estimate from a run's summary; `of_point` by default.
     """
     found = [
         made
@@ -124,14 +124,14 @@ def _invalid(results: Results, of_run: Callable[[Json], Any]) -> Iterable[Point]
 
 
 def single_runs(results: Results, of_run: Callable[[Json], Any]) -> list[Point]:
-    """Return the single runs of every point that combines several, in the order of the points.
+    """Return the single runs of every point that combines several runs, in the order of the points.
 
     Parameters
     ----------
     results : Results
         Results of the study.
     of_run : callable
-        Picks the estimate out of a run's summary.
+        Takes the estimate from a run's summary.
     """
     found = []
     for configuration in results.configurations:
@@ -157,7 +157,7 @@ def labels(points: Iterable[Point]) -> list[str]:
 
 
 def rows(points: Iterable[Point], **more: Any) -> list[dict[str, Any]]:
-    """Return points as data of a specification."""
+    """Return points as chart data: one row for each point, with the further fields `more`."""
     return [
         {
             "configuration": point.configuration,
@@ -174,7 +174,7 @@ def rows(points: Iterable[Point], **more: Any) -> list[dict[str, Any]]:
 
 
 def states_note(points: Iterable[Point], runs: Iterable[Point] = ()) -> str:
-    """Explain the symbols other than filled ones, and the intervals, if the figure has any."""
+    """Explain the symbols and whiskers that occur in a figure; filled symbols need no explanation."""
     points = list(points)
     seen = {point.state for point in points}
     parts = []

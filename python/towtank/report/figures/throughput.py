@@ -1,9 +1,9 @@
 """Throughput against load, with the bounds of every configuration: N / (R + Z), ideal scaling, and 1 / D_max.
 
-The highest throughput 1 / D_max is taken from the capacity model, so that the report has one value for it. Without a
-model it is computed from the CPU demands at the highest valid load, with D_max the largest demand of a tier divided by
-its CPUs: the bottleneck law, Denning and Buzen, "The Operational Analysis of Queueing Network Models", 1978,
-doi:10.1145/356733.356735.
+The highest throughput 1 / D_max is taken from the capacity model, so that the whole report states the same
+value. Without a model it is computed from the CPU demands at the highest valid load; D_max is then the
+largest demand of a tier divided by the number of CPUs of the tier: the bottleneck law, Denning and Buzen,
+"The Operational Analysis of Queueing Network Models", 1978, doi:10.1145/356733.356735.
 """
 
 from __future__ import annotations
@@ -20,15 +20,16 @@ from towtank.report.figures import panel, series
 from towtank.report.source import Json, Results, label_of
 
 NAME = "throughput"
-# Ratio of a bound to the highest measured throughput above which drawing the bound would flatten all points. [ratio]
+# Largest ratio of a bound to the highest measured throughput at which the bound is drawn; a higher bound
+# would flatten all points. [ratio]
 _HIGHEST_AT_MOST = 2.0
-# Ratio of two bounds below which their names would overlap. [ratio]
+# Ratio of two bounds below which the names of the bounds would overlap. [ratio]
 _NAME_APART = 1.1
 
 
 @dataclass(frozen=True)
 class Numbers:
-    """Numbers of the figure.
+    """Quantities that the figure shows.
 
     Attributes
     ----------
@@ -37,11 +38,11 @@ class Numbers:
     ideal : dict of str to float
         Throughput per unit of load on the line of ideal scaling, by configuration. [1/s]
     load_factor : str
-        Name of the load.
+        Name of the load factor.
     highest : dict of str to float
         Highest throughput 1 / D_max, by configuration. [1/s]
     runs : list of Point
-        Single runs behind points that combine several.
+        Single runs of the points that combine several runs.
     """
 
     points: list[series.Point]
@@ -52,11 +53,11 @@ class Numbers:
 
 
 def compute(results: Results) -> Numbers:
-    """Collect throughput by load, and the slopes of ideal scaling."""
+    """Collect the throughput at each load, the slopes of ideal scaling, and the highest throughput 1 / D_max."""
     points = series.collect(results, lambda document: document.get("throughput_per_s"))
     counting = {(point.configuration, point.load) for point in points if point.state != "invalid"}
     levels = Counter(label for label, _ in counting)
-    # With a single level, the line would pass through its point whatever the system does.
+    # With a single level, the line would pass through the measured point whatever the system does.
     ideal = {label: slope for label, slope in slopes(results).items() if levels[label] > 1}
     runs = series.single_runs(results, lambda document: document.get("throughput_per_s"))
     return Numbers(points, ideal, results.load_factor, highest(results), runs)
@@ -79,7 +80,9 @@ def highest(results: Results) -> dict[str, float]:
 
 
 def _of_demands(configuration: Json) -> float | None:
-    """Return 1 / D_max by the CPU demands at the highest load that counts; None if a tier's CPUs are unknown. [1/s]"""
+    """Return 1 / D_max from the CPU demands at the highest valid or suspect load; None if the CPUs of a tier
+    are unknown. [1/s]
+    """
     counting = [point for point in configuration.get("points") or () if series.point_state(point) != "invalid"]
     point: Json = max(counting, key=lambda point: float(point.get("load") or 0), default={})
     tiers = [
@@ -100,12 +103,12 @@ def slopes(results: Results) -> dict[str, float]:
 
 
 def draw(numbers: Numbers) -> dict[str, object]:
-    """Draw the measured lines over the lines of ideal scaling."""
+    """Draw the measured throughput over the lines of ideal scaling."""
     return theme.specification(description(numbers), **picture(numbers))
 
 
 def picture(numbers: Numbers, height: int = 300) -> dict[str, Any]:
-    """Return the panel with its own data, as part of a specification."""
+    """Return the panel of throughput with its data, as part of a Vega-Lite specification."""
     loads = [point.load for point in numbers.points]
     top = max(loads, default=1.0)
     slopes = _apart(sorted(numbers.ideal.values()))
@@ -125,13 +128,17 @@ def picture(numbers: Numbers, height: int = 300) -> dict[str, Any]:
 
 
 def _drawn_highest(numbers: Numbers) -> dict[str, float]:
-    """Return the highest throughputs that are drawn: up to twice the largest measured one."""
+    """Return the highest throughputs 1 / D_max that are drawn: at most twice the largest measured throughput.
+    [1/s]
+    """
     top = max((point.value for point in numbers.points if point.state != "invalid"), default=0.0)
     return {label: value for label, value in numbers.highest.items() if value <= _HIGHEST_AT_MOST * top}
 
 
 def _highest(numbers: Numbers, loads: list[float]) -> list[dict[str, Any]]:
-    """Return dashed lines at 1 / D_max in the colours of the configurations, with names at their left end."""
+    """Return dashed lines at 1 / D_max in the colours of the configurations, with a name at the left end of
+    each line.
+    """
     labels = series.labels(numbers.points)
     hues = dict(zip(labels, theme.cycle(theme.COLOURS, len(labels)), strict=True))
     rows = [
@@ -161,7 +168,7 @@ def _highest(numbers: Numbers, loads: list[float]) -> list[dict[str, Any]]:
 
 
 def _apart(slopes: list[float], ratio: float = 1.02) -> list[float]:
-    """Return the ascending values without those that are too close to the previous one to be distinguished."""
+    """Return ascending slopes without those that are within 2 % of the last slope kept."""
     kept: list[float] = []
     for slope in slopes:
         if not kept or slope > ratio * kept[-1]:
@@ -172,7 +179,7 @@ def _apart(slopes: list[float], ratio: float = 1.02) -> list[float]:
 def ideal_line(
     rows: list[dict[str, float]], load_factor: str, loads: list[float], value_title: str
 ) -> dict[str, object]:
-    """Return dotted grey lines from the origin."""
+    """Return dotted grey lines of ideal scaling, from the origin."""
     return {
         "data": {"values": rows},
         "mark": {"type": "line", "color": theme.MUTED, "strokeDash": [2, 3], "strokeWidth": 1.5},
@@ -185,7 +192,7 @@ def ideal_line(
 
 
 def ideal_label(row: dict[str, float], load_factor: str, loads: list[float], value_title: str) -> dict[str, object]:
-    """Return the name of the grey line, above its middle."""
+    """Return the label of a line of ideal scaling, above the middle of the line."""
     middle = {"load": row["load"] * 0.72, "value": row["value"] * 0.72}
     return {
         "data": {"values": [middle]},
@@ -203,7 +210,7 @@ def ideal_label(row: dict[str, float], load_factor: str, loads: list[float], val
 
 
 def description(numbers: Numbers) -> str:
-    """Describe the picture in words."""
+    """Return a description of the figure in words, for readers who cannot see it."""
     parts = []
     for label in series.labels(numbers.points):
         own = sorted(
@@ -218,7 +225,7 @@ def description(numbers: Numbers) -> str:
 
 
 def figure(results: Results) -> Figure | None:
-    """Return the figure; None without two points, or several runs behind one."""
+    """Return the figure of throughput; None if there is a single point that does not combine several runs."""
     numbers = compute(results)
     if panel.is_single(numbers.points) and not numbers.runs:
         return None

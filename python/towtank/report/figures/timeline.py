@@ -1,8 +1,8 @@
 """One run over time, with its stages as background: users, throughput, response time, CPU, disk, errors.
 
-Tiers with a known CPU limit are drawn as utilization with that limit, all others as CPUs used. Other programs are drawn
-if the run is not valid or if they exceed their limit. Errors are drawn by kind and by transaction if the recordings of
-the run were read.
+Tiers with a known CPU limit are drawn as utilization of that limit, all others as CPUs used. Other programs
+are drawn if the run is not valid or if they exceed their limit. Errors are drawn by kind and by transaction
+if the recordings of the run were read.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from towtank.report.source import Json, Results, RunResult
 from towtank.results.observe import THIS_MACHINE
 
 NAME = "timeline"
-# Largest number of error kinds or transactions with their own line; the others are summed. [1]
+# Largest number of error kinds or transactions with a separate line; the others are summed. [1]
 _ERRORS_AT_MOST = 5
 _WITHOUT_UNIT = ("1", "CPUs")
 
 
 @dataclass(frozen=True)
 class Line:
-    """One quantity over the time of the run, with None for seconds without a record."""
+    """One quantity over the time of the run; None for seconds without a record."""
 
     name: str
     values: list[float | None]
@@ -45,6 +45,7 @@ class Track:
     title, unit : str
         Quantity, and unit of the values as drawn.
     lines : list of Line
+        Lines to draw.
     limit : float or None
         Value that must not be exceeded, drawn as a dashed line.
     """
@@ -57,7 +58,7 @@ class Track:
 
 @dataclass(frozen=True)
 class Numbers:
-    """Numbers of the figure: run, times [s], tracks, stages, steady window and events."""
+    """Quantities that the figure shows: run, times [s], tracks, stages, steady window and events."""
 
     run: RunResult
     label: str
@@ -69,19 +70,19 @@ class Numbers:
 
     @property
     def ground(self) -> Ground:
-        """Stages, window and events behind the panels."""
+        """Stages, window and events as background of the panels."""
         ends = [float(stage["end_s"]) for stage in self.stages if stage.get("end_s") is not None]
         return Ground(self.stages, self.window, self.events, max([*self.times, *ends], default=1.0))
 
 
 def compute(results: Results) -> Numbers | None:
-    """Collect the tracks of the chosen run; None without a run."""
+    """Collect the tracks of the run that the report draws over time; None if no run has a timeline."""
     run = choose(results)
     return None if run is None else of_run(results, run)
 
 
 def of_run(results: Results, run: RunResult) -> Numbers:
-    """Collect the tracks of a run with a timeline."""
+    """Collect the tracks of a run that has a timeline."""
     timeline = run.summary["timeline"]
     start, end = dig(run.summary, "window", "start_s"), dig(run.summary, "window", "end_s")
     window = (float(start), float(end)) if isinstance(start, (int, float)) and isinstance(end, (int, float)) else None
@@ -112,7 +113,7 @@ def _tracks(results: Results, run: RunResult) -> list[Track]:
 
 
 def _tiers(run: RunResult) -> tuple[list[Line], list[Line]]:
-    """Return tiers with a known limit as utilization in percent, and the others as CPUs used."""
+    """Return lines for tiers with a known CPU limit as utilization [%], and for all other tiers as CPUs used."""
     limited, unlimited = [], []
     for name, used in (dig(run.summary, "timeline", "tiers_cpus_used") or {}).items():
         allotted = dig(run.summary, "tiers", str(name), "cpus_allotted")
@@ -126,7 +127,9 @@ def _tiers(run: RunResult) -> tuple[list[Line], list[Line]]:
 
 
 def _other_programs(results: Results, run: RunResult) -> Track:
-    """Return other programs as a share of each machine's CPUs, if they exceed their limit or the run is not valid."""
+    """Return the share of each machine's CPUs that other programs used; empty for a valid run within the
+    limit.
+    """
     limit = 100 * float(dig(results.study, "limits", "not_attributed") or NOT_ATTRIBUTED_SHARE)
     lines = []
     for machine, used in (dig(run.summary, "timeline", "not_attributed_cpus_used") or {}).items():
@@ -141,7 +144,7 @@ def _other_programs(results: Results, run: RunResult) -> Track:
 
 
 def _errors(results: Results, run: RunResult) -> list[Track]:
-    """Return errors by kind and by transaction; as one line if only their sum is known."""
+    """Return error rates by kind and by transaction; a single line if only the sum is known. [1/s]"""
     recorded = results.recorded.get(run.run_id)
     if recorded is None or not recorded.errors_by_kind:
         errors = _lines(run.summary["timeline"], {"errors_per_s": "errors"})
@@ -153,7 +156,7 @@ def _errors(results: Results, run: RunResult) -> list[Track]:
 
 
 def _most(rates: Mapping[str, list[float | None]]) -> list[Line]:
-    """Return the first lines, and the sum of the others."""
+    """Return the first lines, and one line with the sum of the others."""
     lines = [Line(name.replace("_", " "), values) for name, values in rates.items()]
     if len(lines) <= _ERRORS_AT_MOST:
         return lines
@@ -168,7 +171,7 @@ def _scaled(values: list[float | None], factor: float) -> list[float | None]:
 
 
 def _lines(timeline: Json, names: dict[str, str], factor: float = 1.0) -> list[Line]:
-    """Return lines for the existing keys, multiplied by a factor."""
+    """Return lines for the quantities that the timeline contains, with values multiplied by a factor."""
     return [Line(title, _scaled(timeline[key], factor)) for key, title in names.items() if timeline.get(key)]
 
 
@@ -237,7 +240,7 @@ def _panel(numbers: Numbers, index: int, track: Track) -> dict[str, Any]:
 
 
 def _limit(track: Track, y: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return a line at the limit of a track."""
+    """Return a dashed line at the limit of a track; empty without a limit."""
     if track.limit is None:
         return []
     return [
@@ -265,7 +268,7 @@ def _styles(track: Track) -> dict[str, Any]:
 
 
 def description(numbers: Numbers) -> str:
-    """Describe the picture in words."""
+    """Return a description of the figure in words, for readers who cannot see it."""
     parts = []
     for track in numbers.tracks:
         for line in track.lines:
@@ -293,13 +296,13 @@ def _within(numbers: Numbers, line: Line) -> list[float]:
 
 
 def figure(results: Results) -> Figure | None:
-    """Return the figure; None if no run left a timeline."""
+    """Return the figure of the run that the report draws over time; None if no run has a timeline."""
     numbers = compute(results)
     return None if numbers is None or not numbers.tracks else make(results, numbers, NAME)
 
 
 def make(results: Results, numbers: Numbers, name: str) -> Figure:
-    """Return the figure of a run under a given name."""
+    """Return the figure of a run over time, with the given name."""
     run = numbers.run
     return Figure(
         name=name,
@@ -313,12 +316,12 @@ def make(results: Results, numbers: Numbers, name: str) -> Figure:
 
 
 def verdict_note(run: RunResult) -> str:
-    """State the verdict of a run that is not valid; empty for a valid one."""
+    """State the verdict of a run that is suspect, invalid or not judged; empty for a valid run."""
     return "" if run.verdict == "valid" else f" This run is {'not judged' if run.verdict == 'none' else run.verdict}."
 
 
 def _limits_note(numbers: Numbers) -> str:
-    """Explain the limits of utilization and of other programs."""
+    """Explain the dashed lines that limit utilization and other programs."""
     titles = {track.title: track for track in numbers.tracks if track.limit is not None}
     notes = []
     if "utilization" in titles:

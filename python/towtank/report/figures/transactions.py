@@ -1,7 +1,7 @@
 """Response time of each transaction by configuration, at the lowest and the highest common load.
 
-The figure shows the twelve transactions that differ most between configurations; the result tables contain all of them.
-More than eight configurations are columns of a matrix at the highest common load.
+The figure shows the twelve transactions that differ most between configurations; the result tables contain
+all transactions. More than eight configurations are columns of a matrix at the highest common load.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from towtank.report.figures import matrix, panel, series
 from towtank.report.source import Json, Results, label_of, load_of
 
 NAME = "transactions"
-# Ratio of times above which short bars of a linear scale are unreadable; a logarithmic scale with points is used then.
+# Largest ratio of response times for bars on a linear scale; larger ratios have points on a logarithmic
+# scale.
 _LINEAR_AT_MOST = 60.0
 # Largest number of configurations that are named beside their values; more are named by the legend only.
 _NAMED_AT_MOST = 3
@@ -37,7 +38,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Numbers:
-    """Numbers of the figure: entries, compared loads, transactions and configurations in order."""
+    """Response times of the transactions, the compared loads, and transactions and configurations in order."""
 
     entries: list[Entry]
     loads: list[float]
@@ -46,20 +47,22 @@ class Numbers:
     load_factor: str
 
     def at(self, load: float) -> list[Entry]:
-        """Return the drawn entries at one load."""
+        """Return the entries of the drawn transactions at one load."""
         drawn = set(self.drawn)
         return [entry for entry in self.entries if entry.point.load == load and entry.transaction in drawn]
 
     @cached_property
     def drawn(self) -> list[str]:
-        """Transactions that differ most between configurations, in order; with one configuration, those with the
-        longest times.
+        """Transactions that differ most between configurations, in order; with one configuration the slowest
+        transactions.
         """
         chosen = sorted(self.transactions, key=lambda name: (-self._ratio(name), self.transactions.index(name)))
         return sorted(chosen[:DRAWN_AT_MOST], key=self.transactions.index)
 
     def _ratio(self, transaction: str) -> float:
-        """Return the largest ratio of the longest to the shortest mean of a transaction at one load. [ratio]"""
+        """Return the largest ratio of the longest to the shortest mean response time of a transaction at one
+        load. [ratio]
+        """
         times: dict[float, list[float]] = {}
         for entry in self.entries:
             if entry.transaction == transaction and entry.point.value > 0:
@@ -68,20 +71,20 @@ class Numbers:
 
     @property
     def logarithmic(self) -> bool:
-        """True if the times differ too much for a linear scale, which all loads share."""
+        """True if the response times differ too much for a linear scale, which all loads share."""
         values = [entry.point.value for load in self.loads for entry in self.at(load) if entry.point.value > 0]
         return bool(values) and max(values) / min(values) > _LINEAR_AT_MOST
 
     @property
     def ends(self) -> tuple[float, float]:
-        """Shortest time above zero and longest time of all drawn values and intervals. [s]"""
+        """Shortest response time above zero and longest response time, of all drawn values and intervals. [s]"""
         points = [entry.point for load in self.loads for entry in self.at(load)]
         ends = [end for point in points for end in (point.low, point.value, point.high) if end is not None]
         return min((end for end in ends if end > 0), default=1.0), max(ends, default=1.0)
 
 
 def compute(results: Results) -> Numbers:
-    """Collect the mean response times at the common loads, the longest transaction first."""
+    """Collect the mean response times at the common loads, the slowest transaction first."""
     loads = common_loads(results)
     entries = [
         Entry(str(name), made)
@@ -104,7 +107,9 @@ def compute(results: Results) -> Numbers:
 
 
 def common_loads(results: Results) -> list[float]:
-    """Return the lowest and the highest load that are valid or suspect in all configurations, or else in any."""
+    """Return the lowest and the highest load that are valid or suspect in all configurations, or else in any
+    configuration.
+    """
     of_each = [loads for configuration in results.configurations if (loads := _loads(configuration))]
     if not of_each:
         return []
@@ -121,7 +126,7 @@ def _loads(configuration: Json) -> set[float]:
 
 
 def draw(numbers: Numbers) -> dict[str, Any]:
-    """Draw one panel for each load, with transactions as rows that contain all configurations."""
+    """Draw a panel for each load, with a row for each transaction that contains all configurations."""
     if len(numbers.configurations) > panel.CROWDED:
         return _matrix(numbers)
     several = len(numbers.loads) > 1
@@ -133,7 +138,9 @@ def draw(numbers: Numbers) -> dict[str, Any]:
 
 
 def _matrix(numbers: Numbers) -> dict[str, Any]:
-    """Draw transactions as rows and configurations as columns at the highest load, the time in each cell."""
+    """Draw transactions as rows and configurations as columns at the highest load, with the response time in
+    each cell.
+    """
     entries = numbers.at(max(numbers.loads))
     names = panel.short_labels(numbers.configurations)
     factor, unit = people.seconds_unit(max((entry.point.value for entry in entries), default=0.0))
@@ -192,7 +199,9 @@ def _panel(numbers: Numbers, load: float, *, width: int, names: bool) -> dict[st
 
 
 def _value_axis(numbers: Numbers, factor: float, unit: str) -> dict[str, Any]:
-    """Return the time axis for all loads, linear from zero or logarithmic, with room for numbers after the bars."""
+    """Return the time axis that all loads share: linear from zero or logarithmic, with room for numbers after
+    the bars.
+    """
     title = f"mean response time [{unit}]"
     shortest, longest = (end * factor for end in numbers.ends)
     x: dict[str, Any] = {"field": "value", "type": "quantitative", "title": title}
@@ -226,7 +235,7 @@ def _layers(numbers: Numbers, factor: float, unit: str, *, names: bool) -> list[
     place = {"x": _value_axis(numbers, factor, unit), "y": y, "yOffset": offset}
     layers = [_marks(numbers, place, unit), _whiskers(place)]
     cut = [_cut(place)] if numbers.logarithmic else []
-    # Whiskers are drawn behind points, since a short one would look like a mark inside the point.
+    # Whiskers are drawn behind points, since a short whisker would look like a mark inside the point.
     return [*(reversed(layers) if numbers.logarithmic else layers), *cut, _numbers(place)]
 
 
@@ -264,7 +273,9 @@ def _marks(numbers: Numbers, place: dict[str, Any], unit: str) -> dict[str, Any]
 
 
 def _whiskers(place: dict[str, Any]) -> dict[str, Any]:
-    """Return intervals; an end below the axis, as zero on a logarithmic axis, is drawn at its lower end."""
+    """Return whiskers for the intervals; an interval that extends below the axis begins at the lower end of
+    the axis.
+    """
     foot = place["x"]["scale"]["domain"][0]
     return {
         "transform": [
@@ -277,7 +288,7 @@ def _whiskers(place: dict[str, Any]) -> dict[str, Any]:
 
 
 def _cut(place: dict[str, Any]) -> dict[str, Any]:
-    """Return arrows at the lower end of the axis, for intervals that extend below it."""
+    """Return arrows at the lower end of the axis, for intervals that extend below the axis."""
     foot = place["x"]["scale"]["domain"][0]
     return {
         "transform": [{"filter": f"datum.low !== null && datum.low < {foot}"}, {"calculate": f"{foot}", "as": "start"}],
@@ -295,7 +306,7 @@ def _numbers(place: dict[str, Any]) -> dict[str, Any]:
 
 
 def description(numbers: Numbers) -> str:
-    """Describe the picture in words."""
+    """Return a description of the figure in words, for readers who cannot see it."""
     top = max(numbers.loads, default=0.0)
     parts = [
         f"{entry.transaction}, {entry.point.configuration}: {people.seconds_estimate(vars(entry.point))}"
@@ -309,7 +320,7 @@ def description(numbers: Numbers) -> str:
 
 
 def figure(results: Results) -> Figure | None:
-    """Return the figure; None if no transaction was measured."""
+    """Return the figure of transactions; None if no transaction was measured."""
     numbers = compute(results)
     if not numbers.entries:
         return None

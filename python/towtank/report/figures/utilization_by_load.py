@@ -1,4 +1,4 @@
-"""Utilization of every resource against load: the model's curve with its band, and measured values."""
+"""Utilization of every resource against load: the curve of the model with a band, and measured values."""
 
 from __future__ import annotations
 
@@ -30,14 +30,15 @@ _MARKS: tuple[dict[str, Any], ...] = (
 
 @dataclass(frozen=True)
 class Numbers:
-    """Numbers of the figure.
+    """Quantities that the figure shows.
 
     Attributes
     ----------
     curve : list of dict
-        `configuration`, `resource`, `load`, `median`, `low`, `high`: shares of all servers of the resource. [ratio]
+        `configuration`, `resource`, `load`, `median`, `low`, `high`: utilization of all servers of the resource.
+        [ratio]
     measured : list of dict
-        `configuration`, `resource`, `load`, `value` [ratio], and `state`: the verdict of the point.
+        `configuration`, `resource`, `load`, `value` [ratio], and `state`, the verdict of the point.
     """
 
     curve: list[dict[str, Any]]
@@ -45,7 +46,7 @@ class Numbers:
 
 
 def compute(results: Results) -> Numbers:
-    """Collect utilizations from the model document."""
+    """Collect the utilizations from the document of the model."""
     curve: list[dict[str, Any]] = []
     measured: list[dict[str, Any]] = []
     states = series.states(results)
@@ -75,7 +76,7 @@ def compute(results: Results) -> Numbers:
 
 
 def draw(numbers: Numbers, load_factor: str) -> dict[str, Any]:
-    """Draw one panel for each configuration, all on one scale."""
+    """Draw a panel for each configuration; all panels have the same scale."""
     labels = list(dict.fromkeys(row["configuration"] for row in numbers.measured))
     names = list(dict.fromkeys(row["resource"] for row in numbers.measured))
     rows = [{"kind": "curve", **row} for row in _percent(numbers.curve)]
@@ -137,7 +138,7 @@ def _symbols(x: dict[str, Any], y: dict[str, Any], colour: dict[str, Any], shape
 
 
 def description(numbers: Numbers) -> str:
-    """Describe the picture in words."""
+    """Return a description of the figure in words, for readers who cannot see it."""
     top = max((float(row["load"]) for row in numbers.measured), default=0.0)
     parts = [
         f"{row['configuration']}, {row['resource']}: {people.share(row['value'])}"
@@ -148,7 +149,7 @@ def description(numbers: Numbers) -> str:
 
 
 def figure(results: Results) -> Figure | None:
-    """Return the figure; None if no resource was observed at the levels of a model."""
+    """Return the figure of utilization; None if no resource was observed at the levels of a model."""
     numbers = compute(results)
     if not numbers.measured:
         return None
@@ -167,7 +168,7 @@ def _has_suspects(numbers: Numbers) -> bool:
 
 
 def _note(results: Results) -> str:
-    """Return the note on symbols and lines, with the model behind the lines."""
+    """Return the note on symbols and lines, which names the model that predicted the lines."""
     by = {
         resource.get("by", "curve")
         for configuration in modelled(results)

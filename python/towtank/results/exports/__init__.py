@@ -1,4 +1,4 @@
-"""Exports results in the formats of other tools: one module per format, registered by name here.
+"""Exports results in the formats of other tools; each format has a module and is registered here by name.
 
 `towtank.analysis.gather` collects the data to export (a `Material`), a format creates files from the data, and
 `writing` puts each file in place in one atomic step.
@@ -15,7 +15,7 @@ FORMATS = ("csv", "github", "hlog", "jtl", "junit", "markdown", "openmetrics", "
 
 
 def find(name: str) -> Format:
-    """Return the format with a name in `FORMATS`."""
+    """Return the format with the given name, which must be in `FORMATS`."""
     found = import_module(f"towtank.results.exports.{name}_format").FORMAT
     assert isinstance(found, Format)
     return found

@@ -1,4 +1,4 @@
-"""`csv`: one row per second and transaction, page or step; all runs in one file."""
+"""Exports one row per second and transaction, page or step as CSV, with all runs in one file."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ _COUNTS = (
     "bytes_in",
 )
 _TIMES = ("timed", "response_mean_s", "response_min_s", *_QUANTILES, "response_max_s")
-# Spreadsheets read text with such a beginning as a formula, and names may come from untrusted files.
+# Spreadsheets read a text that begins with one of these characters as a formula, and names may come from untrusted
+# files.
 _FORMULAS = ("=", "+", "-", "@", "\t", "\r")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -76,8 +77,9 @@ def _place(second: Second, wall_ns: int | None) -> dict[str, Any]:
 
 
 def _text(text: str) -> str:
-    """Return text that spreadsheets do not read as a formula: if it begins like one and is not a number, `'` precedes
-    it.
+    """Return a text that spreadsheets do not read as a formula.
+
+    A text that begins like a formula and is not a number gets the prefix `'`.
     """
     try:
         float(text)
@@ -97,7 +99,10 @@ def _number(value: float) -> str:
 
 
 def _counts(item: Item) -> dict[str, Any]:
-    """Return the counts of an item. Counts recorded for steps only are left empty elsewhere: a zero would be wrong."""
+    """Return the counts of an item.
+
+    For pages and transactions, counts that are recorded for steps only stay empty, because a zero would be wrong.
+    """
     counted = {
         "ok": item.ok,
         "failed": sum(item.failed.values()),

@@ -1,4 +1,4 @@
-"""Export formats: which files a format creates, and what is done with them after writing."""
+"""Defines export formats: the files that a format creates, and how these files are delivered."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ class Options:
 
 @dataclass(frozen=True)
 class File:
-    """One file of an export.
+    """File of an export.
 
     Attributes
     ----------
     name : str
         Path within the export folder, with `/` as separator.
     write : callable
-        Writes the complete content to a path.
+        Function that writes the complete content to a path.
     """
 
     name: str
@@ -51,7 +51,7 @@ class File:
 
 
 def text_file(name: str, text: Callable[[], str]) -> File:
-    """Return a file of text that fits into memory; `text` is called when the file is written."""
+    """Return a text file of an export; `text` is called when the file is written."""
     return File(name, lambda path: _write_text(path, text()))
 
 
@@ -60,7 +60,7 @@ def _write_text(path: Path, text: str) -> None:
 
 
 def sends_nothing(options: Options) -> list[Fault]:
-    """Return the faults of options that only a sending format uses."""
+    """Return a fault for each option that only a sending format uses."""
     given = {"--endpoint": options.endpoint, "--header": options.headers}
     return [
         Fault(COMMAND_LINE, 0, 0, name, "must be given with --to otlp only: other formats are not sent anywhere")
@@ -70,13 +70,13 @@ def sends_nothing(options: Options) -> list[Fault]:
 
 
 def stays_on_disk(paths: Sequence[Path], options: Options) -> Mapping[str, object]:  # noqa: ARG001 - the form of `deliver`
-    """Leave the written files as they are."""
+    """Leave the written files on disk, and return no facts about a delivery."""
     return {}
 
 
 @dataclass(frozen=True)
 class Format:
-    """An export format.
+    """Export format: its files and their delivery.
 
     Attributes
     ----------
@@ -85,13 +85,14 @@ class Format:
     carries : str
         Description of the content in a few words.
     files : callable
-        Returns the files for the material.
+        Function that returns the files for the material.
     needs_records : bool
-        Whether the format reads the recorded intervals; runs without intervals have no content then.
+        Whether the format reads the recorded intervals. If so, runs without intervals have no content.
     check : callable
-        Returns all faults of the options before any data are read.
+        Function that returns all faults of the options before any data are read.
     deliver : callable
-        Delivers the written files and returns facts about the delivery, by name, for the command's output.
+        Function that delivers the written files, and returns facts about the delivery by name, for the command's
+        output.
     """
 
     name: str

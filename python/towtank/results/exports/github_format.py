@@ -1,4 +1,4 @@
-"""`github`: the `markdown` page, also appended to the summary of the current step of a GitHub job."""
+"""Exports the `markdown` page, and appends it to the summary of the current step of a GitHub job."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _check(options: Options) -> list[Fault]:
 
 
 def _append(paths: Sequence[Path], options: Options) -> Mapping[str, object]:
-    """Append the page to the step summary in a single write, after a line break if the file does not end in one."""
+    """Append the page to the step summary in a single write, after a line break if the summary does not end in one."""
     summary = Path(str(options.step_summary))
     try:
         page = paths[0].read_bytes()

@@ -1,7 +1,7 @@
-"""`hlog`: HdrHistogram interval logs, version 1.3, one per run.
+"""Exports one HdrHistogram interval log, version 1.3, for each run.
 
-Only transactions are written: readers that ignore tags add up all histograms of a log, so that a request would be
-counted in its step and again in its transaction.
+The log contains transactions only. Readers that ignore tags add up all histograms of a log, and would count a request
+twice, in its step and in its transaction.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _line(text: str) -> str:
 
 
 class _Tags:
-    """Tags by name; a number distinguishes names that would have the same tag."""
+    """Assigns a tag to each name; if two names would have the same tag, a number distinguishes them."""
 
     def __init__(self) -> None:
         self._known: dict[str, str] = {}

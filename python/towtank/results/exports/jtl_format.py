@@ -1,4 +1,4 @@
-"""`jtl`: JMeter samples, expanded from the histograms and labelled as expanded in every row.
+"""Exports JMeter samples, which are expanded from the histograms and marked as expanded in every row.
 
 Individual requests are not recorded. `docs/guides/export.md` lists which values are exact. The label `expanded from a
 histogram` in each row keeps readers from mistaking the rows for a trace.
@@ -35,7 +35,7 @@ _COLUMNS = (
 _LABEL = "expanded from a histogram"
 _THREAD = "towtank (expanded from histograms) 1-1"
 _UNTIMED = f"{_LABEL}; no time was recorded, 0 stands for it"
-# Multiples of this number modulo 1 are spread evenly: slow and fast requests alternate within the second.
+# Multiples of this number modulo 1 are spread evenly, so that slow and fast requests alternate within the second.
 _GOLDEN = 0.6180339887498949
 # Kinds of failure with a response time; timeouts are the slowest.
 _TIMED = ("timeout", "status_5xx", "status_4xx", "status_other", "check", "extract", "refused")
@@ -61,7 +61,7 @@ def _file(material: Material, run: RunMaterial) -> File:
 
 
 def _rows(material: Material, run: RunMaterial) -> Iterator[list[dict[str, Any]]]:
-    """Yield the rows of one second at a time, sorted by time stamp."""
+    """Yield the rows of each second, sorted by time stamp."""
     recording = run.recording()
     origin_ms = (run.wall_ns(recording) or 0) / 1e6
     for second in seconds(recording):
@@ -74,7 +74,7 @@ def _rows(material: Material, run: RunMaterial) -> Iterator[list[dict[str, Any]]
 
 
 def _samples(item: Item, second: Second, histograms: HistogramReader) -> Iterator[dict[str, Any]]:
-    """Yield a sample for every request of a step that ended in a second, by ascending response time."""
+    """Yield a sample for each request of a step that ended in a second, in the order of response times."""
     elapsed = _values_ms(item.response, histograms)
     untimed = max(0, item.ended - len(elapsed))
     outcomes = _outcomes(item, len(elapsed), untimed)
@@ -102,20 +102,20 @@ def _samples(item: Item, second: Second, histograms: HistogramReader) -> Iterato
 
 
 def _values_ms(encoded: list[str], histograms: HistogramReader) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Return all values of the histograms, each as the middle of its bucket, in ascending order. [ms]"""
+    """Return all values of the histograms in ascending order, each as the middle of its bucket. [ms]"""
     merged = histograms.merged(encoded)
     return np.zeros(0) if merged is None else np.repeat(1e3 * merged.middles_s, merged.counts)
 
 
 def _outcomes(item: Item, timed: int, untimed: int) -> list[str]:
-    """Return the outcome of each sample: samples without a time first, then by ascending response time.
+    """Return the outcome of each sample: first the samples without a time, then by ascending response time.
 
-    Timeouts are the slowest requests and come last. Which other requests failed is not known; failures are spread
-    evenly over the ranks.
+    Timeouts are the slowest requests and come last. It is not recorded which other requests failed, so failures are
+    spread evenly over the ranks.
     """
     order = [*(kind for kind in _TIMED if kind in item.failed), *sorted(set(item.failed) - set(_TIMED))]
     kinds = [kind for kind in order for _ in range(item.failed[kind])]
-    # Failures without a time are taken from the end of the list.
+    # Failures without a time come from the end of the list.
     without, known = kinds[max(0, len(kinds) - untimed) :], kinds[: max(0, len(kinds) - untimed)]
     waited = known.count("timeout")
     spread = known[waited:]
@@ -128,7 +128,7 @@ def _outcomes(item: Item, timed: int, untimed: int) -> list[str]:
 def _latencies(
     item: Item, times: np.ndarray[Any, np.dtype[np.float64]], untimed: int, histograms: HistogramReader
 ) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Return the known times to the first byte by rank; 0, as in JMeter, if no byte arrived. [ms]"""
+    """Return the times to the first byte by rank, as far as known; 0 if no byte arrived, as in JMeter. [ms]"""
     first = _values_ms(item.first_byte, histograms)
     found = np.zeros(len(times))
     count = min(len(first), len(times) - untimed)
@@ -137,7 +137,10 @@ def _latencies(
 
 
 def _share(whole: int, parts: int, place: int) -> int:
-    """Return part `place` of a whole number split evenly; the parts add up exactly."""
+    """Return the part with index `place` when a whole number is split into nearly equal parts.
+
+    All parts add up to the whole number.
+    """
     return whole * (place + 1) // parts - whole * place // parts
 
 

@@ -1,4 +1,4 @@
-"""States of objectives in exports: an objective is met only if measured values show it."""
+"""Determines the states of objectives in exports; an objective is met only if measured values show it."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def explained(objective: Mapping[str, Any]) -> str:
 
 
 def doubt(objective: Mapping[str, Any]) -> str:
-    """Render the suspect runs that the state of an objective depends on; empty without such runs."""
+    """Render the suspect runs on which the state of an objective depends; empty without such runs."""
     runs = [str(run) for run in objective.get("suspect_runs") or ()]
     return f"leans on {'a suspect run' if len(runs) == 1 else 'suspect runs'}: {', '.join(runs)}" if runs else ""
 
 
 def seen(objective: Mapping[str, Any]) -> str:
-    """Render the worst measured value in the unit of the objective, with three digits because its error is unknown."""
+    """Render the worst measured value in the unit of the objective, with three digits, because its error is unknown."""
     value, metric = objective.get("seen"), str(objective.get("text")).split()[:1]
     if value is None:
         return "not measured"

@@ -1,7 +1,7 @@
-"""`junit`: objectives and verdicts as test cases, for the test page of a build system.
+"""Exports objectives and verdicts as JUnit test cases, for the test page of a build system.
 
-A case passes only if measured values show it: an objective without a valid run, and a missing or invalid run, are
-errors.
+A test case passes only if measured values show that the objective is met. An objective without a valid run is an
+error, like a missing or invalid run.
 """
 
 from __future__ import annotations

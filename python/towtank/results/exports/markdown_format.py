@@ -1,4 +1,4 @@
-"""`markdown`: headline, results by configuration, objectives, verdicts and claims on one page."""
+"""Exports headline, results by configuration, objectives, verdicts and claims on one Markdown page."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from towtank.results.exports.material import Material
 
 ABSENT = "–"
 NAME = "summary.md"
-# Largest number of warnings on the page; the report has them all.
+# Largest number of warnings on the page; the report contains all warnings.
 _DOUBTS_AT_MOST = 40
 _MARKS = re.compile(r"[\\`*\[\]<>|#~]|(?<!\w)_|_(?!\w)")
 
@@ -25,7 +25,7 @@ def _files(material: Material) -> list[File]:
 
 
 def page(material: Material) -> str:
-    """Render the whole page."""
+    """Render the whole page as Markdown."""
     parts = [_head, _results, _objectives, _verdicts, _claims, _foot]
     return "\n".join(line for part in parts for line in part(material))
 
@@ -45,7 +45,7 @@ def _head(material: Material) -> Iterator[str]:
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[int] = ()) -> Iterator[str]:
-    """Yield the lines of a table; the columns in `numbers` are right-aligned."""
+    """Yield the lines of a Markdown table; the columns in `numbers` are right-aligned."""
     yield f"| {' | '.join(columns)} |"
     yield f"|{'|'.join(' ---: ' if place in numbers else ' --- ' for place in range(len(columns)))}|"
     for row in rows:
@@ -58,7 +58,7 @@ def _estimate(
     form: Callable[[float], str],
     with_interval: Callable[[float, float, float], str],
 ) -> str:
-    """Render a value, with its interval if it has one."""
+    """Render the value of an estimate, with its interval if the estimate has one."""
     value, low, high = ((estimate or {}).get(key) for key in ("value", "low", "high"))
     if value is None:
         return ABSENT
@@ -165,7 +165,7 @@ def _claims(material: Material) -> Iterator[str]:
 
 
 def _bold_head(answer: str) -> str:
-    """Set the verdict at the beginning of an answer in bold."""
+    """Render the verdict at the beginning of an answer in bold."""
     return re.sub(r"^[\w ]+", lambda head: f"**{head[0]}**", answer)
 
 

@@ -1,6 +1,6 @@
-"""Data to export: the runs of a study or a single run, with their analysis results.
+"""Holds the data to export: the runs of a study or a single run, with the results of their analysis.
 
-The analysis decodes histograms and passes a reader, so that this package does not import the analysis.
+The analysis passes a reader that decodes histograms, so that this package does not import the analysis.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Decoded(Protocol):
         """Number of values in each bucket in use. [1]"""
 
     def quantiles(self, probabilities: Iterable[float]) -> list[float]:
-        """Return several quantiles at once. [s]"""
+        """Return several quantiles of the histogram. [s]"""
 
 
 class HistogramReader(Protocol):
@@ -60,18 +60,18 @@ class HistogramReader(Protocol):
     unreadable: int
 
     def merged(self, encoded: Sequence[str]) -> Decoded | None:
-        """Merge several histograms; None without values."""
+        """Merge several histograms into one decoded histogram; None if they contain no values."""
 
     def encoded(self, encoded: Sequence[str]) -> str | None:
-        """Merge several histograms and encode the result; None without values."""
+        """Merge several histograms, and encode the result; None if they contain no values."""
 
     def describe(self, encoded: str) -> dict[str, Any]:
-        """Return the columns of `results.tables` for one histogram."""
+        """Return the columns of `results.tables` that describe one histogram."""
 
 
 @dataclass(frozen=True)
 class RunMaterial:
-    """One run to export.
+    """Run to export.
 
     Attributes
     ----------
@@ -97,7 +97,7 @@ class RunMaterial:
 
     @property
     def factors(self) -> dict[str, str]:
-        """Level names by factor."""
+        """Names of the factor levels of the run, by factor."""
         return {str(name): str(level) for name, level in (self.manifest.get("factors") or {}).items()}
 
     @property
@@ -109,7 +109,10 @@ class RunMaterial:
         return (end - start) / _SECOND_NS
 
     def recording(self) -> Recording:
-        """Read the records of the engine; they are not kept, so that many long runs fit into memory one by one."""
+        """Read the records of the engine.
+
+        The records are not kept, so that many long runs can be read one by one with little memory.
+        """
         recording = segments.read(self.folder.engine)
         self.damage.torn_tail |= recording.damage.torn_tail
         self.damage.bad_lines = max(self.damage.bad_lines, recording.damage.bad_lines)
@@ -132,7 +135,7 @@ class Material:
     path : Path
         Path of the exported folder, as named by the user.
     title, study : str
-        Title and name of the study; those of the folder if it belongs to no study.
+        Title and name of the study; of the folder if the run belongs to no study.
     version : str
         Version of the exporting program.
     runs : list of RunMaterial
@@ -140,10 +143,10 @@ class Material:
     missing : list of dict
         Runs of the design without results, as listed in the manifest.
     summary : dict
-        Summary of the study over these runs.
+        Summary of the study over the exported runs.
     histograms : HistogramReader
     claims : dict
-        Claims of the study with their verdicts (`claims.json`); empty if it has none.
+        Claims of the study with their verdicts (`claims.json`); empty without claims.
     notes : list of str
         Messages to the user about parts that were left out.
     """
@@ -166,7 +169,7 @@ class Material:
         return list(dict.fromkeys([*names, *(name for run in self.runs for name in run.factors)]))
 
     def warnings(self) -> list[str]:
-        """Return the messages to show after the export: left-out parts, damaged lines, unreadable histograms."""
+        """Return the messages to show after the export: parts left out, damaged lines, unreadable histograms."""
         found = list(self.notes)
         for run in self.runs:
             torn = "a torn last line" if run.damage.torn_tail else ""

@@ -1,4 +1,4 @@
-"""`openmetrics`: run summaries as a text file for a textfile collector.
+"""Exports run summaries in the OpenMetrics text format, for a textfile collector.
 
 The file is valid in OpenMetrics 1.0 and in the older Prometheus text format, which the collector of node_exporter
 reads: gauges only, no time stamps, and `# EOF` at the end (a comment in the older format).
@@ -24,7 +24,7 @@ _BOUNDS = {"value": "estimate", "low": "low", "high": "high"}
 _LEVELS = ("valid", "suspect", "invalid")
 _UNITS = ("seconds", "ratio", "bytes")
 
-# Metric families in the order of the file: name without prefix, and help text.
+# Metric families in the order of the file: the name without prefix, and the help text.
 _FAMILIES = {
     "study_runs": "Runs of the study by verdict.",
     "objective_met": "Whether an objective is met by a configuration; left out if no valid run decides.",
@@ -59,18 +59,18 @@ _FAMILIES = {
 
 @dataclass
 class _Page:
-    """Samples by metric family."""
+    """Samples of an OpenMetrics file, by metric family."""
 
     samples: dict[str, list[str]] = field(default_factory=lambda: {name: [] for name in _FAMILIES})
 
     def add(self, family: str, labels: Labels, value: Any) -> None:
-        """Add a sample, unless the value was not measured."""
+        """Add a sample to a metric family, unless its value was not measured."""
         if isinstance(value, int | float) and math.isfinite(value):
             inside = ",".join(f'{name}="{_escaped(text)}"' for name, text in labels.items())
             self.samples[family].append(f"towtank_{family}{{{inside}}} {float(value)!r}")
 
     def estimate(self, family: str, labels: Labels, estimate: Any) -> None:
-        """Add an estimate with the bounds of its interval, or a plain number."""
+        """Add a value and the bounds of its interval to a metric family; a plain number has no bounds."""
         if not isinstance(estimate, Mapping):
             self.add(family, {**labels, "bound": "estimate"}, estimate)
             return
@@ -78,7 +78,7 @@ class _Page:
             self.add(family, {**labels, "bound": bound}, estimate.get(key))
 
     def times(self, family: str, labels: Labels, times: Mapping[str, Any]) -> None:
-        """Add mean, extremes and quantiles of a time."""
+        """Add mean, extremes and quantiles of a time to a metric family."""
         for name in _STATISTICS:
             self.estimate(family, {**labels, "statistic": name}, times.get(name))
 
@@ -114,7 +114,7 @@ def _escaped(text: str) -> str:
 
 
 def _label_names(factors: list[str]) -> dict[str, str]:
-    """Return the label name of each factor; a number distinguishes factors that would have the same label."""
+    """Return the label name of each factor; if two factors would have the same label, a number distinguishes them."""
     names: dict[str, str] = {}
     for factor in factors:
         plain = "factor_" + re.sub(r"[^a-zA-Z0-9_]", "_", factor)
@@ -149,7 +149,7 @@ def _run(page: _Page, labels: Labels, run: RunMaterial) -> None:
     page.estimate("throughput_requests_per_second", labels, summary["request_throughput_per_s"])
     page.times("response_time_seconds", labels, summary["response_time_s"])
     page.times("exchange_time_seconds", labels, summary["exchange_time_s"])
-    if window:  # without a window there are no counts, and zeros would be wrong
+    if window:  # Without a window there are no counts, and zeros would be wrong.
         page.add("failed_transactions", labels, summary["errors"]["count"])
         page.add("failed_ratio", labels, summary["errors"]["share"])
         for kind, count in (summary.get("request_errors") or {}).get("by_kind", {}).items():

@@ -1,4 +1,4 @@
-"""`otlp`: OpenTelemetry metrics per second as JSON lines; also sent over HTTP if requested.
+"""Exports OpenTelemetry metrics for each second as JSON lines, which can also be sent over HTTP.
 
 Every line is one complete `ExportMetricsServiceRequest` in the JSON encoding of OTLP, which a collector reads from a
 file or accepts as the body of a request to `/v1/metrics`.
@@ -18,7 +18,7 @@ from towtank.results.exports.material import Material, RunMaterial
 from towtank.results.exports.otlp_seconds import points_of, resource_of
 from towtank.results.exports.seconds import seconds
 
-# About 2 MiB of JSON; by default collectors accept 20 MiB, other receivers 4 MiB.
+# About 2 MiB of JSON. By default collectors accept 20 MiB, other receivers 4 MiB.
 _POINTS_AT_MOST = 2_000
 
 
@@ -34,7 +34,7 @@ def _files(material: Material) -> list[File]:
 
 
 def documents(material: Material, run: RunMaterial) -> Iterator[dict[str, Any]]:
-    """Yield the export requests of one run, each with a bounded number of data points."""
+    """Yield the export requests of one run; each request has a limited number of data points."""
     recording = run.recording()
     wall_ns = run.wall_ns(recording) or 0
     host = ((recording.header or {}).get("host") or {}).get("name") or run.manifest.get("host")

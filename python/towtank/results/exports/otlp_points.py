@@ -1,4 +1,4 @@
-"""Data points of OTLP metrics in JSON: 64-bit integers as text, enumerations as numbers."""
+"""Makes data points of OTLP metrics in JSON: 64-bit integers as text, enumerations as numbers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from towtank.results.exports.material import Decoded
 Json = dict[str, Any]
 
 _DELTA = 1  # AGGREGATION_TEMPORALITY_DELTA
-# As in the OpenTelemetry SDKs: 160 buckets, and no finer than Prometheus stores (scale 8, 0.27 %).
+# As in the OpenTelemetry SDKs, at most 160 buckets, and no finer scale than Prometheus stores (scale 8, 0.27 %).
 _BUCKETS_AT_MOST = 160
 _FINEST_SCALE = 8
 
@@ -83,7 +83,7 @@ def count(span: Span, attributes: Mapping[str, str], value: int) -> Json:
 
 
 def histogram(span: Span, attributes: Mapping[str, str], values: Decoded, sum_s: float | None) -> Json:
-    """Return a data point with a histogram of times [s]; `sum_s` is their exact sum, None if it was not recorded."""
+    """Return a data point with a histogram of times [s]; `sum_s` is their exact sum, None if not recorded."""
     scale, offset, counts = buckets(values.middles_s, values.counts)
     return {
         **_point(span, attributes),
@@ -98,7 +98,7 @@ def histogram(span: Span, attributes: Mapping[str, str], values: Decoded, sum_s:
 
 
 def buckets(values: npt.NDArray[np.float64], counts: npt.NDArray[np.int64]) -> tuple[int, int, npt.NDArray[np.int64]]:
-    """Return the exponential histogram of values.
+    """Return the exponential histogram of the given values.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Creates the OTLP data points of one second, for finished and for running runs."""
+"""Makes the OTLP data points of one second, for ended runs and during a run."""
 
 from __future__ import annotations
 

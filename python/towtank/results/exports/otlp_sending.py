@@ -1,4 +1,4 @@
-"""Sends OTLP metrics over HTTP as the protocol requires: repeats retryable requests and reports refusals."""
+"""Sends OTLP metrics over HTTP as the protocol requires: repeats retryable requests, and reports refusals."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from towtank.workload.targets import check_targets, host_and_port
 
 _PATH = "/v1/metrics"
 _TIMEOUT_S = 30.0
-# OTLP/HTTP, "Retryable Response Codes"; a request with any other failure would fail again.
+# OTLP/HTTP, "Retryable Response Codes". A request that failed with another status would fail each time.
 _REPEATABLE = (429, 502, 503, 504)
 _PAUSES_S = (1.0, 2.0, 4.0)
 _PAUSE_AT_MOST_S = 30.0
@@ -57,13 +57,13 @@ def _is_endpoint(text: str) -> bool:
 
 
 def address(endpoint: str) -> str:
-    """Return the URL of the requests: the endpoint, followed by the metrics path unless it ends with that path."""
+    """Return the URL of the requests: the endpoint, and the metrics path unless the endpoint ends with it."""
     base = endpoint.rstrip("/")
     return base if base.endswith(_PATH) else base + _PATH
 
 
 def place(endpoint: str, allowed: Iterable[str] = ()) -> tuple[str, ...]:
-    """Return the IP addresses of the endpoint's host, in the order in which they are tried.
+    """Return the IP addresses of the endpoint's host, in the order of the attempts.
 
     Raises
     ------
@@ -95,7 +95,7 @@ def send(
     headers : tuple of (str, str), optional
         Headers of every request.
     pause : callable, optional
-        Waits for a number of seconds before a request is repeated.
+        Function that waits for a number of seconds before a request is repeated.
     allowed : iterable of str, optional
         Hosts outside loopback and private networks that may receive metrics.
 
@@ -152,7 +152,7 @@ def _post(url: SplitResult, numbers: Sequence[str], body: bytes, headers: Header
 
 
 def _said(answer: bytes) -> str:
-    """Render the message of a refusal for the error text."""
+    """Render the message in a refusal for the text of an error."""
     document = _document(answer)
     text = _shown(str(document.get("message") or "") if document else answer.decode("utf-8", "replace"))
     return f": {text}" if text else ""
@@ -164,7 +164,7 @@ def _shown(text: str) -> str:
 
 
 def _refuse_losses(url: SplitResult, answer: bytes) -> None:
-    """Raise an error if the receiver dropped data points although it accepted the request."""
+    """Raise an error if the receiver accepted the request but dropped data points."""
     partial = _document(answer).get("partialSuccess")
     if not isinstance(partial, dict):
         return

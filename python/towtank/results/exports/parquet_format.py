@@ -1,4 +1,4 @@
-"""`parquet`: both tables of every run, in folders that query engines read as one table with the column `run`."""
+"""Exports both tables of every run as Parquet, in folders that query engines read as one table with a column `run`."""
 
 from __future__ import annotations
 

@@ -15,7 +15,9 @@ from towtank.results.segments import Interval, Recording, Series
 
 @dataclass(slots=True)
 class Item:
-    """One step, page or transaction in one second; histograms stay encoded, one per thread and user group.
+    """Step, page or transaction in one second.
+
+    Histograms stay encoded, one for each load thread and user group.
 
     Attributes
     ----------
@@ -51,7 +53,7 @@ class Item:
         return self.ok + sum(self.failed.values())
 
     def add(self, other: Series | Item) -> None:
-        """Add the counts of a thread, or of another item."""
+        """Add the counts and histograms of a load thread, or of another item, to this item."""
         for name in ("offered", "started", "ok", "bytes_out", "bytes_in", "response_sum_s", "exchange_sum_s"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         for own, counts in ((self.failed, other.failed), (self.not_started, other.not_started)):
@@ -67,7 +69,7 @@ class Item:
 
 
 def _sum_of_codes(some: dict[int, int] | None, more: dict[int, int] | None) -> dict[int, int] | None:
-    """Add counts by status code; None if either of them was not recorded."""
+    """Add up counts by status code; None if either count was not recorded."""
     if some is None or more is None:
         return None
     return {code: some.get(code, 0) + more.get(code, 0) for code in sorted({*some, *more})}
@@ -75,7 +77,7 @@ def _sum_of_codes(some: dict[int, int] | None, more: dict[int, int] | None) -> d
 
 @dataclass(slots=True)
 class Second:
-    """Records between two run times, at most one second apart. [s]
+    """Records of all load threads between two run times, at most one second apart. [s]
 
     Attributes
     ----------
@@ -109,7 +111,7 @@ class Second:
 
 
 def seconds(recording: Recording) -> Iterator[Second]:
-    """Yield the seconds of a run in the order of time."""
+    """Yield the seconds of a run, in order of time."""
     known = known_names(recording)
     stages = segments.stages_of(recording)
     groups: dict[tuple[int, int], list[Interval]] = defaultdict(list)
@@ -151,7 +153,7 @@ def one_second(parts: list[Interval], stage: dict[str, object], known: dict[str,
 
 
 def total(items: Iterable[Item], of: str, name: str) -> Item:
-    """Return the sum of several items."""
+    """Return the sum of several items as one item."""
     whole = Item(of, name)
     for item in items:
         whole.add(item)

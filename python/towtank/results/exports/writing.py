@@ -1,4 +1,4 @@
-"""Puts export files in place: after a crash, each file is either the old or the complete new version."""
+"""Writes export files so that after a crash each file is either the old or the complete new version."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ STANDARD_OUTPUT = "-"
 
 
 def places(files: Sequence[File], out: str | None, source: Path) -> list[Path]:
-    """Return the path of each file.
+    """Return the path to which each file of an export is written.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def places(files: Sequence[File], out: str | None, source: Path) -> list[Path]:
 
 
 def write(file: File, path: Path) -> None:
-    """Write one file in one atomic step.
+    """Write one file of an export in one atomic step.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Rules of thumb as data: each with formula, units, valid range, source and worked examples.
+"""Rules of thumb as data, with formula, units, valid range, source and worked examples.
 
 `load_rules` reads the shipped rules and those of the user, `answer` evaluates a rule step by step, and `advise`
 compares a system and its configuration sheet with all rules that apply to it.

@@ -1,4 +1,6 @@
-"""Advice on a system: each applicable rule with its answer, settings, measurements and a verdict."""
+"""Compares a system with rules of thumb: the answer of each applicable rule, and if the system follows the
+rule.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ from towtank.size.rules.rule import FOLLOWS, Answer, InputValue, Rule, answer, s
 
 Verdict = Literal["follows", "differs", "says", "does_not_apply", "cannot_be_told"]
 VERDICTS: tuple[Verdict, ...] = ("differs", "follows", "says", "does_not_apply", "cannot_be_told")
-# Highest number of pairs of services that a rule with two kinds of services compares.
+# Most pairs of services that are compared for a rule that concerns two kinds of services.
 _PAIRS_AT_MOST = 64
 # Relative width below which an interval is only rounding error, such as that of a CPU busy in every second. [ratio]
 _ROUNDING = 1e-9
@@ -26,7 +28,7 @@ _ROUNDING = 1e-9
 
 @dataclass
 class Advice:
-    """Answer of a rule for a system.
+    """Answer of a rule of thumb for a system, with the verdict.
 
     Attributes
     ----------
@@ -55,7 +57,7 @@ class Advice:
 
 
 def advise(rules: Rules, situation: Situation) -> list[Advice]:
-    """Return the advice of every rule for which the system provides at least one input."""
+    """Return the advice of every rule for which the system provides at least one input, sorted by verdict."""
     found = [
         advice
         for name, rule in rules.items()
@@ -79,7 +81,9 @@ def _of_rule(rule: Rule, situation: Situation) -> Iterator[Advice]:
 
 
 def _scopes(rule: Rule, situation: Situation) -> Iterator[tuple[tuple[str, ...], Facts]]:
-    """Yield the facts available to a rule, once for every service, or pair of services, to which it refers."""
+    """Yield the services that a rule concerns and the facts about them, once for each service or pair of
+    services.
+    """
     prefixes = dict.fromkeys(
         bind.partition(".")[0] for quantity in rule.entry.inputs.values() for bind in quantity.binds
     )
@@ -92,7 +96,7 @@ def _scopes(rule: Rule, situation: Situation) -> Iterator[tuple[tuple[str, ...],
 
 
 def _advice(rule: Rule, facts: Facts, services: tuple[str, ...]) -> Advice | None:
-    """Bind the inputs, evaluate the rule and judge the system; None if no input of the rule is known."""
+    """Evaluate a rule with the known facts and judge the system; None if no input of the rule is known."""
     known: dict[str, Fact] = {}
     for name, quantity in rule.entry.inputs.items():
         fact = next((facts[bind] for bind in quantity.binds if bind in facts), None)
@@ -125,7 +129,10 @@ def _advice(rule: Rule, facts: Facts, services: tuple[str, ...]) -> Advice | Non
 def _hold_over_intervals(
     item: Advice, given: Mapping[str, InputValue], intervals: Mapping[str, Ends], seen: Collection[str]
 ) -> None:
-    """Evaluate the rule over the intervals of its inputs; withdraw a verdict that is not the same throughout."""
+    """Evaluate the rule over the intervals of its inputs.
+
+    A verdict that changes within the intervals is withdrawn.
+    """
     found, rule = item.answer, item.rule
     try:
         reached = reach(rule, given, intervals, seen)
@@ -148,13 +155,15 @@ def _hold_over_intervals(
 
 
 def _deciding(item: Advice, given: Mapping[str, InputValue], intervals: Mapping[str, Ends]) -> list[str]:
-    """Return the inputs whose interval alone changes the decision; all inputs with intervals if none does."""
+    """Return the inputs whose interval alone changes the verdict; all inputs with intervals if no single one
+    does.
+    """
     alone = [name for name in intervals if not reach(item.rule, given, {name: intervals[name]}, ()).is_certain]
     return alone or list(intervals)
 
 
 def _withdraw(item: Advice, why: str) -> None:
-    """Withdraw a verdict and its line of arithmetic; a verdict that already lacked inputs stays."""
+    """Change a verdict to undecided and remove its line of arithmetic; a verdict that lacked inputs stays."""
     if item.verdict == "cannot_be_told":
         return
     if isinstance(item.answer.value, bool) and item.verdict == "says":
@@ -164,7 +173,7 @@ def _withdraw(item: Advice, why: str) -> None:
 
 
 def _state_missing_intervals(item: Advice, known: Mapping[str, Fact], intervals: Collection[str]) -> None:
-    """Add a doubt to a verdict that is based on measured values without an interval."""
+    """Add a doubt to a verdict that rests on measured values without an interval."""
     rule = item.rule
     used = rule.judged if rule.follows_when is not None else rule.needed
     bare = [name for name in used if name not in intervals and name in known and is_uncertain(known[name])]
@@ -182,7 +191,7 @@ def _and(names: Iterable[str]) -> str:
 
 
 def _ends(rule: Rule, name: str, value: InputValue, fact: Fact | None) -> Ends | None:
-    """Return the ends of a measured number's interval, in base units; None without an interval."""
+    """Return both ends of the interval of a measured number, in base units; None without an interval."""
     if fact is None or fact.ends is None or isinstance(value, bool | str):
         return None
     low, high = (parse_quantity(end, rule.units[name]) for end in fact.ends)
@@ -190,7 +199,7 @@ def _ends(rule: Rule, name: str, value: InputValue, fact: Fact | None) -> Ends |
 
 
 def _shown(rule: Rule, name: str, value: InputValue, fact: Fact | None) -> str:
-    """Render a value: with its interval if it has one, with few digits if it was measured without one."""
+    """Render the value of an input: with its interval if known, with few digits if measured without one."""
     ends = _ends(rule, name, value, fact)
     if ends is not None:
         assert not isinstance(value, str)
@@ -199,7 +208,7 @@ def _shown(rule: Rule, name: str, value: InputValue, fact: Fact | None) -> str:
 
 
 def _read(rule: Rule, known: dict[str, Fact]) -> tuple[dict[str, InputValue], dict[str, str]]:
-    """Return the values accepted by the rule, and the reasons why it refuses the others."""
+    """Return the inputs that the rule accepts, in base units, and for each refused input the reason."""
     given: dict[str, InputValue] = {}
     refused: dict[str, str] = {}
     for name, fact in known.items():
@@ -235,7 +244,7 @@ def _lacks(rule: Rule, name: str, refused: dict[str, str]) -> str:
 
 
 def document_of(item: Advice) -> dict[str, Any]:
-    """Return the advice of one rule as JSON: verdict, values, arithmetic and source."""
+    """Return the advice of a rule for JSON: verdict, values, arithmetic and source."""
     entry = item.rule.entry
     return {
         "rule": item.rule.name,

@@ -1,4 +1,6 @@
-"""Checks the units of formulas: sums and comparisons need equal units, functions the units of their definition."""
+"""Checks the units of formulas: both sides of sums and comparisons must match, and arguments must fit
+functions.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +10,13 @@ from fractions import Fraction
 from towtank.size.rules.language import Binary, Call, FormulaError, Literal, Name, Tree, Truth, Unary
 from towtank.size.rules.quantities import NUMBER, Dimension, combined, dimension_text
 
-# Dimension of a formula's result; None for yes or no.
+# Dimension of a formula's result; None if the result is a yes or no.
 Kind = Dimension | None
 _TRUTH: Kind = None
 
 
 def dimension_of(tree: Tree, kinds: Mapping[str, Kind]) -> Kind:
-    """Return the dimension of a formula's result; None for a yes or no.
+    """Return the dimension of a formula's result; None if the result is a yes or no.
 
     Parameters
     ----------
@@ -101,7 +103,10 @@ def _of_call(tree: Call, kinds: Mapping[str, Kind]) -> Kind:
 
 
 def _same(one: Tree, of_one: Dimension, other: Tree, of_other: Dimension, position: int) -> Dimension:
-    """Return the common dimension of two operands; a literal zero takes the dimension of the other."""
+    """Return the common dimension of two operands.
+
+    A literal zero takes the dimension of the other operand.
+    """
     if of_one == of_other or _is_zero(other):
         return of_one
     if _is_zero(one):

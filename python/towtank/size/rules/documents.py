@@ -1,4 +1,4 @@
-"""Builds the documents of rules and advice: `towtank/rules/1` and `towtank/advice/1`."""
+"""Builds the JSON documents `towtank/rules/1` (a list of rules) and `towtank/advice/1` (advice on a system)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["advice_document", "bounds_text", "list_document", "rule_document", "
 
 
 def list_document(topics: Mapping[str, list[Rule]]) -> dict[str, Any]:
-    """Return all rules of the given topics as JSON."""
+    """Return all rules of the given topics as a document `towtank/rules/1`."""
     return {"schema": RULES_SCHEMA, "rules": [_entry(rule) for rules in topics.values() for rule in rules]}
 
 
@@ -43,7 +43,7 @@ def _example(rule: Rule, number: int) -> dict[str, Any]:
 
 
 def rule_document(rule: Rule, answer: Answer | None) -> dict[str, Any]:
-    """Return one rule as JSON, with its computed result if there is one."""
+    """Return a rule as a document `towtank/rules/1`, with its computed result if there is one."""
     document: dict[str, Any] = {"schema": RULES_SCHEMA, "rules": [_entry(rule)]}
     if answer is not None:
         number = answer.value
@@ -60,7 +60,9 @@ def rule_document(rule: Rule, answer: Answer | None) -> dict[str, Any]:
 
 
 def advice_document(source: str, found: list[tuple[Situation, list[Advice]]]) -> dict[str, Any]:
-    """Return the advice for all situations as JSON, with the number of rules per verdict."""
+    """Return the advice for each situation, with the number of rules per verdict, as a document
+    `towtank/advice/1`.
+    """
     return {
         "schema": ADVICE_SCHEMA,
         "source": source,
@@ -77,7 +79,7 @@ def advice_document(source: str, found: list[tuple[Situation, list[Advice]]]) ->
 
 
 def bounds_text(quantity: RuleInput) -> str:
-    """Render the allowed range of an input."""
+    """Render the bounds of an input, such as ` (at least 1, at most 64)`; empty without bounds."""
     parts = [
         f"{words} {bound}"
         for words, bound in (

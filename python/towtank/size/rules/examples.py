@@ -1,4 +1,4 @@
-"""Checks that the examples of rules give the printed results."""
+"""Checks that the worked examples of rules give the results that their sources state."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from towtank.size.rules.file import RuleExample
 from towtank.size.rules.quantities import parse_quantity, shown_quantity
 from towtank.size.rules.rule import InputValue, Rule, answer, result_of_example
 
-# Relative tolerance for results stated as exact, which differ by the rounding of binary fractions.
+# Relative tolerance for results that a source states as exact: decimal fractions are rounded in binary.
 EXACT = 1e-9
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Result of an example.
+    """Result of a worked example, compared with the result that the source states.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class Outcome:
 
 
 def outcome(rule: Rule, example: RuleExample) -> Outcome:
-    """Evaluate an example and compare its result with the stated one."""
+    """Evaluate a worked example and compare the result with the stated result."""
     try:
         found = answer(rule, with_defaults(rule, {k: rule.read(k, v) for k, v in example.inputs.items()}))
     except ModelError as error:
@@ -53,7 +53,7 @@ def outcome(rule: Rule, example: RuleExample) -> Outcome:
 
 
 def with_defaults(rule: Rule, given: dict[str, InputValue]) -> dict[str, InputValue]:
-    """Return the given values, with the rule's defaults for missing ones."""
+    """Return the given input values, completed by the defaults of the rule."""
     defaults = {
         name: rule.read(name, quantity.default)
         for name, quantity in rule.entry.inputs.items()

@@ -13,7 +13,8 @@ from typing import Any
 
 from towtank.size.rules.rule import Rule
 
-# Unit and meaning of the facts provided by study results. A sheet may provide these and all others that rules bind.
+# Unit and meaning of the facts that study results provide. A sheet may provide these and all others that
+# rules bind.
 COMMON: dict[str, tuple[str, str]] = {
     "load.users": ("users", "users of the load level"),
     "load.rate": ("1/s", "arrival rate of the load level"),
@@ -87,7 +88,7 @@ TIER = "tier"
 
 @dataclass(frozen=True)
 class Fact:
-    """Known fact of a system.
+    """Known property of a system, which a rule can use as input.
 
     Attributes
     ----------
@@ -111,7 +112,7 @@ class Fact:
 
 Facts = dict[str, Fact]
 
-# Last parts of the names of measured facts that would differ in another window of the same system.
+# Last parts of the names of measured facts that vary between measurement windows of the same system.
 _ESTIMATES = frozenset({
     "throughput", "response_time.mean", "response_time.p95", "cpu_utilization", "cpu_demand", "idle_cpus",
     "disk_utilization", "steal", "io_pressure", "memory_pressure", "retransmits", "major_faults", "disk_reads",
@@ -121,7 +122,7 @@ _ESTIMATES = frozenset({
 
 
 def is_uncertain(fact: Fact) -> bool:
-    """Return True for a measured value with a random error but no interval."""
+    """Return True if a fact was measured with a random error, and its interval is unknown."""
     if fact.place is not None or fact.ends is not None:
         return False
     return fact.name in _ESTIMATES or fact.name.rpartition(".")[2] in _ESTIMATES
@@ -129,7 +130,7 @@ def is_uncertain(fact: Fact) -> bool:
 
 @dataclass
 class Situation:
-    """Facts of a system at one load.
+    """Facts of a system at one load level.
 
     Attributes
     ----------
@@ -148,7 +149,9 @@ class Situation:
     services: dict[str, tuple[str, Facts]] = field(default_factory=dict)
 
     def instances(self, prefix: str) -> list[tuple[str, Facts]]:
-        """Return the services to which a prefix of fact names refers, with their facts by full name."""
+        """Return the services of kind `prefix`, with their facts by full name (`prefix.NAME`); `tier` selects
+        all services.
+        """
         found = []
         for name, (kind, facts) in self.services.items():
             if prefix in (TIER, kind):
@@ -156,7 +159,10 @@ class Situation:
         return found
 
     def with_sheet(self, sheet: Facts) -> Situation:
-        """Return the situation with the facts of a sheet; facts of a kind apply to every service of that kind."""
+        """Return the situation with the facts of a configuration sheet added.
+
+        A fact of a service kind applies to every service of that kind.
+        """
         services = {}
         for name, (kind, facts) in self.services.items():
             own = {key.partition(".")[2]: fact for key, fact in sheet.items() if key.partition(".")[0] in (kind, TIER)}
@@ -165,7 +171,7 @@ class Situation:
 
 
 def measured(table: Mapping[str, tuple[str, str]], values: Mapping[str, object], origin: str) -> Facts:
-    """Return the facts for measured values in base units; values that are unknown are left out.
+    """Return facts for measured values in base units; unknown values are left out.
 
     A value may be an estimate from a run summary: a mapping with `value`, `low` and `high`.
     """
@@ -184,17 +190,17 @@ def measured(table: Mapping[str, tuple[str, str]], values: Mapping[str, object],
 
 
 def _text(value: float, unit: str) -> str:
-    """Return a value with its unit; measured shares are ratios and become per cent."""
+    """Return a value as text with its unit; a measured ratio is converted to per cent if the unit is `%`."""
     return f"{value * 100!r} %" if unit == "%" else f"{value!r} {unit}"
 
 
 def bound_names(rules: Iterable[Rule]) -> dict[str, None]:
-    """Return all names that rules bind, in the order of the rules."""
+    """Return all names of facts that rules can use, in the order of the rules."""
     return {name: None for rule in rules for quantity in rule.entry.inputs.values() for name in quantity.binds}
 
 
 def table() -> str:
-    """Render the facts provided by results as a Markdown table for the reference."""
+    """Render the facts that study results provide as a Markdown table for the reference."""
     rows = [(name, *rest) for name, rest in COMMON.items()]
     rows += [(f"{TIER}.{name}", *rest) for name, rest in OF_A_TIER.items()]
     rows += [(f"{kind}.{name}", *rest) for kind, facts in OF_A_KIND.items() for name, rest in facts.items()]

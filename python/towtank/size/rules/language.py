@@ -18,12 +18,13 @@ from dataclasses import dataclass
 from towtank.size.rules.quantities import LITERAL_UNITS, Dimension, literal
 from towtank.yamlfile import did_you_mean
 
-# Formulas of rules have about fifty characters. These bounds limit the time and stack depth that a file can cause.
+# Shipped formulas have about fifty characters. These bounds limit the time and stack depth that a file can
+# cause.
 CHARACTERS_AT_MOST = 1000
 TOKENS_AT_MOST = 200
 DEPTH_AT_MOST = 30
 
-# Functions with their smallest and largest number of arguments.
+# Functions, each with its smallest and largest number of arguments.
 FUNCTIONS = {
     "min": (2, 20),
     "max": (2, 20),
@@ -53,7 +54,7 @@ _UNARY = 5
 
 
 class FormulaError(ValueError):
-    """Error of a text that is not a formula; `position` is the index of the character at fault."""
+    """Error in the text of a formula; `position` is the index of the character at fault."""
 
     def __init__(self, message: str, position: int) -> None:
         super().__init__(message)
@@ -62,7 +63,7 @@ class FormulaError(ValueError):
 
 @dataclass(frozen=True)
 class Literal:
-    """A number in base units, with the text it was written as."""
+    """Number in base units, with the text as written in the formula."""
 
     value: float
     dimension: Dimension
@@ -150,12 +151,12 @@ def parse(text: str) -> Tree:
 
 
 def names(tree: Tree) -> list[str]:
-    """Return the names in a tree, each once, in order of appearance."""
+    """Return the names that a formula uses, each once, in order of appearance."""
     return list(dict.fromkeys(leaf.name for leaf in leaves(tree)))
 
 
 def leaves(tree: Tree) -> Iterator[Name]:
-    """Yield the name nodes of a tree."""
+    """Yield the nodes of a formula's tree that are names."""
     if isinstance(tree, Name):
         yield tree
     parts: tuple[Tree, ...] = ()
@@ -182,7 +183,7 @@ def _tokens(text: str) -> Iterator[_Token]:
 
 
 class _Parser:
-    """Parses tokens by precedence, with a level for each set in `_LEVELS`."""
+    """Parser of formulas by operator precedence, with one level for each set in `_LEVELS`."""
 
     def __init__(self, tokens: list[_Token], text: str) -> None:
         self._tokens = tokens
@@ -211,7 +212,7 @@ class _Parser:
             raise FormulaError(f"must go on with an operator or end, got {token.text!r} instead", token.position)
 
     def expression(self, level: int, depth: int) -> Tree:
-        """Parse operands joined by the operators of a level; operators of higher levels bind tighter."""
+        """Parse operands joined by the operators of one precedence level; higher levels bind tighter."""
         if depth > DEPTH_AT_MOST:
             token = self._peek()
             raise FormulaError(f"must be nested at most {DEPTH_AT_MOST} deep", token.position if token else 0)

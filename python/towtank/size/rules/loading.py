@@ -1,4 +1,7 @@
-"""Reads rule files; `file` checks their form, this module their meaning. Reports all faults with their places."""
+"""Reads rule files and checks the meaning of their rules; all faults are reported with their places.
+
+`file` checks the form of the files.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ FOLDER = "rules"
 
 
 class Rules(dict[str, Rule]):
-    """Rules by name; rules of later files replace those of the same name."""
+    """Rules by name. A rule of a later file replaces an earlier rule of the same name."""
 
     def topics(self) -> dict[str, list[Rule]]:
         """Return the rules by topic, in the order of the files."""
@@ -37,7 +40,7 @@ def _shipped() -> Rules:
 
 
 def load_rules(more: list[Path] | None = None, name: str | None = None) -> Rules:
-    """Return the shipped rules, and those of the user's files and folders.
+    """Return the shipped rules and the rules of the user's files and folders.
 
     Parameters
     ----------
@@ -60,7 +63,7 @@ def _with_name(name: str) -> list[Path]:
 
 
 def rules_beside(path: Path) -> list[Path]:
-    """Return the folder `rules` next to a file, if it contains rule files."""
+    """Return the folder `rules` next to a file, as a list; empty if the folder has no rule files."""
     folder = path.parent / FOLDER
     return [folder] if any(folder.glob("*.yaml")) else []
 
@@ -89,7 +92,7 @@ def check_rules(document: Document) -> list[Fault]:
 
 
 def read_rules(document: Document) -> tuple[Rules, list[Fault]]:
-    """Return the valid rules of a file, and every fault."""
+    """Return the valid rules of a file, and all faults of the file."""
     checked = validate_tree(document.root, RuleFile)
     if checked.model is None:
         return Rules(), checked.faults
@@ -104,14 +107,14 @@ def read_rules(document: Document) -> tuple[Rules, list[Fault]]:
 
 
 class _Reader:
-    """Reader of one rule; collects its faults."""
+    """Reader of one rule, which collects the faults of the rule."""
 
     def __init__(self, tree: Node, document: Document, name: str, entry: RuleEntry) -> None:
         self._tree, self._document, self._name, self._entry = tree, document, name, entry
         self.faults: list[Fault] = []
 
     def rule(self, file: RuleFile) -> Rule:
-        """Return the rule, which is valid only if there are no faults."""
+        """Return the rule, which is valid only if `faults` stays empty."""
         entry = self._entry
         documents = {"towtank": "Towtank", **file.documents}
         rule = Rule(
@@ -137,7 +140,7 @@ class _Reader:
         self.faults.append(fault_at(self._tree, ("rules", self._name, *path), message, key=key))
 
     def _shape(self, rule: Rule) -> None:
-        """Check that the rule has the keys required by its kind, and no others."""
+        """Check that the rule has exactly the keys that its kind requires."""
         entry = self._entry
         wants = {
             "formula": entry.formula is not None and not entry.table,
@@ -163,7 +166,7 @@ class _Reader:
                 self._fault(("table", 0, "when", key), "must be an input with 'choices'", key=True)
 
     def _formulas(self, rule: Rule) -> None:
-        """Parse every expression, in an order in which the names used are known."""
+        """Parse all formulas of the rule; steps come before the formulas that use them."""
         entry = self._entry
         kinds: dict[str, Kind] = {}
         for name, quantity in entry.inputs.items():
@@ -189,7 +192,7 @@ class _Reader:
         rule.follows_when = self._expression(("follows_when",), entry.follows_when, kinds, truths)
 
     def _expression(self, path: Path_, text: str | None, kinds: Mapping[str, Kind], unit: Unit) -> Tree | None:
-        """Parse an expression, and check its names and units."""
+        """Parse a formula and check its names and its unit; None if the formula is missing or faulty."""
         if text is None:
             return None
         try:
@@ -212,7 +215,7 @@ class _Reader:
         return tree
 
     def _at_character(self, path: Path_, text: str, error: FormulaError) -> None:
-        """Add a fault within an expression, at its character if the expression is on a single line."""
+        """Add a fault at the character of the formula where the error is, if the formula is on a single line."""
         fault = fault_at(
             self._tree, ("rules", self._name, *path), f"{error}, at character {error.position + 1} of {text!r}"
         )
@@ -223,7 +226,9 @@ class _Reader:
         self.faults.append(Fault(fault.file, fault.line, column, fault.where, fault.message))
 
     def _values(self, rule: Rule) -> None:
-        """Check that bounds, defaults and table values have matching units."""
+        """Check that bounds, defaults and table values can be read in the unit of their input or of the
+        result.
+        """
         for name, quantity in self._entry.inputs.items():
             for key in ("at_least", "above", "at_most", "below"):
                 self._quantity(("inputs", name, key), getattr(quantity, key), rule.units[name])
@@ -255,7 +260,7 @@ class _Reader:
             self._fault(path, str(error))
 
     def _examples(self, rule: Rule) -> None:
-        """Check the form of the examples; `examples.outcome` checks their results."""
+        """Check the inputs and the unit of each worked example; `examples.outcome` checks the results."""
         for number, example in enumerate(self._entry.examples):
             for name, value in example.inputs.items():
                 path = ("examples", number, "inputs", name)

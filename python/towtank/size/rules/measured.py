@@ -1,4 +1,6 @@
-"""Facts from a results folder: a situation for each configuration, at the highest load with a usable run."""
+"""Reads facts about a system from a results folder, for each configuration at the highest load with a usable
+run.
+"""
 
 from __future__ import annotations
 
@@ -30,15 +32,15 @@ from towtank.size.rules.facts import (
 Json = dict[str, Any]
 _TRUST = {"valid": 0, "suspect": 1}
 _POSTGRESQL_SIZE = re.compile(r"(\d+)\s*(B|kB|MB|GB|TB)?")
-# PostgreSQL's units are powers of 1024 in spite of their names. Without a unit, buffers are in pages, other sizes in
-# kB.
+# PostgreSQL's units are powers of 1024, in spite of their names. Without a unit, buffer sizes are in pages
+# and other sizes in kB.
 _POSTGRESQL_FACTORS = {"B": 1, "kB": 2**10, "MB": 2**20, "GB": 2**30, "TB": 2**40}
 _POSTGRESQL_PAGE = 8192
 _FILES_OF = "study"
 
 
 def situations(path: Path, users: float | None = None) -> list[Situation]:
-    """Return a situation for each configuration of a results folder.
+    """Return the facts of each configuration of a results folder.
 
     Parameters
     ----------
@@ -54,7 +56,7 @@ def situations(path: Path, users: float | None = None) -> list[Situation]:
     folder = ResultsFolder.open(path)
     runs = {run.run_id: run for run in folder.runs() if SET_ASIDE not in run.run_id}
     manifests = {name: read for name, run in runs.items() if (read := _manifest(run)) is not None}
-    # Without its manifest, the settings and load of a run are unknown.
+    # Settings and load of a run are unknown without its manifest.
     summaries = summaries_of(runs[name] for name in manifests)
     manifest = folder.manifest
     study = describe_study(manifest, list(summaries.values()))
@@ -73,7 +75,7 @@ def situations(path: Path, users: float | None = None) -> list[Situation]:
 
 
 def _manifest(run: RunFolder) -> Json | None:
-    """Return the manifest of a run; None if an interrupted write left it incomplete."""
+    """Return the manifest of a run; None if an interrupted write left the file incomplete."""
     try:
         return run.manifest
     except (OSError, ValueError, StudyError):
@@ -90,7 +92,9 @@ def study_file(path: Path) -> Path | None:
 
 
 def _chosen(configuration: Json, summaries: dict[str, Json], users: float | None) -> str | None:
-    """Return the run to use: at the highest load, preferably a valid run, otherwise a suspect one."""
+    """Return the name of the run to use: at the highest load, a valid run or else a suspect run; None without
+    both.
+    """
     candidates = [
         (-float(point["load"]), _TRUST[level], run)
         for point in configuration["points"]
@@ -127,12 +131,12 @@ def _value(estimate: Any) -> Any:
 
 
 def _known_by(value: float | None, estimate: Any) -> Any:
-    """Return the estimate with its interval if it has this value, otherwise the value alone."""
+    """Return the estimate, with its interval, if its value equals `value`; otherwise the value alone."""
     return estimate if value is not None and value == _value(estimate) else value
 
 
 def _share_of(used: Any, cpus: float | None) -> Any:
-    """Return the used share of CPUs, limited to [0, 1] because counters may run ahead by a tick. [ratio]"""
+    """Return the used share of the CPUs, limited to [0, 1] because counters may run ahead by a tick. [ratio]"""
     if not cpus or _value(used) is None:
         return None
     if not isinstance(used, dict) or used.get("low") is None or used.get("high") is None:
@@ -194,7 +198,9 @@ def _common(manifest: Json, study: Json, configuration: Json, run: Json, summary
 
 
 def _everywhere(summary: Json, event: str) -> float | None:
-    """Return the sum of a TCP event over the networks of this machine and all hosts; None if none recorded it."""
+    """Return the sum of a TCP event count over this machine and all hosts; None if no network recorded the
+    event.
+    """
     networks = (summary["host"], *(summary.get("hosts") or {}).values())
     seen = [count for network in networks if (count := (network.get("tcp") or {}).get(event)) is not None]
     return sum(seen) if seen else None
@@ -211,7 +217,9 @@ def _before_rise(configuration: Json) -> float | None:
 
 
 def _index_ratio(study: Json, run: Json) -> Json | None:
-    """Return the largest significant ratio of response times between levels of a factor about indexes, at any load."""
+    """Return the largest certain ratio of mean response times between levels of a factor whose name contains
+    `index`.
+    """
     factors = {name for name, level in (run.get("factors") or {}).items() if "index" in name}
     ratios = [
         _above_one(ratio)
@@ -223,7 +231,7 @@ def _index_ratio(study: Json, run: Json) -> Json | None:
 
 
 def _above_one(ratio: Json) -> Json:
-    """Return a ratio or its reciprocal, whichever is larger."""
+    """Return a ratio with its interval, or the reciprocal if the ratio is below 1."""
     value, low, high = (ratio.get(key) for key in ("value", "low", "high"))
     if value is None or value >= 1:
         return {"value": value, "low": low, "high": high}
@@ -241,37 +249,37 @@ def _tier(tier: Json) -> Json:
 
 
 def _utilization(tier: Json) -> Any:
-    """Return the utilization of a tier, with the interval of its used CPUs. [ratio]"""
+    """Return the utilization of a tier, with an interval if the interval of its used CPUs is known. [ratio]"""
     used, share = tier.get("utilization"), _share_of(tier.get("cpus_used"), tier.get("cpus_allotted"))
     return _known_by(None if used is None else min(used, 1.0), share)
 
 
 class _Metrics:
-    """Metrics of a service and its parts, summed over its nodes."""
+    """Metrics of a service, from the tables of all its nodes."""
 
     def __init__(self, tables: Iterable[Json]) -> None:
         self._tables = list(tables)
 
     def total(self, name: str, key: str = "per_s") -> float | None:
-        """Return the sum of a metric over the nodes; None if no node has it."""
+        """Return the sum of a metric over the nodes of the service; None if no node has the metric."""
         found = [table[name][key] for table in self._tables if name in table and table[name].get(key) is not None]
         return sum(found) if found else None
 
     def ratio(self, hits: str, misses: str) -> float | None:
-        """Return the ratio of hits to all requests. [ratio]"""
+        """Return the share of cache hits in all requests; None if either count is unknown. [ratio]"""
         hit, missed = self.total(hits), self.total(misses)
         return hit / (hit + missed) if hit is not None and missed is not None and hit + missed > 0 else None
 
 
 def _metrics(summary: Json, name: str) -> _Metrics:
-    """Return the metrics of a service, its nodes and its SQLite database."""
+    """Return the metrics of a service, of its nodes and of its SQLite database."""
     services = summary.get("services") or {}
     own = re.compile(rf"{re.escape(name)}(-\d+|-sqlite)?")
     return _Metrics(service for key, service in services.items() if own.fullmatch(key))
 
 
 def _of_kind(kind: str, settings: Json, metrics: _Metrics, tier: Json, origin: str) -> Facts:
-    """Return the facts specific to the kind of a service."""
+    """Return the facts that exist only for the kind of this service."""
     if kind not in OF_A_KIND:
         return {}
     values = _content_server(settings, metrics, tier) if kind == "content_server" else _postgresql(settings, metrics)
@@ -326,7 +334,10 @@ def _number(value: Any) -> float | None:
 
 
 def postgresql_size(value: Any, unit: int) -> int | None:
-    """Parse a PostgreSQL size; `unit` is the size of the default unit. [byte]"""
+    """Parse the size in a PostgreSQL setting.
+
+    `unit` is the size of the unit if the text names none. [byte]
+    """
     match = _POSTGRESQL_SIZE.fullmatch(str(value).strip()) if value is not None else None
     if match is None:
         return None

@@ -17,11 +17,11 @@ Dimension = tuple[Fraction, Fraction, Fraction]
 _BASE = ("s", "B", "CPW")
 _ZERO = Fraction(0)
 DIGITS = 6
-"""Significant digits of given numbers, and of results that depend only on given numbers. [1]"""
+"""Significant digits of numbers that the user gives, and of results that depend only on such numbers. [1]"""
 MEASURED_DIGITS = 3
-"""Significant digits of numbers measured without an interval, and of results that depend on these. [1]"""
+"""Significant digits of numbers measured without an interval, and of results that depend on such numbers. [1]"""
 NUMBER: Dimension = (_ZERO, _ZERO, _ZERO)
-# Names of counts used by the rules; all of them are plain numbers.
+# Names of counted things that rules use as units. All of them are plain numbers.
 COUNTS = frozenset({
     "1", "users", "threads", "connections", "processes", "handles", "files", "entries", "directories", "artifacts",
     "documents", "inodes", "rows", "fields", "columns", "panels", "records", "CPUs", "processors", "vCPUs", "guests",
@@ -52,7 +52,7 @@ def _fill() -> None:
 
 
 _fill()
-# Units that may follow a number in a formula.
+# Units that may follow a number inside a formula.
 LITERAL_UNITS = frozenset(name for name in _UNITS if name == "%" or (name.isalpha() and name not in COUNTS))
 _TERM = re.compile(r"\s*([*/]?)\s*(\{[^{}]{1,40}\}|%|1|[A-Za-zµ]+)(?:\^(-?\d))?")
 _QUANTITY = re.compile(r"\s*(-?\d{1,18}(?:\.\d{1,24})?(?:[eE][+-]?\d{1,2})?)(?:\s+(\S.*?)|([^\d\s.].*?))?\s*")
@@ -60,7 +60,7 @@ _QUANTITY = re.compile(r"\s*(-?\d{1,18}(?:\.\d{1,24})?(?:[eE][+-]?\d{1,2})?)(?:\
 
 @dataclass(frozen=True)
 class Unit:
-    """Unit as written, with its factor and dimension.
+    """Unit of a quantity, with its size in base units and its dimension.
 
     Attributes
     ----------
@@ -123,7 +123,7 @@ def _named(name: str, text: str) -> tuple[Fraction, Dimension]:
 
 
 def combined(one: Dimension, other: Dimension, power: Fraction | int = 1) -> Dimension:
-    """Return the dimension of `one` times `other` to a power."""
+    """Return the dimension of the product of `one` and `other` to a power."""
     return (one[0] + other[0] * power, one[1] + other[1] * power, one[2] + other[2] * power)
 
 
@@ -169,7 +169,10 @@ def parse_quantity(value: object, unit: Unit) -> float:
 
 
 def literal(number: str, unit: str | None) -> tuple[float, Dimension]:
-    """Return the value and dimension of a number in a formula, with the unit that follows it."""
+    """Return the value, in base units, and the dimension of a number in a formula.
+
+    `unit` is the unit that follows the number in the formula.
+    """
     factor, dimension = _UNITS[unit] if unit else (Fraction(1), NUMBER)
     return float(Fraction(number) * factor), dimension
 
@@ -197,7 +200,7 @@ def in_unit(value: float, unit: Unit) -> float:
 
 
 def shown_quantity(value: float | bool, unit: Unit, digits: int = DIGITS) -> str:
-    """Render a value with its unit; sizes in bytes are also shown in a larger unit."""
+    """Render a value with its unit; sizes below one GiB, MiB or KiB are rendered in a smaller unit."""
     if unit.is_truth or isinstance(value, bool):
         return "yes" if value else "no"
     number = in_unit(value, unit)

@@ -12,7 +12,8 @@ from towtank.errors import ModelError
 from towtank.size.rules.rule import Answer, InputValue, Rule, answer
 
 Ends = tuple[float, float]
-# Grid points for each interval, by the number of intervals; with more than four, only the corners are evaluated.
+# Grid points per interval, by the number of intervals. With more than four intervals, only the corners are
+# evaluated.
 _POINTS = {1: 21, 2: 9, 3: 5, 4: 3}
 _INTERVALS_AT_MOST = 10
 
@@ -41,7 +42,7 @@ class ResultRange:
 
     @property
     def is_certain(self) -> bool:
-        """True if all decisions, and a yes-or-no result, are the same throughout."""
+        """True if the decisions and a yes-or-no result are equal at all points of the intervals."""
         return max(len(self.truths), len(self.follows), len(self.applies)) <= 1
 
 

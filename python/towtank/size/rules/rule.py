@@ -1,4 +1,4 @@
-"""Rules with parsed formulas, units and tables; evaluates them step by step for given values."""
+"""Rule of thumb with parsed formulas, units and table, and its evaluation for given values."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _TRUTHS = {"yes": True, "true": True, "on": True, "no": False, "false": False, "
 
 @dataclass(frozen=True)
 class StepTree:
-    """Step with its parsed formula."""
+    """Intermediate step of a rule, with its parsed formula."""
 
     name: str
     tree: Tree
@@ -85,7 +85,7 @@ class Rule:
 
     @property
     def judged(self) -> list[str]:
-        """Names of the inputs needed to decide whether a system follows the rule."""
+        """Names of the inputs that decide if a system follows the rule."""
         trees = [tree for tree in (self.applies_when, self.follows_when) if tree is not None]
         needs_result = any(RESULT in names(tree) for tree in trees)
         return self._inputs_of([*trees, *(self._trees_of_result() if needs_result else ())], self.keys)
@@ -100,7 +100,10 @@ class Rule:
         return [name for name in self.entry.inputs if name in used]
 
     def read(self, name: str, value: object) -> InputValue:
-        """Return an input's value in base units, or its choice; raises ValueError if the rule does not allow it."""
+        """Return the value of an input in base units, or its choice.
+
+        Raises ValueError if the rule does not allow the value.
+        """
         field_, unit = self.entry.inputs[name], self.units[name]
         if field_.choices:
             if value not in field_.choices:
@@ -160,7 +163,7 @@ def _within(found: float, value: object, field_: RuleInput, unit: Unit) -> None:
 
 @dataclass(frozen=True)
 class Line:
-    """Line of the arithmetic.
+    """One line of the arithmetic of a rule.
 
     Attributes
     ----------
@@ -180,7 +183,7 @@ class Line:
 
 @dataclass
 class Answer:
-    """Answer of a rule for given inputs.
+    """Answer of a rule for given inputs, with its arithmetic.
 
     Attributes
     ----------
@@ -208,7 +211,7 @@ class Answer:
 
 @dataclass
 class _Work:
-    """Evaluation of a rule: values known so far, as numbers and texts."""
+    """Evaluation of a rule in progress: the values known so far, as numbers and as texts."""
 
     rule: Rule
     given: Mapping[str, InputValue]
@@ -221,14 +224,14 @@ class _Work:
         return all(name in self.values for name in names(tree))
 
     def line(self, name: str, tree: Tree, unit: Unit) -> None:
-        """Evaluate an expression, and add a line of the arithmetic."""
+        """Evaluate a formula and add a line to the arithmetic."""
         self.values[name] = work_out(tree, self.values)
         numbers = written(tree, self.texts)
         self.texts[name] = shown_quantity(self.values[name], unit, self.digits)
         self.found.lines.append(Line(name, written(tree), numbers, self.texts[name]))
 
     def result(self) -> None:
-        """Evaluate steps, table and formula, in this order."""
+        """Evaluate the steps, the table and the formula, in this order."""
         rule = self.rule
         for step in rule.steps:
             self.line(step.name, step.tree, step.unit)
@@ -247,7 +250,7 @@ class _Work:
         self.found.lines.append(Line(name, f"table by {', '.join(rule.keys)}", picked, self.texts[name]))
 
     def judge(self) -> None:
-        """Determine doubts, whether the rule applies, and whether the system follows it."""
+        """Determine doubts, if the rule applies to the system, and if the system follows the rule."""
         rule, found = self.rule, self.found
         if rule.valid_when is not None and self.knows(rule.valid_when) and not work_out(rule.valid_when, self.values):
             found.doubts.append(f"outside of the rule's range: {written(rule.valid_when)} does not hold")
@@ -259,7 +262,7 @@ class _Work:
 
 
 def answer(rule: Rule, given: Mapping[str, InputValue], measured: Collection[str] = ()) -> Answer:
-    """Evaluate a rule.
+    """Evaluate a rule for given inputs.
 
     Parameters
     ----------
@@ -267,7 +270,7 @@ def answer(rule: Rule, given: Mapping[str, InputValue], measured: Collection[str
     given : mapping of str to float, bool or str
         Inputs in base units, as returned by `Rule.read`; may include inputs that are not needed.
     measured : collection of str
-        Names of measured inputs; these and the results are rendered with few digits.
+        Names of measured inputs; measured inputs and results are rendered with few digits.
 
     Raises
     ------
@@ -292,11 +295,11 @@ def _row(rule: Rule, given: Mapping[str, InputValue], unit: Unit) -> Value:
 
 
 def shown_given(rule: Rule, name: str, value: InputValue, *, measured: bool = False) -> str:
-    """Render an input's value; with few digits if it was measured."""
+    """Render the value of an input; a measured value has few digits."""
     digits = MEASURED_DIGITS if measured else DIGITS
     return value if isinstance(value, str) else shown_quantity(value, rule.units[name], digits)
 
 
 def result_of_example(rule: Rule, value: Any) -> Value:
-    """Return the stated result of an example, in base units."""
+    """Return the result that a worked example states, in base units."""
     return truth(value) if rule.unit.text == TRUTH else parse_quantity(value, rule.unit)

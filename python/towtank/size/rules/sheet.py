@@ -30,12 +30,12 @@ def load_sheet(path: Path | str, rules: Rules) -> Facts:
 
 
 def check_sheet(document: Document) -> list[Fault]:
-    """Return all faults of a sheet. Names used by rules in the folder beside it are known."""
+    """Return all faults of a sheet. Rules in the folder `rules` next to the sheet add known names."""
     return read_sheet(document, load_rules(rules_beside(document.path)))[1]
 
 
 def read_sheet(document: Document, rules: Rules) -> tuple[Facts, list[Fault]]:
-    """Return the facts of a sheet and every fault: names that no rule uses, and values that rules cannot read."""
+    """Return the facts of a sheet, and all faults: unknown names, and values that no rule can read."""
     root = document.root
     if not isinstance(root.value, dict):
         return {}, [document.fault((), f"must be a mapping of names to values, got {shown(root.plain())} instead")]
@@ -62,7 +62,10 @@ def read_sheet(document: Document, rules: Rules) -> tuple[Facts, list[Fault]]:
 
 
 def _unreadable(rule: Rule, facts: Facts) -> list[Fault]:
-    """Return faults of values in units other than the rule's; values out of range are reported by the rule itself."""
+    """Return a fault for each value that cannot be read in the unit of a rule.
+
+    A value outside the range of a rule is no fault here; the rule reports it.
+    """
     faults = []
     for name, quantity in rule.entry.inputs.items():
         for fact in (facts[bind] for bind in quantity.binds if bind in facts):
@@ -88,7 +91,7 @@ def known_names(rules: Rules) -> dict[str, None]:
 
 
 def _leaves(node: Node, path: str = "") -> list[tuple[str, Node]]:
-    """Return dotted names with their values, from nested mappings."""
+    """Return the dotted name and the value of every leaf of nested mappings."""
     if not isinstance(node.value, dict):
         return [(path, node)]
     found = []

@@ -37,8 +37,8 @@ _FUNCTIONS: dict[str, Callable[..., float]] = {
     "exp": math.exp,
     "abs": abs,
 }
-# Relative tolerance of comparisons, floor and ceil. Numbers such as 0.7 have no exact binary form; values that are
-# mathematically equal must compare as equal.
+# Relative tolerance of comparisons, floor and ceil. Numbers such as 0.7 have no exact binary form, but values
+# that are mathematically equal must compare as equal.
 _RELATIVE = 1e-12
 
 
@@ -147,7 +147,7 @@ def _written_operator(tree: Unary | Binary, texts: Mapping[str, str]) -> tuple[s
     if isinstance(tree, Unary):
         return f"-{_inside(tree.operand, texts, _UNARY)}", _UNARY
     strength = _POWER if tree.operator == "^" else _STRENGTH[tree.operator]
-    # The right operand of - and / keeps its parentheses, as in a - (b - c); so does the base of a power.
+    # The right operand of - and / keeps its parentheses, as in a - (b - c). The base of a power does too.
     left = _inside(tree.left, texts, strength + (tree.operator == "^"))
     right = _inside(tree.right, texts, strength + (tree.operator != "^"))
     return f"{left} {tree.operator} {right}", strength

@@ -1,6 +1,6 @@
-"""Cables that connect a host of provider `namespaces` to the others, by kind of link.
+"""Connects a host of provider `namespaces` to the other hosts, by the kind of link.
 
-With every kind, the conductor can reach the host at its address, to check if a service is ready.
+With every kind of link, Towtank itself can reach the host, to check whether a service is ready.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Cable:
-    """A veth pair from the host to the bridge; base of all kinds of links.
+    """Veth pair from a host to the bridge; base class of all kinds of links.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class Cable:
         return f"port{self._site.names.index(self._name)}"
 
     def lay(self, pid: int, cpus: tuple[int, ...]) -> None:
-        """Connect the cable to the network of a process; a relay program runs on the given CPUs.
+        """Connect the cable to the network of a process; a relay program, if needed, runs on the given CPUs.
 
         Raises
         ------
@@ -66,18 +66,18 @@ class Cable:
         self._site.connect(self._port, self._pid, DEVICE, self._site.address(self._name), self._link, netem=netem)
 
     def cut(self) -> None:
-        """Take the far end down, so that the near end loses its carrier."""
+        """Switch the far end of the cable off, so that the near end loses its carrier."""
         self._switch("down")
 
     def mend(self) -> None:
-        """Take the far end up."""
+        """Switch the far end of the cable on."""
         self._switch("up")
 
     def _switch(self, state: str) -> None:
         self._site.run(in_network(self._site.switch_pid, ["ip", "link", "set", self._port, state]))
 
     def processes(self) -> dict[str, int]:
-        """Return the programs that relay the packets of the cable, by name."""
+        """Return the process ids of the programs that relay packets of the cable, by name."""
         return {}
 
     def ended(self) -> list[str]:
@@ -98,7 +98,9 @@ class Cable:
 
 
 class RelayedCable(Cable):
-    """Cable without a link to the bridge: a program relays packets between two tap devices, with delay and loss."""
+    """Cable without a direct link to the bridge: a program relays packets between two tap devices, with delay and
+    loss.
+    """
 
     def __init__(self, site: Site, name: str, link: Link, kind: str) -> None:
         super().__init__(site, name, link)
@@ -113,7 +115,7 @@ class RelayedCable(Cable):
             site.run(in_network(end_pid, ["ip", "link", "set", end, "mtu", str(link.mtu)]))
         site.plug(port)
         site.set_address(pid, DEVICE, site.address(self._name))
-        # A tap device has no offloads to turn off.
+        # A tap device has no offloads that could be turned off.
         site.shape(pid, port, DEVICE, link.model_copy(update={"offloads": True, "checksums": True}), netem=False)
 
     def _start(self, cpus: tuple[int, ...]) -> None:
@@ -122,7 +124,7 @@ class RelayedCable(Cable):
         wanted = {"ends": ends, "delay_s": link.delay, "loss": link.loss, "seed": site.names.index(self._name)}
         command = [sys.executable, "-m", "towtank.system.hosts.relay", json.dumps(wanted)]
         self._relay = start_helper(command, site.environment)
-        if cpus:  # the relay belongs to the system under test, so it does not run on the CPUs of the conductor
+        if cpus:  # The relay belongs to the system under test, so it does not run on the CPUs of Towtank.
             with suppress(ProcessLookupError):
                 sched_setaffinity(self._relay.pid, cpus)
         reason = await_ready(self._relay)
@@ -130,23 +132,23 @@ class RelayedCable(Cable):
             raise TargetError(f"host {self._name}: the relay did not start: {reason}")
 
     def processes(self) -> dict[str, int]:
-        """Return the relay."""
+        """Return the process id of the relay program, by name."""
         return {} if self._relay is None else {f"relay-{self._name}": self._relay.pid}
 
     def ended(self) -> list[str]:
-        """Return the relay if it has ended."""
+        """Return a message if the relay program has ended."""
         relay = self._relay
         return [] if relay is None or relay.poll() is None else [f"relay ended with status {relay.returncode}"]
 
     def end(self) -> None:
-        """End the relay by closing its standard input."""
+        """End the relay program by closing its standard input."""
         if self._relay is not None:
             end_helper(self._relay)
             self._relay = None
 
 
 class DirectCable(Cable):
-    """Veth pair between two hosts, with a second device for the conductor on each host."""
+    """Veth pair between two hosts; each host has a second device, by which Towtank itself reaches the host."""
 
     kind = "veth"
 
@@ -155,12 +157,12 @@ class DirectCable(Cable):
         self._site.join(self._name, self._pid, self._link)
 
     def _switch(self, state: str) -> None:
-        """Switch the device of this host; without carrier at one end, both ends lose it."""
+        """Switch the device of this host; if one end loses its carrier, the other end loses it as well."""
         self._site.run(in_network(self._pid, ["ip", "link", "set", DEVICE, state]))
 
 
 class MacvlanCable(Cable):
-    """Device with its own Ethernet address on a card that all hosts and the generator share."""
+    """Device with its own Ethernet address on a network card that all hosts and the generator share."""
 
     kind = "macvlan"
 
@@ -168,12 +170,12 @@ class MacvlanCable(Cable):
         self._site.share_card(self._pid, DEVICE, self._site.address(self._name), self._link.mtu)
 
     def _switch(self, state: str) -> None:
-        """Switch the host's own device, because the cable has no far end."""
+        """Switch the device of the host, because this kind of cable has no far end."""
         self._site.run(in_network(self._pid, ["ip", "link", "set", DEVICE, state]))
 
 
 def make_cable(site: Site, name: str, link: Link) -> Cable:
-    """Return the cable of a host, not connected yet."""
+    """Return the cable for the link of a host; it is not connected yet."""
     if site.link == "veth":
         return DirectCable(site, name, link)
     if site.link == "macvlan":

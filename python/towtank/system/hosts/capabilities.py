@@ -1,4 +1,4 @@
-"""Capabilities of this machine for hosts, each tested in temporary namespaces."""
+"""Tests what this machine can do for hosts, each capability in temporary namespaces."""
 
 from __future__ import annotations
 
@@ -31,23 +31,23 @@ PROGRAMS = {
     "mkfs.xfs": ("mkfs.xfs", "xfsprogs"),
     "mkfs.btrfs": ("mkfs.btrfs", "btrfs-progs"),
 }
-"""Programs that hosts need, by capability, with their packages in Debian."""
+"""Programs that hosts need, with the Debian package of each, by capability."""
 
 
 @dataclass(frozen=True)
 class Capability:
-    """A capability of the machine.
+    """Capability of this machine that hosts may need.
 
     Attributes
     ----------
     name : str
-        Its name in messages and in `towtank doctor`.
+        Name in messages and in `towtank doctor`.
     lacking : str or None
-        Reason why it is not available; None if it is.
+        Reason why the capability is not available; None if it is available.
     install : str or None
-        Command that installs it, if one exists.
+        Command that installs the capability, if one exists.
     remark : str
-        Its purpose.
+        Purpose of the capability.
     """
 
     name: str
@@ -63,7 +63,7 @@ class Capability:
 
 @cache
 def probe() -> dict[str, Capability]:
-    """Test all capabilities once; later calls return the same results."""
+    """Test all capabilities of this machine; later calls return the results of the first call."""
     if os.geteuid() != 0:
         return {name: Capability(name, "needs root", remark) for name, remark in REMARKS.items()}
     found = {name: _program(name) for name in PROGRAMS}
@@ -140,14 +140,14 @@ def _disk(namespaces: Namespaces) -> None:
                 _said(namespaces.enter(["mount", "-t", "ext2", device, "/dev/shm"]))
                 _said(namespaces.enter(["umount", "/dev/shm"]))
         finally:
-            # Another process may have detached the device already, and its number may now belong to another image.
+            # Another process may have detached the device, and its number may now belong to another image.
             for own in _said(["losetup", "--noheadings", "--output", "NAME", "--associated", str(image)]).split():
                 _said(["losetup", "--detach", own])
 
 
 @contextmanager
 def _image() -> Iterator[Path]:
-    """Create an image under its own prefix, by which `towtank doctor --clean` finds it."""
+    """Create a disk image under a separate prefix, by which `towtank doctor --clean` finds it."""
     folder = IMAGES / _prefix()
     folder.mkdir()
     try:
@@ -182,7 +182,10 @@ def _control_groups() -> Iterator[tuple[str, str | None]]:
 
 
 def _io_lacking(trees: cgroups.Trees) -> str | None:
-    """Return why version 1 limits, which need write access to the root group, cannot be set; None if they can."""
+    """Return why limits of version 1 cannot be set; None if they can.
+
+    The limits need write access to the root group.
+    """
     if trees.version == 2:
         return None
     file = trees.roots["blkio"] / "blkio.throttle.write_bps_device"

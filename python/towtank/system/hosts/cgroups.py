@@ -1,7 +1,8 @@
-"""Control groups of both versions, one per host: creation, limits, members and removal through their files.
+"""Manages the control group of a host, in version 1 and version 2: creation, limits, members, removal.
 
-Version 1 has a tree per controller, version 2 one tree for all. If both are mounted, the controllers of version 1 are
-used, and a further group in the tree of version 2 reports pressure and kills remaining processes.
+Version 1 has one tree for each controller, version 2 has a single tree for all controllers. If both are mounted, the
+controllers of version 1 are used, and a further group in the tree of version 2 reports pressure and kills remaining
+processes.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ from towtank.errors import TargetError
 
 V1_CONTROLLERS = ("cpu", "cpuacct", "memory", "cpuset", "blkio")
 _V2_CONTROLLERS = ("cpu", "memory", "cpuset", "io")
-# Conversion of version 1 weights (2 to 262,144, default 1024) into version 2 weights (1 to 10,000, default 100) as in
-# OCI runtimes, so that a system file has the same effect under both.
+# Converts weights of version 1 (2 to 262,144, default 1024) to weights of version 2 (1 to 10,000, default 100) as OCI
+# runtimes do, so that a system file has the same effect under both versions.
 _LEAST_SHARES, _SHARES_SPAN, _WEIGHT_SPAN = 2, 262_142, 9_999
 _PERIOD_DEFAULT_S = 0.1
-# The kernel needs about 2 s to reap zombies of a group, and refuses to remove the group before that. [s]
+# The kernel needs about 2 s to reap the zombies of a group, and until then refuses to remove the group. [s]
 _REMOVED_WITHIN_S = 10.0
 _POLL_S = 0.02
 _THROTTLES = {
@@ -41,13 +42,13 @@ class Trees:
     Attributes
     ----------
     controllers : dict
-        Folder of version 1 for each controller: the group of this process, below which hosts are made.
+        For each controller of version 1, the folder of this process's group; the groups of hosts are made below it.
     roots : dict
-        Root of each of these trees.
+        Root of the tree of each controller.
     unified : Path or None
         Root of the tree of version 2.
     unified_controllers : tuple of str
-        Controllers that the tree of version 2 has.
+        Controllers available in the tree of version 2.
     """
 
     controllers: dict[str, Path] = field(default_factory=dict)
@@ -57,20 +58,20 @@ class Trees:
 
     @property
     def version(self) -> int | None:
-        """Version that provides the controllers, 1 or 2; None without controllers."""
+        """Version of control groups that provides the controllers, 1 or 2; None without controllers."""
         if self.controllers:
             return 1
         return 2 if self.unified_controllers else None
 
     def has(self, controller: str) -> bool:
-        """Return True if a controller is available, by its name in version 2 (`io` is `blkio` in version 1)."""
+        """Return True if a controller is available; the name is that of version 2 (`io` is `blkio` in version 1)."""
         if self.version == 2:
             return controller in self.unified_controllers
         return {"io": "blkio"}.get(controller, controller) in self.controllers
 
 
 def find_trees(proc: Path = Path("/proc/self")) -> Trees:
-    """Find the mounted trees and the position of this process in them."""
+    """Find the mounted trees of control groups, and the group of this process in each tree."""
     own = {}
     for line in _read(proc / "cgroup").splitlines():
         _, names, path = line.split(":", 2)
@@ -91,14 +92,14 @@ def find_trees(proc: Path = Path("/proc/self")) -> Trees:
 
 
 class ControlGroup:
-    """The control group of one host.
+    """Control group of one host.
 
     Parameters
     ----------
     trees : Trees
-        Trees in which it is made.
+        Trees in which the group is made.
     name : str
-        Path below the place of the trees: `PREFIX/HOST`.
+        Path of the group below the group of this process: `PREFIX/HOST`.
     """
 
     def __init__(self, trees: Trees, name: str) -> None:
@@ -107,7 +108,7 @@ class ControlGroup:
         self.unified = None if trees.unified is None else trees.unified / name
 
     def create(self) -> None:
-        """Create the group in every tree.
+        """Create the group in every tree of control groups.
 
         Raises
         ------
@@ -128,7 +129,9 @@ class ControlGroup:
         return [*self.folders.values(), *([self.unified] if self.unified is not None else [])]
 
     def _fill_cpuset(self, folder: Path) -> None:
-        """Copy the sets of the parent to a new group of version 1, which accepts no processes while they are empty."""
+        """Copy the CPU and memory sets of the parent to a new group of version 1; without sets, it accepts no
+        processes.
+        """
         root = self._trees.roots["cpuset"]
         for level in [
             *reversed([parent for parent in folder.parents if parent.is_relative_to(root) and parent != root]),
@@ -139,7 +142,7 @@ class ControlGroup:
                     (level / name).write_text(_read(level.parent / name))
 
     def _enable(self, folder: Path) -> None:
-        """Enable the controllers from the root down to the parent of the group."""
+        """Enable the controllers of version 2 in every group from the root down to the parent of the group."""
         wanted = " ".join(f"+{name}" for name in self._trees.unified_controllers)
         root = self._trees.unified
         assert root is not None
@@ -149,14 +152,14 @@ class ControlGroup:
                 (level / "cgroup.subtree_control").write_text(wanted)
 
     def members_files(self) -> list[Path]:
-        """Return the files to which the id of a process is written to add it to the group."""
+        """Return the files to which a process id is written to move the process into the group."""
         return [folder / "cgroup.procs" for folder in self._all()]
 
     def limit_cpu(self, cpus: float, period_s: float = _PERIOD_DEFAULT_S) -> None:
-        """Limit the CPU time per second. [1]"""
+        """Limit the CPU time of the group to a number of CPUs, within each period. [CPUs]"""
         period, quota = round(period_s * 1e6), round(cpus * period_s * 1e6)
         if self._trees.version == 1:
-            # The quota must fit the period at every step, so the old quota is removed first.
+            # The quota must always fit the period, so the old quota is removed first.
             self._set("cpu", "cpu.cfs_quota_us", "-1")
             self._set("cpu", "cpu.cfs_period_us", str(period))
             self._set("cpu", "cpu.cfs_quota_us", str(quota))
@@ -164,7 +167,7 @@ class ControlGroup:
             self._set("cpu", "cpu.max", f"{quota} {period}")
 
     def weigh(self, shares: int) -> None:
-        """Set the CPU weight relative to other groups, on the scale of version 1."""
+        """Set the CPU weight of the group relative to other groups, on the scale of version 1."""
         if self._trees.version == 1:
             self._set("cpu", "cpu.shares", str(shares))
         else:
@@ -175,7 +178,7 @@ class ControlGroup:
         self._set("cpuset", "cpuset.cpus", ",".join(map(str, sorted(cpus))))
 
     def limit_memory(self, size_bytes: int) -> None:
-        """Limit memory, including page cache, and prevent swapping. [byte]"""
+        """Limit the memory of the group, including page cache, and forbid swapping. [byte]"""
         if self._trees.version == 1:
             self._set("memory", "memory.limit_in_bytes", str(size_bytes))
             # Not every kernel counts swap.
@@ -187,11 +190,13 @@ class ControlGroup:
                 self._set("memory", "memory.swap.max", "0")
 
     def throttle(self, device: str, limits: dict[str, float | None]) -> None:
-        """Limit a device, `MAJOR:MINOR`, for the group; limits by their names in a system file, None without a limit.
+        """Limit the speed of a device, `MAJOR:MINOR`, for the group.
+
+        `limits` has the names of a system file as keys; None means no limit.
 
         Notes
         -----
-        Version 1 writes pages back in the name of the root group, so that the limits of writes are set there, too.
+        Version 1 counts written pages for the root group, so limits of writes are set for the root group as well.
         """
         if self._trees.version == 1:
             for name, limit in limits.items():
@@ -211,7 +216,7 @@ class ControlGroup:
         _write(folder / file, text)
 
     def members(self) -> list[int]:
-        """Return the processes in the group."""
+        """Return the ids of the processes in the group."""
         return sorted({pid for folder in self._all() for pid in members(folder)})
 
     def kill(self) -> None:
@@ -220,7 +225,7 @@ class ControlGroup:
             kill(folder)
 
     def remove(self) -> None:
-        """Remove the group, and its parent folder if that is empty afterwards."""
+        """Remove the group, and the parent folder if it is then empty."""
         for folder in self._all():
             remove(folder)
             with suppress(OSError):
@@ -228,7 +233,7 @@ class ControlGroup:
 
 
 def members(folder: Path) -> list[int]:
-    """Return the processes in a control group and in groups below it."""
+    """Return the ids of the processes in a control group and in the groups below it."""
     found: set[int] = set()
     for level in _below(folder):
         with suppress(OSError):
@@ -237,7 +242,7 @@ def members(folder: Path) -> list[int]:
 
 
 def kill(folder: Path) -> None:
-    """Kill all processes of a control group."""
+    """Kill all processes in a control group and in the groups below it."""
     for level in _below(folder):
         with suppress(OSError):
             (level / "cgroup.kill").write_text("1")
@@ -262,7 +267,9 @@ def remove(folder: Path, within_s: float = _REMOVED_WITHIN_S) -> bool:
 
 
 def unthrottle(device: str, trees: Trees) -> None:
-    """Remove the limits of a device from the root group of version 1, which outlive the group of the host."""
+    """Remove the limits of a device from the root group of version 1; such limits stay when the group of the host is
+    removed.
+    """
     root = trees.roots.get("blkio")
     if root is not None:
         for old, _ in _THROTTLES.values():
@@ -271,7 +278,7 @@ def unthrottle(device: str, trees: Trees) -> None:
 
 
 def throttled_devices(trees: Trees) -> set[str]:
-    """Return the devices for which the root group of version 1 has limits."""
+    """Return the devices that the root group of version 1 limits, as `MAJOR:MINOR`."""
     root = trees.roots.get("blkio")
     if root is None:
         return set()

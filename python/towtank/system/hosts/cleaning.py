@@ -1,7 +1,7 @@
-"""Finds and removes leftovers of a system in the kernel and on disk by the system's prefix.
+"""Finds and removes what a system left behind in the kernel and on disk, by the prefix of the system.
 
-Runs when a system goes down, in the janitor after the conductor was killed, and in `towtank doctor --clean` after the
-janitor was killed as well. Objects without the prefix are never touched.
+The functions run when a system goes down, in the janitor after Towtank was killed, and in `towtank doctor --clean`
+after the janitor was killed as well. Objects without the prefix are never touched.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from towtank.system.scratch import sweep_scratch
 
 PREFIX = re.compile(r"towtank-[0-9a-f]{6}")
 MARK = "TOWTANK_HOSTS"
-"""Environment variable with the prefix, set for every process of a host."""
+"""Name of the environment variable that holds the prefix, set for every process of a host."""
 JANITOR = "towtank.system.hosts.janitor"
 OWNER = "owner"
 IMAGES = Path("/var/tmp")
-"""Folder of disk images. It is not the temporary folder, which may be in memory, since images can be large."""
+"""Folder of disk images. Images may be large, so this is not the temporary folder, which may be in memory."""
 _DIE_WITHIN_S = 5.0
 _POLL_S = 0.02
 
@@ -51,7 +51,7 @@ def prefixes() -> list[str]:
 
 
 def is_owned(prefix: str) -> bool:
-    """Return True if the conductor of a system, or its janitor, still runs."""
+    """Return True if the process that runs a system, or the janitor of the system, is still alive."""
     owner = noted_identity(folders(prefix)[0] / OWNER)
     if owner is not None and not has_ended(owner):
         return True
@@ -60,7 +60,7 @@ def is_owned(prefix: str) -> bool:
 
 
 def leftovers(prefix: str) -> list[str]:
-    """Return the leftovers of a system, one line each."""
+    """Return everything that a system left behind, one line for each object."""
     trees = cgroups.find_trees()
     return [
         *(f"process {pid}" for pid in processes(prefix)),
@@ -74,7 +74,7 @@ def leftovers(prefix: str) -> list[str]:
 
 
 def clean(prefix: str) -> list[str]:
-    """Remove all leftovers of a system; return those that could not be removed, one line each."""
+    """Remove everything that a system left behind; return the objects that could not be removed, one line each."""
     _end_processes(prefix)
     for name in _links(prefix):
         _run("ip", "link", "delete", name)
@@ -90,14 +90,14 @@ def clean(prefix: str) -> list[str]:
 
 
 def clean_dead() -> tuple[list[str], list[str]]:
-    """Remove all leftovers of systems whose conductors have ended.
+    """Remove everything that systems left behind whose owners have ended.
 
     Returns
     -------
     cleaned : list of str
-        Prefixes of what was removed.
+        Prefixes of the systems that were cleaned up.
     left : list of str
-        Leftovers that could not be removed, one line each.
+        Objects that could not be removed, one line each.
     """
     cleaned, left = [], []
     for prefix in prefixes():
@@ -110,14 +110,14 @@ def clean_dead() -> tuple[list[str], list[str]]:
 
 
 def processes(prefix: str) -> list[int]:
-    """Return the processes of a system's hosts, except this process."""
+    """Return the ids of the processes on a system's hosts, except this process."""
     marked = {pid for pid, variables in _environments() if _mark(variables) == prefix.encode()}
     inside = {pid for folder in _groups(prefix) for pid in cgroups.members(folder)}
     return sorted(marked | inside - {os.getpid()})
 
 
 def remember_throttled(folder: Path, device: str) -> None:
-    """Record the number of a device before its limits are set, because the limits outlive the device and its group."""
+    """Record the number of a device before its limits are set, because the limits stay when the device is removed."""
     with (folder / "throttled").open("a") as stream:
         stream.write(f"{device}\n")
 
@@ -129,11 +129,11 @@ def _throttled(prefix: str) -> set[str]:
 
 
 def _detach(prefix: str) -> None:
-    """Remove limits of devices and detach loop devices."""
+    """Remove the limits of the devices of a system, and detach its loop devices."""
     trees = cgroups.find_trees()
     loops = _loops(prefix)
     numbers = {f"{os.major(number)}:{os.minor(number)}" for name in loops if (number := _number(name))}
-    # A recorded number may belong to a loop device of another program by now, whose limits must stay.
+    # The recorded number may now belong to a loop device of another program, whose limits must stay.
     taken = {_bytes(Path("/sys/block") / name / "dev").decode().strip() for name in _backing_files()}
     for device in numbers | (_throttled(prefix) - taken):
         cgroups.unthrottle(device, trees)
@@ -177,7 +177,7 @@ def _loops(prefix: str) -> list[str]:
 
 
 def _backing_files() -> dict[str, str]:
-    """Return the backing files of loop devices, by device name."""
+    """Return the backing file of each loop device, by device name."""
     found = {}
     for path in Path("/sys/block").glob("loop*/loop/backing_file"):
         found[path.parents[1].name] = _bytes(path).decode("utf-8", "replace").strip()
@@ -185,7 +185,7 @@ def _backing_files() -> dict[str, str]:
 
 
 def _groups(pattern: str) -> list[Path]:
-    """Return all control groups with a matching name, in all trees."""
+    """Return all control groups whose name matches a pattern, in all trees."""
     trees = cgroups.find_trees()
     roots = {*trees.roots.values(), *([trees.unified] if trees.unified else [])}
     found = []

@@ -1,4 +1,4 @@
-"""SSH connection to a machine: commands, processes and files, with a synchronous interface.
+"""Connects to a machine by SSH: runs commands and processes, and copies files, with a synchronous interface.
 
 All connections share one thread with an event loop. Secrets never appear on a command line, in a log or in a message.
 """
@@ -25,27 +25,27 @@ from towtank.system.hosts.host import Answer
 T = TypeVar("T")
 _CONNECT_WITHIN_S = 15.0
 _FILES_WITHIN_S = 300.0
-# A connection counts as lost after this silence, because a machine may disappear without notice. [s]
+# A connection counts as lost after this time without an answer, because a machine may disappear without notice. [s]
 _ASK_EVERY_S, _ASK_TIMES = 5, 4
-# Script that reads variables, one per line, from standard input up to an empty line, and then becomes the command. The
-# variables thus stay off the command line, and the rest of standard input belongs to the command.
+# Script that reads variables from standard input, one per line up to an empty line, and then becomes the command. The
+# variables thus do not appear on the command line, and the rest of standard input belongs to the command.
 _TAKE_ENVIRONMENT = 'while IFS= read -r line && [ -n "$line" ]; do export "$line"; done; exec "$@"'
 
 
 @dataclass(frozen=True)
 class Login:
-    """Address and credentials of a machine.
+    """Address and credentials of a machine for SSH.
 
     Attributes
     ----------
     address, port : str, int
-        Its SSH server.
+        Address and port of the SSH server.
     user : str or None
-        User there.
+        Name of the user on that machine.
     key, known_hosts : Path or None
-        Files; None for those of the user.
+        Files of the private key and of known hosts; None for the files of the user.
     password : str or None
-        Never shown.
+        Password; never printed.
     """
 
     address: str
@@ -59,7 +59,7 @@ class Login:
         return f"Login({self.user or ''}@{self.address}:{self.port})"
 
     def options(self) -> dict[str, Any]:
-        """Return the options of asyncssh; omitted options keep their defaults, which are those of OpenSSH."""
+        """Return the options for asyncssh; omitted options have the defaults of OpenSSH."""
         given: dict[str, Any] = {
             "username": self.user,
             "client_keys": None if self.key is None else [str(self.key)],
@@ -81,7 +81,7 @@ def _start(work: Coroutine[Any, Any, T]) -> Future[T]:
 
 
 class Connection:
-    """An open connection.
+    """Open SSH connection to a machine.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class Connection:
     Raises
     ------
     TargetError
-        If it cannot be opened.
+        If the connection cannot be opened.
     """
 
     def __init__(self, login: Login) -> None:
@@ -108,7 +108,7 @@ class Connection:
         )
 
     def _await(self, work: Coroutine[Any, Any, T], limit_s: float) -> T:
-        """Wait for a coroutine in the event loop, and convert its errors."""
+        """Wait for the result of a coroutine in the event loop, and convert its errors to `TargetError`."""
         future = _start(work)
         try:
             return future.result(limit_s)
@@ -127,23 +127,23 @@ class Connection:
         *,
         hold_input: bool = False,
     ) -> Answer:
-        """Run a command to its end.
+        """Run a command on the machine to its end, and return status and output.
 
         Parameters
         ----------
         command : list of str
-            The command.
+            Command and its arguments.
         limit_s : float
             Time limit. [s]
         environment : mapping, optional
-            Variables.
+            Environment variables of the command.
         hold_input : bool, default False
-            Whether its standard input stays open until the time limit, as a guard requires.
+            Whether standard input of the command stays open until the time limit, as a guard requires.
 
         Raises
         ------
         TargetError
-            If the connection fails, or it takes too long.
+            If the connection fails, or the command takes too long.
         """
         work = self._run(command, limit_s, environment or {}, hold_input=hold_input)
         return self._await(work, limit_s + _CONNECT_WITHIN_S)
@@ -168,19 +168,19 @@ class Connection:
     async def _create(
         self, command: list[str], environment: Mapping[str, str], stdout: Any
     ) -> asyncssh.SSHClientProcess[bytes]:
-        """Start a command with its environment variables; standard input stays open."""
+        """Start a command with environment variables; its standard input stays open."""
         line = shlex.join(["sh", "-c", _TAKE_ENVIRONMENT, "sh", *command])
         process = await self._client.create_process(line, stdout=stdout, stderr=asyncssh.STDOUT, encoding=None)
         process.stdin.write(environment_text(environment))
         return process
 
     def start(self, command: list[str], log: IO[bytes], environment: Mapping[str, str]) -> RemoteCommand:
-        """Start a command with a log file on this machine as output; standard input stays open."""
+        """Start a command whose output goes to a log file on this machine; its standard input stays open."""
         process = self._await(self._create(command, environment, stdout=log), _CONNECT_WITHIN_S)
         return RemoteCommand(process)
 
     def write(self, path: str, content: bytes) -> None:
-        """Write a new file that only its owner can read."""
+        """Write a new file on the machine that only its owner can read."""
         self._await(self._write(path, content), _FILES_WITHIN_S)
 
     async def _write(self, path: str, content: bytes) -> None:
@@ -219,21 +219,21 @@ class Connection:
 
 
 class RemoteCommand:
-    """A command that runs on the machine."""
+    """Command that runs on the machine of an SSH connection."""
 
     def __init__(self, process: asyncssh.SSHClientProcess[bytes]) -> None:
         self._process = process
         self._ended = _start(process.wait_closed())
 
     def status(self) -> int | None:
-        """Return the exit status, negative for a signal, 255 after a lost connection; None while it runs."""
+        """Return the exit status: negative for a signal, 255 after a lost connection, None while the command runs."""
         if not self._ended.done():
             return None
         status = self._process.returncode
         return 255 if status is None else status
 
     def close_input(self) -> None:
-        """Close its standard input."""
+        """Close the standard input of the command."""
         _loop().call_soon_threadsafe(self._close_input)
 
     def _close_input(self) -> None:
@@ -241,7 +241,7 @@ class RemoteCommand:
             self._process.stdin.write_eof()
 
     def wait(self, limit_s: float) -> bool:
-        """Wait for its end; return True if it ended in time."""
+        """Wait for the end of the command; return True if it ended within the limit."""
         try:
             self._ended.result(limit_s)
         except FutureTimeout:
@@ -256,7 +256,7 @@ class RemoteCommand:
 
 
 def environment_text(environment: Mapping[str, str]) -> bytes:
-    """Encode environment variables for sending.
+    """Encode environment variables as lines `NAME=VALUE`, as sent to another machine.
 
     Raises
     ------

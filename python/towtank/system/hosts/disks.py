@@ -1,4 +1,4 @@
-"""Disks of a host: image files as loop devices with file systems, visible to that host only."""
+"""Creates the disks of a host: image files as loop devices with file systems that only that host sees."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from towtank.system.hosts.cleaning import remember_throttled
 from towtank.system.hosts.namespaces import Namespaces
 from towtank.system.hosts.site import Site
 
-# The whole file system is initialised at once, so that the kernel does not do so in the background during a
+# The whole file system is initialised at once, so that the kernel does not initialise it in the background during a
 # measurement.
 _EXT_AT_ONCE = "lazy_itable_init=0,lazy_journal_init=0"
 _LIMITS = ("read_rate", "write_rate", "read_operations", "write_operations")
@@ -24,7 +24,7 @@ _FORMAT_WITHIN_S = 300.0
 
 
 def make_command(disk: Disk, places: Sequence[Path | str]) -> list[str]:
-    """Return the command that creates the file system, on its image or, if striped, on its devices."""
+    """Return the command that creates the file system on the image of a disk, or on all devices of a striped disk."""
     named = [str(place) for place in places]
     if not disk.file_system.startswith("ext"):
         # Only btrfs can stripe without md or device mapper, which some kernels lack.
@@ -37,18 +37,18 @@ def make_command(disk: Disk, places: Sequence[Path | str]) -> list[str]:
 
 @dataclass
 class MountedDisk:
-    """A disk that is mounted on its host.
+    """Disk that is mounted on a host.
 
     Attributes
     ----------
     disk : Disk
-        Its part of the system file.
+        Part of the system file that describes the disk.
     devices : list of str
-        `/dev/loopN`, one for each image.
+        Loop devices `/dev/loopN`, one for each image.
     point : Path
         Mount point, as the host sees it.
     room_bytes, room_files : int
-        Space when new: bytes for users, and number of files; 0 if the number is not fixed.
+        Space on the new disk: bytes for ordinary users, and number of files; 0 files if the number is not fixed.
     """
 
     disk: Disk
@@ -59,7 +59,7 @@ class MountedDisk:
 
     @property
     def numbers(self) -> list[str]:
-        """Numbers of the devices, as in control groups and `/proc/diskstats`."""
+        """Numbers `MAJOR:MINOR` of the devices, as used by control groups and `/proc/diskstats`."""
         found = [Path(device).stat().st_rdev for device in self.devices]
         return [f"{os.major(number)}:{os.minor(number)}" for number in found]
 
@@ -69,14 +69,14 @@ class MountedDisk:
         return all(_word(Path("/sys/block") / Path(device).name / "loop/dio") == "1" for device in self.devices)
 
     def throttle(self, group: ControlGroup, folder: Path) -> None:
-        """Apply the limits of the disk to its host; record them in `folder`."""
+        """Apply the speed limits of the disk to the control group of its host, and record the devices in `folder`."""
         if self.disk.throttled:
             for number in self.numbers:
                 remember_throttled(folder, number)
                 group.throttle(number, {name: getattr(self.disk, name) for name in _LIMITS})
 
     def facts(self) -> dict[str, Any]:
-        """Return the properties of the disk for the run's manifest."""
+        """Return the properties of the disk for the manifest of the run."""
         form = self.disk.model_dump(mode="json", exclude_none=True)
         devices = {"device": self.devices[0], "devices": self.devices}
         room = {"room_bytes": self.room_bytes, "room_files": self.room_files}
@@ -84,12 +84,12 @@ class MountedDisk:
 
 
 def mount_disk(site: Site, namespaces: Namespaces, host: str, name: str, disk: Disk) -> MountedDisk:
-    """Create a disk and mount it in the host.
+    """Create a disk and mount it on the host.
 
     Raises
     ------
     TargetError
-        If the space is not sufficient, or the kernel refuses.
+        If this machine has too little free space, or the kernel refuses.
     """
     images = _images(site, host, name, disk)
     if len(images) == 1:
@@ -111,12 +111,12 @@ def mount_disk(site: Site, namespaces: Namespaces, host: str, name: str, disk: D
 
 
 def _images(site: Site, host: str, name: str, disk: Disk) -> list[Path]:
-    """Create the sparse image files of a disk, with equal parts of its size.
+    """Create the sparse image files of a disk, each with an equal part of its size.
 
     Raises
     ------
     TargetError
-        If the space is not sufficient.
+        If this machine has too little free space.
     """
     free = shutil.disk_usage(site.images).free
     if free < disk.size:
@@ -134,12 +134,15 @@ def _images(site: Site, host: str, name: str, disk: Disk) -> list[Path]:
 
 
 def _attach(site: Site, image: Path) -> str:
-    """Attach an image as a device, bypassing the page cache of the machine if its file system supports that."""
+    """Attach an image as a loop device, and return the device.
+
+    The device bypasses the page cache of the machine if the file system of the image supports this.
+    """
     attach = ["losetup", "--find", "--show", str(image)]
     try:
         return site.run([*attach, "--direct-io=on"]).strip()
     except TargetError:
-        # Some versions attach the image before they detect that direct I/O fails.
+        # Some versions of losetup attach the image before they detect that direct I/O fails.
         for line in site.run(["losetup", "--noheadings", "--output", "NAME", "--associated", str(image)]).split():
             site.run(["losetup", "--detach", line])
         return site.run(attach).strip()

@@ -1,4 +1,4 @@
-"""Machine that others operate: its services are loaded and observed, never started."""
+"""Represents a machine that others operate: its services are loaded and observed, but never started."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from towtank.system.process import Process, ProcessSpec
 
 
 class ExistingHost:
-    """A machine that others run."""
+    """Machine that others operate."""
 
     provider = "existing"
 
@@ -30,7 +30,7 @@ class ExistingHost:
 
     @property
     def cpus(self) -> list[int] | None:
-        """None: no process on the machine is pinned."""
+        """Refuse to return an address: the services on the machine have their own addresses in the system file."""
         return None
 
     def capabilities(self) -> Capabilities:
@@ -42,13 +42,13 @@ class ExistingHost:
         return []
 
     def prepare(self, room: HostSettings) -> None:
-        """Do nothing: services that cannot be reached report this themselves."""
+        """Return no needs, because nothing is created on the machine."""
 
     def confine(self) -> None:
-        """Do nothing: the machine has its own limits."""
+        """Do nothing; a service that cannot be reached reports this."""
 
     def process(self, spec: ProcessSpec, log: Path, cpus: list[int] | None = None) -> Process:  # noqa: ARG002
-        """Refuse to start a process."""
+        """Do nothing, because Towtank sets no limits on the machine."""
         self._refuse(f"starting {spec.name} on")
 
     def execute(
@@ -97,7 +97,7 @@ class ExistingHost:
         self._refuse("using programs of")
 
     def python(self) -> str:
-        """Refuse: Towtank runs no Python on the machine."""
+        """Refuse: the machine has no engine of Towtank."""
         self._refuse("using programs of")
 
     @property
@@ -118,14 +118,14 @@ class ExistingHost:
         self._refuse(f"listening on port {port} of")
 
     def facts(self) -> dict[str, Any]:
-        """Return its description in the system file."""
+        """Return the description of the machine in the system file."""
         return {
             "provider": self.provider,
             **self._part.model_dump(mode="json", exclude={"provider"}, exclude_none=True),
         }
 
     def watching(self) -> Watching:
-        """Return the scraper of the machine's metrics page, if it has one."""
+        """Return a scraper for the metrics page of the machine, if the machine has such a page."""
         if self._part.metrics is None:
             return Watching()
         from towtank.observe import PrometheusScraper  # noqa: PLC0415 - only where something is observed

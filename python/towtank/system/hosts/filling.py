@@ -1,4 +1,4 @@
-"""Fills disks for a time: one file uses up the bytes, many empty files use up the inodes.
+"""Fills disks for a limited time: one file uses up the bytes, and many empty files use up the inodes.
 
 Some file systems reserve a part for root. That part is filled as well: free space is counted as root sees it, so
 ordinary users find the disk full earlier.
@@ -16,7 +16,7 @@ from towtank.errors import TargetError
 _FOLDER = ".towtank-filled"
 # Largest number of entries in one folder; more would slow down some file systems.
 _FILES_IN_A_FOLDER = 5_000
-# File systems need space for their own tables, so the first reservation leaves more free than requested.
+# File systems need space for their own tables, so several reservations may be needed.
 _ROUNDS = 8
 _SMALLEST = 4096
 
@@ -29,19 +29,19 @@ def fill_disk(point: Path, leave_bytes: int | None, leave_files: int | None) -> 
     point : Path
         Mount point.
     leave_bytes : int or None
-        Bytes to leave free; None uses up none. [byte]
+        Bytes to leave free; None uses up no bytes. [byte]
     leave_files : int or None
-        Files to leave free; None uses up none. [1]
+        Number of files to leave free; None uses up no files. [1]
 
     Returns
     -------
     dict of str to int
-        `free_bytes` and `free_files` that are left. [byte], [1]
+        `free_bytes` and `free_files` after filling. [byte], [1]
 
     Raises
     ------
     TargetError
-        If the file system does not count its files and these are to be used up, or it cannot be written to.
+        If files are to be used up but the file system does not count files, or if the disk cannot be written.
     """
     folder = point / _FOLDER
     try:
@@ -79,7 +79,7 @@ def _take_files(folder: Path, leave: int) -> None:
 
 
 def _take_bytes(folder: Path, leave: int) -> None:
-    """Reserve the missing space in steps, and halve a reservation that fails."""
+    """Reserve disk space in steps until `leave` bytes are free; after a failed step, reserve half as much."""
     with (folder / "bytes").open("w+b") as stream:
         for _ in range(_ROUNDS):
             state = os.statvfs(folder)

@@ -1,4 +1,6 @@
-"""All hosts of one system: prepared before the first service starts, limited when all are ready, removed at the end."""
+"""Manages all hosts of one system: creates them before the first service starts, limits them when all services are
+ready, removes them at the end.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +19,12 @@ if TYPE_CHECKING:
 
 
 class Hosts:
-    """The hosts of a system file, by name.
+    """Hosts of a system, by name.
 
     Parameters
     ----------
     hosts : dict
-        Hosts in the order of the file; only those of services and of the load generator.
+        Hosts in the order of the file; only hosts of services and of the load generator.
     site : Site, optional
         Common resources of the hosts of provider `namespaces`.
     """
@@ -33,7 +35,7 @@ class Hosts:
         self._prepared: list[Host] = []
 
     def of(self, name: str | None) -> Host:
-        """Return the host with a name; this machine for None."""
+        """Return the host with the given name; this machine if the name is None."""
         return self._here if name is None else self._hosts[name]
 
     def breakable(self, name: str) -> Breakable:
@@ -42,7 +44,7 @@ class Hosts:
         Raises
         ------
         TargetError
-            If they cannot, or no host of that name is in use.
+            If the provider of the host does not support failures, or no host of that name is in use.
         """
         host = self._hosts.get(name)
         if not isinstance(host, Breakable):
@@ -50,53 +52,53 @@ class Hosts:
         return host
 
     def lacks(self) -> list[str]:
-        """Return what this machine or the user lacks for them, one sentence each."""
+        """Return what this machine or this user lacks to create the hosts, one sentence each."""
         return [line for host in self._hosts.values() for line in host.lacks()]
 
     def watch(self) -> None:
-        """Start to ensure that everything created from here on is removed, even if this process is killed."""
+        """Start the janitor, which removes everything that is created from now on, even if this process is killed."""
         if self._site is not None:
             self._site.watch()
 
     def prepare(self, room: HostSettings) -> None:
-        """Create all hosts or connect to them.
+        """Create all hosts, or connect to them.
 
         Raises
         ------
         TargetError
-            If one cannot be made or reached; `tear_down` removes the others.
+            If a host cannot be made or reached; `tear_down` removes the other hosts.
         """
         for host in self._hosts.values():
             self._prepared.append(host)
             host.prepare(room)
 
     def confine(self) -> None:
-        """Apply the limits that would have slowed down the start of services."""
+        """Apply the limits of all hosts that would have slowed down the start of services."""
         for host in self._prepared:
             host.confine()
 
     def facts(self) -> dict[str, Any]:
-        """Return the properties of each host, for the run's manifest."""
+        """Return the properties of each host for the manifest of the run."""
         return {host.name: host.facts() for host in self._prepared}
 
     def scrapers(self) -> list[Any]:
-        """Return the scrapers of the hosts."""
+        """Return the scrapers that observe the hosts."""
         return [scraper for host in self._prepared for scraper in host.watching().scrapers]
 
     def probes(self) -> list[Any]:
-        """Return the probes on other machines."""
+        """Return the probes that observe other machines."""
         return [probe for host in self._prepared for probe in host.watching().probes]
 
     def processes(self) -> dict[str, int]:
-        """Return the root process ids of programs that work for hosts but run outside of them, by name."""
+        """Return the root process ids, by name, of programs that work for hosts but run outside of them."""
         return {name: pid for host in self._prepared for name, pid in host.watching().processes.items()}
 
     def ended(self) -> list[tuple[str, str]]:
-        """Return the name of each host with a part that ended unexpectedly, and the reason."""
+        """Return name and reason for each host of which a part ended unexpectedly."""
         return [(host.name, text) for host in self._prepared for text in host.ended()]
 
     def tear_down(self) -> None:
-        """Remove all hosts in reverse order; raise the errors after all attempts."""
+        """Remove all hosts in reverse order, and then raise all errors together."""
         errors = []
         for host in reversed(self._prepared):
             try:
@@ -119,7 +121,7 @@ def build_hosts(file: model.SystemFile, base: Path) -> Hosts:
     file : SystemFile
         The system file.
     base : Path
-        Folder that its relative paths start from.
+        Folder that relative paths in the system file start from.
     """
     parts = {name: file.hosts[name] for name in file.hosts_in_use}
     virtual = {name: part for name, part in parts.items() if isinstance(part, NamespacesHost)}

@@ -1,7 +1,7 @@
-"""Helper programs of a host: start, wait until ready, end.
+"""Starts helper programs of a host, waits until they are ready, and ends them.
 
-A helper prints `ready` when it is ready, and ends when its standard input closes; the conductor holds the only other
-end.
+A helper program prints `ready` when it is ready, and ends when its standard input closes. Only the process that
+started the helper holds the other end.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ import subprocess
 import time
 from contextlib import suppress
 
-# Helpers normally start in 0.1 s, but a mount of a dead disk or a kernel lock can block without limit. [s]
+# Helpers normally start in 0.1 s, but a mount of a dead disk or a lock of the kernel may block for ever. [s]
 _READY_WITHIN_S = 30.0
 _END_WITHIN_S = 5.0
-# A helper writes one word; of its error messages, one pipe buffer is sufficient. [byte]
+# A helper writes one word. One pipe buffer is sufficient for its error messages. [byte]
 _PIECE = 64
 _COMPLAINT_AT_MOST = 65536
 
 
 def start_helper(command: list[str], environment: dict[str, str]) -> subprocess.Popen[bytes]:
-    """Start a helper program in its own session."""
+    """Start a helper program in a new session."""
     return subprocess.Popen(
         command,
         stdin=subprocess.PIPE,
@@ -34,12 +34,14 @@ def start_helper(command: list[str], environment: dict[str, str]) -> subprocess.
 
 
 def await_ready(helper: subprocess.Popen[bytes], within_s: float = _READY_WITHIN_S) -> str | None:
-    """Wait until a helper is ready; return None, or the reason of a failure, which may be empty.
+    """Wait until a helper program is ready.
+
+    Return None if it is ready, otherwise the reason of the failure, which may be empty.
 
     Parameters
     ----------
     helper : Popen
-        What `start_helper` returned.
+        Process that `start_helper` returned.
     within_s : float, default 30.0
         Time limit. [s]
     """
@@ -57,7 +59,7 @@ def await_ready(helper: subprocess.Popen[bytes], within_s: float = _READY_WITHIN
 
 
 def _complaint(helper: subprocess.Popen[bytes]) -> str:
-    """Return the standard error so far without waiting, because children of the helper may keep the pipe open."""
+    """Return what a helper has written to standard error; do not wait, because its children may keep the pipe open."""
     assert helper.stderr is not None
     os.set_blocking(helper.stderr.fileno(), False)
     try:
@@ -68,7 +70,7 @@ def _complaint(helper: subprocess.Popen[bytes]) -> str:
 
 
 def end_helper(helper: subprocess.Popen[bytes]) -> None:
-    """Close the pipes of a helper and wait for its processes; processes that the kernel blocks are left alone."""
+    """Close the pipes of a helper and wait for its end; a process that the kernel blocks is left alone."""
     for pipe in (helper.stdin, helper.stdout, helper.stderr):
         if pipe is not None:
             with suppress(OSError):

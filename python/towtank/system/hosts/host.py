@@ -1,6 +1,7 @@
-"""Interface of a host of a system under test: creation, processes, files, observation, removal.
+"""Defines the interface of a host of a system under test: creation, processes, files, observation, removal.
 
-Providers implement the interface, and services use nothing else. Paths are those that processes on the host see.
+Providers implement this interface, and services use nothing else of a host. Paths are as processes on the host see
+them.
 """
 
 from __future__ import annotations
@@ -17,16 +18,16 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Capabilities:
-    """Capabilities of a provider.
+    """Capabilities of a provider of hosts.
 
     Attributes
     ----------
     starts : bool
-        Whether services can be started on it; otherwise they already run.
+        Whether Towtank starts services on the host; otherwise they already run.
     shares_files : bool
-        Whether its files are visible to the conductor, by `outside`.
+        Whether this process can access files of the host, by the path that `outside` returns.
     sizes : frozenset of str
-        Keys of a host's part of the system file that take effect.
+        Keys of the host in the system file that take effect.
     """
 
     starts: bool = True
@@ -43,7 +44,7 @@ class Answer:
     status : int
         Exit status.
     output : str
-        Standard output and standard error, in the order in which they came.
+        Standard output and standard error, in the order in which they were written.
     """
 
     status: int
@@ -52,18 +53,18 @@ class Answer:
 
 @dataclass(frozen=True)
 class HostSettings:
-    """Common settings of all hosts of one system while they are up.
+    """Settings that all hosts of one system share while they are up.
 
     Attributes
     ----------
     folder : Path
         Folder of this run, below which the hosts keep their files.
     kept : tuple of Path
-        Folders of the conductor that every host must see under the same path.
+        Folders of this process that every host must see under the same path.
     check : callable
-        Called while waiting; raises when the user asks to stop.
+        Function that is called while waiting, and raises an error when the user asks to stop.
     cpus : tuple of int
-        CPUs of the system under test; all where empty.
+        CPUs of the system under test; empty for all CPUs.
     """
 
     folder: Path
@@ -79,7 +80,7 @@ class Watching:
     Attributes
     ----------
     scrapers : list
-        Scrapers of the numbers of the whole host.
+        Scrapers of the metrics of the whole host.
     probes : list
         Probes on another machine (`towtank.observe.RemoteProbe`).
     processes : dict
@@ -92,7 +93,7 @@ class Watching:
 
 
 class Host(Protocol):
-    """One machine of a system.
+    """Machine of a system, created and removed by a provider.
 
     Attributes
     ----------
@@ -101,9 +102,9 @@ class Host(Protocol):
     provider : str
         Name of the provider.
     address : str
-        Address on which its services listen, and by which the generator and other hosts reach them.
+        Address on which services of the host listen, and at which the generator and other hosts reach them.
     cpus : list of int or None
-        CPUs that its own limits pin it to; None without such limits.
+        CPUs to which the limits of the host pin its processes; None without such limits.
     """
 
     name: str
@@ -111,26 +112,29 @@ class Host(Protocol):
 
     @property
     def address(self) -> str:
-        """Address of the host; known once it is prepared."""
+        """Address of the host, which is known once the host is prepared."""
 
     @property
     def cpus(self) -> list[int] | None:
         """CPUs to which the host's limits pin its processes; None without such limits."""
 
     def capabilities(self) -> Capabilities:
-        """Return its capabilities."""
+        """Return what the provider of the host supports."""
 
     def lacks(self) -> list[str]:
-        """Return what the host lacks on this machine or for this user, one sentence each; empty if it can start."""
+        """Return what this machine or this user lacks to create the host, one sentence each.
+
+        Empty if nothing is missing.
+        """
 
     def prepare(self, room: HostSettings) -> None:
-        """Create the host, or connect to it. After a failure, `tear_down` removes the parts that exist."""
+        """Create the host, or connect to it; after a failure, `tear_down` removes the parts that exist."""
 
     def confine(self) -> None:
-        """Apply the limits that would slow down the start of services."""
+        """Apply the limits of the host that would have slowed down the start of services."""
 
     def process(self, spec: ProcessSpec, log: Path, cpus: list[int] | None = None) -> Process:
-        """Return a process of a service on the host, not started yet; `log` is a file of the conductor."""
+        """Return a process of a service on the host, not started yet; `log` is a file on this machine."""
 
     def execute(
         self, command: list[str], limit_s: float = 60.0, environment: Mapping[str, str] | None = None
@@ -140,75 +144,77 @@ class Host(Protocol):
         Raises
         ------
         TargetError
-            If it is not installed, or takes longer than `limit_s`.
+            If the command is not installed, or takes longer than `limit_s`.
         """
 
     def outside(self, path: Path | str) -> Path:
-        """Return the path by which the conductor sees a file of the host; only if files are shared."""
+        """Return the path by which this process can access a file of the host; only if files are shared."""
 
     def make_folder(self, path: Path | str, owner: str | None = None) -> None:
-        """Make a folder, with its parents; `owner` is a user of the host."""
+        """Make a folder on the host, with its parents; `owner` is a user of the host."""
 
     def make_private_folder(self, path: Path | str, group: str | None = None) -> None:
-        """Make a new folder that only its owner, and processes of a group, can enter.
+        """Make a new folder on the host that only its owner, and processes of a group, can enter.
 
         Raises
         ------
         TargetError
-            If the path exists already, whatever it is.
+            If the path already exists.
         """
 
     def write(self, path: Path | str, text: str, group: str | None = None) -> None:
-        """Write a small file that only its owner, and processes of a group, can read; a link is replaced."""
+        """Write a small file on the host that only its owner, and processes of a group, can
+        read; a link is replaced.
+        """
 
     def read(self, path: Path | str) -> str | None:
-        """Read a small file; return None if it cannot be read."""
+        """Read a small file of the host; return None if it cannot be read."""
 
     def put(self, source: Path, target: Path | str) -> None:
-        """Copy a file or a folder with its contents from the conductor to the host."""
+        """Copy a file, or a folder with its contents, from this process to the host."""
 
     def get(self, source: Path | str, target: Path) -> None:
-        """Copy a file from the host to the conductor."""
+        """Copy a file from the host to this process."""
 
     def remove(self, path: Path | str) -> None:
-        """Remove a file or a folder with its contents; a path that does not exist is no error."""
+        """Remove a file, or a folder with its contents, from the host; a missing path is no error."""
 
     def engine(self) -> Path:
         """Return the path of the engine on the host."""
 
     def python(self) -> str:
-        """Return the path of a Python on the host that has Towtank's own servers installed."""
+        """Return the path of a Python interpreter on the host for which Towtank's own servers are installed."""
 
     @property
     def temporary(self) -> Path:
-        """Folder for files that must not outlive the host."""
+        """Folder on the host for files that are removed with the host."""
 
     def disk(self, name: str) -> Path:
         """Return the mount point of a disk of the host."""
 
     def free_ports(self, count: int = 1) -> int:
-        """Return the first of `count` consecutive TCP ports on which no process listens."""
+        """Return the first of `count` consecutive TCP ports of the host on which no process listens."""
 
     def require_free(self, port: int, owner: str) -> None:
-        """Refuse a port on which another process already listens.
+        """Refuse a port of the host on which another process already listens.
 
         Raises
         ------
         TargetError
-            If it is taken.
+            If another process listens on the port.
         """
 
     def facts(self) -> dict[str, Any]:
-        """Return provider, address and limits in force, for the run's manifest."""
+        """Return provider, address and effective limits of the host, for the manifest of the run."""
 
     def watching(self) -> Watching:
-        """Return the observers of the host."""
+        """Return the observers of the host during the load."""
 
     def ended(self) -> list[str]:
         """Return the parts of the host that ended unexpectedly, one sentence each."""
 
     def tear_down(self) -> None:
-        """Remove everything of the host; do nothing if this has been done."""
+        """Remove everything that belongs to the host; do nothing if the host was removed before."""
 
 
 @runtime_checkable
@@ -216,7 +222,7 @@ class Enterable(Protocol):
     """Host whose network the load generator can enter."""
 
     def entry(self) -> Entry:
-        """Return the commands that enter the network of the host."""
+        """Return how commands enter the network of the host."""
 
     def within(self, work: Callable[[], T]) -> T:
         """Run a function in the network of the host."""
@@ -224,22 +230,22 @@ class Enterable(Protocol):
 
 @runtime_checkable
 class Breakable(Protocol):
-    """Host whose network and disks can fail on request."""
+    """Host whose network and disks can be made to fail."""
 
     def cut(self) -> None:
-        """Disconnect the network cable of the host."""
+        """Disconnect the host from the network."""
 
     def mend(self) -> None:
-        """Reconnect the cable; do nothing if it is connected."""
+        """Reconnect the host to the network; do nothing if it is connected."""
 
     def fill(self, disk: str, leave_bytes: int | None, leave_files: int | None) -> dict[str, int]:
-        """Fill a disk up to the given numbers of free bytes and files; None changes nothing.
+        """Fill a disk of the host up to the given numbers of free bytes and files; None changes nothing.
 
         Returns
         -------
         dict of str to int
-            `free_bytes` and `free_files` that are left.
+            `free_bytes` and `free_files` after filling.
         """
 
     def release(self, disk: str) -> None:
-        """Undo `fill`; do nothing if the disk was not filled."""
+        """Free the space that `fill` used up; do nothing if the disk was not filled."""

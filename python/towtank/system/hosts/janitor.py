@@ -1,8 +1,8 @@
-"""Janitor: a small process that cleans up after a system when its conductor has ended.
+"""Cleans up after a system when the process that runs it has ended.
 
-It waits for the end of a pipe. The conductor holds the other end and passes it to every command that changes the
-kernel, so the pipe ends when no further kernel objects can be created. The guards end the services; the janitor removes
-the rest.
+The janitor is a small process that waits for the end of a pipe. The process that runs the system holds the other end
+and passes it to every command that changes the kernel. The pipe therefore ends only when no further kernel objects
+can be created. The guards end the services; the janitor removes the rest.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _POLL_S = 0.02
 
 
 def main(prefix: str) -> int:
-    """Wait for the end of the pipe, then clean up; return 1 if something could not be removed."""
+    """Wait for the end of the pipe, then clean up; return 1 if anything could not be removed, otherwise 0."""
     while os.read(0, 4096):
         pass
     deadline = time.monotonic() + _GUARDS_WITHIN_S

@@ -1,4 +1,4 @@
-"""Links of the virtual network: rate, delay, loss, and offloads."""
+"""Sets rate, delay, loss and offloads of the links of the virtual network."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ import struct
 from towtank.system.host_model import Link
 
 _SIOCETHTOOL = 0x8946
-# ETHTOOL_S.. and ETHTOOL_G.. of linux/ethtool.h: commands that set and get one feature.
+# Commands that set and get one feature: ETHTOOL_S.. and ETHTOOL_G.. of linux/ethtool.h.
 _OFFLOADS = {"tso": (0x1F, 0x1E), "gso": (0x24, 0x23), "gro": (0x2C, 0x2B)}
 _CHECKSUMS = {"transmit": (0x17, 0x16), "receive": (0x15, 0x14)}
 _NAME_BYTES = 16
-# Size of the token bucket, as time at full rate, so that a late timer does not reduce the rate. [s]
+# Size of the token bucket as a time at full rate, so that a late timer does not reduce the rate. [s]
 _BURST_S = 0.004
-# Longest wait of a packet; later packets are dropped, as in a switch with a small buffer. [s]
+# Longest wait of a packet in the queue. Later packets are dropped, as in a switch with a small buffer. [s]
 _QUEUE_S = 0.05
 _PACKETS = 10
 
 
 def bucket(rate: float, mtu: int) -> str:
-    """Return the `tbf` queueing discipline for a rate [byte/s] in the syntax of `tc`."""
+    """Return a `tbf` queueing discipline for a rate [byte/s], in the syntax of `tc`."""
     burst = max(round(rate * _BURST_S), 2 * (mtu + 14))
     limit = burst + max(round(rate * _QUEUE_S), _PACKETS * (mtu + 14))
     return f"tbf rate {round(rate * 8)}bit burst {burst}b limit {limit}b"
@@ -34,11 +34,11 @@ def disciplines(device: str, link: Link, *, netem: bool) -> list[str]:
     Parameters
     ----------
     device : str
-        The device.
+        Name of the device.
     link : Link
         Properties of the link.
     netem : bool
-        Whether the kernel delays and loses packets; otherwise a relay does, and only the rate is set.
+        Whether the kernel delays and loses packets. If not, a relay does so, and only the rate is set.
     """
     lines = []
     root = "root handle 1:"
@@ -53,7 +53,7 @@ def disciplines(device: str, link: Link, *, netem: bool) -> list[str]:
 
 
 def set_offloads(device: str, *, on: bool) -> None:
-    """Turn the segmentation offloads of a device of the current network on or off.
+    """Turn the segmentation offloads of a device on or off, in the network of this thread.
 
     Raises
     ------
@@ -65,7 +65,7 @@ def set_offloads(device: str, *, on: bool) -> None:
 
 
 def set_checksums(device: str, *, on: bool) -> None:
-    """Enable checksum offloads of a device of the current network, or let the kernel compute each checksum.
+    """Turn checksum offloads of a device on, or let the kernel compute each checksum, in the network of this thread.
 
     Raises
     ------
@@ -77,17 +77,17 @@ def set_checksums(device: str, *, on: bool) -> None:
 
 
 def offloads(device: str) -> dict[str, bool]:
-    """Return the current segmentation offloads of a device of the current network."""
+    """Return which segmentation offloads of a device are on, in the network of this thread."""
     return {name: bool(_ethtool(device, getter, 0)) for name, (_, getter) in _OFFLOADS.items()}
 
 
 def checksums(device: str) -> dict[str, bool]:
-    """Return the current checksum offloads of a device of the current network."""
+    """Return which checksum offloads of a device are on, in the network of this thread."""
     return {name: bool(_ethtool(device, getter, 0)) for name, (_, getter) in _CHECKSUMS.items()}
 
 
 def _ethtool(device: str, command: int, value: int) -> int:
-    """Call one ethtool command, with `struct ethtool_value` at the pointer of `struct ifreq`."""
+    """Call one ethtool command by ioctl, and return the value that the kernel writes to `struct ethtool_value`."""
     request = ctypes.create_string_buffer(struct.pack("II", command, value))
     interface = struct.pack(f"{_NAME_BYTES}sP", device.encode(), ctypes.addressof(request)).ljust(40, b"\0")
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as channel:

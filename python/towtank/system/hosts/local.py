@@ -1,4 +1,4 @@
-"""This machine, the default host: services are processes beside the conductor; no host is created or removed."""
+"""Represents this machine, the default host: services run beside Towtank; no host is created or removed."""
 
 from __future__ import annotations
 
@@ -27,29 +27,29 @@ _GROUP_FOLDER_MODE, _GROUP_MODE = 0o710, 0o640
 
 
 class SharedFiles:
-    """Files and programs of hosts whose files are visible to the conductor."""
+    """Files and programs of a host whose files this process can access."""
 
     def engine(self) -> Path:
-        """Return the engine of this machine."""
+        """Return the path of the engine on this machine."""
         return binary().absolute()
 
     def python(self) -> str:
-        """Return the Python that runs this process."""
+        """Return the path of the Python interpreter that runs this process."""
         return sys.executable
 
     def outside(self, path: Path | str) -> Path:
-        """Return the same path."""
+        """Return the path unchanged, because this process sees the files of the host under the same path."""
         return Path(path)
 
     def make_folder(self, path: Path | str, owner: str | None = None) -> None:
-        """Make a folder, with its parents."""
+        """Make a folder on the host, with its parents."""
         seen = self.outside(path)
         seen.mkdir(parents=True, exist_ok=True)
         if owner is not None:
             shutil.chown(seen, owner, owner)
 
     def make_private_folder(self, path: Path | str, group: str | None = None) -> None:
-        """Make a new folder that only its owner, and processes of a group, can enter."""
+        """Make a new folder on the host that only its owner, and processes of a group, can enter."""
         seen = self.outside(path)
         try:
             seen.mkdir(PRIVATE_FOLDER_MODE)
@@ -60,7 +60,9 @@ class SharedFiles:
             raise TargetError(f"{path} cannot be made: {getattr(error, 'strerror', None) or error}") from error
 
     def write(self, path: Path | str, text: str, group: str | None = None) -> None:
-        """Write a small file that only its owner, and processes of a group, can read; a link is replaced."""
+        """Write a small file on the host that only its owner, and processes of a group, can
+        read; a link is replaced.
+        """
         seen = self.outside(path)
         seen.unlink(missing_ok=True)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -71,7 +73,7 @@ class SharedFiles:
             stream.write(text)
 
     def read(self, path: Path | str) -> str | None:
-        """Read a small file; return None if it cannot be read."""
+        """Read a small file of the host; return None if it cannot be read."""
         try:
             return self.outside(path).read_text("utf-8")
         except (OSError, UnicodeDecodeError):
@@ -92,7 +94,7 @@ class SharedFiles:
         shutil.copy2(self.outside(source), target)
 
     def remove(self, path: Path | str) -> None:
-        """Remove a file or a folder."""
+        """Remove a file or a folder from the host."""
         seen = self.outside(path)
         if seen.is_dir() and not seen.is_symlink():
             shutil.rmtree(seen, ignore_errors=True)
@@ -101,7 +103,7 @@ class SharedFiles:
 
 
 class LocalHost(SharedFiles):
-    """This machine.
+    """This machine as a host.
 
     Parameters
     ----------
@@ -118,36 +120,36 @@ class LocalHost(SharedFiles):
 
     @property
     def address(self) -> str:
-        """The loopback address."""
+        """Loopback address of this machine."""
         return ADDRESS
 
     @property
     def cpus(self) -> list[int] | None:
-        """None: it has no limits."""
+        """None, because this machine has no limits."""
         return None
 
     def capabilities(self) -> Capabilities:
-        """Return its capabilities: processes and files; no limits."""
+        """Return the capabilities of this machine: processes and files, but no limits."""
         return Capabilities()
 
     def lacks(self) -> list[str]:
-        """Return no needs."""
+        """Return no needs, because this machine exists."""
         return []
 
     def prepare(self, room: HostSettings) -> None:
         """Do nothing: the machine exists."""
 
     def confine(self) -> None:
-        """Do nothing: this machine has no limits."""
+        """Do nothing, because this machine has no limits."""
 
     def process(self, spec: ProcessSpec, log: Path, cpus: list[int] | None = None) -> Process:
-        """Return a process under its guard."""
+        """Return a process on this machine that a guard watches; not started yet."""
         return ServiceProcess(spec, log, cpus)
 
     def execute(
         self, command: list[str], limit_s: float = 60.0, environment: Mapping[str, str] | None = None
     ) -> Answer:
-        """Run a command to its end."""
+        """Run a command on this machine to its end."""
         return execute(command, limit_s, environment)
 
     @property
@@ -156,20 +158,20 @@ class LocalHost(SharedFiles):
         return Path(tempfile.gettempdir())
 
     def disk(self, name: str) -> Path:
-        """Refuse: hosts of provider local have no disks; the check of the system file reports such a name earlier."""
+        """Refuse: a host of provider local has no disks; the check of the system file reports such a name earlier."""
         raise TargetError(f"host {self.name}: a host of provider local has no disk {name}")
 
     def free_ports(self, count: int = 1) -> int:
-        """Return free ports, and hold them until `tear_down`."""
+        """Return the first of `count` consecutive free ports of this machine; the ports are held until `tear_down`."""
         self._held.append(ports.HeldPorts(self.address, count))
         return self._held[-1].first
 
     def require_free(self, port: int, owner: str) -> None:
-        """Refuse a port on which another process already listens."""
+        """Refuse a port of this machine on which another process already listens."""
         ports.require_free(self.address, port, owner)
 
     def facts(self) -> dict[str, Any]:
-        """Return provider and address."""
+        """Return provider and address of this machine for the manifest of the run."""
         return {"provider": self.provider, "address": self.address}
 
     def watching(self) -> Watching:
@@ -177,11 +179,11 @@ class LocalHost(SharedFiles):
         return Watching()
 
     def ended(self) -> list[str]:
-        """Return nothing: a local host has no parts of its own."""
+        """Return nothing, because a local host has no parts that could end."""
         return []
 
     def tear_down(self) -> None:
-        """Release the held ports; the machine stays."""
+        """Release the ports that were held; this machine stays."""
         _release(self._held)
 
 
@@ -192,12 +194,12 @@ def _release(held: list[ports.HeldPorts]) -> None:
 
 
 def execute(command: list[str], limit_s: float, environment: Mapping[str, str] | None = None) -> Answer:
-    """Run a command of this machine to its end.
+    """Run a command on this machine to its end, and return status and output.
 
     Raises
     ------
     TargetError
-        If it is not installed, or takes longer than `limit_s`.
+        If the command is not installed, or takes longer than `limit_s`.
     """
     try:
         done = subprocess.run(

@@ -1,4 +1,4 @@
-"""Namespaces that a small process holds, and that commands and threads of the conductor enter."""
+"""Holds Linux namespaces in a small process; commands, and threads of this process, can enter them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from towtank.system.hosts.helper import await_ready, end_helper, start_helper
 
 T = TypeVar("T")
 _CLONE_NEWNET = 0x40000000
-# Reports that the namespaces are set up, and holds them until the conductor's end of the pipe closes.
+# The process reports that the namespaces are set up, and waits until Towtank closes its end of the pipe.
 _HOLD = "echo ready; exec cat >/dev/null"
 _FLAGS = {"net": "--net", "mnt": "--mount", "uts": "--uts"}
 
@@ -23,15 +23,15 @@ _FLAGS = {"net": "--net", "mnt": "--mount", "uts": "--uts"}
 class Namespaces:
     """Namespaces of one host, or of the virtual switch.
 
-    They exist as long as a process is in them. The process that holds them ends with the conductor: it waits for the
-    end of a pipe that no other process holds.
+    Namespaces exist as long as a process is in them. The process that holds the namespaces waits for the end of a
+    pipe that only Towtank holds, so it ends with Towtank.
 
     Parameters
     ----------
     kinds : tuple of str
-        `net`, `mnt`, `uts`.
+        Kinds of namespaces: `net`, `mnt`, `uts`.
     environment : dict
-        Environment of the process that holds them.
+        Environment of the process that holds the namespaces.
     """
 
     def __init__(self, kinds: tuple[str, ...], environment: dict[str, str]) -> None:
@@ -39,7 +39,7 @@ class Namespaces:
         self._holder: subprocess.Popen[bytes] | None = None
 
     def start(self, script: str, *arguments: str) -> None:
-        """Create the namespaces, and run a script in them that sets them up.
+        """Create the namespaces, and run a script inside to set them up.
 
         Raises
         ------
@@ -57,34 +57,34 @@ class Namespaces:
 
     @property
     def pid(self) -> int:
-        """Process id of the process that holds the namespaces."""
+        """Id of the process that holds the namespaces."""
         if self._holder is None:
             raise TargetError("the namespaces are not there yet")
         return self._holder.pid
 
     def enter(self, command: list[str]) -> list[str]:
-        """Return a command that enters the namespaces and runs the given command."""
+        """Return a command that enters the namespaces and then runs the given command."""
         where = [f"{_FLAGS[kind]}=/proc/{self.pid}/ns/{kind}" for kind in self._kinds]
         return ["nsenter", *where, "--", *command]
 
     def outside(self, path: Path | str) -> Path:
-        """Return the path by which processes outside see a file in the namespaces."""
+        """Return the path by which processes outside the namespaces see a file inside."""
         return Path(f"/proc/{self.pid}/root{path}")
 
     def end(self) -> None:
-        """Release the namespaces."""
+        """Release the namespaces by ending the process that holds them."""
         if self._holder is not None:
             end_helper(self._holder)
             self._holder = None
 
 
 def within_network(pid: int, work: Callable[[], T]) -> T:
-    """Run a function in the network namespace of a process, in a temporary thread.
+    """Run a function in the network namespace of a process, in a temporary thread, and return its result.
 
     Raises
     ------
     TargetError
-        If it cannot be entered.
+        If the namespace cannot be entered.
     """
     results: list[T] = []
     errors: list[BaseException] = []
@@ -93,7 +93,7 @@ def within_network(pid: int, work: Callable[[], T]) -> T:
         try:
             enter_network(pid)
             results.append(work())
-        except BaseException as error:  # raised again in the thread of the caller
+        except BaseException as error:  # The error is raised again in the thread of the caller.
             errors.append(error)
 
     thread = threading.Thread(target=inside, name="towtank-network")

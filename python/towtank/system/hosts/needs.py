@@ -1,4 +1,4 @@
-"""Needs of the hosts of a system file, and those that this machine does not meet."""
+"""Determines what the hosts of a system file need, and which of these needs this machine does not meet."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LINKS = {"macvlan": "macvlan", "tun": "tap"}
 
 
 def host_needs(part: NamespacesHost) -> Iterator[tuple[str, str]]:
-    """Yield the keys of a host, each with the capability that it needs."""
+    """Yield the keys of a host in the system file, each with a capability that the key needs."""
     for capability in ("namespaces", "ip", "bridge", "cgroup"):
         yield "provider", capability
     for key, capability in _SIZES.items():
@@ -50,21 +50,21 @@ def _link_needs(link: Link | Network) -> Iterator[tuple[str, str]]:
 
 
 def network_needs(network: Network) -> Iterator[tuple[str, str]]:
-    """Yield the keys of the network and of the generator's link, each with the capability that it needs."""
+    """Yield the keys of the network and of the generator's link, each with a capability that the key needs."""
     if needed := _LINKS.get(network.link):
         yield "link", needed
     yield from _link_needs(network)
 
 
 def lacking(where: str, needs: Iterator[tuple[str, str]], offered: dict[str, Capability]) -> list[str]:
-    """Return unavailable needs, one line each; a reason that several keys share is reported once.
+    """Return the needs that this machine does not meet, one line each; a reason that several keys share appears once.
 
     Parameters
     ----------
     where : str
         Place of the keys in the system file.
     needs : iterator
-        Keys and names of capabilities; `netem or tap` is served by either.
+        Keys and names of capabilities; `netem or tap` means that either suffices.
     offered : dict
         Capabilities of this machine.
     """
@@ -82,5 +82,5 @@ def lacking(where: str, needs: Iterator[tuple[str, str]], offered: dict[str, Cap
 
 
 def absent_cpus(part: NamespacesHost) -> list[int]:
-    """Return the CPUs to which a host is pinned but which this process may not use."""
+    """Return the CPUs to which a host is pinned, but which this process may not use."""
     return sorted(set(part.pinned or []) - os.sched_getaffinity(0))

@@ -1,4 +1,4 @@
-"""Metrics of a host of provider `namespaces`: control group, network, disks, pressure."""
+"""Reads metrics of a host of provider `namespaces`: control group, network, disks, pressure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NS = 1e9
 _US = 1e6
 _SECTOR_BYTES = 512
 _DEVICE = "eth0"
-# Largest number of sockets to query, since each costs some µs of CPU time during the measurement. [1]
+# Largest number of sockets that are queried, because each costs some µs of CPU time during the measurement. [1]
 _SOCKETS_AT_MOST = 1000
 # Columns of /sys/block/DEVICE/stat (iostats.rst): reads, sectors read, writes, sectors written, ms busy, ms in queue.
 _DISK_FIELDS = {
@@ -32,7 +32,7 @@ _DISK_FIELDS = {
     "host_disk_busy_seconds_total": (9, 0.001),
     "host_disk_queue_seconds_total": (10, 0.001),
 }
-# Places in a line of /proc/net/dev.
+# Positions of the counters in a line of /proc/net/dev.
 _BUSY = "host_disk_busy_seconds_total"
 _NETWORK_FIELDS = {
     "host_network_receive_bytes_total": 0,
@@ -45,20 +45,20 @@ _NETWORK_FIELDS = {
 
 
 class HostScraper:
-    """Reads the kernel's files about one host; takes about 1 ms of CPU time per scrape.
+    """Scraper that reads the kernel's files about one host; takes about 1 ms of CPU time for each scrape.
 
     Parameters
     ----------
     service : str
         Name of the stream.
     group : ControlGroup
-        Its control group.
+        Control group of the host.
     namespaces : Namespaces
-        Its network.
+        Namespaces of the host, for the metrics of its network.
     disks : dict
-        Its disks by name.
+        Disks of the host by name.
     cpus : float or None
-        CPUs it may use, where limited.
+        CPUs that the host may use; None without a limit. [1]
     """
 
     source = "host"
@@ -76,13 +76,13 @@ class HostScraper:
         self._disks, self._cpus = disks, cpus
 
     def scrape(self) -> dict[str, float]:
-        """Read all metrics once."""
+        """Read all metrics of the host once."""
         try:
             values = {**self._cpu(), **self._memory(), **self._pressure(), **self._network()}
             for name, disk in self._disks.items():
                 values |= self._disk(name, disk)
             values |= self._sockets() | tcp_counters(self._namespaces.pid)
-            # All trees contain the same processes, so the first one is sufficient.
+            # All trees contain the same processes, so the first tree suffices.
             values["host_processes"] = float(len(self._group.members_files()[0].read_text().split()))
         except (OSError, ValueError) as error:
             raise ScrapeError(f"host: {error}") from error
@@ -91,7 +91,7 @@ class HostScraper:
         return values
 
     def close(self) -> None:
-        """Do nothing: no file or connection stays open."""
+        """Do nothing, because no file or connection stays open."""
 
     def _cpu(self) -> dict[str, float]:
         folders = self._group.folders
@@ -122,7 +122,7 @@ class HostScraper:
         if old is not None:
             stat = numbers(old / "memory.stat")
             kills = numbers(old / "memory.oom_control").get("oom_kill", 0.0)
-            # The limit with swap is equal, and the kernel checks it first.
+            # The limit with swap has the same value, and the kernel checks it first.
             refused = sum(
                 float(path.read_text())
                 for path in (old / "memory.failcnt", old / "memory.memsw.failcnt")
@@ -150,7 +150,10 @@ class HostScraper:
         }
 
     def _pressure(self) -> dict[str, float]:
-        """Return the pressure of the group (`some avg10=.. total=MICROSECONDS`); empty without a tree of version 2."""
+        """Return the pressure stall times of the group [s]; empty without control groups of version 2.
+
+        The kernel's lines have the form `some avg10=.. total=MICROSECONDS`.
+        """
         values = {}
         folder = self._group.unified
         for kind in ("cpu", "io", "memory") if folder is not None else ():
@@ -171,7 +174,10 @@ class HostScraper:
         return {}
 
     def _sockets(self) -> dict[str, float]:
-        """Return the memory of sockets; empty if the kernel does not report it, or for too many sockets."""
+        """Return the memory of the host's sockets.
+
+        Empty if the kernel does not report it, or if too many sockets exist.
+        """
         lines = Path(f"/proc/{self._namespaces.pid}/net/sockstat").read_text().splitlines()
         counted = [line.split() for line in lines if line.startswith("TCP:")]
         if not counted or int(counted[0][2]) > _SOCKETS_AT_MOST:
@@ -187,7 +193,7 @@ class HostScraper:
         values = {
             key: sum(float(fields[place]) for fields in stats) * unit for key, (place, unit) in _DISK_FIELDS.items()
         }
-        # The mean over the devices of a striped disk, so that busy time does not exceed elapsed time.
+        # The busy time of a striped disk is the mean over its devices, so that it does not exceed elapsed time.
         values[_BUSY] /= len(stats)
         values |= {
             "host_disk_size_bytes": float(space.f_blocks * space.f_frsize),
@@ -199,7 +205,7 @@ class HostScraper:
 
 
 def numbers(path: Path) -> dict[str, float]:
-    """Read a file of lines `name number`."""
+    """Read a file of lines `name number`, and return the numbers by name."""
     found = {}
     for line in path.read_text().splitlines():
         name, _, number = line.partition(" ")

@@ -1,4 +1,4 @@
-"""Capabilities of this machine for hosts, for `towtank doctor`."""
+"""Lists the capabilities of this machine for hosts, for `towtank doctor`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SSH = "hosts of provider ssh"
 
 
 def examine_hosts() -> list[Offer]:
-    """Return one entry of `towtank doctor` for each capability; all of them are optional."""
+    """Return an entry for `towtank doctor` for each capability; all capabilities are optional."""
     offers = []
     for point in probe().values():
         name = "hosts_" + point.name.replace(" ", "_")

@@ -1,4 +1,4 @@
-"""Relay that forwards packets between two networks with delay and loss, for kernels without `netem`.
+"""Forwards packets between two networks with delay and loss, for kernels without `netem`.
 
 The relay is a separate program with one `tap` device of the same Ethernet in each network. It forwards packets after
 the delay, and ends when its standard input closes. It needs about 10 µs of CPU time per packet.
@@ -22,14 +22,15 @@ from towtank.system.hosts.namespaces import enter_network
 _TUNSETIFF = 0x400454CA
 _TAP_WITHOUT_HEADER = 0x0002 | 0x1000
 _LARGEST = 65_536 + 18
-# Packets read from one end before the other end is served.
+# Largest number of packets that are read from one end before the other end is served.
 _AT_ONCE = 64
-# Longest queue; further packets are dropped, as by any device. It holds a second of full-size packets at 10 Gbit/s. [1]
+# Longest queue; further packets are dropped, as by a real device. The queue holds one second of full-size packets at
+# 10 Gbit/s. [1]
 _QUEUE = 100_000
 
 
 def open_tap(pid: int, device: str) -> int:
-    """Create one tap device in the network of a process; return its descriptor."""
+    """Create a tap device in the network of a process; return its file descriptor."""
     enter_network(pid)
     descriptor = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
     fcntl.ioctl(descriptor, _TUNSETIFF, struct.pack("16sH22x", device.encode(), _TAP_WITHOUT_HEADER))
@@ -38,7 +39,7 @@ def open_tap(pid: int, device: str) -> int:
 
 @dataclass
 class Direction:
-    """Packets under way in one direction; all have the same delay, so they keep their order."""
+    """Packets under way in one direction of the relay; all have the same delay, so they keep their order."""
 
     source: int
     target: int
@@ -48,7 +49,7 @@ class Direction:
     under_way: deque[tuple[float, bytes]] = field(default_factory=deque)
 
     def take(self, now_s: float) -> None:
-        """Read the packets that have arrived."""
+        """Read the packets that have arrived; some are lost, and the others are queued for the delay."""
         for _ in range(_AT_ONCE):
             try:
                 packet = os.read(self.source, _LARGEST)
@@ -65,11 +66,11 @@ class Direction:
             _, packet = under_way.popleft()
             try:
                 os.write(self.target, packet)
-            except OSError:  # an end that is down, or whose queue is full, drops the packet
+            except OSError:  # A device that is switched off, or whose queue is full, drops the packet.
                 continue
 
     def next_s(self) -> float:
-        """Return the time at which the next packet is due."""
+        """Return the time at which the next packet is due; infinite without packets. [s]"""
         return self.under_way[0][0] if self.under_way else float("inf")
 
 
@@ -79,11 +80,11 @@ def carry(one: int, other: int, delay_s: float, loss: float, seed: int) -> None:
     Parameters
     ----------
     one, other : int
-        The ends.
+        File descriptors of the two tap devices.
     delay_s : float
-        Time a packet takes, each way. [s]
+        Delay of each packet, in each direction. [s]
     loss : float
-        Share of packets that get lost, in [0, 1].
+        Share of packets that are lost, in [0, 1].
     seed : int
         Seed of the losses.
     """
@@ -105,7 +106,7 @@ def carry(one: int, other: int, delay_s: float, loss: float, seed: int) -> None:
 
 
 def main() -> None:
-    """Create the ends that the only argument defines as JSON, print `ready`, and forward packets."""
+    """Create the two tap devices that the only argument describes as JSON, print `ready`, and forward packets."""
     wanted = json.loads(sys.argv[1])
     one, other = (open_tap(end["pid"], end["device"]) for end in wanted["ends"])
     print("ready", flush=True)

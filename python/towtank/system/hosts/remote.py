@@ -1,7 +1,8 @@
-"""Host of provider `ssh`: another machine, on which processes start and end as on this one.
+"""Represents a host of provider `ssh`: another machine, on which processes start and end as on this machine.
 
-The engine is copied to the machine: its guard ends each process with all its children when the connection ends, and its
-probe observes the machine. A small shell script waits for the end of the connection and removes the copied files.
+Towtank copies the engine to the machine. The engine's guard ends each process with all its children when the
+connection ends, and the engine's probe observes the machine. A small shell script waits for the end of the connection
+and removes the copied files.
 """
 
 from __future__ import annotations
@@ -33,11 +34,11 @@ _FIRST_PORT, _END_PORT = 20_000, 32_768
 _LISTEN = "0A"
 _PORT = re.compile(r"^\s*\d+: [0-9A-F]+:([0-9A-F]{4}) [0-9A-F:]+ ([0-9A-F]{2})", re.MULTILINE)
 _POLL_S = 0.05
-# Time beyond the grace time for the guard to end, and for the network to report this. [s]
+# Time after the grace time in which the guard must end and the network must report the end. [s]
 _REAP_S = 15.0
 # Longest time that the clean-up script waits for guards. [s]
 _CLEAN_WITHIN_S = 40.0
-# Script that waits for the end of standard input, then for the guards with recorded ids, and removes the folder.
+# Script that waits for the end of standard input, then for the guards with recorded ids, and then removes the folder.
 _CLEAN_UP = """
 trap '' HUP INT TERM PIPE
 cat >/dev/null
@@ -50,21 +51,21 @@ while [ $n -lt 300 ]; do
 done
 rm -rf "$1"
 """
-# Script that writes its process id, which stays the same when it becomes the command.
+# Script that writes its process id; the command that replaces it keeps this id.
 _TOLD = 'echo $$ >"$0"; exec "$@"'
 
 
 class RemoteHost:
-    """One remote machine.
+    """Remote machine, reached by SSH.
 
     Parameters
     ----------
     name : str
         Name in the system file.
     part : SshHost
-        Its part of the system file.
+        Part of the system file that describes the host.
     base : Path
-        Folder that its relative paths start from.
+        Folder that relative paths in the system file start from.
     """
 
     provider = "ssh"
@@ -87,7 +88,7 @@ class RemoteHost:
 
     @property
     def address(self) -> str:
-        """Numeric address on which services listen."""
+        """Numeric address of the machine, on which its services listen."""
         try:
             return socket.gethostbyname(self._part.address)
         except OSError as error:
@@ -95,15 +96,15 @@ class RemoteHost:
 
     @property
     def cpus(self) -> list[int] | None:
-        """No CPUs: pinning concerns this machine only."""
+        """Empty list, because pinning to CPUs applies to this machine only."""
         return []
 
     def capabilities(self) -> Capabilities:
-        """Return its capabilities: services can be started, but their files are not visible here."""
+        """Return the capabilities of the host: Towtank starts services on it, but cannot see its files here."""
         return Capabilities(shares_files=False)
 
     def lacks(self) -> list[str]:
-        """Return the missing needs on this machine; needs of the other machine are reported when it is connected."""
+        """Return what this machine lacks to connect; missing needs of the other machine are reported at connection."""
         where, part = f"hosts.{self.name}", self._part
         lines = []
         if find_spec("asyncssh") is None:
@@ -119,7 +120,7 @@ class RemoteHost:
         return lines
 
     def prepare(self, room: HostSettings) -> None:
-        """Connect, create the folder and copy the engine."""
+        """Connect to the machine, create the folder of this run, and copy the engine."""
         from towtank.system.hosts.connection import Connection, Login  # noqa: PLC0415 - the extra may be absent
 
         room.check()
@@ -130,18 +131,18 @@ class RemoteHost:
         password = None if part.password_from is None else os.environ[part.password_from]
         self._connection = Connection(Login(part.address, part.port, part.user, key, known, password))
         self._log = (room.folder / f"{self.name}-clean-up.log").open("ab")
-        # The folder comes first, and must be new: its name is public from then on, and no other user may own it.
+        # The folder is made first and must be new: from then on its name is public, and no other user may own it.
         self._said(["mkdir", "-p", "--", part.folder])
         self.make_private_folder(self.folder)
-        # Started before anything else. Its arguments show `towtank doctor --clean` on that machine that the folder is
-        # in use.
+        # The clean-up script starts before anything else. Its arguments show `towtank doctor --clean` on that machine
+        # that the folder is in use.
         clean_up = ["sh", "-c", _CLEAN_UP, JANITOR, str(self.folder), self._prefix]
         self._cleaner = self._connection.start(clean_up, self._log, {})
         for name in ("pids", "tmp"):
             self.make_private_folder(self.folder / name)
         room.check()
         self._connection.put(binary(), str(self.engine()))
-        # Servers that do not run as root pass through these folders to their own.
+        # Servers that do not run as root must be able to pass through these folders to their own folders.
         self._said(["chmod", "711", str(self.folder), str(self.temporary)])
         self._said(["chmod", "755", str(self.engine())])
         self._facts = {
@@ -162,33 +163,33 @@ class RemoteHost:
         return answer.output.strip()
 
     def confine(self) -> None:
-        """Do nothing: the machine has its own sizes."""
+        """Do nothing, because Towtank sets no limits on the machine."""
 
     def process(self, spec: ProcessSpec, log: Path, cpus: list[int] | None = None) -> Process:  # noqa: ARG002
-        """Return a process under a guard on the machine; its output goes to the log on this machine."""
+        """Return a process on the machine that a guard watches; its output goes to the log on this machine."""
         process = RemoteProcess(self, spec, log)
         self._processes.append(process)
         return process
 
     def pid_file(self) -> Path:
-        """Return a new file on the machine for the process id of a guard."""
+        """Return the path of a new file on the machine for the process id of a guard."""
         self._pids += 1
         return self.folder / "pids" / str(self._pids)
 
     def guarded(self, command: list[str], grace_s: float, pid_file: Path, open_files: int | None = None) -> list[str]:
-        """Return a command under a guard on the host; the guard's process id is written to a file."""
+        """Return a command that runs under a guard on the machine; the guard's process id is written to a file."""
         guard = guarded(command, grace_s=grace_s, open_files=open_files, engine=self.engine())
         return ["sh", "-c", _TOLD, str(pid_file), *guard]
 
     def start(self, command: list[str], log: Any, environment: Mapping[str, str]) -> RemoteCommand:
-        """Start a command on the machine."""
+        """Start a command on the machine; its output goes to a log on this machine."""
         marked = {MARK: self._prefix, "TMPDIR": str(self.temporary), **environment}
         return self._reached().start(command, log, marked)
 
     def execute(
         self, command: list[str], limit_s: float = 60.0, environment: Mapping[str, str] | None = None
     ) -> Answer:
-        """Run a command to its end, under a guard that ends it at the time limit."""
+        """Run a command on the machine to its end; a guard ends the command at the time limit."""
         variables = {MARK: self._prefix, "TMPDIR": str(self.temporary), **(environment or {})}
         return self._reached().run(self.guarded(command, 1.0, self.pid_file()), limit_s, variables, hold_input=True)
 
@@ -218,7 +219,7 @@ class RemoteHost:
             self._said(["chmod", "640", "--", str(path)])
 
     def read(self, path: Path | str) -> str | None:
-        """Read a small file of the machine."""
+        """Read a small file of the machine; return None if it cannot be read."""
         answer = self._reached().run(["cat", str(path)], 60.0)
         return answer.output if answer.status == 0 else None
 
@@ -237,26 +238,27 @@ class RemoteHost:
         self._said(["rm", "-rf", "--", str(path)])
 
     def engine(self) -> Path:
-        """Return the path of the copied engine."""
+        """Return the path of the engine that was copied to the machine."""
         return self.folder / "towtank-engine"
 
     def python(self) -> str:
-        """Return the Python that the system file specifies."""
+        """Return the path of the Python interpreter on the machine, as set in the system file."""
         return self._part.python
 
     @property
     def temporary(self) -> Path:
-        """Temporary folder, below the folder of this run."""
+        """Temporary folder on the machine, below the folder of this run."""
         return self.folder / "tmp"
 
     def disk(self, name: str) -> Path:
-        """Refuse: hosts of provider ssh have no disks; the check of the system file reports such a name earlier."""
+        """Refuse: a host of provider ssh has no disks; the check of the system file reports such a name earlier."""
         raise TargetError(f"host {self.name}: a host of provider ssh has no disk {name}")
 
     def free_ports(self, count: int = 1) -> int:
-        """Return consecutive ports of the machine on which no process listens; no port is returned twice.
+        """Return the first of `count` consecutive free ports of the machine; a port is never returned twice.
 
-        The search begins at a random port, so that two systems that search at the same time rarely find the same ports.
+        The search begins at a random port, so that two systems that search at the same time rarely find the same
+        ports.
         """
         taken = self._listening() | self._given_ports
         firsts = list(range(_FIRST_PORT, _END_PORT - count + 1))
@@ -278,7 +280,7 @@ class RemoteHost:
         return {int(port, 16) for port, state in _PORT.findall(answer.output) if state == _LISTEN}
 
     def facts(self) -> dict[str, Any]:
-        """Return address and properties of the machine, without secrets."""
+        """Return address and properties of the machine for the manifest of the run, without secrets."""
         return {
             "provider": self.provider,
             "address": self._part.address,
@@ -288,7 +290,7 @@ class RemoteHost:
         }
 
     def roots(self) -> dict[str, int]:
-        """Return the process ids of the guards of running processes, by name of the process."""
+        """Return the process id of the guard of each running process, by name of the process."""
         living = [process for process in self._processes if process.status() is None]
         noted = {process.spec.name: (self.read(process.pid_file) or "").strip() for process in living}
         return {name: int(text) for name, text in noted.items() if text.isdigit()}
@@ -300,13 +302,13 @@ class RemoteHost:
         return Watching(probes=[RemoteHostProbe(self)])
 
     def ended(self) -> list[str]:
-        """Report a lost connection."""
+        """Return a message if the connection to the machine was lost."""
         cleaner = self._cleaner
         lost = cleaner is not None and cleaner.status() is not None
         return ["the SSH connection was lost"] if lost else []
 
     def tear_down(self) -> None:
-        """Remove the folder on the machine and close the connection."""
+        """Remove the folder of this run on the machine, and close the connection."""
         connection, cleaner = self._connection, self._cleaner
         self._connection = self._cleaner = None
         try:
@@ -323,7 +325,7 @@ class RemoteHost:
 
 
 class RemoteProcess:
-    """A process of a service on another machine, under its guard."""
+    """Process of a service on another machine, watched by a guard."""
 
     def __init__(self, host: RemoteHost, spec: ProcessSpec, log: Path) -> None:
         self.spec, self.log, self._host = spec, log, host
@@ -332,7 +334,7 @@ class RemoteProcess:
         self._stream: Any = None
 
     def start(self) -> None:
-        """Start the process; its output goes to the end of its log."""
+        """Start the process; its output is appended to its log on this machine."""
         self.log.parent.mkdir(parents=True, exist_ok=True)
         self._stream = self.log.open("ab", buffering=0)
         spec = self.spec
@@ -341,19 +343,19 @@ class RemoteProcess:
 
     @property
     def pid(self) -> int | None:
-        """None: the process is on another machine."""
+        """None, because the process runs on another machine."""
         return None
 
     def status(self) -> int | None:
-        """Return the exit status of the tree, or None while it runs."""
+        """Return the exit status of the process tree; None while it runs."""
         return None if self._command is None else self._command.status()
 
     def wait(self, check: Check = no_check, limit_s: float | None = None) -> int:
-        """Wait for the end of the process, and return its exit status."""
+        """Wait for the end of the process; return its exit status."""
         return await_end(self, check, limit_s)
 
     def stop(self) -> None:
-        """End the tree by closing the standard input of its guard."""
+        """End the process tree by closing the standard input of its guard."""
         command = self._command
         if command is not None:
             command.close_input()
@@ -364,14 +366,14 @@ class RemoteProcess:
             self._stream = None
 
     def signal(self, what: str) -> None:
-        """Kill the tree without asking, hold it, or resume it."""
+        """Kill, stop or resume all processes of the tree by a signal."""
         guard = self._guard_number()
         if guard is None:
             raise TargetError(f"{self.spec.name}: its process on {self._host.name} is not known")
         signal_tree(self._host.execute, guard, what)
 
     def limits(self) -> dict[str, int | None]:
-        """Return the limits in force for its command on the host."""
+        """Return the kernel limits that apply to the command on the host."""
         guard = self._guard_number()
         return {} if guard is None else limits_below(guard, self._host.read)
 
@@ -380,7 +382,7 @@ class RemoteProcess:
         return int(text) if text.isdigit() else None
 
     def is_held(self) -> bool:
-        """Return False: this cannot be checked on another machine."""
+        """Return False, because this cannot be checked on another machine."""
         return False
 
     def last_lines(self) -> str:
@@ -388,5 +390,5 @@ class RemoteProcess:
         return "".join(f"\n  {line}" for line in tail(self.log))
 
     def ended_text(self) -> str:
-        """Return how it ended, in words."""
+        """Return how the process ended, as text."""
         return f"ended {describe_status(self.status())}"

@@ -1,4 +1,4 @@
-"""The engine's probe on another machine: copies its samples to this machine, and compares its clock."""
+"""Runs the engine's probe on another machine, copies its samples to this machine, and compares the clocks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from towtank.system.hosts.remote import RemoteHost
 
 _STOP_WITHIN_S = 15.0
-# Number of clock readings, of which the most precise one is used; each starts the engine on the other machine. [1]
+# Number of clock readings, of which the most precise is used. Each reading starts the engine on the other machine. [1]
 _EXCHANGES = 5
 _EXCHANGE_WITHIN_S = 10.0
 # A line of the stream begins with its checksum: eight digits and a blank.
@@ -22,12 +22,12 @@ _CHECKSUM = 9
 
 
 class RemoteHostProbe:
-    """The probe of one host.
+    """Probe on one remote host.
 
     Parameters
     ----------
     machine : RemoteHost
-        The host.
+        Host that the probe observes.
     """
 
     def __init__(self, machine: RemoteHost) -> None:
@@ -36,16 +36,16 @@ class RemoteHostProbe:
         self._stream: IO[bytes] | None = None
 
     def start(self, stream: Path, log: Path, interval_s: float) -> None:  # noqa: ARG002 - it logs to the stream
-        """Start the probe, with the running processes of the machine as groups."""
+        """Start the probe; each running process of the machine forms a group that the probe observes."""
         groups = [word for name, pid in self._machine.roots().items() for word in ("--group", f"{name}={pid}")]
         command = [str(self._machine.engine()), "probe", "--out", "-", "--interval", str(interval_s)]
         self._stream = stream.open("ab", buffering=0)
         self._command = self._machine.start([*command, "--until-stdin-closes", *groups], self._stream, {})
 
     def clock(self) -> dict[str, int]:
-        """Read the clock several times, and return the reading of the shortest exchange.
+        """Read the clock of the machine several times; return the reading with the shortest exchange.
 
-        Half of that exchange bounds the error.
+        Half of the duration of that exchange bounds the error of the reading.
         """
         return min((self._exchange() for _ in range(_EXCHANGES)), key=lambda clock: clock["uncertainty_ns"])
 
@@ -61,7 +61,7 @@ class RemoteHostProbe:
         return {"offset_ns": int(there) - (before + after) // 2, "uncertainty_ns": (after - before + 1) // 2}
 
     def stop(self) -> list[str]:
-        """End it."""
+        """End the probe; return a message if the probe ended early or does not end."""
         command, stream = self._command, self._stream
         self._command = self._stream = None
         if command is None or stream is None:

@@ -1,7 +1,7 @@
-"""Common resources of the hosts of provider `namespaces`: a prefix, a folder, a janitor, and a virtual network.
+"""Holds what all hosts of provider `namespaces` share: a prefix, a folder, a janitor, and a virtual network.
 
-The network is a bridge, or a shared card, in its own network namespace. While it is up, this machine has one further
-device, the link of the load generator; the rest of its network is unchanged.
+The network is a bridge, or a shared card, in its own network namespace. While the network is up, this machine has one
+additional device, the link of the load generator; the rest of its network is unchanged.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _RANGE = ipaddress.ip_network("198.18.0.0/15")
 _OWN, _FIRST = 1, 10
 HOSTS_AT_MOST = 240
 DEVICE = "eth0"
-"""Name of a host's device, in its own network."""
+"""Name of a host's network device inside the network of the host."""
 _CONDUCTOR_DEVICE = "conductor"
 _COMMAND_WITHIN_S = 30.0
 _JANITOR_WITHIN_S = 40.0
@@ -37,7 +37,7 @@ ip link set lo up
 ip link add name bridge type bridge forward_delay 0 mcast_snooping 0
 ip link set bridge mtu "$1" up
 """
-# The card is one end of a cable whose other end is unused: it has a carrier, and packets that leave it are lost.
+# The card is one end of a cable with an unused other end: it has a carrier, and packets that leave it are lost.
 _CARD = """
 ip link set lo up
 ip link add name card mtu "$1" type veth peer name nobody mtu "$1"
@@ -47,18 +47,18 @@ ip link set card up
 
 
 class Site:
-    """Common resources of the hosts of one system.
+    """Resources that all hosts of one system share.
 
     Parameters
     ----------
     names : list of str
         Names of the hosts.
     network : Network
-        The generator's link.
+        Settings of the network, including the generator's link.
     mtu : int
-        Largest packet of all links. [byte]
+        Size of the largest packet of all links. [byte]
     generator : str, optional
-        Host that the load generator is on; outside of all hosts by default.
+        Name of the host that runs the load generator; outside of all hosts by default.
     """
 
     def __init__(self, names: list[str], network: Network, mtu: int, generator: str | None = None) -> None:
@@ -68,26 +68,29 @@ class Site:
         self._switch = Namespaces(("net",), self.environment)
         self._subnet = _RANGE
         self._users = 0
-        # First end of a cable of link `veth`, until the second host exists: host name, process in its network, link.
+        # First end of a cable of link `veth`, until the second host exists: name of the host, process in its network,
+        # link.
         self._loose: tuple[str, int, Link] | None = None
 
     @property
     def environment(self) -> dict[str, str]:
-        """Environment variables of all processes of the hosts."""
+        """Environment variables of all processes on the hosts."""
         environment = {**passed_on(), cleaning.MARK: self.prefix}
-        if "PYTHONPATH" in environment:  # processes of hosts start in another folder
+        if (
+            "PYTHONPATH" in environment
+        ):  # Processes of hosts start in another folder, so relative paths would not be found.
             paths = environment["PYTHONPATH"].split(os.pathsep)
             environment["PYTHONPATH"] = os.pathsep.join(str(Path(path).absolute()) for path in paths if path)
         return environment
 
     @property
     def folder(self) -> Path:
-        """Folder of this run."""
+        """Folder for the temporary files of all hosts in this run."""
         return Path(tempfile.gettempdir()) / self.prefix
 
     @property
     def images(self) -> Path:
-        """Folder for disk images, preferably on a disk."""
+        """Folder for disk images, which is not in memory."""
         return cleaning.IMAGES / self.prefix
 
     def address(self, name: str) -> str:
@@ -96,12 +99,12 @@ class Site:
 
     @property
     def link(self) -> str:
-        """Kind of the connection of its hosts."""
+        """Kind of link between the hosts."""
         return self._network.link
 
     @property
     def own_address(self) -> str:
-        """Address of this machine in the network."""
+        """Address of this machine in the virtual network."""
         return str(self._subnet[_OWN])
 
     @property
@@ -110,7 +113,7 @@ class Site:
         return self.own_address if self._generator is None else self.address(self._generator)
 
     def open(self) -> None:
-        """Create the network for the first host that needs it; each host must call `close`.
+        """Create the virtual network for the first host that needs it; each host must call `close`.
 
         Raises
         ------
@@ -122,7 +125,7 @@ class Site:
             return
         self.watch()
         try:
-            # Its mode keeps other users away from the temporary folders of hosts below, which are writable by all.
+            # This mode keeps other users away from the temporary folders of hosts below, which all users may write.
             self.folder.mkdir(mode=0o700)
             self.images.mkdir(mode=0o700)
         except OSError as error:
@@ -135,7 +138,7 @@ class Site:
         self._connect_generator()
 
     def watch(self) -> None:
-        """Start the janitor before anything is created, so that everything is cleaned up."""
+        """Start the janitor before anything is created, so that everything is removed at the end."""
         if self._janitor is not None:
             return
         self._janitor = subprocess.Popen(
@@ -148,7 +151,7 @@ class Site:
         )
 
     def _choose_subnet(self) -> None:
-        """Choose a subnet of the range in which this machine has no address."""
+        """Choose a random subnet in which this machine has no address."""
         taken = [
             ipaddress.ip_network(f"{address['local']}/24", strict=False)
             for device in json.loads(self.run(["ip", "-json", "-4", "address"]))
@@ -164,7 +167,7 @@ class Site:
         (self.folder / "hosts").write_text("\n".join(lines) + "\n")
 
     def _connect_generator(self) -> None:
-        """Connect this machine to the network: generator and conductor reach all hosts by this link."""
+        """Connect this machine to the virtual network; generator and Towtank reach all hosts by this link."""
         if self.link == "macvlan":
             self.share_card(os.getpid(), self.prefix, self.own_address, self._network.mtu)
             return
@@ -172,18 +175,18 @@ class Site:
         self.connect("generator", os.getpid(), self.prefix, self.own_address, link)
 
     def connect(self, port: str, pid: int, device: str, address: str, link: Link, *, netem: bool = False) -> None:
-        """Connect the bridge to the network of a process.
+        """Connect the bridge to the network of a process by a veth pair.
 
         Parameters
         ----------
         port : str
             Name of the end at the bridge.
         pid : int
-            A process in the network of the other end.
+            Id of a process in the network of the other end.
         device, address : str
-            Name and address of that end.
+            Name and address of the device at the other end.
         link : Link
-            Its properties; delay and loss are used with `netem` only.
+            Properties of the link; delay and loss apply only with `netem`.
         netem : bool
             Whether the kernel delays and loses packets.
         """
@@ -194,12 +197,12 @@ class Site:
         self.shape(pid, port, device, link, netem=netem)
 
     def share_card(self, pid: int, device: str, address: str, mtu: int) -> None:
-        """Create a device of the shared card in the network of a process."""
+        """Create a device of the shared network card in the network of a process."""
         self._switch_ip([f"link add link card name {device} mtu {mtu} netns {pid} type macvlan mode bridge"])
         self.set_address(pid, device, address)
 
     def connect_conductor(self, port: str, pid: int) -> None:
-        """Connect the bridge to the network of a process, for the conductor only; the device has no address yet."""
+        """Connect the bridge to the network of a process for Towtank's own use; the device has no address yet."""
         device = _CONDUCTOR_DEVICE
         self._switch_ip([f"link add name {port} type veth peer name {device} netns {pid}"])
         self.plug(port)
@@ -207,16 +210,16 @@ class Site:
         self.run(in_network(pid, ["ip", "-batch", "-"]), "\n".join(lines))
 
     def join(self, name: str, pid: int, link: Link) -> None:
-        """Connect two hosts when the second one is created.
+        """Connect two hosts directly, once the second host exists.
 
         Parameters
         ----------
         name : str
             Name of the host.
         pid : int
-            A process in its network.
+            Id of a process in the network of the host.
         link : Link
-            Properties of its end.
+            Properties of the host's end of the link.
         """
         if self._loose is None:
             self._loose = (name, pid, link)
@@ -232,13 +235,13 @@ class Site:
         )
         for end_name, end_pid, end in ends:
             self.set_address(end_pid, DEVICE, self.address(end_name))
-            # All addresses except the conductor's are at the other end of this cable.
+            # All addresses except that of Towtank's own device are at the other end of this cable.
             way = f"route add {self.own_address} dev {_CONDUCTOR_DEVICE} src {self.address(end_name)}"
             self.run(in_network(end_pid, ["ip", "-batch", "-"]), way)
             self._without_offloads(end_pid, DEVICE, end)
 
     def plug(self, port: str) -> None:
-        """Attach a device in the switch to the bridge."""
+        """Attach a device to the bridge."""
         self._switch_ip([f"link set {port} master bridge up"])
 
     def _switch_ip(self, lines: list[str]) -> None:
@@ -246,11 +249,11 @@ class Site:
 
     @property
     def switch_pid(self) -> int:
-        """Process id of a process in the network of the bridge."""
+        """Id of a process in the network of the bridge."""
         return self._switch.pid
 
     def set_address(self, pid: int, device: str, address: str) -> None:
-        """Set the address of a device in the network of a process, and bring the device up."""
+        """Set the address of a device in the network of a process, and switch the device on."""
         lines = [
             f"link set {device} addrgenmode none",
             f"address add {address}/24 dev {device}",
@@ -259,7 +262,7 @@ class Site:
         self.run(in_network(pid, ["ip", "-batch", "-"]), "\n".join(lines))
 
     def shape(self, pid: int, port: str, device: str, link: Link, *, netem: bool) -> None:
-        """Apply rate, delay, loss and offloads at both ends of a link."""
+        """Apply rate, delay, loss and offloads of a link at both of its ends."""
         for end_pid, end in ((self._switch.pid, port), (pid, device)):
             if lines := disciplines(end, link, netem=netem):
                 self.run(in_network(end_pid, ["tc", "-batch", "-"]), "\n".join(lines))
@@ -267,7 +270,7 @@ class Site:
             self._without_offloads(end_pid, end, link)
 
     def _without_offloads(self, pid: int, device: str, link: Link) -> None:
-        """Turn off the offloads that the link does not have, at one end."""
+        """Turn off the offloads that the link disables, at one end."""
         try:
             if not link.offloads:
                 within_network(pid, lambda: set_offloads(device, on=False))
@@ -277,12 +280,12 @@ class Site:
             raise TargetError(f"the offloads of {device} cannot be turned off: {error.strerror}") from error
 
     def run(self, command: list[str], text: str = "", limit_s: float = _COMMAND_WITHIN_S) -> str:
-        """Run a command that may change the kernel; the janitor waits for its end.
+        """Run a command that may change the kernel; the janitor cleans up only after the command has ended.
 
         Raises
         ------
         TargetError
-            If it fails; with its last words.
+            If the command fails; the message contains its output.
         """
         return run_with(self.lifeline(), command, text, limit_s)
 
@@ -293,18 +296,18 @@ class Site:
         return self._janitor.stdin.fileno()
 
     def close(self) -> None:
-        """Release the network for one host; the last host removes it."""
+        """Release the network for one host; the last release removes the network."""
         self._users = max(0, self._users - 1)
         if self._users == 0:
             self.finish()
 
     def finish(self) -> None:
-        """Remove the whole site; do nothing if this has been done.
+        """Remove everything that the hosts share; do nothing if it was removed before.
 
         Raises
         ------
         TargetError
-            If something could not be removed.
+            If any part could not be removed.
         """
         janitor = self._janitor
         if janitor is None:
@@ -324,12 +327,12 @@ class Site:
 
 
 def in_network(pid: int, command: list[str]) -> list[str]:
-    """Return a command that runs in the network of a process, but with the files of this process."""
+    """Return a command that runs in the network of a process, but sees the files of this process."""
     return ["nsenter", f"--net=/proc/{pid}/ns/net", "--", *command]
 
 
 def run_with(lifeline: int, command: list[str], text: str, limit_s: float) -> str:
-    """Run a command that inherits a descriptor and so keeps it open until its end."""
+    """Run a command that inherits a file descriptor, and so keeps it open until the command ends; return its output."""
     try:
         done = subprocess.run(
             command,

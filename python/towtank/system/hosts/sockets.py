@@ -1,4 +1,4 @@
-"""Memory of all sockets of the current network, as the kernel reports it by socket (`sock_diag(7)`)."""
+"""Sums the memory of all sockets in the network of this thread, as the kernel reports it (`sock_diag(7)`)."""
 
 from __future__ import annotations
 
@@ -16,19 +16,21 @@ _ANSWER_BYTES = 2**16
 _INET, _INET_MEMORY = 72, 7
 _UNIX, _UNIX_MEMORY = 16, 5
 _UNIX_SHOW_MEMORY = 0x20
-# All states except TIME_WAIT (6), which has no such memory, and LISTEN (10).
+# All states except TIME_WAIT (6) and LISTEN (10), whose sockets have no such memory.
 _STATES = 0xFFFFFFFF & ~(1 << 6 | 1 << 10)
 # Indexes in `SK_MEMINFO_*` (linux/sock_diag.h).
 _RECEIVED, _SENDING, _AHEAD, _QUEUED, _OPTIONS, _BACKLOG = 0, 2, 4, 5, 6, 7
 
 
 def socket_memory() -> float:
-    """Return the memory of TCP and Unix sockets: unread input, unacknowledged output, allocated in advance. [byte]
+    """Return the memory of all TCP and Unix sockets in the network of this thread. [byte]
+
+    The memory consists of unread input, unacknowledged output, and memory allocated in advance.
 
     Raises
     ------
     OSError
-        If the kernel does not report it.
+        If the kernel does not report the memory.
     """
     found = 0
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _NETLINK_SOCK_DIAG) as channel:
@@ -44,7 +46,7 @@ def socket_memory() -> float:
 
 
 def _answers(channel: socket.socket, asked: bytes) -> Iterator[bytes]:
-    """Yield the kernel's message about each socket."""
+    """Yield the message of the kernel about each socket."""
     channel.send(_HEADER.pack(_HEADER.size + len(asked), _BY_FAMILY, _REQUEST_ALL, 0, 0) + asked)
     while True:
         answer = channel.recv(_ANSWER_BYTES)
@@ -60,10 +62,10 @@ def _answers(channel: socket.socket, asked: bytes) -> Iterator[bytes]:
 
 
 def _memory(body: bytes, start: int, wanted: int) -> int:
-    """Return the memory of one socket. [byte]
+    """Return the memory of one socket from its kernel message. [byte]
 
-    For a TCP socket this includes the whole send queue, of which copies in flight are parts. A Unix socket has no such
-    queue; its memory is data that the other end has not read yet.
+    For a TCP socket this includes the whole send queue; copies in flight are parts of that queue. A Unix socket has
+    no such queue; its memory is data that the other end has not read.
     """
     place = start
     while place + _ATTRIBUTE.size <= len(body):

@@ -1,10 +1,10 @@
-"""TCP counters of one network: retransmitted segments, timeouts, and connections that overflowed a server's queue."""
+"""Reads the TCP counters of a network: retransmitted segments, timeouts, connections lost to a full listen queue."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-# Table of each counter, and its names in different kernels, newer names first.
+# For each counter, the table that contains it, and its names in different kernels, newer names first.
 _COUNTERS = {
     "host_tcp_retransmits_total": ("snmp", "Tcp:", ("RetransSegs",)),
     "host_tcp_needless_retransmits_total": ("netstat", "TcpExt:", ("TCPDSACKRecvSegs", "TCPDSACKRecv")),
@@ -16,22 +16,22 @@ _COUNTERS = {
 
 
 def tcp_counters(pid: int) -> dict[str, float]:
-    """Return the TCP counters of a process's network, since the creation of that network.
+    """Return the TCP counters of the network of a process, counted since that network was created.
 
     Parameters
     ----------
     pid : int
-        The process.
+        Id of the process.
 
     Returns
     -------
     dict of str to float
-        Counters by name, without those that the kernel does not have. [1]
+        Counters by name, without counters that the kernel lacks. [1]
 
     Raises
     ------
     OSError
-        If the process is gone.
+        If the process has ended.
     """
     folder = Path(f"/proc/{pid}/net")
     tables = {name: (folder / name).read_text() for name in ("snmp", "netstat")}
@@ -45,7 +45,7 @@ def tcp_counters(pid: int) -> dict[str, float]:
 
 
 def paired(text: str, row: str) -> dict[str, int]:
-    """Parse one row of a table that has a line of names above a line of values, both with the same first word.
+    """Parse a table in which a line of names precedes a line of values, both with the same first word.
 
     Examples
     --------

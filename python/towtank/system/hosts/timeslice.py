@@ -1,7 +1,7 @@
-"""Time slices of threads, on kernels that support them.
+"""Sets the time slices of threads, on kernels that support this.
 
-Since Linux 6.12, threads of the fair class can choose their slice by `sched_setattr(2)`; children inherit it. Older
-kernels accept the call without effect, so the slice is read back.
+Since Linux 6.12, threads of the fair class can choose their time slice by `sched_setattr(2)`; children inherit the
+slice. Older kernels accept the call without effect, so the slice is read back.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from functools import cache
 
 from towtank.errors import TargetError
 
-# System call numbers of sched_setattr and sched_getattr.
+# Numbers of the system calls sched_setattr and sched_getattr, by machine type.
 _CALLS = {"x86_64": (314, 315), "aarch64": (274, 275), "riscv64": (274, 275)}
 # First version of struct sched_attr: size, policy, flags, nice, priority, runtime, deadline, period.
 _ATTRIBUTES = struct.Struct("=IIQiIQQQ")
@@ -45,13 +45,13 @@ def slice_of(thread: int = 0) -> float:
     Raises
     ------
     OSError
-        If the kernel does not report it.
+        If the kernel does not report the slice.
     """
     return _attributes(thread)[5] / _NS
 
 
 def _set(slice_s: float) -> None:
-    """Set the slice of the calling thread; 0 restores the default."""
+    """Set the time slice of the calling thread; 0 restores the default. [s]"""
     attributes = _attributes(0)
     attributes[0], attributes[2], attributes[5:] = _ATTRIBUTES.size, 0, [round(slice_s * _NS), 0, 0]
     _call(_CALLS[platform.machine()][0], 0, _ATTRIBUTES.pack(*attributes), 0)
@@ -59,7 +59,7 @@ def _set(slice_s: float) -> None:
 
 @contextmanager
 def timeslice(slice_s: float | None) -> Iterator[None]:
-    """Set the time slice of processes that this thread starts inside the block; None changes nothing.
+    """Set the time slice of all processes that this thread starts inside the block; None changes nothing. [s]
 
     Raises
     ------

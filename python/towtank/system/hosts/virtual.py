@@ -1,4 +1,4 @@
-"""Host of provider `namespaces`: a part of this machine with its own network, files, name and limits."""
+"""Implements a host of provider `namespaces`: a part of this machine with its own network, files, name and limits."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ T = TypeVar("T")
 _TEMPORARY = Path("/tmp")
 _KINDS = ("net", "mnt", "uts")
 # Arguments: name, folder of the host, file of host names, folders to keep. The private temporary folder hides the
-# machine's one, so folders in it that must stay visible are mounted into the private one first.
+# temporary folder of the machine. Folders in it that must stay visible are therefore mounted into the private folder
+# first.
 _SET_UP = """
 hostname "$(printf %.64s "$1")"; folder=$2; names=$3; shift 3
 ip link set lo up
@@ -39,23 +40,23 @@ done
 mount --rbind "$folder/tmp" /tmp
 mount -t tmpfs -o mode=1777 tmpfs /dev/shm
 """
-# Script that joins control groups, and then becomes the command after `--`.
+# Script that joins control groups, and then becomes the command that follows `--`.
 _JOIN = 'while [ "$1" != -- ]; do echo $$ >"$1" || exit 125; shift; done; shift; exec "$@"'
 
 
 class VirtualHost(SharedFiles):
-    """One virtual host.
+    """Virtual host: a part of this machine in Linux namespaces.
 
     Parameters
     ----------
     name : str
         Name in the system file.
     part : NamespacesHost
-        Its part of the system file.
+        Part of the system file that describes the host.
     site : Site
-        Common resources of the hosts.
+        Resources that all hosts of the system share.
     network : Network
-        The generator's link; its needs are those of the first host.
+        Settings of the network; the first host reports what the network needs.
     """
 
     provider = "namespaces"
@@ -79,11 +80,11 @@ class VirtualHost(SharedFiles):
         return self._part.pinned
 
     def capabilities(self) -> Capabilities:
-        """Return its capabilities: all limits of a system file."""
+        """Return the capabilities of the host: every limit of a system file takes effect."""
         return Capabilities(sizes=frozenset(Part.model_fields) - {"provider"})
 
     def lacks(self) -> list[str]:
-        """Return the needs of its keys that this machine does not meet."""
+        """Return the needs of the host's keys in the system file that this machine does not meet."""
         offered = capabilities.probe()
         where = f"hosts.{self.name}"
         lines = needs.lacking(where, needs.host_needs(self._part), offered)
@@ -95,7 +96,7 @@ class VirtualHost(SharedFiles):
         return lines
 
     def prepare(self, room: HostSettings) -> None:
-        """Create namespaces, control group, link and disks; memory, pinning and weights apply from the start."""
+        """Create namespaces, control group, link and disks; memory limit, pinning and weights apply from the start."""
         room.check()
         self._is_open = True
         self._site.open()
@@ -103,7 +104,7 @@ class VirtualHost(SharedFiles):
         private = folder / "tmp"
         private.mkdir(parents=True)
         private.chmod(0o1777)
-        # A folder below another kept folder is visible with its parent.
+        # A folder below another kept folder is visible with that folder.
         below = sorted({path for path in (*room.kept, folder) if _TEMPORARY in path.parents})
         kept = [path for path in below if not any(other in path.parents for other in below)]
         self._namespaces.start(_SET_UP, self.name, str(folder), str(self._site.folder / "hosts"), *map(str, kept))
@@ -115,7 +116,7 @@ class VirtualHost(SharedFiles):
             self._disks[name] = mount_disk(self._site, self._namespaces, self.name, name, disk)
 
     def _set_lasting_sizes(self) -> None:
-        """Set the limits from which servers derive their own sizes."""
+        """Apply the limits from which servers derive their own sizes: CPUs, memory and CPU weight."""
         part = self._part
         if part.pinned is not None:
             self._group.pin(part.pinned)
@@ -129,15 +130,15 @@ class VirtualHost(SharedFiles):
         self._cable.cut()
 
     def mend(self) -> None:
-        """Reconnect the cable."""
+        """Reconnect the network cable of the host."""
         self._cable.mend()
 
     def fill(self, disk: str, leave_bytes: int | None, leave_files: int | None) -> dict[str, int]:
-        """Fill the disk with one large file, or with many empty files."""
+        """Fill a disk of the host with one large file, or with many empty files."""
         return fill_disk(self.outside(self.disk(disk)), leave_bytes, leave_files)
 
     def release(self, disk: str) -> None:
-        """Remove the files that fill the disk."""
+        """Remove the files that fill a disk of the host."""
         release_disk(self.outside(self.disk(disk)))
 
     def confine(self) -> None:
@@ -149,7 +150,7 @@ class VirtualHost(SharedFiles):
         self._is_confined = True
 
     def process(self, spec: ProcessSpec, log: Path, cpus: list[int] | None = None) -> Process:
-        """Return a process in the namespaces; its guard is outside of them, but in the control group."""
+        """Return a process in the namespaces of the host; its guard runs outside, but in the control group."""
         entry = Entry(
             guard=self._join,
             command=self._namespaces.enter,
@@ -159,12 +160,12 @@ class VirtualHost(SharedFiles):
         return ServiceProcess(spec, log, self.cpus or cpus, entry)
 
     def entry(self) -> Entry:
-        """Return the commands that enter the network and control group of the host, with the files of this machine."""
+        """Return how commands enter the network and control group of the host, with the files of this machine."""
         pid = self._namespaces.pid
         return Entry(command=lambda command: self._join(in_network(pid, command)), environment=self._site.environment)
 
     def within(self, work: Callable[[], T]) -> T:
-        """Run a function in its network."""
+        """Run a function in the network of the host."""
         return within_network(self._namespaces.pid, work)
 
     def _join(self, command: list[str]) -> list[str]:
@@ -176,17 +177,17 @@ class VirtualHost(SharedFiles):
     def execute(
         self, command: list[str], limit_s: float = 60.0, environment: Mapping[str, str] | None = None
     ) -> Answer:
-        """Run a command to its end."""
+        """Run a command on the host to its end."""
         inside = self._join(self._namespaces.enter(command))
         return execute(inside, limit_s, {**self._environment(), **(environment or {})})
 
     def outside(self, path: Path | str) -> Path:
-        """Return the path outside of the namespaces for a path on the host."""
+        """Return the path outside the namespaces for a path on the host."""
         return self._namespaces.outside(path)
 
     @property
     def temporary(self) -> Path:
-        """Private temporary folder of the host."""
+        """Private temporary folder on the host."""
         return _TEMPORARY
 
     def disk(self, name: str) -> Path:
@@ -194,7 +195,7 @@ class VirtualHost(SharedFiles):
         return self._disks[name].point
 
     def free_ports(self, count: int = 1) -> int:
-        """Return free ports of its own network."""
+        """Return the first of `count` consecutive free ports in the network of the host."""
         return within_network(self._namespaces.pid, lambda: ports.free_ports(self.address, count))
 
     def require_free(self, port: int, owner: str) -> None:
@@ -202,7 +203,7 @@ class VirtualHost(SharedFiles):
         within_network(self._namespaces.pid, lambda: ports.require_free(self.address, port, owner))
 
     def facts(self) -> dict[str, Any]:
-        """Return the properties of the host and its limits in force."""
+        """Return the properties of the host and its effective limits, for the manifest of the run."""
         sizes = self._part.model_dump(mode="json", exclude={"provider", "disks"}, exclude_none=True)
         return {
             "provider": self.provider,
@@ -215,7 +216,7 @@ class VirtualHost(SharedFiles):
         }
 
     def watching(self) -> Watching:
-        """Return the scraper of the host's control group, device and disks."""
+        """Return the scraper of the host's control group, network device and disks."""
         from towtank.system.hosts.observing import HostScraper  # noqa: PLC0415 - only where something is observed
 
         name = f"host-{self.name}"
@@ -223,11 +224,11 @@ class VirtualHost(SharedFiles):
         return Watching([scraper], processes=self._cable.processes())
 
     def ended(self) -> list[str]:
-        """Return the reasons if the relay of the host's cable has ended."""
+        """Return a message if the relay of the host's cable has ended."""
         return self._cable.ended()
 
     def tear_down(self) -> None:
-        """Release the host; the last host of the site removes the common parts."""
+        """Release the host; releasing the last host removes the resources that all hosts share."""
         if not self._is_open:
             return
         self._is_open = False

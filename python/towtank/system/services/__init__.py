@@ -1,1 +1,1 @@
-"""The kinds of services that Towtank can start, one file each."""
+"""Holds the kinds of services that Towtank can start, with one file for each kind."""

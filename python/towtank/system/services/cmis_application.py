@@ -1,8 +1,8 @@
-"""Web application of the CMIS repository, built once from pinned files and kept in the cache.
+"""Builds the web application of the CMIS repository once from pinned files, and keeps it in the cache.
 
-OpenCMIS publishes its bridge to JCR as a web application, and Jackrabbit publishes its libraries as another one. This
-application contains the libraries of both, the PostgreSQL driver, a deployment descriptor with the Browser Binding
-only, and the two classes of `system/java`, which are compiled here.
+OpenCMIS publishes its bridge to JCR as a web application, and Jackrabbit publishes its libraries as another web
+application. The application built here contains the libraries of both, the PostgreSQL driver, a deployment descriptor
+with the Browser Binding only, and the two classes of `system/java`, which are compiled here.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ DATABASE_DRIVER = Artefact(
 ARTEFACTS = (OPENCMIS, JACKRABBIT, JETTY, DATABASE_DRIVER)
 
 SOURCES = Path(__file__).parents[1] / "java"
-# Libraries of OpenCMIS that are used; the others serve SOAP, or Jackrabbit contains newer versions.
+# Libraries of OpenCMIS that are used. The other libraries serve SOAP, or Jackrabbit contains newer versions.
 _OF_OPENCMIS = (
     "antlr-2",
     "antlr-runtime-3.5",
@@ -66,7 +66,7 @@ _OF_OPENCMIS = (
     "stringtemplate-3.2.1",
     "woodstox-core-",
 )
-# The database that Jackrabbit would use by default.
+# Libraries of the database that Jackrabbit would use by default.
 _NOT_OF_JACKRABBIT = ("derby-",)
 _LIBRARIES = "WEB-INF/lib/"
 _COMPILE_WITHIN_S = 120.0
@@ -102,8 +102,8 @@ _DESCRIPTOR = """<?xml version="1.0" encoding="UTF-8"?>
   </servlet-mapping>
 </web-app>
 """
-# Jetty hides its own classes from applications. The statistics page of its runner answers requests of its own machine
-# only, but a node on a separate host is scraped from another machine.
+# Jetty hides its own classes from applications. The statistics page of its runner only answers requests of its own
+# machine, but a node on a separate host is scraped from another machine.
 _JETTY_WEB = """<?xml version="1.0"?>
 <!DOCTYPE Configure PUBLIC "-//Jetty//Configure//EN" "http://www.eclipse.org/jetty/configure_9_3.dtd">
 <Configure class="org.eclipse.jetty.webapp.WebAppContext">
@@ -121,7 +121,7 @@ _REPOSITORY = "class=towtank.OpenRepository\nmount-path=/\n"
 
 
 def application_folder() -> Path:
-    """Return the folder of the application, whose name depends on the pinned files and on all generated parts."""
+    """Return the folder of the web application; its name depends on the pinned files and on all generated parts."""
     parts = [artefact.sha256 for artefact in ARTEFACTS] + [
         _DESCRIPTOR,
         _JETTY_WEB,
@@ -139,17 +139,17 @@ def _sources() -> list[Path]:
 
 
 def build_application() -> Path:
-    """Build the application unless it exists.
+    """Build the web application unless it exists.
 
     Returns
     -------
     Path
-        Its folder.
+        Folder of the web application.
 
     Raises
     ------
     TargetError
-        If that cannot be done.
+        If the web application cannot be built.
     """
     folder = application_folder()
     if folder.is_dir():
@@ -161,7 +161,7 @@ def build_application() -> Path:
         try:
             made.rename(folder)
         except OSError:
-            # Another process was faster and has built the same application.
+            # Another process has built the same application in the meantime.
             if not folder.is_dir():
                 raise
     return folder
@@ -182,7 +182,7 @@ def _write(folder: Path) -> None:
 
 
 def _unpack(artefact: Artefact, target: Path, wanted: Callable[[str], bool]) -> None:
-    """Extract the wanted libraries from a web application."""
+    """Extract the wanted libraries from a web application into a folder."""
     with zipfile.ZipFile(place_of(artefact)) as archive:
         for member in archive.namelist():
             library = member.removeprefix(_LIBRARIES)

@@ -1,4 +1,6 @@
-"""Configuration of one node of the CMIS repository: Jackrabbit's `repository.xml`, and Jetty's configuration."""
+"""Writes the configuration of one node of the CMIS repository: Jackrabbit's `repository.xml`, and Jetty's
+configuration.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ _HEAD = (
     '<!DOCTYPE Repository PUBLIC "-//The Apache Software Foundation//DTD Jackrabbit 2.0//EN" '
     '"http://jackrabbit.apache.org/dtd/repository-2.0.dtd">\n'
 )
-# Only plain text is indexed, as in the content server; other contents would take too much CPU time.
+# Only plain text is indexed, as in the content server. Other contents would take too much CPU time.
 _TIKA = """<?xml version="1.0" encoding="UTF-8"?>
 <properties>
   <detectors><detector class="org.apache.tika.mime.MimeTypes"/></detectors>
@@ -37,7 +39,7 @@ _JETTY_HEAD = (
 
 
 def repository_xml(settings: CmisRepositorySettings, database: str, contents: Path, node: str | None) -> str:
-    """Return Jackrabbit's configuration.
+    """Return Jackrabbit's configuration for one node as XML.
 
     Parameters
     ----------
@@ -47,7 +49,7 @@ def repository_xml(settings: CmisRepositorySettings, database: str, contents: Pa
     contents : Path
         Folder of the contents, the same for all nodes.
     node : str or None
-        Name of the node in the cluster; None for a repository that is filled alone, before any node runs.
+        Name of the node in the cluster; None while the repository is filled, before any node runs.
     """
     root = Element("Repository")
     _data_source(SubElement(root, "DataSources"), settings, database)
@@ -118,7 +120,7 @@ def _data_source(parent: Element, settings: CmisRepositorySettings, database: st
 
 
 def _security(root: Element) -> None:
-    """Add a login that accepts any user and password, because another server checks users."""
+    """Add a login that accepts any user and password, because the repository does not check users."""
     simple = f"{_CORE}.security.simple"
     made = SubElement(root, "Security", appName="Jackrabbit")
     SubElement(made, "SecurityManager", {"class": f"{simple}.SimpleSecurityManager", "workspaceName": REPOSITORY})
@@ -144,7 +146,7 @@ def text_xml() -> str:
 
 
 def jetty_xml(settings: CmisRepositorySettings) -> str:
-    """Return Jetty's configuration beyond its runner's options: the thread pool."""
+    """Return the part of Jetty's configuration that its runner has no options for: the thread pool."""
     root = Element("Configure", {"id": "Server", "class": "org.eclipse.jetty.server.Server"})
     SubElement(SubElement(root, "Get", name="ThreadPool"), "Set", name="maxThreads").text = str(settings.threads)
     ElementTree.indent(root)

@@ -1,7 +1,7 @@
-"""The content server's population as a list that fills a CMIS repository.
+"""Writes the content server's population as a list of objects, from which a CMIS repository is filled.
 
 The repository and the content server then contain the same documents under the same identifiers, so that one workload
-with one set of lists can drive both.
+with one set of lists can use either of them.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ SEARCHES_FOLDER = "7f3d2c86-6a54-5d0b-9c1e-5ea7c4e50001"
 """Identifier of the folder `/searches`, whose documents represent the content server's stored searches."""
 
 LISTS = ("documents", "folders", "searches", "terms", "accounts")
-"""Lists for workloads that a population writes, `NAME.csv`."""
+"""Names of the lists for workloads that a population writes, as `NAME.csv`."""
 
 
 def write_list(data: Path, target: Path) -> None:
-    """Write the list, in the format that `system/java/towtank/Populate.java` documents.
+    """Write the objects of a population to a list, in the format that `system/java/towtank/Populate.java` documents.
 
     Parameters
     ----------
     data : Path
         Folder of a populated content server over SQLite.
     target : Path
-        The list.
+        File of the list.
     """
     target.write_text("".join("\t".join(fields) + "\n" for fields in _objects(data)), "utf-8")
 
@@ -47,7 +47,9 @@ def _objects(data: Path) -> Iterator[tuple[str, ...]]:
 
 
 def _folder(path: str, identifiers: dict[str, str], made: set[str]) -> Iterator[tuple[str, ...]]:
-    """Yield the parents of a folder, then the folder; a folder without a given identifier gets one from its path."""
+    """Yield the parents of a folder, then the folder; a folder without an identifier gets one
+    computed from its path.
+    """
     if path == "" or path in made:
         return
     yield from _folder(path.rpartition("/")[0], identifiers, made)

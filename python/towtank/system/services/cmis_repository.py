@@ -1,7 +1,8 @@
-"""Third-party CMIS repository: OpenCMIS over Jackrabbit in Jetty, metadata in PostgreSQL, contents in a folder.
+"""Runs a third-party CMIS repository: OpenCMIS over Jackrabbit in Jetty, PostgreSQL, and a folder of contents.
 
-Several nodes form a cluster: they share the folder of contents and the database, whose journal passes the changes of
-each node to the others. Database and contents are created for every run; the documents are generated once.
+Several nodes form a cluster: they share the folder of contents and the database. A journal in the database passes the
+changes of each node to the other nodes. Database and contents are created for every run; the documents are generated
+once and kept.
 """
 
 from __future__ import annotations
@@ -29,14 +30,14 @@ _GRACE_S = 8.0
 _POPULATE_WITHIN_S = 3600.0
 _STATISTICS = "/statistics"
 _READY = f"/browser/{cmis_configuration.REPOSITORY}?cmisselector=repositoryInfo"
-# The repository requires a name, but accepts any name and password.
+# The repository requires user and password, but accepts any.
 _LOGIN = {"Authorization": "Basic " + base64.b64encode(b"towtank:towtank").decode()}
-# Time limit of the first answer, for which the repository opens its session and its indexes. [s]
+# Time limit of a response. For its first response, the repository opens its session and its indexes. [s]
 _ANSWER_WITHIN_S = 10.0
 
 
 class CmisRepository(NodesService):
-    """All nodes of one repository."""
+    """All nodes of one CMIS repository."""
 
     kind = "cmis_repository"
 
@@ -47,7 +48,9 @@ class CmisRepository(NodesService):
         self._data, self._application, self._logs, self._scratch = Path(), Path(), Path(), Path()
 
     def missing(self) -> str | None:
-        """Return a message if Java, files of the repository, or the content server for its documents are missing."""
+        """Return what this machine lacks: Java, files of the repository, or the content server that makes the
+        documents.
+        """
         if absent := jvm.missing_programs():
             return f"{self.name}: Java is not installed ({', '.join(absent)} missing); {jvm.INSTALL}"
         if fetched := [artefact.file_name for artefact in cmis_application.ARTEFACTS if not is_here(artefact)]:
@@ -60,18 +63,18 @@ class CmisRepository(NodesService):
         return None
 
     def meet(self, others: list[Service]) -> None:
-        """Use the PostgreSQL of the system, or add a private one."""
+        """Use the PostgreSQL service of the system, or add a private PostgreSQL."""
         super().meet(others)
         self._database = self.database_among(others)
 
     @property
     def database(self) -> Postgresql:
-        """Its database."""
+        """Database of the repository."""
         assert self._database is not None
         return self._database
 
     def requires(self) -> list[Service]:
-        """Return its database, and the mount of its contents."""
+        """Return the database, and the mount of the contents if they are on a mount."""
         return [self.database, *([] if self._mount is None else [self._mount])]
 
     def folders(self) -> list[Path]:
@@ -97,11 +100,11 @@ class CmisRepository(NodesService):
         shutil.rmtree(home)
 
     def _contents_on(self, host: Host) -> Path:
-        """Return the folder of contents at its path on a host."""
+        """Return the folder of contents as a host sees it."""
         return (self.storage_on(host) or self._scratch) / f"{self.name}-contents"
 
     def _make_documents(self, place: Place) -> None:
-        """Generate the content server's population once; no run changes it."""
+        """Generate the content server's population once; runs do not change it."""
         held = self._part.population
         amount = ["--scale", str(held.scale), "--seed", str(held.seed), "--jobs", str(os.cpu_count() or 1)]
         program = [
@@ -118,7 +121,7 @@ class CmisRepository(NodesService):
         place.run(ProcessSpec(f"{self.name}-documents", program), cpus=_all_cpus(place))
 
     def _fill(self, place: Place, host: Host, home: Path) -> None:
-        """Fill the database and the folder of contents, using all CPUs since no load is measured yet."""
+        """Fill the database and the folder of contents; all CPUs are used, because no load is measured yet."""
         home.mkdir()
         objects = home / "objects.tsv"
         cmis_population.write_list(self._data, objects)
@@ -135,7 +138,7 @@ class CmisRepository(NodesService):
         return os.pathsep.join([str(inside / "classes"), str(inside / "lib" / "*")])
 
     def _make_node(self, first: Path, number: int) -> None:
-        """Create the folder of one node, with the search index of the population and its own configuration."""
+        """Create the folder of one node, with the search index of the population and the configuration of the node."""
         home = self._home(number)
         shutil.copytree(first, home)
         (home / "temporary").mkdir(exist_ok=True)
@@ -182,8 +185,9 @@ class CmisRepository(NodesService):
         return (self._logs / f"{self.nodes[number - 1]}-gc.log").absolute()
 
     def refuses(self, address: str) -> str | None:
-        """Return None if a node describes its repository, since Jetty accepts connections before the repository is
-        ready.
+        """Return None if a node can describe its repository, otherwise the reason.
+
+        Jetty accepts connections before the repository is ready.
         """
         return refuses_http(address, _READY, _ANSWER_WITHIN_S, _LOGIN)
 
@@ -207,7 +211,7 @@ class CmisRepository(NodesService):
         return scrapers
 
     def exports(self) -> Mapping[str, Path]:
-        """Return the lists of its documents, for workloads."""
+        """Return the lists of the repository's documents, for workloads."""
         return {f"{name}_csv": (self._data / f"{name}.csv").absolute() for name in cmis_population.LISTS}
 
 

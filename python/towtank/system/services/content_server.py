@@ -1,6 +1,6 @@
-"""Reference content server: one or several nodes over one database and one storage area.
+"""Runs the reference content server: one or several nodes over one database and one storage area.
 
-The population is generated once and kept, and its state is restored before every run.
+The population is generated once and kept. Its original state is restored before every run.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from towtank.system.services.postgresql import Postgresql
 _METRICS = "/metrics"
 # Environment variables of the content server.
 _DATABASE, _LDAP = "CONTENT_SERVER_DATABASE", "CONTENT_SERVER_LDAP"
-# At shutdown the server waits five seconds for requests in progress, so this time must be longer. [s]
+# At shutdown the server waits five seconds for requests in progress, so the grace time must be longer. [s]
 _GRACE_S = 8.0
 # Lists for workloads that a population writes, exported as `documents_csv` and so on.
 _LISTS = ("documents", "folders", "searches", "terms", "accounts")
@@ -43,22 +43,23 @@ class ContentServer(NodesService):
         self._part = part
         self._database: Postgresql | None = None
         self._directory: Openldap | None = None
-        # Data folders: the kept population, and the copy for this run.
+        # Data folders: first the kept population, then the copy for the run.
         self._data, self._served = Path(), Path()
         self._lists = Path()
         self._maker: Host = LocalHost()
         self._users: Path | None = None
 
     def missing(self) -> str | None:
-        """Return a message if the content server's package is missing on this machine; other machines report this
-        later.
+        """Return a message if the content server's package is missing on this machine; None otherwise.
+
+        Another machine reports a missing package later.
         """
         if self.host.capabilities().shares_files and find_spec("content_server") is None:
             return f"{self.name}: the content server is not installed; `make setup` in the checkout installs it"
         return None
 
     def meet(self, others: list[Service]) -> None:
-        """Use the PostgreSQL of the system, if the settings require a private one and the system has it."""
+        """Find the database and the directory of the content server among the services of the system."""
         super().meet(others)
         if self._part.settings.database == _PRIVATE:
             self._database = self.database_among(others)
@@ -68,7 +69,7 @@ class ContentServer(NodesService):
         self._directory = directories[0] if directories else None
 
     def requires(self) -> list[Service]:
-        """Return its database, its directory and the mount of its contents, if these are services of the system."""
+        """Return database, directory and mount of the content server, as far as they are services of the system."""
         return [service for service in (self._database, self._directory, self._mount) if service is not None]
 
     def prepare(self, place: Place) -> None:
@@ -89,7 +90,7 @@ class ContentServer(NodesService):
         self._users = self._given_users()
 
     def _copied(self, place: Place, disk: str) -> Path:
-        """Copy the data to a disk of the host, which is new in each run; the original state is kept elsewhere."""
+        """Copy the data to a disk of the host, which is new in each run; the original data stay unchanged elsewhere."""
         target = self.host.disk(disk) / self.name
         place.note(f"{self.name}: copying the population to disk {disk}")
         self.host.make_folder(target)
@@ -99,7 +100,7 @@ class ContentServer(NodesService):
         return target
 
     def _copy_contents(self, place: Place) -> None:
-        """Copy the contents to their disk or mount, which is new in each run."""
+        """Copy the contents to the disk or mount that stores them, which is new in each run."""
         first = self.host_of(1)
         target = self._area_on(first)
         if target is not None:
@@ -109,18 +110,21 @@ class ContentServer(NodesService):
             self.warm_others(place, self._area_on)
 
     def _area_on(self, host: Host) -> Path | None:
-        """Return the folder of contents at its path on a host; None if contents are part of the data folder."""
+        """Return the folder of contents as a host sees it; None if the contents are part of the data folder."""
         root = self.storage_on(host)
         return None if root is None else root / self.name
 
     def _fetched(self, place: Place) -> Path:
-        """Copy the lists for workloads from a machine whose files are not visible here."""
+        """Copy the lists for workloads from a machine whose files are not visible here; return their folder."""
         for name in _LISTS:
             self.host.get(self._data / f"{name}.csv", place.scratch / f"{name}.csv")
         return place.scratch
 
     def _given_users(self) -> Path | None:
-        """Return the file of users in the settings, at the path where the servers find it."""
+        """Return the file of users in the settings, at the path where the nodes find the file.
+
+        None without such a file.
+        """
         if self._part.settings.users is None:
             return None
         file = (self._base / self._part.settings.users).absolute()
@@ -134,7 +138,7 @@ class ContentServer(NodesService):
         return "sqlite" if self._part.settings.database == "sqlite" else "postgresql"
 
     def _run(self, place: Place, command: str, *options: str) -> None:
-        """Run one of its programs on all CPUs and without the limits of its host, since no load is measured yet."""
+        """Run a program of the content server on all CPUs, without the limits of its host; no load is measured yet."""
         program = [*self._program(), command, *_where(self._data), *options]
         cpus = sorted({*(place.cpus or []), *os.sched_getaffinity(0)})
         spec = ProcessSpec(f"{self.name}-{command}", program, self._addresses_of_others())
@@ -144,8 +148,9 @@ class ContentServer(NodesService):
         return [self.host.python(), "-m", "content_server"]
 
     def _addresses_of_others(self) -> dict[str, str]:
-        """Return environment variables with the addresses of database and directory: their logins must not be
-        arguments, which are public.
+        """Return environment variables with the addresses of database and directory.
+
+        The addresses contain logins, which must not be arguments, because other users can read arguments.
         """
         given = self._part.settings
         addresses = {_DATABASE: given.database if self._database is None else self._database.dsn}
@@ -182,11 +187,11 @@ class ContentServer(NodesService):
         return options
 
     def refuses(self, address: str) -> str | None:
-        """Return None if a node answers with its metrics."""
+        """Return None if a node serves its page of metrics, otherwise the reason."""
         return refuses_http(address, _METRICS)
 
     def settings_used(self) -> dict[str, Any]:
-        """Return settings and population in force, and the disks of its data and contents."""
+        """Return the effective settings and population, and the disks of data and contents."""
         given = self._part
         places = {key: place for key, place in (("disk", given.disk), ("storage", given.storage)) if place is not None}
         return {**given.configuration, **places, "population": given.population.model_dump(mode="json")}
@@ -205,7 +210,7 @@ class ContentServer(NodesService):
         return list(scrapers)
 
     def exports(self) -> Mapping[str, Path]:
-        """Return the lists of its documents, for workloads."""
+        """Return the lists of the content server's documents, for workloads."""
         return {f"{name}_csv": (self._lists / f"{name}.csv").absolute() for name in _LISTS}
 
 

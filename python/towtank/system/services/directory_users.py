@@ -1,4 +1,4 @@
-"""Users of a directory, generated from a seed: equal seeds give equal names, passwords and hashes."""
+"""Generates the users of a directory from a seed: equal seeds give equal names, passwords and hashes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SALT_BYTES = 8
 
 @dataclass(frozen=True)
 class DirectoryUser:
-    """One user: login of a virtual user, and entry of the directory."""
+    """User of a directory: login of a virtual user, and entry of the directory."""
 
     name: str
     password: str
@@ -29,25 +29,28 @@ class DirectoryUser:
 
     @property
     def dn(self) -> str:
-        """Distinguished name."""
+        """Distinguished name of the user."""
         return f"uid={self.name},{PEOPLE}"
 
     @property
     def hashed(self) -> str:
-        """Salted SHA-1 as in RFC 2307 and slapd; the password protects nothing, so a slower hash is not needed."""
+        """Salted SHA-1 hash of the password, as in RFC 2307 and slapd.
+
+        The password protects nothing, so a slower hash is not needed.
+        """
         digest = hashlib.sha1(self.password.encode() + self.salt, usedforsecurity=False).digest()
         return "{SSHA}" + base64.b64encode(digest + self.salt).decode()
 
 
 def users(count: int, seed: int) -> Iterator[DirectoryUser]:
-    """Generate users `user000001` and so on; a larger count begins with the same users.
+    """Generate users `user000001` and so on; a larger count starts with the same users.
 
     Examples
     --------
     >>> [user.name for user in users(2, seed=1)]
     ['user000001', 'user000002']
     """
-    drawn = random.Random(seed)  # must be the same in every run
+    drawn = random.Random(seed)  # The random numbers must be the same in every run.
     for number in range(1, count + 1):
         password = "".join(drawn.choices(_ALPHABET, k=_PASSWORD_LENGTH))
         first, last = drawn.choice(_FIRST), drawn.choice(_LAST)

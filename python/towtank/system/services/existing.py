@@ -1,4 +1,4 @@
-"""Service that others operate: connected to, but never started or stopped."""
+"""Represents a service that others operate: Towtank connects to it, but never starts or stops it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from towtank.system.service import PlainService
 
 
 class Existing(PlainService):
-    """Addresses of a running service, and optionally its metrics page and files for workloads."""
+    """Running service: its addresses, and optionally its page of metrics and files for workloads."""
 
     kind = "existing"
 
@@ -27,15 +27,15 @@ class Existing(PlainService):
         return "; ".join(refusals) or None
 
     def addresses(self) -> list[str]:
-        """Return the addresses as configured, without scheme and login."""
+        """Return the addresses of the service without scheme and login."""
         return [urlsplit(address).netloc.rpartition("@")[2] for address in self._part.address]
 
     def settings_used(self) -> dict[str, Any]:
-        """Return its addresses and its page of metrics."""
+        """Return the addresses and the page of metrics of the service."""
         return {"address": list(self._part.address), "metrics": self._part.metrics}
 
     def scrapers(self) -> list[Any]:
-        """Return scrapers of the metrics page, one for each address, with the login of the address."""
+        """Return a scraper of the metrics page for each address; the scraper uses the login of the address."""
         from towtank.observe import PrometheusScraper  # noqa: PLC0415 - only where something is observed
 
         if self._part.metrics is None:
@@ -47,5 +47,5 @@ class Existing(PlainService):
         ]
 
     def exports(self) -> Mapping[str, Path]:
-        """Return the files for workloads, relative to the system file."""
+        """Return the paths of the files for workloads; the system file names them relative to its folder."""
         return {name: (self._base / path).absolute() for name, path in self._part.exports.items()}

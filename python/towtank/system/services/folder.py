@@ -1,4 +1,4 @@
-"""Folder for files of virtual users, without a server: the engine works on the files."""
+"""Creates a folder for the files of virtual users; no server is needed, because the engine works on the files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PREFIX = "towtank-folder-"
 
 
 class Folder(PlainService):
-    """One folder, created for every run."""
+    """Folder that is created for every run."""
 
     kind = "folder"
 
@@ -26,7 +26,7 @@ class Folder(PlainService):
         self._path: Path | None = None
 
     def prepare(self, place: Place) -> None:
-        """Create the folder at its path outside of the host, where this process and the engine find it."""
+        """Create the folder at a path outside the host, where this process and the engine can access it."""
         base = place.scratch if self._part.disk is None else self.host.outside(self.host.disk(self._part.disk))
         self._path = base / f"{_PREFIX}{secrets.token_hex(4)}"
         try:

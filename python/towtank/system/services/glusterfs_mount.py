@@ -1,4 +1,4 @@
-"""A GlusterFS file system mounted on hosts: a `glusterfs` process on each, all with the same volume file."""
+"""Mounts a GlusterFS file system: one `glusterfs` process on each host, all with the same volume file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from towtank.system.services.mount import MountService
 
 
 class GlusterfsMount(MountService):
-    """One `glusterfs` process for each host."""
+    """Mounted GlusterFS file system, with one `glusterfs` process for each host."""
 
     kind = "glusterfs_mount"
     program: ClassVar[str] = "glusterfs"
@@ -27,12 +27,12 @@ class GlusterfsMount(MountService):
         self._bricks: list[GlusterfsServer] = []
 
     def meet(self, others: list[Service]) -> None:
-        """Find the servers of the mount."""
+        """Find the servers of the file system among the other services."""
         super().meet(others)
         self._bricks = [server for server in self._servers if isinstance(server, GlusterfsServer)]
 
     def configure(self) -> None:
-        """Write the volume file."""
+        """Write the volume file of the mount."""
         addresses = {server.name: (server.host.address, server.port, server.secret) for server in self._bricks}
         with open_private(self.folder / "mount.vol") as stream:
             stream.write(mount_text(self._part.settings, addresses))
@@ -46,7 +46,7 @@ class GlusterfsMount(MountService):
         return [*command, f"--attribute-timeout={seconds}", f"--entry-timeout={seconds}", str(point)]
 
     def settings_used(self) -> dict[str, Any]:
-        """Return settings, servers, and the mount point on each host."""
+        """Return the settings, the servers, and the mount point on each host."""
         points = {host.name: str(self.point_on(host)) for host in self.places.values()}
         return {**self._part.configuration, "servers": self._names, "mounted_at": points}
 

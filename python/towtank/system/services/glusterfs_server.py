@@ -1,4 +1,4 @@
-"""A server of GlusterFS: one process that exports folders of its host to mounts, without `glusterd`."""
+"""Runs a server of GlusterFS: one process that exports folders of its host to mounts, without `glusterd`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from towtank.system.services.private_server import PrivateServer
 
 
 class GlusterfsServer(PrivateServer):
-    """One `glusterfsd` process."""
+    """GlusterFS server, with one `glusterfsd` process."""
 
     kind = "glusterfs_server"
     program: ClassVar[str] = "glusterfsd"
@@ -28,18 +28,21 @@ class GlusterfsServer(PrivateServer):
         self.secret = secrets.token_hex(16)
 
     def missing(self) -> str | None:
-        """Return a message if the program is missing, or without root, which file attributes of the server require."""
+        """Return a message if the program is missing, or if this user is not root.
+
+        The server sets attributes of files that only root may set.
+        """
         if os.geteuid() != 0:
             return f"{self.name}: a server of GlusterFS needs root"
         return super().missing()
 
     @property
     def port(self) -> int:
-        """Port that it listens on."""
+        """Port on which the server listens."""
         return self._port
 
     def configure(self, place: Place) -> None:  # noqa: ARG002
-        """Create the exported folders, and write the volume file."""
+        """Create the exported folders, and write the volume file of the server."""
         disk = self._part.disk
         folder = (self.host.temporary if disk is None else self.host.disk(disk)) / f"{self.name}-files"
         if disk is None and self.host.provider == "local":
@@ -50,16 +53,16 @@ class GlusterfsServer(PrivateServer):
         self.write("server.vol", text)
 
     def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
-        """Return one process, in the foreground."""
+        """Return the server process, which runs in the foreground."""
         file = self.folder / "server.vol"
         command = [self.path, "-N", "-f", str(file), "--volfile-id", self.name]
         return [ProcessSpec(self.name, [*command, *quiet(self.folder, self.name)], grace_s=3.0)]
 
     def settings_used(self) -> dict[str, Any]:
-        """Return settings and port."""
+        """Return the settings, the disk and the port of the server."""
         return {**self._part.configuration, "disk": self._part.disk, "port": self._port}
 
 
 def quiet(folder: Path, process: str) -> list[str]:
-    """Return options that keep a process's files in the folder of this run, and write its warnings to the log."""
+    """Return options that put the files of a process into the folder of the run, and its warnings into its log."""
     return ["-p", str(folder / f"{process}.pid"), "-l", "/dev/stdout", "-L", "WARNING"]

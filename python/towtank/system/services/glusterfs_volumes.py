@@ -1,4 +1,4 @@
-"""Volume files of GlusterFS: the translator stacks of a server and of a mount, written without `glusterd`."""
+"""Writes volume files of GlusterFS: the translators of a server and of a mount, without `glusterd`."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from towtank.system.storage_models import GlusterfsMountSettings, GlusterfsServerSettings
 
 PARTS = 2
-"""Number of folders that each server exports: the first for its own files, the second for copies of a neighbour's
-files.
+"""Number of folders that each server exports.
+
+The first is for the server's own files, the second for copies of another server's files.
 """
 ASKED = "asked"
-"""Name of the translator on top of a mount that counts its requests."""
+"""Name of the translator on top of a mount, which counts the requests to the mount."""
 _COUNTED = {"latency-measurement": True, "count-fop-hits": True}
 CACHE = "cache"
 ATTRIBUTES = "attributes"
@@ -20,7 +21,7 @@ _USER = "towtank"
 
 
 def volume(name: str, kind: str, options: Mapping[str, object], below: Sequence[str] = ()) -> str:
-    """Return one translator.
+    """Return the text of one translator in a volume file.
 
     Examples
     --------
@@ -43,12 +44,12 @@ def _plain(value: object) -> str:
 
 
 def folder_name(part: int) -> str:
-    """Return the name of the folder of a part, below the server's folder."""
+    """Return the name of the folder with a given number, below the folder of the server."""
     return f"part-{part}"
 
 
 def server_text(settings: GlusterfsServerSettings, folder: str, address: str, port: int, secret: str) -> str:
-    """Return the translator stack of a server: folders, locks, an optional cache, threads, the network with logins."""
+    """Return the volume file of a server: folders, locks, an optional cache, threads, and the network with logins."""
     texts, tops = [], []
     for part in range(PARTS):
         name = folder_name(part)
@@ -67,7 +68,7 @@ def server_text(settings: GlusterfsServerSettings, folder: str, address: str, po
         "transport.socket.bind-address": address,
         "transport.socket.listen-port": port,
         "inode-lru-limit": settings.inode_limit,
-        # With logins only, the addresses of clients are not checked.
+        # Only logins are checked, not the addresses of clients.
         **{f"auth.login.{name}.allow": _USER for name in tops},
         f"auth.login.{_USER}.password": secret,
     }
@@ -76,20 +77,20 @@ def server_text(settings: GlusterfsServerSettings, folder: str, address: str, po
 
 
 def mount_text(settings: GlusterfsMountSettings, servers: Mapping[str, tuple[str, int, str]]) -> str:
-    """Return the translator stack of a mount.
+    """Return the volume file of a mount.
 
     Parameters
     ----------
     settings : GlusterfsMountSettings
         Settings of the mount.
     servers : mapping of str to tuple
-        Address, port and secret of each server by its name, in their order.
+        Address, port and secret of each server by name, in the order of the servers.
     """
     texts = []
     for name, where in servers.items():
         for part in range(settings.copies):
-            # A translator on the way to each server counts requests, because reading the client's own counters resets
-            # them.
+            # A translator in front of each server counts the requests, because reading the client's own counters
+            # resets them.
             remote = f"remote-{name}-{part}"
             texts.append(volume(remote, "protocol/client", _remote(settings, *where, part)))
             texts.append(volume(_client(name, part), "debug/io-stats", _COUNTED, [remote]))
@@ -118,13 +119,14 @@ def _remote(settings: GlusterfsMountSettings, address: str, port: int, secret: s
 
 
 def _copies(settings: GlusterfsMountSettings, names: list[str], texts: list[str]) -> list[str]:
-    """Return pairs of neighbours: files in the first part of each server have copies in the second part of the next
-    one.
+    """Add translators that keep copies of files, and return their names.
+
+    Files in the first folder of each server have copies in the second folder of the next server.
     """
     sets = []
     for number, name in enumerate(names):
         pair = [_client(name, 0), _client(names[(number + 1) % len(names)], 1)]
-        # The last pair closes the ring, so the first server is its second member.
+        # The last pair closes the ring: its second member is the first server.
         first = pair[1] if settings.reads == "same" and number == len(names) - 1 else pair[0]
         options = {
             "read-subvolume": first,
@@ -140,7 +142,7 @@ def _copies(settings: GlusterfsMountSettings, names: list[str], texts: list[str]
 def _caches(settings: GlusterfsMountSettings) -> list[tuple[str, str, dict[str, object]]]:
     found: list[tuple[str, str, dict[str, object]]] = []
     if settings.write_behind:
-        # Closing a file waits for all its writes, so that other hosts read the whole file, and the writer gets a
+        # Closing a file waits for all its writes. Other hosts then read the whole file, and the writer receives a
         # disk-full error.
         behind = {"cache-size": f"{settings.write_behind}", "flush-behind": False}
         found.append(("behind", "performance/write-behind", behind))
@@ -157,7 +159,7 @@ def _client(server: str, part: int) -> str:
 
 
 def server_of(client: str) -> tuple[str, int]:
-    """Return server and part of a translator that connects to a server.
+    """Return the name of the server, and the number of the folder, that a translator connects to.
 
     Examples
     --------
@@ -169,10 +171,10 @@ def server_of(client: str) -> tuple[str, int]:
 
 
 def _size(size: int) -> str:
-    """Return a size in bytes, which `io-cache` accepts without a unit."""
+    """Render a size in bytes, which `io-cache` accepts without a unit."""
     return f"{size}"
 
 
 def clients(settings: GlusterfsMountSettings, servers: Sequence[str]) -> list[str]:
-    """Return the translators of a mount that count requests to servers."""
+    """Return the names of the translators of a mount that count the requests to each server."""
     return [_client(name, part) for name in servers for part in range(settings.copies)]

@@ -1,4 +1,4 @@
-"""HAProxy: balancer over HTTP/1.1, observed over its command socket."""
+"""Runs HAProxy: a load balancer for HTTP/1.1, observed through its command socket."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from towtank.system.service import Place
 from towtank.system.services.private_server import PrivateGateway
 
 _POLICIES = {"round_robin": "roundrobin", "random": "random(1)", "least_busy": "leastconn", "by_client": "source"}
-# HAProxy draws a random point of a ring on which each member has points by its weight; few points are uneven.
+# HAProxy picks a random point of a ring, on which each member has as many points as its weight; few points give uneven
+# shares.
 _WEIGHT = 256
-# Name of the cookie that clients send back; HAProxy removes it before it forwards a request.
+# Name of the cookie that clients send back; HAProxy removes the cookie before it forwards a request.
 _COOKIE = "MEMBER"
-# Open files besides the two of each connection: listeners, checks, pipes of the threads.
+# Open files besides the two files of each connection: listeners, checks, pipes of the threads.
 _OTHER_FILES = 1000
 
 
 class Haproxy(PrivateGateway):
-    """One private HAProxy."""
+    """Private HAProxy."""
 
     kind = "haproxy"
     program: ClassVar[str] = "haproxy"
@@ -34,7 +35,7 @@ class Haproxy(PrivateGateway):
         self._settings = part.settings
 
     def configure(self, place: Place) -> None:  # noqa: ARG002
-        """Write `haproxy.cfg`."""
+        """Write the configuration file `haproxy.cfg`."""
         given = self._settings
         wait = f"{round(1000 * given.timeout)}ms"
         most = f" maxconn {given.member_connections}" if given.member_connections is not None else ""
@@ -43,7 +44,7 @@ class Haproxy(PrivateGateway):
             "global",
             f"  maxconn {given.max_connections}",
             f"  nbthread {given.threads}",
-            # The socket allows more than reading, so only its user may open it.
+            # The socket accepts commands that change HAProxy, so only the user of HAProxy may open it.
             f"  stats socket {self.commands} mode 600 level operator",
             "  log stderr format raw local0 notice",
             "defaults",
@@ -72,13 +73,13 @@ class Haproxy(PrivateGateway):
 
     @property
     def commands(self) -> Path:
-        """Path of the command socket."""
+        """Path of HAProxy's command socket."""
         return self.folder / "run" / "commands"
 
     def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
-        """Return one process, in the foreground.
+        """Return the process, which runs in the foreground.
 
-        HAProxy does not start if the open files that its connections need exceed the limit, and only root can raise the
+        HAProxy does not start if its connections need more open files than the limit allows. Only root can raise the
         hard limit.
         """
         command = self.as_server([self.path, "-db", "-f", str(self.folder / "haproxy.cfg")])
@@ -88,11 +89,11 @@ class Haproxy(PrivateGateway):
         return [ProcessSpec(self.name, command, grace_s=3.0)]
 
     def ready(self) -> str | None:
-        """Return None if HAProxy accepts requests and commands."""
+        """Return None if HAProxy accepts requests and commands, otherwise the reason."""
         return refuses_connection(self.address) or (None if self.commands.is_socket() else "it takes no commands yet")
 
     def scrapers(self) -> list[Any]:
-        """Return the scraper of its counters, through the command socket."""
+        """Return the scraper that reads HAProxy's counters through the command socket."""
         from towtank.observe.haproxy import HaproxyScraper  # noqa: PLC0415 - only where something is observed
 
         return [HaproxyScraper(self.name, str(self.commands))]

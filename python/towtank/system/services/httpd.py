@@ -1,8 +1,8 @@
-"""Apache httpd with the event MPM: gateway and balancer over HTTP/1.1, or server of files.
+"""Runs Apache httpd with the event MPM: gateway and load balancer for HTTP/1.1, or server of files.
 
 httpd 2.4 has no random balancing method. The policy `random` uses the common workaround: a `RewriteMap` of type `rnd`
-selects one of several balancers with one member each. Connections are thus pooled, and requests counted by member, as
-with the other policies.
+selects one of several balancers with one member each. As with the other policies, httpd then pools connections and
+counts requests by member.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _STATUS = "/server-status"
 
 
 class Httpd(PrivateFileGateway):
-    """One private httpd."""
+    """Private Apache httpd."""
 
     kind = "httpd"
     program: ClassVar[str] = "apache2"
@@ -39,14 +39,14 @@ class Httpd(PrivateFileGateway):
         self._settings = part.settings
 
     def configure(self, place: Place) -> None:
-        """Write `httpd.conf`, and for the policy `random` also the map of members."""
+        """Write `httpd.conf`; for the policy `random`, also write the map of members."""
         super().configure(place)
         lines = [*self._server(), *self._workers(), *self._observed()]
         lines += self._balancers() if self._files is None else self._site()
         self.write("httpd.conf", "\n".join(lines) + "\n")
 
     def _server(self) -> list[str]:
-        """Return the directives for address and modules."""
+        """Return the directives for address, user and modules."""
         modules = list(_MODULES)
         if self._files is None:
             modules += [*_GATEWAY_MODULES, f"lbmethod_{_METHODS[self._settings.policy]}"]
@@ -101,11 +101,11 @@ class Httpd(PrivateFileGateway):
         ]
 
     def _balancers(self) -> list[str]:
-        """Return one balancer with all members, or for the policy `random` one balancer for each member."""
+        """Return the directives of the balancers: one with all members, or one per member for the policy `random`."""
         given = self._settings
         most = f" max={given.member_connections}" if given.member_connections is not None else ""
         members = {name: f"BalancerMember http://{address}{most}" for name, address in self.members.items()}
-        # Some versions refuse underscores in the host name of a URL, so members are numbered.
+        # Some versions refuse underscores in the host name of a URL, so members have numbers instead of names.
         groups = [[line] for line in members.values()] if given.policy == "random" else [list(members.values())]
         lines = []
         for number, group in enumerate(groups):
@@ -134,16 +134,16 @@ class Httpd(PrivateFileGateway):
         ]
 
     def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
-        """Return the parent process, in the foreground, which starts its children."""
+        """Return the parent process, which runs in the foreground and starts its children."""
         command = [self.path, "-DFOREGROUND", "-d", str(self.folder), "-f", str(self.folder / "httpd.conf")]
         return [ProcessSpec(self.name, command, grace_s=3.0)]
 
     def ready(self) -> str | None:
-        """Return None if httpd answers with its status."""
+        """Return None if httpd serves its status page, otherwise the reason."""
         return refuses_http(self.status_address, f"{_STATUS}?auto")
 
     def scrapers(self) -> list[Any]:
-        """Return the scraper of its status page."""
+        """Return the scraper of httpd's status page."""
         from towtank.observe.httpd import HttpdScraper  # noqa: PLC0415 - only where something is observed
 
         members = {address: name for name, address in self.members.items()}
@@ -151,5 +151,5 @@ class Httpd(PrivateFileGateway):
 
 
 def _modules() -> Path:
-    """Return the folder of httpd's modules."""
+    """Return the folder that contains httpd's modules."""
     return next((place for place in _PLACES if place.is_dir()), _PLACES[0])

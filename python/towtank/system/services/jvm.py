@@ -1,4 +1,4 @@
-"""Java virtual machine: its programs, its options, its garbage collector's log."""
+"""Selects programs and options of the Java virtual machine, and reads the log of its garbage collector."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from towtank.system.services.private_server import find_program
 
 INSTALL = "apt-get install default-jdk-headless"
 _COLLECTORS = {"g1": "UseG1GC", "parallel": "UseParallelGC", "serial": "UseSerialGC", "z": "UseZGC"}
-# Properties that a JVM writes into the first lines of its log.
+# Properties that a JVM writes to the first lines of its log.
 _TOLD = ("Version", "CPUs", "Memory", "Heap Max Capacity", "Max Capacity", "Parallel Workers", "GC Workers")
 _FIRST_LINES_BYTES = 8192
 
@@ -23,16 +23,16 @@ def missing_programs() -> list[str]:
 
 
 def options(settings: JvmSettings, host: Host, log: Path) -> list[str]:
-    """Return the options of `java` for settings.
+    """Return the options of `java` for the settings of a JVM.
 
     Parameters
     ----------
     settings : JvmSettings
     host : Host
-        Host of the JVM. Its CPU limit applies only after everything has started, too late for a JVM that
-        chooses its threads when it starts; so it gets the number as an option.
+        Host of the JVM. The CPU limit of the host applies only after all services have started. The JVM chooses its
+        number of threads when it starts, so it receives the number of CPUs as an option.
     log : Path
-        File of the collector's log.
+        File of the garbage collector's log.
     """
     given = [f"-Xmx{settings.heap}", f"-XX:+{_COLLECTORS[settings.collector]}"]
     given += [f"-Xms{settings.initial_heap}"] if settings.initial_heap is not None else []
@@ -40,20 +40,22 @@ def options(settings: JvmSettings, host: Host, log: Path) -> list[str]:
     given += [f"-XX:ParallelGCThreads={settings.gc_threads}"] if settings.gc_threads is not None else []
     cpus = settings.cpus or cpus_of(host)
     given += [f"-XX:ActiveProcessorCount={cpus}"] if cpus is not None else []
-    # Times in the log are CLOCK_MONOTONIC. `filecount=0` keeps the log in one file of any size.
+    # Times in the log are those of CLOCK_MONOTONIC. `filecount=0` keeps the log in one file of any size.
     given += [f"-Xlog:gc*=info:file={log}:timenanos,level,tags:filecount=0"]
-    # The JVM's file in the temporary folder would remain if the JVM is killed.
+    # The JVM's file in the temporary folder would remain if the JVM were killed.
     return [*given, "-XX:-UsePerfData", *settings.options]
 
 
 def cpus_of(host: Host) -> int | None:
-    """Return the CPU limit of a host, rounded up; None without a limit."""
+    """Return the CPU limit of a host, rounded up; None without a limit. [1]"""
     virtual = host.facts().get("cpus_virtual")
     return None if virtual is None else max(1, math.ceil(virtual))
 
 
 def reported(log: Path) -> dict[str, Any]:
-    """Read the properties that a JVM reported at its start: version, CPUs, memory, heap, collector threads."""
+    """Read the properties that a JVM wrote to its log when it started: version, CPUs, memory, heap, collector
+    threads.
+    """
     try:
         with log.open("rb") as file:
             text = file.read(_FIRST_LINES_BYTES).decode("utf-8", "replace")

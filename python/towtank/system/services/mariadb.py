@@ -1,4 +1,4 @@
-"""Private MariaDB with its own data folder, socket and port, removed when the system goes down."""
+"""Runs a private MariaDB with its own data folder, socket and port, removed when the system goes down."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ _OF_FILES = (
     "lower_case_table_names",
 )
 _INSTALL_WITHIN_S = 300.0
-# Time for the server to write dirty pages before it ends. [s]
+# Time in which the server writes dirty pages before it ends. [s]
 _STOP_WITHIN_S = 10.0
 _VERSION = re.compile(r"Ver (\S+)")
-# Shell script for SQL that is too long for a command line; its arguments are the file, the client and its options. In
-# binary mode the client executes no commands of its own, such as `system`.
+# Shell script for SQL that is too long for a command line. Its arguments are the file, the client and the client's
+# options. In binary mode the client executes no commands of its own, such as `system`.
 _RUN_SCRIPT = 'script=$1; shift; exec "$@" --batch --binary-mode <"$script"'
-# Rights outside of the database: to read the state of the server. Further rights would give access beyond the server: a
-# user who may write into the database `mysql` can grant itself every right, including access to files of the server's
-# user.
+# Rights outside the database, for reading the state of the server. Further rights would give access to more than the
+# server: a user who may write into the database `mysql` can grant itself every right, including access to files of the
+# server's user.
 _EVERYWHERE = "PROCESS, RELOAD, SHOW DATABASES"
 
 
@@ -40,7 +40,7 @@ def program(name: str) -> Path | None:
 
 
 class Mariadb(PrivateDatabase):
-    """One private instance of MariaDB."""
+    """Private MariaDB."""
 
     kind = "mariadb"
     title: ClassVar[str] = "MariaDB"
@@ -61,17 +61,17 @@ class Mariadb(PrivateDatabase):
 
     @property
     def _client_options(self) -> list[str]:
-        """Return the option for the client's options file, because a password must not be on a command line."""
+        """Option that names the client's options file, because a password must not appear on a command line."""
         return [f"--defaults-file={self.folder / 'client.cnf'}"]
 
     @property
     def _password(self) -> str:
-        """Password of the system file, or the generated password of the run."""
+        """Password from the system file, or the password generated for the run."""
         return self._part.password or self._secret
 
     @property
     def dsn(self) -> str:
-        """Address for clients."""
+        """Address for clients, with user and password."""
         part = self._part
         return f"mysql://{part.user}:{self._password}@{self.host.address}:{self._port}/{part.database}"
 
@@ -84,9 +84,9 @@ class Mariadb(PrivateDatabase):
         options = [
             "--no-defaults",
             f"--datadir={self.data}",
-            # A starting server removes the temporary tables of all servers that share its temporary folder.
+            # A server that starts removes the temporary tables of all servers with the same temporary folder.
             f"--tmpdir={self.sockets}",
-            # `--force` accepts a host name that cannot be resolved; no user is defined by a host name.
+            # `--force` accepts a host name that cannot be resolved. No user is defined by a host name.
             "--force",
             "--skip-name-resolve",
             "--skip-test-db",
@@ -102,7 +102,9 @@ class Mariadb(PrivateDatabase):
         return "\n".join([*lines, "skip-ssl", "default-character-set=utf8mb4"]) + "\n"
 
     def _first_statements(self) -> str:
-        """Return the statements, one per line, that the server runs before it listens; all are idempotent."""
+        """Return the statements that the server executes before it listens, one per line; repeating them changes
+        nothing.
+        """
         part = self._part
         who, own = f"`{part.user}`@`%`", part.database.replace("_", r"\_")
         return (
@@ -113,13 +115,13 @@ class Mariadb(PrivateDatabase):
             f"CREATE OR REPLACE USER {who} IDENTIFIED BY '{self._password}';\n"
             f"GRANT {_EVERYWHERE} ON *.* TO {who};\n"
             f"GRANT SELECT ON performance_schema.* TO {who};\n"
-            # In a grant, an underscore stands for any character.
+            # In a grant, an unescaped underscore stands for any character.
             f"GRANT ALL PRIVILEGES ON `{own}`.* TO {who};\n"
             f"GRANT ALL PRIVILEGES ON `{own}\\_%`.* TO {who};\n"
         )
 
     def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
-        """Return the server process, which reads no other options."""
+        """Return the server process, which reads no options files."""
         options = [_option(name, value) for name, value in self._configuration().items()]
         command = self._as_server("mariadbd", "--no-defaults", "--skip-ssl", *options)
         return [ProcessSpec(self.name, command, grace_s=_STOP_WITHIN_S)]
@@ -130,7 +132,7 @@ class Mariadb(PrivateDatabase):
             **self._part.settings.configuration(),
             "bind_address": self.host.address,
             "port": self._port,
-            # Without a name the server opens no socket; the kernel accepts no longer path.
+            # Without a name the server opens no socket. The kernel accepts no longer path.
             "socket": str(socket) if self._fits_socket(socket) else "",
             "datadir": str(self.data),
             "pid_file": str(self.sockets / "pid"),
@@ -140,11 +142,11 @@ class Mariadb(PrivateDatabase):
         }
 
     def addresses(self) -> list[str]:
-        """Return the address for statements."""
+        """Return the address to which virtual users send statements."""
         return [self.dsn]
 
     def ready(self) -> str | None:
-        """Return None if the server answers a statement in its database."""
+        """Return None if the server executes a statement in its database, otherwise the reason."""
         options = [*self._client_options, "-e", "SELECT 1", self._part.database]
         answer = self.host.execute(self._as_server("mariadb", *options))
         if answer.status != 0:
@@ -153,12 +155,12 @@ class Mariadb(PrivateDatabase):
         return None
 
     def settings_used(self) -> dict[str, Any]:
-        """Return the settings with which the server was started."""
+        """Return the settings with which the server was started, with database, user and version."""
         part = self._part
         return {**self._configuration(), "database": part.database, "user": part.user, "version": self._version()}
 
     def scrapers(self) -> list[Any]:
-        """Return the scraper of its status variables."""
+        """Return the scraper of the server's status variables."""
         from towtank.observe import MariadbScraper  # noqa: PLC0415 - only where something is observed
 
         return [MariadbScraper(self.name, self.dsn)]

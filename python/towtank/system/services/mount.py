@@ -1,4 +1,4 @@
-"""Base of mounts of network file systems: on each host a process and a mount point."""
+"""Defines the base of mounts of network file systems: on each host a process and a mount point."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from towtank.system.services.private_server import ProgramService
 _DEVICE = Path("/dev/fuse")
 _STOP_WITHIN_S = 10.0
 _GRACE_S = 5.0
-# Script that writes a file and reads it back, which requires answers of the servers; `timeout` limits its time.
+# Script that writes a file and reads it back, for which the servers must respond; `timeout` limits its time.
 _TRIED = """
 grep -q " $1 fuse" /proc/self/mounts || exit 1
 echo whole >"$1/.tried-$2" && grep -q whole "$1/.tried-$2"
@@ -26,14 +26,15 @@ exit $status
 """
 _TRY_WITHIN_S = 5.0
 _UNMOUNT = 'umount --lazy "$1" 2>/dev/null; true'
-# A killed program leaves a dead mount that blocks a further mount, so it is unmounted first.
+# A killed program leaves a dead mount that prevents another mount, so the dead mount is removed first.
 _MOUNT = 'umount --lazy "$1" 2>/dev/null; shift; exec "$@"'
 
 
 class MountService(ProgramService):
     """Network file system, mounted on one or several hosts for their services.
 
-    A mount is in the mount namespace of its host, so only that host sees it, and it is removed with the host.
+    A mount is in the mount namespace of its host, so only that host sees the mount, and the mount is removed with the
+    host.
     """
 
     def __init__(self, name: str, servers: list[str]) -> None:
@@ -42,7 +43,7 @@ class MountService(ProgramService):
         self._servers: list[Service] = []
 
     def missing(self) -> str | None:
-        """Return a message if the program or FUSE is missing."""
+        """Return a message if the program or FUSE is missing; None otherwise."""
         if lacking := super().missing():
             return lacking
         if not _DEVICE.exists():
@@ -50,21 +51,21 @@ class MountService(ProgramService):
         return None
 
     def meet(self, others: list[Service]) -> None:
-        """Find the servers of the mount."""
+        """Find the servers of the mount among the other services."""
         self._servers = [other for name in self._names for other in others if other.name == name]
 
     def requires(self) -> list[Service]:
-        """Return its servers, which must answer before it does."""
+        """Return the servers of the file system, which must respond before the mount does."""
         return list(self._servers)
 
     @property
     def places(self) -> dict[str, Host]:
-        """Hosts by the name of their process."""
+        """Host of each process of the mount, by name of the process."""
         hosts = self.hosts or [self.host]
         return dict(zip(node_names(self.name, len(hosts)), hosts, strict=True))
 
     def point_on(self, host: Host) -> Path:
-        """Return the mount point, as services of a host see it."""
+        """Return the mount point as the services of a host see it."""
         return host.temporary / "mounts" / self.name
 
     def prepare(self, place: Place) -> None:
@@ -75,10 +76,10 @@ class MountService(ProgramService):
         self.configure()
 
     def configure(self) -> None:
-        """Write the configuration of the program."""
+        """Write the configuration of the mount program."""
 
     def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
-        """Return one process for each host, in the foreground."""
+        """Return one process for each host, which runs in the foreground."""
         specs = []
         for process, host in self.places.items():
             point = self.point_on(host)
@@ -91,11 +92,11 @@ class MountService(ProgramService):
         return [self.path, str(point)]
 
     def ready(self) -> str | None:
-        """Return None if a file can be written and read on each host."""
+        """Return None if a file can be written and read back on each host, otherwise the reason."""
         return next((reason for process in self.places if (reason := self.process_ready(process)) is not None), None)
 
     def process_ready(self, process: str) -> str | None:
-        """Return None if a file can be written and read on the host of one process."""
+        """Return None if a file can be written and read back on the host of a process, otherwise the reason."""
         host = self.places[process]
         point = self.point_on(host)
         within = ["timeout", "-s", "KILL", f"{_TRY_WITHIN_S:g}"] if shutil.which("timeout") else []
@@ -103,10 +104,10 @@ class MountService(ProgramService):
         return None if answer.status == 0 else f"nothing can be written to {point} of {process} yet"
 
     def stopped(self) -> None:
-        """Unmount the mounts of killed programs, which would never answer."""
+        """Unmount the mounts of killed programs, because access to such a mount would never return."""
         if self._folder is not None:
             for host in self.places.values():
-                # the host is removed next, with the mount
+                # The host is removed next, together with the mount.
                 with suppress(TargetError):
                     host.execute(["sh", "-c", _UNMOUNT, "sh", str(self.point_on(host))], _STOP_WITHIN_S)
             self._folder = None

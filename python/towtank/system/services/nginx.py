@@ -1,7 +1,8 @@
-"""Nginx: gateway and balancer over HTTP/1.1, or server of files.
+"""Runs nginx: gateway and load balancer for HTTP/1.1, or server of files.
 
-The page `stub_status` has no counts by member. Each request therefore writes the number of its member to a log, which
-is written once a second: two bytes per request, read by the scraper, and removed with the scratch folder.
+The page `stub_status` has no counts by member. nginx therefore logs the number of the member for each request, with
+two bytes per request, and writes the log once a second. The scraper reads the log, which is removed with the scratch
+folder.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ MEMBERS_LOG = "members.log"
 
 
 class Nginx(PrivateFileGateway):
-    """One private nginx."""
+    """Private nginx."""
 
     kind = "nginx"
     program: ClassVar[str] = "nginx"
@@ -38,10 +39,10 @@ class Nginx(PrivateFileGateway):
             self._account = None
 
     def configure(self, place: Place) -> None:
-        """Write `nginx.conf`."""
+        """Write the configuration file `nginx.conf`."""
         super().configure(place)
         given = self._settings
-        # Only root may be able to read the served files, so nginx then stays root.
+        # Possibly only root can read the served files, so nginx keeps running as root in this case.
         user = [f"user {self._account or 'root'};"] if os.geteuid() == 0 else []
         lines = [
             "daemon off;",
@@ -72,13 +73,13 @@ class Nginx(PrivateFileGateway):
         ]
 
     def _upstream(self) -> list[str]:
-        """Return the members, and the map from a member's address to its number in the log."""
+        """Return the directives for the members, and a map from each member's address to its number in the log."""
         given = self._settings
         kept = [f"keepalive {given.member_connections_kept};"] if given.member_connections_kept else []
         addresses = list(self.members.values())
         return [
             "upstream members {",
-            # shared state of the members for all workers
+            # Shared memory in which all workers keep the state of the members.
             "zone members 256k;",
             *_POLICIES[given.policy],
             *(f"server {address};" for address in addresses),
@@ -108,16 +109,16 @@ class Nginx(PrivateFileGateway):
         ]
 
     def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
-        """Return the master process, in the foreground, which starts the workers."""
+        """Return the master process, which runs in the foreground and starts the workers."""
         command = [self.path, "-e", "stderr", "-p", str(self.folder), "-c", str(self.folder / "nginx.conf")]
         return [ProcessSpec(self.name, command, grace_s=3.0)]
 
     def ready(self) -> str | None:
-        """Return None if nginx answers with its status."""
+        """Return None if nginx serves its status page, otherwise the reason."""
         return refuses_http(self.status_address, _STATUS)
 
     def scrapers(self) -> list[Any]:
-        """Return the scraper of its status page and of the log of members."""
+        """Return the scraper of nginx's status page and of the log of members."""
         from towtank.observe.nginx import NginxScraper  # noqa: PLC0415 - only where something is observed
 
         log = None if self._files is not None else self.folder / MEMBERS_LOG

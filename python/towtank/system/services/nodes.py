@@ -1,4 +1,6 @@
-"""Base of servers with several nodes: one process per node, a common database and a common place for contents."""
+"""Defines the base of servers with several nodes: one process per node, a common database, a common place for
+contents.
+"""
 
 from __future__ import annotations
 
@@ -23,11 +25,11 @@ class NodesService(PlainService):
     ----------
     name : str
     part : NodesService
-        Its part of the system file.
+        Part of the system file that describes the server.
     base : Path
         Folder of the system file.
     port : int
-        Port of the first node, the others follow; 0 takes any free ones.
+        Port of the first node; the other nodes use the next ports. 0 chooses free ports.
     """
 
     def __init__(self, name: str, part: Part, base: Path, port: int) -> None:
@@ -39,12 +41,12 @@ class NodesService(PlainService):
         self._mount: MountService | None = None
 
     def meet(self, others: list[Service]) -> None:
-        """Find the mount for the contents, if they are on a mount."""
+        """Find the mount that stores the contents, if the contents are on a mount."""
         mounts = [other for other in others if isinstance(other, MountService) and other.name == self._asked.storage]
         self._mount = mounts[0] if mounts else None
 
     def database_among(self, others: list[Service]) -> Postgresql:
-        """Return the PostgreSQL of the system, or a private one of this service."""
+        """Return the PostgreSQL service of the system; without one, a private PostgreSQL of this service."""
         found = [other for other in others if isinstance(other, Postgresql)]
         return found[0] if found else self._own_database()
 
@@ -60,13 +62,13 @@ class NodesService(PlainService):
         return self.hosts[(number - 1) % len(self.hosts)] if self.hosts else self.host
 
     def storage_on(self, host: Host) -> Path | None:
-        """Return the disk or mount for contents at its path on a host; None without one."""
+        """Return the disk or mount that stores the contents, as a host sees it; None without disk and mount."""
         if self._mount is not None:
             return self._mount.point_on(host)
         return None if self._asked.storage is None else host.disk(self._asked.storage)
 
     def warm_others(self, place: Place, contents_on: Callable[[Host], Path | None]) -> None:
-        """Read all contents once on every other host, since only the first host has them in its page cache."""
+        """Read all contents once on every host except the first, which already has them in its page cache."""
         first = self.host_of(1)
         others = {host.name: host for host in self.hosts if host.name != first.name}
         for name, host in others.items():
@@ -88,14 +90,14 @@ class NodesService(PlainService):
         return [f"{self.host_of(number).address}:{port}" for number, port in enumerate(self._ports, start=1)]
 
     def refuses(self, address: str) -> str | None:  # noqa: ARG002
-        """Return None if the node at an address answers, else the reason."""
+        """Return None if the node at an address responds, otherwise the reason."""
         return None
 
     def ready(self) -> str | None:
-        """Return None if every node answers."""
+        """Return None if every node responds, otherwise the reasons."""
         refusals = [refusal for address in self.addresses() if (refusal := self.refuses(address)) is not None]
         return "; ".join(refusals) or None
 
     def process_ready(self, process: str) -> str | None:
-        """Return None if the node of this process answers."""
+        """Return None if the node of a process responds, otherwise the reason."""
         return self.refuses(self.addresses()[self.nodes.index(process)])

@@ -1,6 +1,6 @@
-"""The engine's null server, which answers at once with a fixed body.
+"""Runs the engine's null server, which responds immediately with a fixed body.
 
-Its cost is known and small, so a run with this server measures the load generator itself.
+The cost of this server is known and small, so a run with it measures the load generator itself.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from towtank.system.service import Place, PlainService
 
 
 class NullServer(PlainService):
-    """One `towtank-engine null-server` process."""
+    """Null server, with one `towtank-engine null-server` process."""
 
     kind = "null_server"
 
@@ -29,7 +29,7 @@ class NullServer(PlainService):
         self._seed = secrets.randbits(63) if given is None else given
 
     def prepare(self, place: Place) -> None:  # noqa: ARG002
-        """Choose or check the ports."""
+        """Choose the ports, or check that the configured ports are free."""
         if self._settings.port:
             for port in range(self._port, self._port + self._ports):
                 self.host.require_free(port, self.name)
@@ -37,7 +37,7 @@ class NullServer(PlainService):
             self._port = self.host.free_ports(self._ports)
 
     def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
-        """Return one process."""
+        """Return the server process."""
         given = self._settings
         command = [str(self.host.engine()), "null-server", "--listen", f"{self.host.address}:{self._port}"]
         command += ["--ports", str(self._ports), "--threads", str(given.threads), "--body", str(given.body)]
@@ -49,7 +49,7 @@ class NullServer(PlainService):
         return [ProcessSpec(self.name, command, grace_s=1.0)]
 
     def ready(self) -> str | None:
-        """Return None if the server accepts connections, which it does once it listens on all ports."""
+        """Return None if the server accepts connections, which means that it listens on all ports."""
         return refuses_connection(self.addresses()[0])
 
     def addresses(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""Private slapd of OpenLDAP, with generated users and its monitor database."""
+"""Runs a private slapd of OpenLDAP, with generated users and the monitor database."""
 
 from __future__ import annotations
 
@@ -23,12 +23,13 @@ ADMINISTRATOR = f"cn=admin,{SUFFIX}"
 _POPULATE_WITHIN_S = 600.0
 _DATABASE = "data.mdb"
 _COMPLETE = "complete"
-# slapd allocates 650 bytes for each file that it may open, 21 MB for this limit, which is far above its connections.
+# slapd allocates 650 bytes for each file that it may open. For this limit, far above the number of its connections,
+# these are 21 MB.
 _OPEN_FILES = 32768
 
 
 class Openldap(PrivateServer):
-    """One private slapd."""
+    """Private slapd."""
 
     kind = "openldap"
     program: ClassVar[str] = "slapd"
@@ -51,11 +52,11 @@ class Openldap(PrivateServer):
 
     @property
     def url(self) -> str:
-        """Address for clients."""
+        """Address of the server for clients."""
         return f"ldap://{self.address}"
 
     def configure(self, place: Place) -> None:
-        """Write `slapd.conf`, and fill the database."""
+        """Write `slapd.conf`, and fill the database with users."""
         self.make_own_folder("db")
         self.make_own_folder("run")
         self.write("slapd.conf", "\n".join(self._configuration()) + "\n")
@@ -76,7 +77,7 @@ class Openldap(PrivateServer):
             f"idletimeout {given.idle_timeout:.0f}",
             "database monitor",
             "access to * by * read",
-            # The observer must read all entries, whatever clients may read.
+            # The scraper must read all entries, whatever clients may read.
             "limits * size=unlimited",
             "database mdb",
             f'suffix "{SUFFIX}"',
@@ -89,7 +90,7 @@ class Openldap(PrivateServer):
         ]
 
     def _populate(self, place: Place) -> None:
-        """Fill the database, or copy an equal database of an earlier run."""
+        """Fill the database with users, or copy the equal database of an earlier run."""
         kept = place.data / "-".join(["openldap", *self._settings.indexes])
         self._users = place.data / "users.csv"
         if not (kept / _COMPLETE).exists():
@@ -131,7 +132,7 @@ class Openldap(PrivateServer):
         return [ProcessSpec(self.name, self.as_server(command), grace_s=5.0, open_files=_OPEN_FILES)]
 
     def ready(self) -> str | None:
-        """Return None if the server accepts connections, which it does once its databases are open."""
+        """Return None if the server accepts connections, which means that its databases are open."""
         return refuses_connection(self.address)
 
     def settings_used(self) -> dict[str, Any]:
@@ -140,17 +141,17 @@ class Openldap(PrivateServer):
         return {**self._part.configuration, "population": population, "port": self._port}
 
     def addresses(self) -> list[str]:
-        """Return the address for anonymous sessions, in which users then log in."""
+        """Return the address to which virtual users connect anonymously, before they log in."""
         return [self.url]
 
     def scrapers(self) -> list[Any]:
-        """Return the scraper of its monitor database."""
+        """Return the scraper of slapd's monitor database."""
         from towtank.observe.openldap import OpenldapScraper  # noqa: PLC0415 - only where something is observed
 
         return [OpenldapScraper(self.name, self.url)]
 
     def exports(self) -> Mapping[str, Path]:
-        """Return the users, for the logins of workloads."""
+        """Return the list of users, for the logins of workloads."""
         return {} if self._users is None else {"users_csv": self._users.absolute()}
 
 

@@ -1,4 +1,4 @@
-"""Private PostgreSQL with its own data folder and port, removed when the system goes down."""
+"""Runs a private PostgreSQL with its own data folder and port, removed when the system goes down."""
 
 from __future__ import annotations
 
@@ -19,33 +19,36 @@ from towtank.system.service import Place
 from towtank.system.services.private_database import PrivateDatabase
 
 INSTALL_HINT = "apt-get install postgresql"
-# The superuser creates the database and the user of the load. That user is no superuser, so that no statement of a
+# The superuser creates the database and the user of the load. This user is no superuser, so that no statement of a
 # study can run a program.
 _SUPERUSER = "postgres"
 _USER = "towtank"
 _DATABASE = "towtank"
-# Folder of the server's programs in Debian, off the path, one folder per version.
+# Folder of the server's programs in Debian, with one folder per version; it is not on the search path.
 _DEBIAN = Path("/usr/lib/postgresql")
 _STOP_WITHIN_S = 10.0
 _STATEMENTS = "pg_stat_statements"
-# Without the user's own startup file, and until the first error.
+# psql ignores the startup file of the user, and stops at the first error.
 _QUIETLY = ("-qX", "-v", "ON_ERROR_STOP=1")
 _VERSION = re.compile(r"\) (\d+)(?:\.(\d+))?")
-# Minor version of each major version from which psql supports `\restrict` (release notes of 2025-08-14, CVE-2025-8714).
+# For each major version, the minor version from which psql supports `\restrict` (release notes of 2025-08-14,
+# CVE-2025-8714).
 _RESTRICT = {13: 22, 14: 19, 15: 14, 16: 10, 17: 6}
-# Iterations of PostgreSQL's own verifiers (scram-common.h).
+# Number of iterations in PostgreSQL's own verifiers (scram-common.h).
 _SCRAM_ROUNDS = 4096
 
 
 def program(name: str) -> Path | None:
-    """Return the path of a PostgreSQL program: the newest version in Debian's folders, else the one on the path."""
+    """Return the path of a PostgreSQL program: the newest version in Debian's folders, otherwise the program on the
+    path.
+    """
     versions = sorted(_DEBIAN.glob(f"*/bin/{name}"), key=_version_of, reverse=True)
     on_path = shutil.which(name)
     return versions[0] if versions else Path(on_path) if on_path else None
 
 
 def _version_of(path: Path) -> float:
-    """Return the version in `/usr/lib/postgresql/15/bin/postgres`; a folder with another name comes last."""
+    """Return the version in a path such as `/usr/lib/postgresql/15/bin/postgres`; 0 for a folder with another name."""
     try:
         return float(path.parts[-3])
     except ValueError:
@@ -68,7 +71,9 @@ def has_restrict(version: str) -> bool:
 
 
 def scram_verifier(password: str, salt: bytes | None = None) -> str:
-    """Return the stored verifier of a password (plain ASCII): RFC 5802, section 3, in the form of RFC 5803."""
+    """Return the verifier that PostgreSQL stores for a password in plain ASCII (RFC 5802, section 3; form of RFC
+    5803).
+    """
     salt = secrets.token_bytes(16) if salt is None else salt
     salted = hashlib.pbkdf2_hmac("sha256", password.encode(), salt, _SCRAM_ROUNDS)
     stored = hashlib.sha256(hmac.digest(salted, b"Client Key", "sha256")).digest()
@@ -78,7 +83,7 @@ def scram_verifier(password: str, salt: bytes | None = None) -> str:
 
 
 class Postgresql(PrivateDatabase):
-    """One private instance of PostgreSQL."""
+    """Private PostgreSQL."""
 
     kind = "postgresql"
     title: ClassVar[str] = "PostgreSQL"
@@ -91,7 +96,7 @@ class Postgresql(PrivateDatabase):
         return program(name)
 
     def _search(self, name: str) -> str:
-        # The newest of Debian's versions, else the one on the path.
+        # Prints the program of the newest version in Debian's folders, otherwise the program on the path.
         return f"ls -d {_DEBIAN}/*/bin/{name} 2>/dev/null | sort -V | tail -n 1 | grep . || command -v {name}"
 
     def __init__(self, name: str, part: Any, base: Path) -> None:
@@ -104,7 +109,7 @@ class Postgresql(PrivateDatabase):
         return self._as_server("psql", *_QUIETLY, *where, *restrict, "-f", str(script))
 
     def _can_restrict(self) -> bool:
-        """Return True if psql can refuse its own commands in a script, some of which run programs."""
+        """Return True if psql can refuse its own commands in a script; some of these commands run programs."""
         return has_restrict(self._said([self._path("psql"), "--version"]))
 
     def _login(self) -> dict[str, str]:
@@ -116,11 +121,11 @@ class Postgresql(PrivateDatabase):
 
     @property
     def dsn(self) -> str:
-        """Address for clients."""
+        """Address for clients, with user and password."""
         return f"postgresql://{_USER}:{self._password}@{self.host.address}:{self._port}/{_DATABASE}"
 
     def prepare(self, place: Place) -> None:
-        """Create the data folder with `initdb`, and the access rules."""
+        """Create the data folder with `initdb`, and write the access rules."""
         self._make_folder()
         secret = self.folder / "superuser"
         self.host.write(secret, f"{self._superuser_password}\n", self._group)
@@ -140,7 +145,9 @@ class Postgresql(PrivateDatabase):
         return self.folder / "begin.sql"
 
     def _admitted(self) -> str:
-        """Return the access rules: the superuser connects from the host itself, the user also from its network."""
+        """Return the access rules: the superuser connects from the host only, the user also from the network of the
+        host.
+        """
         near = "samehost" if self.host.address == LOOPBACK else "samenet"
         return (
             "local all all scram-sha-256\n"
@@ -149,11 +156,11 @@ class Postgresql(PrivateDatabase):
         )
 
     def _first_statements(self) -> str:
-        """Return statements that create the missing parts: the user, its database, and the extension that counts
+        """Return statements that create what is missing: the user, the database, the extension that counts
         statements.
 
-        The user may read all statistics. The password is sent as its verifier, so that no log and no statistics of
-        statements contain it.
+        The user may read all statistics. The statement contains the verifier of the password, so that neither a log
+        nor the statistics of statements contain the password.
         """
         user = f"CREATE ROLE {_USER} LOGIN CREATEDB IN ROLE pg_monitor PASSWORD ''{scram_verifier(self._password)}''"
         lines = [
@@ -169,18 +176,18 @@ class Postgresql(PrivateDatabase):
         return "\n".join(lines) + "\n"
 
     def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
-        """Return the postmaster process, with its children in the same group."""
+        """Return the postmaster process, whose children are in the same process group."""
         options = [f"-c{key}={value}" for key, value in self._configuration().items()]
         command = self._as_server("postgres", "-D", str(self.data), *options)
         return [ProcessSpec(self.name, command, grace_s=_STOP_WITHIN_S)]
 
     def addresses(self) -> list[str]:
-        """Return the address for statements."""
+        """Return the address to which virtual users send statements."""
         return [self.dsn]
 
     def _configuration(self) -> dict[str, str | int]:
         return {
-            # All connections are for the user of the load, who is no superuser.
+            # All connections are for the user of the load, who is not a superuser.
             "superuser_reserved_connections": 0,
             **self._part.settings.configuration(),
             **self._preloaded(),
@@ -191,16 +198,20 @@ class Postgresql(PrivateDatabase):
         }
 
     def _socket_folder(self) -> str:
-        """Return the folder of the socket; empty if the socket's path would be too long for the kernel."""
+        """Return the folder of the server's socket.
+
+        Empty if the path of the socket would be too long for the kernel.
+        """
         return str(self.sockets) if self._fits_socket(self.sockets / f".s.PGSQL.{self._port}") else ""
 
     def _preloaded(self) -> dict[str, str | int]:
-        """Return the settings that load the library which counts statements; empty if it is not configured or not
-        installed.
+        """Return the settings that load the library which counts statements.
+
+        Empty if the library is not configured or not installed.
         """
         if not self._part.settings.statements or not self.has_statements():
             return {}
-        # Statements are stored up to track_activity_query_size; a truncated one could not be explained.
+        # Statements are stored up to track_activity_query_size; a truncated statement could not be explained.
         return {"shared_preload_libraries": _STATEMENTS, "track_activity_query_size": 16384}
 
     def has_statements(self) -> bool:
@@ -209,7 +220,7 @@ class Postgresql(PrivateDatabase):
         return self.host.execute(["test", "-e", str(library)]).status == 0
 
     def ready(self) -> str | None:
-        """Return None if the server accepts connections, its database exists, and the population is on disk."""
+        """Return None if the server accepts connections and its populated database is on disk, otherwise the reason."""
         if self.host.execute(self._as_server("pg_isready", "-q", *self._where)).status != 0:
             return "it does not take connections yet"
         if fault := self._as_superuser("-f", str(self._beginning)):
@@ -220,7 +231,7 @@ class Postgresql(PrivateDatabase):
         return self._as_superuser("-c", "CHECKPOINT")
 
     def _as_superuser(self, *what: str) -> str | None:
-        """Run statements as the superuser; return the error, or None if they succeeded."""
+        """Run statements as the superuser; return the error, or None if the statements succeeded."""
         command = ["psql", *_QUIETLY, *self._where, "-U", _SUPERUSER, "-d", "postgres", *what]
         done = self.host.execute(self._as_server(*command), environment={"PGPASSWORD": self._superuser_password})
         return None if done.status == 0 else done.output.strip() or f"psql ended with status {done.status}"
@@ -228,8 +239,8 @@ class Postgresql(PrivateDatabase):
     def stopping(self, *, for_good: bool) -> None:
         """Shut the server down without waiting for its clients, and wait for its end.
 
-        If the data are no longer needed, the server skips its last checkpoint, since the data, on a disk that may be
-        slow, are removed next.
+        If the data are no longer needed, the server skips its last checkpoint: the data are removed next, and their
+        disk may be slow.
         """
         mode = "immediate" if for_good else "fast"
         stop = ["-D", str(self.data), "-m", mode, "-w", "-t", f"{_STOP_WITHIN_S:.0f}", "stop"]
@@ -237,11 +248,11 @@ class Postgresql(PrivateDatabase):
             self.host.execute(self._as_server("pg_ctl", *stop), limit_s=2 * _STOP_WITHIN_S)
 
     def settings_used(self) -> dict[str, Any]:
-        """Return the settings with which the server was started."""
+        """Return the settings with which the server was started, with database and version."""
         return {**self._configuration(), "database": _DATABASE, "version": self._version()}
 
     def scrapers(self) -> list[Any]:
-        """Return the scraper of its statistics views."""
+        """Return the scraper of the server's statistics views."""
         from towtank.observe import PostgresqlScraper  # noqa: PLC0415 - only where something is observed
 
         return [PostgresqlScraper(self.name, self.dsn)]

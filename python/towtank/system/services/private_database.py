@@ -1,8 +1,8 @@
-"""Base of private databases: folder, account, password, programs and population.
+"""Defines the base of private databases: folder, account, password, programs and population.
 
-These servers refuse to run as root; in that case they and their clients run as the user of the Debian package. The
-folder of a database belongs to root, and only the group of that user may enter it, so that no other user can replace
-the files that root writes there.
+These servers refuse to run as root; if Towtank is root, servers and clients run as the user of the Debian package.
+The folder of a database then belongs to root, and only the group of that user may enter the folder, so that no other
+user can replace files that root writes there.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from towtank.system.services.private_server import as_account
 from towtank.system.services.sql_script import filled_script
 
 _POPULATE_WITHIN_S = 3600.0
-# sun_path of sockaddr_un without its terminator (unix(7)).
+# Length of sun_path in sockaddr_un without its terminator (unix(7)).
 _SOCKET_PATH_AT_MOST = 107
 _OWNER = "owner"
 
 
 class PrivateDatabase(PlainService):
-    """One private instance of a database server."""
+    """Private database server."""
 
     title: ClassVar[str] = ""
     install: ClassVar[str] = ""
-    # Prefix of the folders of this kind, by which folders of killed conductors are found.
+    # Prefix of the folders of this kind of database, by which folders of killed owners are found.
     prefix: ClassVar[str] = ""
-    # User as which the server runs if Towtank runs as root.
+    # User that the server runs as if Towtank is root.
     account: ClassVar[str] = ""
     programs: ClassVar[tuple[str, ...]] = ()
 
@@ -48,24 +48,22 @@ class PrivateDatabase(PlainService):
         self._port: int = part.port
         self._folder: Path | None = None
         self._is_root = False
-        # The characters need no quotes in an address, an options file or a statement.
+        # These characters need no quotes in an address, an options file or a statement.
         self._secret = secrets.token_hex(16)
 
     def meet(self, others: list[Service]) -> None:
-        """Use the same password as the other databases of the system, because a target with several services has one
-        password.
-        """
+        """Use one password for all databases of the system, because a target with several services has one password."""
         super().meet(others)
         self._secret = min([self._secret, *(other._secret for other in others if isinstance(other, PrivateDatabase))])
 
     @property
     def _password(self) -> str:
-        """Password of its user."""
+        """Password of the database user."""
         return self._secret
 
     @abstractmethod
     def _program(self, name: str) -> Path | None:
-        """Return the path of one of the server's programs on this machine; None if it is not installed."""
+        """Return the path of a program of the server on this machine; None if it is not installed."""
 
     @abstractmethod
     def _search(self, name: str) -> str:
@@ -73,14 +71,17 @@ class PrivateDatabase(PlainService):
 
     @abstractmethod
     def _load(self, script: Path) -> list[str]:
-        """Return the command that runs an SQL script as the user of the server."""
+        """Return the command that runs an SQL script as the user of the database."""
 
     def _login(self) -> Mapping[str, str]:
-        """Return the environment variables from which the clients read the password."""
+        """Return the environment variables from which the database clients read the password."""
         return {}
 
     def missing(self) -> str | None:
-        """Return a message if a program or, for root, the server's user is missing; remote hosts report this later."""
+        """Return a message if a program is missing, or the server's user if Towtank is root; None otherwise.
+
+        A remote host reports this later.
+        """
         if not self.host.capabilities().shares_files:
             return None
         absent = [name for name in self.programs if self._program(name) is None]
@@ -92,7 +93,7 @@ class PrivateDatabase(PlainService):
 
     @property
     def folder(self) -> Path:
-        """Folder of this run.
+        """Folder of the database for the run.
 
         Raises
         ------
@@ -115,7 +116,7 @@ class PrivateDatabase(PlainService):
         return self.folder / "data"
 
     def _make_folder(self) -> None:
-        """Choose or check the port, choose the account, and create the folder of this run."""
+        """Choose or check the port, choose the account, and create the folder of the database."""
         host = self.host
         if self._part.port:
             host.require_free(self._part.port, self.name)
@@ -136,7 +137,10 @@ class PrivateDatabase(PlainService):
 
     @property
     def _group(self) -> str | None:
-        """Group whose processes may read the files of the server; None if the server runs as this user."""
+        """Group whose processes may read the files of the server.
+
+        None if the server runs as the user of this process.
+        """
         return self.account if self._is_root else None
 
     @property
@@ -187,7 +191,7 @@ class PrivateDatabase(PlainService):
         return answer.output.strip() if answer.status == 0 else ""
 
     def _path(self, name: str) -> str:
-        """Return the path of one of the server's programs on the host."""
+        """Return the path of a program of the server on the host."""
         if self.host.capabilities().shares_files:
             found = str(self._program(name) or "")
         else:
@@ -199,12 +203,12 @@ class PrivateDatabase(PlainService):
         return found
 
     def _as_server(self, name: str, *options: str) -> list[str]:
-        """Return the command of a program, which runs as the server's user if Towtank is root on the host."""
+        """Return the command of a program, run as the server's user if Towtank is root on the host."""
         command = [self._path(name), *options]
         return as_account(self.account, command) if self._is_root else command
 
     def _sweep(self) -> None:
-        """Remove folders of instances whose conductor was killed; their servers ended with the conductor."""
+        """Remove the folders of databases whose owner was killed; their servers ended with the owner."""
         for folder in filter(is_own_folder, Path(tempfile.gettempdir()).glob(f"{self.prefix}*")):
             owner = noted_identity(folder / _OWNER)
             if owner is not None and has_ended(owner):
@@ -212,7 +216,7 @@ class PrivateDatabase(PlainService):
 
 
 def _has_account(name: str) -> bool:
-    """Return True if this machine has a user of this name."""
+    """Return True if this machine has a user with the given name."""
     with suppress(KeyError):
         pwd.getpwnam(name)
         return True

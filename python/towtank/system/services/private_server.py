@@ -1,7 +1,7 @@
-"""Base of private third-party servers: a program, a folder of this run, ports, a configuration file.
+"""Defines the base of private third-party servers: program, folder, ports and configuration file.
 
-All files of a private instance are in its scratch folder, which is removed when the system goes down. Its log is the
-output of its process, which `System` writes to the run folder.
+All files of a private server are in its scratch folder, which is removed when the system goes down. `System` writes
+the output of the server's process to the run folder, as a log.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from towtank.system import server_models
 from towtank.system.reach import refuses_connection
 from towtank.system.service import Place, PlainService, Service
 
-# Folders with server programs that are not on the path of ordinary users in Debian.
+# Folders with server programs that are not on the search path of ordinary users in Debian.
 _PLACES = ("/usr/sbin", "/usr/local/sbin")
 # Permissions for a group: enter a folder without listing it, and read a file.
 _GROUP_FOLDER_MODE, _GROUP_MODE = 0o710, 0o640
@@ -34,7 +34,7 @@ def find_program(name: str) -> str | None:
 
 
 def server_account(names: Sequence[str]) -> str | None:
-    """Return the first of these users that exists on this machine; None without any."""
+    """Return the first of the given users that exists on this machine; None if none exists."""
     for name in names:
         with suppress(KeyError):
             return pwd.getpwnam(name).pw_name
@@ -42,17 +42,17 @@ def server_account(names: Sequence[str]) -> str | None:
 
 
 def as_account(account: str, command: list[str], *options: str) -> list[str]:
-    """Wrap a command so that it runs as another user, with further options of `setpriv`.
+    """Wrap a command so that it runs as another user, with additional options of `setpriv`.
 
-    When a process changes its user, the kernel clears the signal that ends it with its guard; `setpriv` keeps the
-    signal.
+    A process ends with its guard because of a signal. When a process changes its user, the kernel clears this
+    setting; `setpriv` keeps it.
     """
     change = ["setpriv", f"--reuid={account}", f"--regid={account}", "--clear-groups", "--pdeathsig=keep"]
     return [*change, *options, "--", *command]
 
 
 class ProgramService(PlainService):
-    """Third-party program with files in a folder of this run."""
+    """Third-party program whose files are in a folder of the run."""
 
     program: ClassVar[str] = ""
     title: ClassVar[str] = ""
@@ -63,7 +63,7 @@ class ProgramService(PlainService):
         self._folder: Path | None = None
 
     def missing(self) -> str | None:
-        """Return a message if the program is missing."""
+        """Return a message if the program is missing; None otherwise."""
         if find_program(self.program) is None:
             return f"{self.name}: {self.title} is not installed ({self.program} missing); {self.install}"
         return None
@@ -75,7 +75,7 @@ class ProgramService(PlainService):
         Raises
         ------
         TargetError
-            If it is not installed.
+            If the program is not installed.
         """
         found = find_program(self.program)
         if found is None:
@@ -84,7 +84,7 @@ class ProgramService(PlainService):
 
     @property
     def folder(self) -> Path:
-        """Folder of this run.
+        """Folder of the program's files for the run.
 
         Raises
         ------
@@ -97,13 +97,13 @@ class ProgramService(PlainService):
 
 
 class PrivateServer(ProgramService):
-    """Third-party server program as a private instance.
+    """Third-party server program that runs only for the system under test.
 
-    If Towtank runs as root, the server runs as the user of its package, if that exists. The group of that user may
-    enter the folder of this run and read its files; folders of `make_own_folder` belong to the user.
+    If Towtank is root, the server runs as the user of its package, if that user exists. The group of that user may
+    enter the folder of the run and read its files. Folders that `make_own_folder` creates belong to the user.
     """
 
-    # Users that packages of the server create.
+    # Users that packages of the server create, one of which the server runs as.
     accounts: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, name: str, port: int) -> None:
@@ -130,12 +130,10 @@ class PrivateServer(ProgramService):
         self.configure(place)
 
     def configure(self, place: Place) -> None:
-        """Write the configuration of the program."""
+        """Write the configuration of the server."""
 
     def write(self, name: str, text: str) -> Path:
-        """Write a file in the folder of this run, readable only for this user and the server, since it may contain
-        secrets.
-        """
+        """Write a file in the folder of the run that only this user and the server can read; it may contain secrets."""
         path = self.folder / name
         with open_private(path) as stream:
             if self._account is not None:
@@ -145,7 +143,7 @@ class PrivateServer(ProgramService):
         return path
 
     def make_own_folder(self, name: str) -> Path:
-        """Create a folder to which the server may write."""
+        """Create a folder that the server can write to."""
         path = self.folder / name
         path.mkdir(PRIVATE_FOLDER_MODE)
         if self._account is not None:
@@ -153,10 +151,10 @@ class PrivateServer(ProgramService):
         return path
 
     def as_server(self, command: list[str]) -> list[str]:
-        """Return a command that runs as the user of the server, if this process is root.
+        """Return a command that runs as the user of the server if Towtank is root.
 
-        The command starts in the folder of this run, because the user may have no access to the current folder, without
-        which HAProxy ends.
+        The command starts in the folder of the run. The user may have no access to the current folder, and HAProxy
+        ends without such access.
         """
         if self._account is None:
             return command
@@ -165,14 +163,15 @@ class PrivateServer(ProgramService):
         return as_account(self._account, ["env", f"--chdir={self.folder}", *command], *more)
 
     def ready(self) -> str | None:
-        """Return None if it accepts connections."""
+        """Return None if the server accepts connections, otherwise the reason."""
         return refuses_connection(self.address)
 
 
 class PrivateGateway(PrivateServer):
-    """Server that forwards requests to the addresses of other services.
+    """Gateway, a server that forwards requests to the addresses of other services.
 
-    Its counters are read from a second port, so that reading them is not counted as a request of the load.
+    The counters of the gateway are read from a second port, so that reading them does not count as a request of the
+    load.
     """
 
     def __init__(self, name: str, part: server_models.Gateway) -> None:
@@ -190,13 +189,13 @@ class PrivateGateway(PrivateServer):
         return list(self._members)
 
     def prepare(self, place: Place) -> None:
-        """Choose the port of the counters as well."""
+        """Choose the port of the counters, then prepare the server."""
         self._status_port = self.host.free_ports()
         super().prepare(place)
 
     @property
     def status_address(self) -> str:
-        """Address of the counters."""
+        """Address at which the gateway serves its counters."""
         return f"{self.host.address}:{self._status_port}"
 
     @property
@@ -210,7 +209,7 @@ class PrivateGateway(PrivateServer):
         return found
 
     def addresses(self) -> list[str]:
-        """Return the address for requests."""
+        """Return the address to which virtual users send requests."""
         return [self.address]
 
     def settings_used(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Private Redis, empty at the start and without persistent data."""
+"""Runs a private Redis, which is empty at the start and keeps no data."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _KEPT_BACK = ("CONFIG", "MODULE", "DEBUG", "REPLICAOF", "SLAVEOF")
 
 
 class Redis(PrivateServer):
-    """One private instance."""
+    """Private Redis."""
 
     kind = "redis"
     program: ClassVar[str] = "redis-server"
@@ -29,12 +29,12 @@ class Redis(PrivateServer):
         self._password = part.password or secrets.token_hex(16)
 
     def configure(self, place: Place) -> None:  # noqa: ARG002
-        """Write `redis.conf`."""
+        """Write the configuration file `redis.conf`."""
         given = self._settings
         lines = [
             f"bind {self.host.address}",
             f"requirepass {self._password}",
-            # Disabled commands, which would access files and programs outside of the server.
+            # These commands are disabled, because they would access files and programs outside the server.
             *(f'rename-command {name} ""' for name in _KEPT_BACK),
             f"port {self._port}",
             f'dir "{self.make_own_folder("data")}"',
@@ -52,12 +52,12 @@ class Redis(PrivateServer):
         self.write("redis.conf", "\n".join(lines) + "\n")
 
     def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
-        """Return one process."""
+        """Return the server process."""
         command = self.as_server([self.path, str(self.folder / "redis.conf")])
         return [ProcessSpec(self.name, command, grace_s=3.0)]
 
     def ready(self) -> str | None:
-        """Return None if the server answers a ping."""
+        """Return None if the server responds to a ping, otherwise the reason."""
         from towtank.observe.redis import ask  # noqa: PLC0415 - the scraper speaks its protocol
         from towtank.observe.scraper import ScrapeError  # noqa: PLC0415
 
@@ -72,7 +72,7 @@ class Redis(PrivateServer):
         return {**self._part.configuration, "port": self._port}
 
     def scrapers(self) -> list[Any]:
-        """Return the scraper of the command `INFO`."""
+        """Return the scraper that reads the output of the command `INFO`."""
         from towtank.observe.redis import RedisScraper  # noqa: PLC0415 - only where something is observed
 
         return [RedisScraper(self.name, self.address, self._password)]

@@ -1,4 +1,4 @@
-"""SQL scripts for the populations of databases, with their values filled in."""
+"""Reads SQL scripts for the populations of databases, and fills in their values."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _PLACE = re.compile(r"\$\{\s*([A-Za-z][A-Za-z0-9_-]*)\s*\}")
 
 
 def filled_script(service: str, population: SqlPopulation, base: Path) -> str:
-    """Return the text of a script with values in place of their names.
+    """Return the text of a population's script with values in place of their names.
 
     Raises
     ------
     TargetError
-        If the script cannot be read, or names a value that is not given.
+        If the script cannot be read, or uses a name without a value.
     """
     path = base / population.script
     try:

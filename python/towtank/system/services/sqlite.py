@@ -1,4 +1,4 @@
-"""SQLite database in a file, created for every run, without a server: the engine works on the file."""
+"""Creates an SQLite database in a file for every run; no server is needed, because the engine opens the file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PREFIX = "towtank-sqlite-"
 
 
 class Sqlite(PlainService):
-    """One database."""
+    """SQLite database."""
 
     kind = "sqlite"
 
@@ -42,8 +42,8 @@ class Sqlite(PlainService):
         return self._folder / "data.db"
 
     def prepare(self, place: Place) -> None:
-        """Create the file with its population; its write-ahead log is empty afterwards."""
-        # The engine also opens the file from outside of the host, so the path is that of this process.
+        """Create the database file with its population; the write-ahead log is empty afterwards."""
+        # The engine opens the file from outside the host, so the path is the path for this process.
         base = place.scratch if self._part.disk is None else self.host.outside(self.host.disk(self._part.disk))
         self._folder = base / f"{_PREFIX}{secrets.token_hex(4)}"
         self._folder.mkdir(parents=True)
@@ -65,7 +65,7 @@ class Sqlite(PlainService):
             shutil.rmtree(self._folder, ignore_errors=True)
 
     def addresses(self) -> list[str]:
-        """Return the file as an address, with the settings of sessions."""
+        """Return the path of the database file as an address, with the settings of sessions."""
         given = self._part.settings
         cache = "" if given.cache is None else f"&cache={given.cache}B"
         return [f"sqlite://{quote(str(self.path))}?synchronous={given.synchronous}{cache}"]

@@ -1,4 +1,4 @@
-"""The engine's TCP peer, which receives and sends bytes, so that a run with it measures the network."""
+"""Runs the engine's TCP peer, which receives and sends bytes; a run with this peer measures the network."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ UNIX = "unix:"
 
 
 class TcpPeer(PlainService):
-    """One `towtank-engine peer` process."""
+    """TCP peer, with one `towtank-engine peer` process."""
 
     kind = "tcp_peer"
 
@@ -25,7 +25,7 @@ class TcpPeer(PlainService):
         self._listen = ""
 
     def prepare(self, place: Place) -> None:
-        """Choose or check the port; a Unix socket is in a folder of this run."""
+        """Choose the port, or check the configured port; a Unix socket is in a folder of the run."""
         port = self._settings.port
         if self._settings.unix:
             self._listen = f"{UNIX}{place.scratch / 'peer.sock'}"
@@ -35,14 +35,14 @@ class TcpPeer(PlainService):
         self._listen = f"{self.host.address}:{port or self.host.free_ports()}"
 
     def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
-        """Return one process."""
+        """Return the process of the peer."""
         given = self._settings
         command = [str(self.host.engine()), "peer", "--listen", self._listen]
         command += ["--take", str(given.take), "--give", str(given.give)]
         return [ProcessSpec(self.name, command, grace_s=1.0)]
 
     def ready(self) -> str | None:
-        """Return None if it accepts connections."""
+        """Return None if the peer accepts connections, otherwise the reason."""
         return (refuses_unix if self._settings.unix else refuses_connection)(self._listen)
 
     def addresses(self) -> list[str]:

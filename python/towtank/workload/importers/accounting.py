@@ -1,8 +1,8 @@
-"""Accounts for every construct of an imported file: carried over, noted, harmless, or refused.
+"""Accounts for every key of an imported file: carried over, noted, harmless, or refused.
 
-Each importer declares the fate of each key of its format in a table, and passes every key of a file to a `Ledger`. A
-key missing from the table becomes a note. A key listed as carried that no code has read is a fault of the importer: an
-exception in strict mode (tests), otherwise a note.
+Each importer declares the treatment of each key of its format in a table, and passes every key of a file to a
+`Ledger`. A key missing from the table becomes a note. A key listed as carried that no code has read is a
+fault of the importer: an exception in strict mode (tests), otherwise a note.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from towtank.workload.importers.draft import Notes
 
 
 class Fate(Enum):
-    """Fate of a key: carried over, noted, or harmless."""
+    """Treatment of a key by an importer: carried over into the workload, noted, or harmless."""
 
     CARRIED = "carried"
     NOTED = "noted"
@@ -24,12 +24,12 @@ class Fate(Enum):
 
 @dataclass(frozen=True)
 class Key:
-    """Fate of a key of a format.
+    """Treatment of a key of a format.
 
     Attributes
     ----------
     fate : Fate
-        Whether the key is carried over, noted or harmless.
+        Treatment of the key: carried over, noted or harmless.
     why : str
         Counterpart in the workload, text of the note, or reason why nothing is lost.
     default : tuple of str
@@ -50,17 +50,17 @@ def carried(*names: str, why: str = "") -> dict[str, Key]:
 
 
 def noted(name: str, why: str, *default: str) -> dict[str, Key]:
-    """Declare a key that becomes a note, unless it has a default value."""
+    """Declare a key that becomes a note, unless the key has one of its default values."""
     return {name: Key(Fate.NOTED, why, default)}
 
 
 def harmless(why: str, *names: str) -> dict[str, Key]:
-    """Declare keys that do not change the load."""
+    """Declare keys that do not change the load, with the reason."""
     return {name: Key(Fate.HARMLESS, why) for name in names}
 
 
 class UnaccountedError(RuntimeError):
-    """A key listed as carried has not been read, which is a fault of the importer."""
+    """Error of the importer: no code has read a key that the table lists as carried."""
 
 
 class Ledger:
@@ -73,7 +73,7 @@ class Ledger:
     table : Table
         Fate of each key, by kind of construct.
     strict : bool
-        Whether a carried key that was not read raises an exception.
+        True if a carried key that was not read raises an exception.
     own : callable
         Returns whether a key missing from the table is private to the program that wrote the file.
     """
@@ -87,11 +87,11 @@ class Ledger:
         self._own = own
 
     def note(self, place: tuple[int, int], what: str, why: str) -> None:
-        """Add a note about a construct: what it is, and what is done instead."""
+        """Add a note about a construct and what replaces it."""
         self._notes.add(place, what, why)
 
     def settle(self, kind: str, key: str, value: str, place: tuple[int, int], *, read: bool = True) -> None:
-        """Account for one key and its value.
+        """Account for a key of the file and its value.
 
         Raises
         ------

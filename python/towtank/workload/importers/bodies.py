@@ -1,4 +1,4 @@
-"""Converts request bodies into the form of workload files, by media type: JSON, forms, text."""
+"""Converts request bodies to the keys of workload files by their media type: JSON, forms, text."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from towtank.workload.importers.draft import literal
 from towtank.workload.importers.encoded import pairs_of
 
-# A more deeply nested JSON body is kept as text: workload files are nested at most 50 deep.
+# Depth above which a JSON body is kept as text, since workload files are nested at most 50 deep. [1]
 _JSON_DEPTH = 30
 
 
@@ -35,7 +35,7 @@ def body_keys(text: str, content_type: str) -> dict[str, Any]:
 
 
 def form_of(text: str) -> dict[str, str] | None:
-    """Return a form as a mapping; None if a mapping cannot represent it (see `encoded.pairs_of`)."""
+    """Return a form as a mapping of names to templates; None if a mapping cannot represent the form."""
     pairs = pairs_of(text, in_query=False)
     return None if pairs is None else {key: literal(value) for key, value in pairs}
 
@@ -56,7 +56,9 @@ def parts_of(parts: list[tuple[str, Any]]) -> Any:
 
 
 def _json(text: str) -> Any:
-    """Return a JSON text as a value with escaped templates; None if it is invalid or must stay text."""
+    """Return the value of a JSON text, with its texts escaped for templates; None if the text must stay a
+    text.
+    """
     try:
         value = json.loads(text, object_pairs_hook=_unique)
     except (ValueError, RecursionError):
@@ -65,7 +67,7 @@ def _json(text: str) -> Any:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return a JSON object; raise ValueError for a repeated key, which a mapping cannot represent."""
+    """Return a JSON object as a mapping; raises ValueError for a repeated key."""
     fields = dict(pairs)
     if len(fields) < len(pairs):
         raise ValueError("has a key twice")
@@ -73,7 +75,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _plain(value: Any, depth: int) -> bool:
-    """Return True if a YAML file preserves a value: no huge numbers, limited depth."""
+    """Return True if a YAML file preserves a value: it has no huge numbers and is not nested deeply."""
     if isinstance(value, dict | list):
         inner = value.values() if isinstance(value, dict) else value
         return depth > 0 and all(_plain(each, depth - 1) for each in inner)
@@ -85,7 +87,7 @@ def _plain(value: Any, depth: int) -> bool:
 
 
 def escaped(value: Any) -> Any:
-    """Return a JSON value with its texts escaped, so that templates reproduce them unchanged."""
+    """Return a JSON value whose texts are escaped, so that templates reproduce them unchanged."""
     if isinstance(value, dict):
         return {key: escaped(inner) for key, inner in value.items()}
     if isinstance(value, list):

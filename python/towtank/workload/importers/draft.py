@@ -1,7 +1,7 @@
 """Drafts, the results of importers: parts of a workload file, target addresses, and notes on losses.
 
-Steps are mappings in the form of the workload file, built by `request`, `page` and `think`. Text of an imported file
-is passed through `literal`, so that a `${` in it stays text.
+Steps are mappings in the form of the workload file, built by `request`, `page` and `think`. Text of an
+imported file passes through `literal`, so that a `${` in it stays text.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from towtank.workload.importers.encoded import QUERY_SAFE, pairs_of
 
 Step = dict[str, Any]
 
-# Positions kept per note: a log of a million lines must not cause a million notes.
+# Number of positions that a note keeps; a log of a million lines must not cause a million positions. [1]
 PLACES_AT_MOST = 100
-# Largest number of loop iterations, as in the workload format. [1]
+# Largest number of loop iterations that the workload format allows. [1]
 ROUNDS_AT_MOST = 1_000_000
 # HTTP methods that a workload supports.
 METHODS = frozenset({"GET", "POST", "PUT", "DELETE", "HEAD", "PATCH"})
@@ -32,7 +32,7 @@ ASSET_ENDINGS = frozenset(
 )
 # Names with a special meaning in templates, which variables must not have.
 _RESERVED = frozenset({"uuid", "iteration", "user", "now", "random", "system", "parameters"})
-# Headers of a connection, and headers that the engine sets itself.
+# Headers of a connection, and headers that the engine sets.
 TRANSPORT_HEADERS = frozenset(
     {"host", "connection", "content-length", "keep-alive", "proxy-connection", "transfer-encoding", "te"}
     | {"upgrade-insecure-requests", "priority", "expect"}
@@ -41,7 +41,7 @@ TRANSPORT_HEADERS = frozenset(
 
 @dataclass(frozen=True)
 class Options:
-    """Import options of the user.
+    """Options of an import that the user chooses.
 
     Attributes
     ----------
@@ -54,9 +54,9 @@ class Options:
     host_option : str
         Option that keeps a host, as named in notes.
     keep_passwords : bool
-        Whether recorded passwords are stored in workload parameters.
+        True if recorded passwords are stored in workload parameters.
     strict : bool
-        Whether a key that the importer overlooks raises an exception; otherwise it becomes a note.
+        True if a key that the importer overlooks raises an exception; otherwise it becomes a note.
     """
 
     hosts: tuple[str, ...] = ()
@@ -69,14 +69,14 @@ class Options:
 
 @dataclass
 class Note:
-    """Something that could not be carried over, with its positions.
+    """Construct of an imported file that could not be carried over, with its positions.
 
     Attributes
     ----------
     what : str
         Construct, as named in the imported file.
     why : str
-        Reason why it is missing, or its substitute.
+        Reason why the construct is missing, or what replaces it.
     places : list of (int, int)
         First positions: line and column from 1; column 0 if only the line is known.
     times : int
@@ -90,14 +90,14 @@ class Note:
 
 
 class Notes:
-    """Collects notes; equal constructs with the same reason share one note."""
+    """Notes of an import; equal constructs with the same reason share a note."""
 
     def __init__(self, file: str) -> None:
         self.file = file
         self._notes: dict[tuple[str, str], Note] = {}
 
     def add(self, place: tuple[int, int], what: str, why: str) -> None:
-        """Add a note for one position; secrets in addresses are hidden, because notes are printed."""
+        """Add a note for a position. Secrets in addresses are hidden, because notes are printed."""
         what, why = redacted_text(what), redacted_text(why)
         note = self._notes.setdefault((what, why), Note(what, why))
         if place in note.places:
@@ -113,7 +113,7 @@ class Notes:
 
 @dataclass
 class Draft:
-    """A workload under construction.
+    """Workload under construction by an importer.
 
     Attributes
     ----------
@@ -147,7 +147,10 @@ class Draft:
         self.notes = Notes(self.source)
 
     def target(self, address: str, like: str = "") -> str:
-        """Return the target with an address; add a new target, named after `like` or else after the host."""
+        """Return the name of the target with an address.
+
+        A new target is named after `like` or else after the host.
+        """
         for name, known in self.targets.items():
             if known == address:
                 return name
@@ -158,7 +161,7 @@ class Draft:
 
 
 def literal(text: str) -> str:
-    """Return a template that stands for exactly this text.
+    """Return a template that stands for exactly the given text.
 
     Examples
     --------
@@ -170,7 +173,7 @@ def literal(text: str) -> str:
 
 
 def identifier(text: str, fallback: str) -> str:
-    """Convert any text to a name of lower-case letters, digits and underscores.
+    """Convert text to a name of lower-case letters, digits and underscores.
 
     Examples
     --------
@@ -187,7 +190,7 @@ def identifier(text: str, fallback: str) -> str:
 
 
 def unique(name: str, taken: Iterable[str]) -> str:
-    """Return the name, with the first free number appended if it is taken."""
+    """Return a name, with the first free number appended if the name is taken."""
     known = set(taken)
     if name not in known:
         return name
@@ -212,7 +215,7 @@ def address_of(url: str) -> str:
 
 
 def user_info(url: str) -> dict[str, str] | None:
-    """Return the login in a URL in the form of request keys; None without a login.
+    """Return the user and the password in a URL as request keys; None without a login.
 
     Examples
     --------
@@ -246,7 +249,7 @@ def path_and_query(url: str) -> tuple[str, list[tuple[str, str]] | None]:
 
 
 def request(method: str, path: str, **keys: Any) -> Step:
-    """Return a request step; keys that are None or empty are left out, except a JSON body."""
+    """Return a request step. Keys whose value is None or empty are left out, except a JSON body."""
 
     def needed(key: str, value: Any) -> bool:
         return value is not None and (key == "json" or not isinstance(value, dict | list) or bool(value))
@@ -256,12 +259,12 @@ def request(method: str, path: str, **keys: Any) -> Step:
 
 
 def page(name: str, steps: list[Step]) -> Step:
-    """Return a page step with its steps."""
+    """Return a page step that contains the given steps."""
     return {"page": name, "steps": steps}
 
 
 def think(pause: str | dict[str, Any]) -> Step:
-    """Return a think step."""
+    """Return a think step with the given pause."""
     return {"think": pause}
 
 
@@ -282,12 +285,14 @@ def rounded(value: float) -> float:
 
 
 def equal_weights(names: Iterable[str]) -> dict[str, float]:
-    """Return mix weights with the same share for every name."""
+    """Return mix weights that are equal for all names."""
     return weights(dict.fromkeys(names, 1.0))
 
 
 def weights(counts: dict[str, float]) -> dict[str, float]:
-    """Return weights with four decimals that add up to exactly 100; the largest weight absorbs the rounding error.
+    """Return weights with four decimals that add up to exactly 100.
+
+    The largest weight absorbs the rounding error.
 
     Examples
     --------
@@ -302,9 +307,9 @@ def weights(counts: dict[str, float]) -> dict[str, float]:
 
 
 def common_headers(steps: list[Step]) -> dict[str, str]:
-    """Remove headers that all requests share with the same value, and return these headers.
+    """Remove the headers that all requests share with the same value, and return these headers.
 
-    Content-Type is kept: the type implied by a body takes precedence over default headers.
+    Content-Type is kept in the requests: the type that a body implies takes precedence over default headers.
     """
     requests = [step for step in steps if "headers" in step or method_of(step)]
     if len(requests) < 2:
@@ -324,5 +329,5 @@ def common_headers(steps: list[Step]) -> dict[str, str]:
 
 
 def method_of(step: Step) -> str | None:
-    """Return the key of a request's method; None for other steps."""
+    """Return the key of a request's method, such as `get`; None for other steps."""
     return next((key for key in step if key.upper() in METHODS), None)

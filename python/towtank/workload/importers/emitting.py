@@ -1,4 +1,4 @@
-"""Writes YAML as people write it: block style, short values on one line, quotes only if necessary."""
+"""Writes YAML in the style of handwritten files: block style, short values on one line, few quotes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-# Largest length and depth of a mapping or list on one line. [character], [1]
+# Greatest length [character] and depth [1] of a mapping or list on one line.
 _LINE = 88
 _DEPTH = 2
 # Texts that need no quotes in block and flow style: words and paths; quantities with a unit.
@@ -33,7 +33,7 @@ def emit(document: dict[str, Any]) -> str:
 
 
 def _block(value: Any) -> list[str]:
-    """Return the lines of a value in block style; nested values are indented by two."""
+    """Return the lines of a value in block style. Nested values are indented by two blanks."""
     if isinstance(value, dict) and value:
         return [line for key, inner in value.items() for line in _entry(_scalar(key), inner)]
     if isinstance(value, list) and value:
@@ -55,14 +55,14 @@ def _item(item: Any) -> list[str]:
 
 
 def _flow(value: Any, depth: int = _DEPTH) -> str | None:
-    """Return a value in flow style on one line; None if it is nested too deeply to be readable."""
+    """Return a value in flow style on one line; None if the value is nested too deeply to be readable."""
     if isinstance(value, dict):
         items = {key: _flow(item, depth - 1) for key, item in value.items()}
         if (value and depth == 0) or None in items.values():
             return None
         return "{" + ", ".join(f"{_scalar(key)}: {item}" for key, item in items.items()) + "}"
     if isinstance(value, list):
-        # Steps and rows of mappings are read down the page, not across it.
+        # Steps and rows of mappings are read down the page and not across it.
         if any(isinstance(item, dict) for item in value):
             return None
         inner = [_flow(item, depth) for item in value]
@@ -83,6 +83,6 @@ def _scalar(value: Any) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Quote a text as JSON, which YAML accepts; unprintable characters are escaped."""
+    """Quote a text as JSON, which is valid YAML. Unprintable characters are escaped."""
     quoted = json.dumps(text, ensure_ascii=False)
     return "".join(char if char.isprintable() else f"\\U{ord(char):08x}" for char in quoted)

@@ -1,4 +1,4 @@
-"""Separates imported request headers that the workload keeps from headers that it drops."""
+"""Separates imported request headers into headers that the workload keeps and headers that it drops."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class ImportedHeaders:
 def carry(
     pairs: Iterable[tuple[str, str, Place]], notes: Notes, *, recorded: bool = True, keep: Collection[str] = ()
 ) -> ImportedHeaders:
-    """Return the headers of a request that are kept; dropped headers are noted.
+    """Return the headers of a request that the workload keeps; dropped headers are noted.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def carry(
     notes : Notes
         Notes, to which dropped headers are added.
     recorded : bool
-        Whether a browser generated the headers; otherwise an author set each of them deliberately.
+        True if a browser generated the headers; False if an author wrote each header deliberately.
     keep : collection of str
         Lower-case names of headers that are always kept.
     """
@@ -64,7 +64,7 @@ def carry(
             continue
         reason = _why_not(low)
         if reason is not None:
-            # Browsers describe themselves in ten headers of every request: one note is enough.
+            # Browsers describe themselves in ten headers of every request, so one note is enough.
             what = "headers sec-ch-*, sec-fetch-*" if low.startswith(_OF_BROWSER) else f"header {name}"
             notes.add(place, what, reason)
         elif low == "authorization":
@@ -75,7 +75,7 @@ def carry(
 
 
 def _why_not(name: str) -> str | None:
-    """Return the reason why a header is dropped; None if it is kept."""
+    """Return the reason why a header is dropped; None if the header is kept."""
     if name == "cookie":
         return (
             "dropped: every user keeps the cookies that the server sets; those of the recording belong to another user"
@@ -108,7 +108,7 @@ def _authorization(value: str, place: Place, carried: ImportedHeaders, notes: No
 
 
 def _keep(name: str, value: str, carried: ImportedHeaders) -> None:
-    """Keep a header; repeated headers are joined with a comma (RFC 9110, section 5.3)."""
+    """Keep a header. Repeated headers are joined with a comma (RFC 9110, section 5.3)."""
     known = next((each for each in carried.headers if each.lower() == name.lower()), None)
     if known is not None:
         carried.headers[known] += ", " + literal(value)

@@ -12,17 +12,18 @@ from towtank.errors import StudyError
 from towtank.workload.importers.textfile import read_text
 from towtank.yamlfile import Node, Path_
 
-# Largest nesting depth: recordings and interface descriptions are nested about ten deep.
+# Largest nesting depth; recordings and interface descriptions are nested about ten deep. [1]
 DEPTH_AT_MOST = 200
-# Largest number of values: about a gigabyte of nodes in memory.
+# Largest number of values, which takes about a gigabyte of memory. [1]
 VALUES_AT_MOST = 3_000_000
 
 _BLANKS = re.compile(r"[ \t\r\n]*")
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?")
-# Reads strings, which take most of the time; called only at a quote, so that it returns only strings.
+# Reader of strings, which take most of the time. It is called only at a quote, so that it returns only
+# strings.
 _READER = json.JSONDecoder()
 _WORDS: dict[str, Any] = {"true": True, "false": False, "null": None}
-# Largest number of digits of an integer; longer numbers become floats, as in most JSON readers.
+# Largest number of digits of an integer. Longer numbers become floats, as in most JSON readers. [1]
 _DIGITS = 300
 
 
@@ -32,7 +33,7 @@ def load(path: Path) -> Node:
     Raises
     ------
     StudyError
-        If the file cannot be read or is not JSON; the fault has its position.
+        If the file cannot be read or is not JSON; the error states the position.
     """
     return parse(read_text(path), str(path))
 

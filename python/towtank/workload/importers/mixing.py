@@ -5,12 +5,13 @@ from __future__ import annotations
 from towtank.units import exact_share
 from towtank.workload.importers.draft import Step
 
-# Shares are written with six decimals; a share closer to 0 or 1 than this is rounded to 0 or 1. [1]
+# Distance from 0 or 1 below which a share is rounded to 0 or 1, since shares are written with six decimals.
+# [1]
 _LEAST = 5e-7
 
 
 def choice(alternatives: list[tuple[float, list[Step]]]) -> list[Step]:
-    """Return steps that execute one of several alternatives.
+    """Return steps that execute one of several alternatives, chosen with the given probabilities.
 
     Parameters
     ----------

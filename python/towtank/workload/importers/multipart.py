@@ -8,7 +8,7 @@ from typing import Any
 
 
 def multipart_params(raw: bytes, media: str) -> list[dict[str, Any]]:
-    """Return the parts of a multipart form; an empty list if it cannot be parsed.
+    """Return the parts of a multipart form; an empty list if the body cannot be parsed.
 
     Parameters
     ----------

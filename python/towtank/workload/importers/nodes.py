@@ -8,13 +8,13 @@ _NUMBER_BELOW = 1e18
 
 
 def text_of(node: Node | None, *path: str | int, default: str = "") -> str:
-    """Return the text at a path; `default` if there is no text."""
+    """Return the text at a path below a node; `default` if there is no text."""
     found = child_of(node, *path)
     return found.value if found is not None and isinstance(found.value, str) else default
 
 
 def number_of(node: Node | None, *path: str | int, default: float = 0.0) -> float:
-    """Return the number at a path; `default` if there is no finite number."""
+    """Return the number at a path below a node; `default` if there is no finite number."""
     found = child_of(node, *path)
     value = found.value if found is not None else None
     # JSON may contain numbers that are too large for a float.
@@ -23,19 +23,19 @@ def number_of(node: Node | None, *path: str | int, default: float = 0.0) -> floa
 
 
 def items_of(node: Node | None, *path: str | int) -> list[Node]:
-    """Return the items of the list at a path; empty without a list."""
+    """Return the items of the list at a path below a node; empty without a list."""
     found = child_of(node, *path)
     return found.value if found is not None and isinstance(found.value, list) else []
 
 
 def entries_of(node: Node | None, *path: str | int) -> dict[str, Node]:
-    """Return the entries of the mapping at a path; empty without a mapping."""
+    """Return the entries of the mapping at a path below a node; empty without a mapping."""
     found = child_of(node, *path)
     return found.value if found is not None and isinstance(found.value, dict) else {}
 
 
 def child_of(node: Node | None, *path: str | int) -> Node | None:
-    """Return the node at a path; None if the path does not exist."""
+    """Return the node at a path below a node; None if the path does not exist."""
     for part in path:
         node = node.child(part) if node is not None else None
     return node

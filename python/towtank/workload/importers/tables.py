@@ -1,4 +1,4 @@
-"""Renders the tables of all importers as text: keys that are carried, noted or harmless."""
+"""Renders the tables of all importers as text: keys that are carried over, noted or harmless."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ _WORDS = {Fate.CARRIED: "carried", Fate.NOTED: "noted", Fate.HARMLESS: "harmless
 
 
 def markdown(form: str) -> str:
-    """Return a format's table in Markdown; kinds with equal keys share rows, as do keys of the same fate and reason."""
+    """Return the table of a format in Markdown.
+
+    Kinds with equal keys share rows, and so do keys with the same treatment and reason.
+    """
     lines = ["| of | keys | fate | becomes, or why |", "|---|---|---|---|"]
     kinds: dict[str, list[str]] = {}
     for kind, keys in TABLES[form].items():

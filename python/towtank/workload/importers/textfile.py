@@ -1,4 +1,4 @@
-"""Reads files to import: whole, with a size limit, and with faults in place of operating system errors."""
+"""Reads files to import as a whole, with a size limit; errors of the operating system become faults."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from towtank.errors import StudyError
 from towtank.yamlfile import decoded
 
-# Largest file: recordings of long sessions have hundreds of megabytes. [byte]
+# Largest size of a file; recordings of long sessions have hundreds of megabytes. [byte]
 BYTES_AT_MOST = 1_000_000_000
 
 
@@ -24,7 +24,7 @@ def read_text(path: Path, *, at_most: int = BYTES_AT_MOST) -> str:
 
 
 def read_bytes(path: Path, *, at_most: int = BYTES_AT_MOST) -> bytes:
-    """Read a file as bytes; faults are the same as for `read_text`, except the encoding."""
+    """Read a file as bytes; raises StudyError if the file cannot be read, is too long or is empty."""
     require_file(path)
     try:
         size = path.stat().st_size
@@ -39,7 +39,7 @@ def read_bytes(path: Path, *, at_most: int = BYTES_AT_MOST) -> bytes:
 
 
 def require_file(path: Path) -> None:
-    """Raise a fault unless a path is an existing regular file."""
+    """Raise StudyError unless a path is an existing regular file."""
     try:
         if path.is_file():
             return
@@ -52,9 +52,11 @@ def require_file(path: Path) -> None:
 
 
 def beside(source: Path | str, name: str) -> Path | None:
-    """Return the path of a file named by an imported file; None unless it is a regular file in or below its folder.
+    """Return the path of a file that an imported file names; None unless the named file is a regular file in or
+    below the folder of the imported file.
 
-    The content goes into the workload and from there to servers, so that an untrusted file must not choose it freely.
+    The content goes into the workload and from there to servers, so an untrusted file must not name arbitrary
+    files.
 
     Parameters
     ----------

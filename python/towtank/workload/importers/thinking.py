@@ -15,10 +15,10 @@ from towtank.workload.importers.draft import seconds
 
 Sample = NDArray[np.float64]
 
-# Number of samples for the distribution of the Kolmogorov-Smirnov statistic: p has an error of about 0.02 near 0.05.
-# [1]
+# Number of samples for the distribution of the Kolmogorov-Smirnov statistic. p has an error of about 0.02
+# near 0.05. [1]
 _BOOTSTRAP = 199
-# Largest number of gaps in a fit: more gaps would take time and hardly change the result. [1]
+# Largest number of gaps in a fit. More gaps would take time and hardly change the result. [1]
 GAPS_AT_MOST = 2000
 # Smallest number of gaps for a fit. [1]
 GAPS_AT_LEAST = 20
@@ -26,20 +26,20 @@ GAPS_AT_LEAST = 20
 
 @dataclass(frozen=True)
 class Fit:
-    """A distribution fitted to gaps.
+    """Distribution that was fitted to gaps between pages.
 
     Attributes
     ----------
     name : str
         `exponential`, `normal`, `uniform`, or `lognormal`, which the workload format does not support.
     parameters : dict of str to float
-        Parameters of the distribution [s]; for the lognormal distribution those of the logarithm [1].
+        Parameters of the distribution [s]; for the lognormal distribution, the parameters of the logarithm [1].
     statistic : float
         Kolmogorov-Smirnov statistic D, the largest distance between the distribution functions. [1]
     p : float
         p-value: share of samples drawn from the fit, and fitted again, whose D is at least as large. [1]
     pause : dict or None
-        Distribution in the form of the workload file; None if the format does not support it.
+        Distribution in the form of the workload file; None if the format does not support the distribution.
     mean : float
         Mean of the resulting pauses. [s]
     """
@@ -52,7 +52,9 @@ class Fit:
     mean: float = 0.0
 
     def document(self) -> dict[str, Any]:
-        """Return the fit for the findings."""
+        """Return the fit for the findings: distribution, parameters, Kolmogorov-Smirnov statistic and
+        p-value.
+        """
         parameters = {name: round(value, 4) for name, value in self.parameters.items()}
         return {
             "distribution": self.name,
@@ -65,7 +67,9 @@ class Fit:
 
 @dataclass(frozen=True)
 class _Family:
-    """A family of distributions of values above `least`: estimator, distribution function and quantile function."""
+    """Family of distributions of values above `least`: estimator, distribution function and quantile
+    function.
+    """
 
     fit: Callable[[Sample, float], tuple[float, ...]]
     cdf: Callable[[Sample, float, tuple[float, ...]], Sample]
@@ -122,7 +126,9 @@ def _fit(name: str, family: _Family, sample: Sample, least: float, generator: np
 
 
 def _written(fit: Fit, family: _Family, gaps: Sample, least: float) -> Fit:
-    """Return a fit with parameters estimated from all gaps, which are more precise than those of a sample."""
+    """Return a fit with parameters estimated from all gaps, which is more precise than an estimate from a
+    sample.
+    """
     parameters, longest = family.fit(gaps, least), float(gaps[-1])
     named = dict(zip(family.names, parameters, strict=True))
     pause, mean = _pause(fit.name, parameters, least, longest), _mean(fit.name, parameters, least, longest)
@@ -130,7 +136,8 @@ def _written(fit: Fit, family: _Family, gaps: Sample, least: float) -> Fit:
 
 
 def _mean(name: str, parameters: tuple[float, ...], least: float, longest: float) -> float:
-    """Return the mean pause of a fit; 0 if the workload format does not support the distribution. [s]"""
+    """Return the mean pause of a fitted distribution; 0 if the workload format does not support the
+    distribution. [s]"""
     if name == "exponential":
         return parameters[0]
     if name == "uniform":
@@ -143,21 +150,22 @@ def _mean(name: str, parameters: tuple[float, ...], least: float, longest: float
 
 
 def _distance(cdf: Sample) -> float:
-    """Return the Kolmogorov-Smirnov statistic for sorted values of the distribution function."""
+    """Return the Kolmogorov-Smirnov statistic from the sorted values of the distribution function. [1]"""
     n = len(cdf)
     steps = np.arange(n + 1) / n
     return float(max(np.max(steps[1:] - cdf), np.max(cdf - steps[:-1])))
 
 
 def _pause(name: str, parameters: tuple[float, ...], least: float, longest: float) -> dict[str, Any] | None:
-    """Return a fit in the form of the workload file; None if the format does not support the distribution."""
+    """Return a fitted distribution as a pause of the workload file; None if the format does not support the
+    distribution."""
     if name == "exponential":
         return {"exponential": seconds(parameters[0])}
     if name == "uniform":
         return {"uniform": {"min": seconds(parameters[0]), "max": seconds(parameters[1])}}
     if name == "normal":
         mean, sd = parameters
-        # The format truncates at the mean plus four standard deviations by default; some gaps are longer.
+        # The format truncates at the mean plus four standard deviations by default, and some gaps are longer.
         most = max(longest, mean + 4 * sd)
         if mean < least:
             return None
@@ -166,7 +174,7 @@ def _pause(name: str, parameters: tuple[float, ...], least: float, longest: floa
 
 
 def _fit_exponential(sample: Sample, least: float) -> tuple[float, ...]:
-    """Return the maximum likelihood estimate of the mean: the excess over any bound has the same mean."""
+    """Return the maximum likelihood estimate of the mean, which is equal for the excess over any bound. [s]"""
     return (max(float(np.mean(sample)) - least, 1e-6),)
 
 
@@ -181,7 +189,7 @@ def _fit_normal(sample: Sample, least: float) -> tuple[float, ...]:
     sd = math.sqrt(max(square - mean**2, 1e-12))
 
     def bounded(parameters: NDArray[np.float64]) -> tuple[float, float]:
-        # A mean far below the bound approximates an exponential distribution; lower means change nothing.
+        # A mean far below the bound approximates an exponential distribution. Lower means change nothing.
         scale = math.exp(min(float(parameters[1]), 30.0))
         return max(float(parameters[0]), least - 8 * scale), scale
 

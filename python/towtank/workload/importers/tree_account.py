@@ -16,7 +16,7 @@ Shape = Mapping[str, Mapping[str, tuple[str, str]]]
 def account(
     node: Node, kind: str, ledger: Ledger, shape: Shape, resolve: Callable[[Node], Node | None] = lambda node: node
 ) -> None:
-    """Account for all keys below a node; nodes with several references are counted once.
+    """Account for all keys below a node; a node with several references is counted once.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def account(
     shape : mapping
         Kinds of the mappings within each kind.
     resolve : callable
-        Returns the node that a reference leads to.
+        Returns the node to which a reference leads.
     """
     waiting, seen = [(node, kind)], set()
     while waiting:

@@ -1,4 +1,4 @@
-"""Writes the workload file of a draft as text and checks it."""
+"""Writes a draft as the text of a workload file, and checks the text."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Imported:
 
 
 def finish(draft: Draft, folder: Path) -> Imported:
-    """Return the workload file of a draft as text, after checking it.
+    """Return the workload file of a draft as text, after a check of the text.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def _header(draft: Draft) -> str:
 
 
 def document(draft: Draft) -> dict[str, Any]:
-    """Return the content of the workload file of a draft."""
+    """Return the content of the workload file of a draft as nested mappings."""
     defaults = {**({"target": next(iter(draft.targets))} if draft.targets else {}), **draft.defaults}
     sections: dict[str, Any] = {
         "parameters": draft.parameters,
@@ -82,7 +82,10 @@ def document(draft: Draft) -> dict[str, Any]:
 
 
 def _check(text: str, folder: Path) -> list[Fault]:
-    """Check a workload text like `towtank validate`: with the same reader, and relative to its final folder."""
+    """Return the faults of a workload text, found in the same way as by `towtank validate`.
+
+    File names are relative to `folder`, the final folder of the file.
+    """
     with tempfile.TemporaryDirectory(prefix="towtank-import-") as scratch:
         path = Path(scratch) / "workload.yaml"
         path.write_text(text, encoding="utf-8")
@@ -104,7 +107,7 @@ def note_lines(source: str, note: Note, at_most: int) -> list[str]:
 
 
 def json_document(imported: Imported, out: str | None) -> dict[str, Any]:
-    """Return the JSON document that describes an import."""
+    """Return the JSON document that describes an import: files, targets, transactions, findings and notes."""
     draft = imported.draft
     return {
         "schema": "towtank/import/1",

@@ -14,19 +14,19 @@ from xml.parsers import expat
 from towtank.errors import StudyError
 from towtank.workload.importers.textfile import read_bytes
 
-# Largest size and depth: test plans of large programs have a few megabytes. [byte], [1]
+# Largest size [byte] and depth [1]; test plans of large programs have a few megabytes.
 _BYTES_AT_MOST = 100_000_000
 _DEPTH_AT_MOST = 200
 
 
 @dataclass
 class Element:
-    """An element with its line and column, both from 1.
+    """XML element with its line and column, both from 1.
 
     Attributes
     ----------
     read : bool
-        Whether the importer has read the element.
+        True if the importer has read the element.
     """
 
     tag: str
@@ -61,7 +61,7 @@ def load(path: Path) -> Element:
     parser = expat.ParserCreate()
     root = Element("", {}, 1, 1)
     stack = [root]
-    # Text pieces of the elements in the stack.
+    # Text pieces of the elements on the stack.
     texts: list[list[str]] = [[]]
 
     def here() -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""The ASGI application: metering around authentication around the Browser Binding."""
+"""ASGI application: metering around authentication around the Browser Binding."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Metering:
 
 @dataclass(frozen=True)
 class Binding:
-    """The endpoints of the Browser Binding."""
+    """Endpoints of the Browser Binding."""
 
     repository: Repository
     workers: WorkerPool
@@ -70,20 +70,20 @@ class Binding:
     metrics: MetricsPage
 
     async def metrics_endpoint(self, _: Request) -> Response:
-        """Answer on the event loop itself, so that busy workers cannot delay it."""
+        """Answer a request for metrics on the event loop, so that busy workers cannot delay the answer."""
         return Response(self.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
     async def service_endpoint(self, request: Request) -> Response:
-        """Answer `/browser`: the service document."""
+        """Answer `/browser` with the service document, which lists the repositories."""
         return await self._answer(request, {"": ("getRepositories", browser.get_repositories)}, {}, "")
 
     async def repository_endpoint(self, request: Request) -> Response:
-        """Answer `/browser/REPO`."""
+        """Answer `/browser/REPO`: a request about the repository, such as a type definition or a query."""
         selectors = {"": browser.REPOSITORY_SELECTORS["repositoryInfo"], **browser.REPOSITORY_SELECTORS}
         return await self._answer(request, selectors, browser.REPOSITORY_ACTIONS, "")
 
     async def object_endpoint(self, request: Request) -> Response:
-        """Answer `/browser/REPO/root/path`."""
+        """Answer `/browser/REPO/root/path`: a request for an object."""
         selectors = {"": ("getDefault", browser.default_service), **browser.OBJECT_SELECTORS}
         path = request.path_params.get("path", "")
         return await self._answer(request, selectors, browser.OBJECT_ACTIONS, path)
@@ -104,7 +104,7 @@ class Binding:
         except UnicodeError:
             return self._response(browser.error_answer(InvalidArgument("the request has text that is not UTF-8")))
         except Exception:
-            # The response hides internal details; the administrator finds them in the log.
+            # The response hides internal details; the administrator finds the details in the log.
             traceback.print_exc(file=sys.stderr)
             return self._response(browser.error_answer(CmisError("the server has a fault; its log says more")))
 
@@ -152,7 +152,7 @@ class Binding:
 
 
 async def _http_error(_: Request, error: Exception) -> Response:
-    """Answer requests to unknown routes with exceptions of CMIS."""
+    """Answer requests to unknown routes with CMIS exceptions."""
     status = error.status_code if isinstance(error, HTTPException) else 500
     cause: CmisError = NotSupported("GET and POST only") if status == 405 else ObjectNotFound("no such URL")
     answer = browser.error_answer(cause)
@@ -160,7 +160,7 @@ async def _http_error(_: Request, error: Exception) -> Response:
 
 
 def create_application(binding: Binding, requests: RequestCounters, node: str) -> ASGIApp:
-    """Return the application of one node."""
+    """Build the ASGI application of one node."""
     methods = ["GET", "POST"]
     repository = "/browser/{repository}"
     root = f"{repository}/root"  # the Root Folder URL of the Browser Binding (CMIS 1.1)

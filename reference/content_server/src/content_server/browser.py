@@ -1,4 +1,4 @@
-"""The Browser Binding: maps requests to services, and their results to JSON. All functions run on a worker thread."""
+"""Browser Binding: maps requests to services, and results to JSON. All functions run on a worker thread."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from content_server.repository.editing import Target
 from content_server.repository.render import allowable_actions
 from content_server.types import TYPES, definition_json
 
-# The worker that found a content reads it up to this length; longer contents are streamed in pieces of this size.
-# [bytes]
+# Largest length of a content that the worker reads in one piece; longer contents are streamed in pieces of
+# this length. [bytes]
 PIECE = 1 << 20
 # Browsers treat stored content as pages of this server: a script of one user must not run with the rights of another.
 _FOREIGN = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "sandbox"}
@@ -35,7 +35,7 @@ _FOREIGN = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "san
 
 @dataclass(frozen=True)
 class Call:
-    """One request, in the form that the services need."""
+    """Request in the form that the services need."""
 
     repository: Repository
     user: User
@@ -46,13 +46,13 @@ class Call:
 
     @property
     def target(self) -> Target:
-        """The object of the request."""
+        """Object that the request addresses, by identifier or by path."""
         return Target(self.parameters.object_id(), self.path)
 
 
 @dataclass(frozen=True)
 class Answer:
-    """A response: a body, or a part of a content that is still to be read."""
+    """Response: a body, or a part of a content that is still to be read."""
 
     status: int = 200
     body: bytes = b""
@@ -65,13 +65,13 @@ Service = Callable[[Call], Answer]
 
 
 def to_json(document: object, status: int = 200) -> Answer:
-    """Return a JSON document as an answer."""
+    """Return a response with a JSON document as its body."""
     body = json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
     return Answer(status, body)
 
 
 def error_answer(error: CmisError) -> Answer:
-    """Return an exception as an answer."""
+    """Return a response that reports a CMIS exception."""
     answer = to_json({"exception": error.exception, "message": error.message}, error.status)
     if error.status == 401:
         answer.headers["WWW-Authenticate"] = 'Basic realm="content"'
@@ -84,7 +84,7 @@ def error_answer(error: CmisError) -> Answer:
 
 
 def repository_info(call: Call) -> dict[str, Any]:
-    """Return the repository info."""
+    """Return the repository info of CMIS: names, versions, URLs and capabilities."""
     url = f"{call.base_url}/browser/{call.repository.id}"
     return {
         "repositoryId": call.repository.id, "repositoryName": "Content", "repositoryDescription": "content-server",
@@ -228,7 +228,7 @@ def _disposition(call: Call, name: str) -> str:
 
 
 def get_content(call: Call) -> Answer:
-    """Return content, whole or in part, or its rendition if `streamId` names one."""
+    """Return the content of a document, whole or in part; if `streamId` names a rendition, the rendition."""
     target = call.target
     stored = content_of(call.repository, target.object_id, target.path)
     stream = call.parameters.get("streamId")
@@ -397,7 +397,7 @@ OBJECT_ACTIONS: dict[str, tuple[str, Service]] = {
 
 
 def default_service(call: Call) -> Answer:
-    """Return the children of a folder, or the content of a document, if no `cmisselector` is given."""
+    """Return the children of a folder, or the content of a document, if a request has no `cmisselector`."""
     target = call.target
     stored = reading.get_stored(call.repository, target.object_id, target.path)
     if stored.is_folder:

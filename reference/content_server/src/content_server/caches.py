@@ -1,6 +1,6 @@
-"""The content cache and the file-handle cache: both least recently used, both keyed by content identifier.
+"""Caches of contents and of file handles, both by content identifier; the least recently used entries are evicted.
 
-The content of an identifier never changes, so a cached content cannot be stale, whatever other nodes do.
+The content of an identifier never changes, so a cached content is always valid, whatever other nodes do.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-# Largest share of the cache for one content, so that one image does not evict a thousand texts.
+# Divisor of the cache size that gives the largest content to cache, so that one image does not evict a
+# thousand texts.
 _LARGEST_SHARE = 8
 
 
 class ContentCache:
-    """Whole contents in memory, up to `limit` bytes."""
+    """Cache of whole contents in memory, up to `limit` bytes in total."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
@@ -28,7 +29,7 @@ class ContentCache:
         self._contents: OrderedDict[str, bytes] = OrderedDict()
 
     def get(self, content_id: str) -> bytes | None:
-        """Return the content, or None; counts a hit or a miss."""
+        """Return a cached content, or None if the content is not cached; counts a hit or a miss."""
         with self._lock:
             data = self._contents.get(content_id)
             if data is None:
@@ -43,7 +44,7 @@ class ContentCache:
         return length * _LARGEST_SHARE <= self.limit
 
     def put(self, content_id: str, data: bytes) -> None:
-        """Store a content, and evict the least recently used ones beyond the limit."""
+        """Store a content, and evict the least recently used contents beyond the limit."""
         if not self.accepts(len(data)):
             return
         with self._lock:
@@ -55,7 +56,7 @@ class ContentCache:
                 self.bytes -= len(self._contents.popitem(last=False)[1])
 
     def discard(self, content_id: str) -> None:
-        """Remove a content that was deleted."""
+        """Remove a deleted content from the cache."""
         with self._lock:
             data = self._contents.pop(content_id, None)
             self.bytes -= len(data) if data is not None else 0
@@ -71,7 +72,7 @@ class _Handle:
 
 
 class HandleCache:
-    """Open content files, up to `limit` of them beyond those in use."""
+    """Cache of open content files: up to `limit` files, in addition to files in use."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
@@ -83,7 +84,7 @@ class HandleCache:
 
     @contextmanager
     def open(self, content_id: str, path: Path) -> Iterator[int]:
-        """Yield a file descriptor for `os.pread`, valid inside the block."""
+        """Yield a file descriptor of a content file for `os.pread`, valid inside the block."""
         handle = self._acquire(content_id, path)
         try:
             yield handle.descriptor
@@ -114,7 +115,7 @@ class HandleCache:
             return opened
 
     def discard(self, content_id: str) -> None:
-        """Remove a content that was deleted; reads in progress finish."""
+        """Remove a deleted content from the cache; reads in progress finish."""
         with self._lock:
             handle = self._handles.pop(content_id, None)
             if handle is not None:
@@ -130,7 +131,7 @@ class HandleCache:
             self.open_count -= 1
 
     def close(self) -> None:
-        """Close all files that are not being read."""
+        """Close all files that no thread reads."""
         with self._lock:
             while self._handles:
                 self._drop(self._handles.popitem()[1])

@@ -1,4 +1,4 @@
-"""The command line: `serve`, `populate`, `reset`, `user`."""
+"""Command line: `serve`, `populate`, `reset`, `user`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from content_server import __version__
 from content_server.errors import StartError
 from content_server.settings import Settings, parse_size
 
-# Environment variables for addresses that may contain a login: other users can see arguments, but not the environment.
+# Environment variables for addresses that may contain a login; other users can see arguments, but not the
+# environment.
 DATABASE, LDAP = "CONTENT_SERVER_DATABASE", "CONTENT_SERVER_LDAP"
 
 
@@ -181,8 +182,9 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the program; its exit status: 0 done, 1 it could not start or finish, 2 the command line is wrong, 130
-    interrupted.
+    """Run the program and return the exit status.
+
+    0: done. 1: the program could not start or finish. 2: the command line is wrong. 130: interrupted.
     """
     parsed = _parser().parse_args(arguments)
     try:

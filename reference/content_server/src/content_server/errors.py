@@ -1,7 +1,7 @@
-"""CMIS exceptions, each with its status in the Browser Binding (CMIS 1.1, section 5.2.10.1).
+"""CMIS exceptions, each with an HTTP status of the Browser Binding (CMIS 1.1, section 5.2.10.1).
 
-An operation raises only these exceptions; `browser` turns them into JSON. `StartError` is for a command that cannot
-start.
+An operation raises only these exceptions; `browser` converts them to JSON. `StartError` is for a command that
+cannot start.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ class StartError(Exception):
 
 
 class CmisError(Exception):
-    """Base of all CMIS exceptions.
+    """Base class of all CMIS exceptions.
 
     Attributes
     ----------
     exception : str
-        Name in the Browser Binding.
+        Name of the exception in the Browser Binding.
     status : int
         HTTP status.
     """
@@ -27,7 +27,7 @@ class CmisError(Exception):
 
     @property
     def message(self) -> str:
-        """The message for the client."""
+        """Message for the client."""
         return str(self)
 
 
@@ -94,12 +94,12 @@ class Storage(CmisError):
 
 
 class UniqueViolation(Exception):
-    """The database refused a second row with the same key; the operation maps this to a CMIS exception.
+    """The database refused a second row with the same key; the operation raises a CMIS exception instead.
 
     Attributes
     ----------
     name_taken : bool
-        Whether it was the name in a folder (or its path), rather than a version or a working copy.
+        True if a folder already has the name or the path; False for a version or a working copy.
     """
 
     def __init__(self, name_taken: bool) -> None:

@@ -1,4 +1,6 @@
-"""Parameters of a request: query string and form fields, `propertyId[n]` and `propertyValue[n]`, the content part."""
+"""Parameters of a request: query string, form fields, `propertyId[n]` and `propertyValue[n]`, and the
+uploaded content.
+"""
 
 from __future__ import annotations
 
@@ -26,14 +28,14 @@ _PROPERTY = re.compile(r"property(Id|Value)\[(\d{1,4})\](?:\[(\d{1,4})\])?")
 
 @dataclass
 class Parameters:
-    """All parameters of a request; form fields win over the query string.
+    """All parameters of a request; form fields override the query string.
 
     Attributes
     ----------
     values : dict of str to str
         Parameters by name.
     upload : Upload or None
-        The content part.
+        Uploaded content.
     """
 
     values: dict[str, str]
@@ -41,7 +43,7 @@ class Parameters:
     form: FormData | None = field(default=None, repr=False)
 
     def get(self, name: str) -> str | None:
-        """Return a parameter, or None where it is missing or empty."""
+        """Return a parameter; None if the parameter is missing or empty."""
         return self.values.get(name) or None
 
     def flag(self, name: str, default: bool = False) -> bool:
@@ -50,7 +52,7 @@ class Parameters:
         Raises
         ------
         InvalidArgument
-            If it is neither `true` nor `false`.
+            If the parameter is neither `true` nor `false`.
         """
         text = self.values.get(name, "").lower()
         if text not in ("", "true", "false"):
@@ -58,7 +60,7 @@ class Parameters:
         return text == "true" if text else default
 
     def number(self, name: str, default: int, largest: int) -> int:
-        """Return a whole number of at least 0, cut at `largest`."""
+        """Return a whole number of at least 0; larger numbers than `largest` become `largest`."""
         text = self.get(name)
         if text is None:
             return default
@@ -67,7 +69,7 @@ class Parameters:
         return min(int(text), largest)
 
     def paging(self) -> tuple[int, int]:
-        """Return (maxItems, skipCount)."""
+        """Return the paging parameters (maxItems, skipCount) of a request."""
         return self.number("maxItems", MAX_ITEMS_DEFAULT, MAX_ITEMS), self.number("skipCount", 0, _LARGEST_SKIP)
 
     def view(self) -> View:
@@ -87,17 +89,19 @@ class Parameters:
         return object_id
 
     def properties(self) -> dict[str, str | None]:
-        """Return properties by identifier; None for a property without a value, which unsets it."""
+        """Return the properties by identifier; None for a property without a value, which removes the
+        property.
+        """
         return parse_properties(self.values)
 
 
 def parse_properties(values: Mapping[str, str]) -> dict[str, str | None]:
-    """Join `propertyId[n]` and `propertyValue[n]`.
+    """Join each `propertyId[n]` with its `propertyValue[n]`.
 
     Raises
     ------
     InvalidArgument
-        If a value has no identifier, or an identifier comes twice.
+        If a value has no identifier, or an identifier occurs twice.
     """
     names: dict[str, str] = {}
     texts: dict[str, str] = {}

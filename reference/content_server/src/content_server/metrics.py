@@ -1,4 +1,4 @@
-"""The `/metrics` page: Prometheus text from counters with negligible cost."""
+"""The `/metrics` page: Prometheus text from counters of negligible cost."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from prometheus_client.registry import Collector
 from content_server.repository import Repository
 from content_server.workers import WorkerPool
 
-# Least interval between counts of the documents. [s]
+# Shortest interval between counts of the documents. [s]
 COUNT_INTERVAL = 10.0
-# Largest share of time for counting, so a large repository is counted less often. [1]
+# Largest share of time spent on counting, so that a large repository is counted less often. [1]
 COUNT_SHARE = 0.001
 
 
 @dataclass
 class RequestCounters:
-    """Requests of one node; only the event loop writes them.
+    """Counts of the requests of one node; only the event loop changes them.
 
     Attributes
     ----------
     total : dict of (operation, status) to int
-        Finished requests. [1]
+        Number of finished requests. [1]
     seconds : dict of operation to (count, seconds)
-        Requests and the sum of their times, from the request's arrival to the last byte handed over. [s]
+        Number of requests, and the sum of their times from the arrival of the request to the last byte sent. [s]
     in_flight : int
-        Requests in the server now. [1]
+        Number of requests in progress. [1]
     """
 
     total: dict[tuple[str, str], int] = field(default_factory=dict)
@@ -71,13 +71,13 @@ class DocumentCounter:
             pause = max(COUNT_INTERVAL, (time.perf_counter() - begin) / COUNT_SHARE)
 
     def close(self) -> None:
-        """End the thread."""
+        """End the counting thread."""
         self._stopped.set()
         self._thread.join(timeout=5.0)
 
 
 class ServerCollector(Collector):
-    """Collects all values of the server in the form that `prometheus_client` writes."""
+    """Collects all metrics of the server in the form that `prometheus_client` writes."""
 
     def __init__(
         self,
@@ -153,7 +153,7 @@ class ServerCollector(Collector):
             asked.add_metric([direction], size)
         yield asked
         calls = CounterMetricFamily("content_server_storage_calls", "Calls to the storage area.", labels=["call"])
-        # The handle cache opens files: each miss opens one.
+        # The handle cache opens files: each miss opens one file.
         for call, count in {**storage.meter.calls, "open": storage.handles.misses}.items():
             calls.add_metric([call], count)
         yield calls
@@ -184,5 +184,5 @@ class MetricsPage:
         ProcessCollector(registry=self._registry)
 
     def text(self) -> bytes:
-        """Return the page in the Prometheus text format 0.0.4."""
+        """Return the metrics page in the Prometheus text format 0.0.4."""
         return generate_latest(self._registry)

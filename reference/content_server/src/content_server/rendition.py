@@ -14,11 +14,11 @@ from reportlab.pdfgen.canvas import Canvas  # type: ignore[import-untyped]
 
 from content_server.errors import Constraint
 
-# Streams are stored unencoded: base 85 takes seconds for an image and makes it larger.
+# Streams are stored without base 85 encoding, which takes seconds for an image and makes the file larger.
 rl_config.useA85 = 0
 
 PDF = "pdf"
-# Larger contents are refused, as a conversion holds the whole content in memory. [bytes]
+# Larger contents are refused, since a conversion holds the whole content in memory. [bytes]
 MAX_CONVERTED = 64 << 20
 # Larger images are refused before they are decoded. [pixels]
 MAX_PIXELS = 100_000_000
@@ -27,17 +27,17 @@ _FONT, _SIZE, _LEADING, _COLUMNS = "Courier", 10, 12, 80
 
 
 def can_convert(mime_type: str | None) -> bool:
-    """Return True if a content of this type has a PDF rendition."""
+    """Return True if content of a MIME type has a PDF rendition."""
     return mime_type is not None and mime_type.startswith(("text/", "image/"))
 
 
 def to_pdf(data: bytes, mime_type: str, title: str) -> bytes:
-    """Convert a content to PDF.
+    """Convert content to PDF.
 
     Raises
     ------
     Constraint
-        If this type has no rendition, or the content is damaged or too large.
+        If the MIME type has no rendition, or the content is damaged or too large.
     """
     if not can_convert(mime_type):
         raise Constraint(f"no rendition of {mime_type}")
@@ -78,7 +78,7 @@ def _draw_image(canvas: Canvas, data: bytes) -> None:
             if width * height > MAX_PIXELS:
                 raise Constraint(f"the image has {width} x {height} pixels, at most {MAX_PIXELS} can be converted")
         scale = min((A4[0] - 2 * _MARGIN) / width, (A4[1] - 2 * _MARGIN) / height)
-        # A JPEG is embedded as it is; other formats are decoded.
+        # A JPEG is embedded unchanged; images in other formats are decoded.
         canvas.drawImage(
             ImageReader(io.BytesIO(data)),
             _MARGIN,

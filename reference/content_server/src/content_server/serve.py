@@ -27,19 +27,19 @@ from content_server.storage import StorageArea
 from content_server.users import Authenticator, Directory, FileDirectory, LdapDirectory
 from content_server.workers import WorkerPool
 
-# Time that a stop waits for requests in progress. [s]
+# Time for which a stop waits for requests in progress. [s]
 GRACE = 5
 BACKLOG = 2048
 
 
 @contextmanager
 def data_lock(data: Path, exclusive: bool) -> Iterator[IO[str]]:
-    """Lock the data directory: nodes share the lock, `populate` and `reset` need it exclusively.
+    """Lock the data directory: nodes share the lock, `populate` and `reset` need an exclusive lock.
 
     Raises
     ------
     StartError
-        If someone else holds it in the other way.
+        If another process holds a lock that conflicts.
     """
     try:
         data.mkdir(parents=True, exist_ok=True)
@@ -69,7 +69,9 @@ def ensure_root(database: Database) -> None:
 
 
 def open_repository(settings: Settings) -> Repository:
-    """Open the database and the storage area, with the configured indexes; sweep the area."""
+    """Open the database and the storage area, with the configured indexes, and remove remains of interrupted
+    uploads.
+    """
     for name in settings.drop_index:
         if name not in PROPERTY_INDEXES:
             raise StartError(f"--drop-index: unknown index {name}; there are {', '.join(PROPERTY_INDEXES)}")
@@ -119,7 +121,7 @@ def _listen(settings: Settings) -> socket.socket:
 
 
 class _Server(uvicorn.Server):
-    """Prints its address on standard output when it listens."""
+    """HTTP server that prints its address on standard output when it listens."""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -134,7 +136,7 @@ def serve(settings: Settings) -> int:
     Raises
     ------
     StartError
-        If it cannot start.
+        If the node cannot start.
     """
     with data_lock(settings.data, exclusive=False):
         listener = _listen(settings)
@@ -163,7 +165,7 @@ def _run(settings: Settings, listener: socket.socket, repository: Repository, di
         server_header=False,
         h11_max_incomplete_event_size=64 * 1024,
     )
-    # uvicorn raises the signal again at its end; with these handlers it has no effect.
+    # uvicorn raises the signal once more at its end; with these handlers the signal has no effect.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: None)
     # Objects that exist as long as the process need not be scanned by each garbage collection.

@@ -19,12 +19,12 @@ _UNITS = {
 
 
 def parse_size(text: str) -> int:
-    """Return a size in bytes. [bytes]
+    """Return a size, such as `64MiB`, in bytes. [bytes]
 
     Raises
     ------
     ValueError
-        If it is not a number with a unit.
+        If the text is not a number with a unit.
 
     Examples
     --------
@@ -62,10 +62,10 @@ class Settings:
 
     @property
     def area(self) -> Path:
-        """The storage area."""
+        """Directory of the content files."""
         return self.storage_area or self.data / "area"
 
     @property
     def user_file(self) -> Path:
-        """The file of users."""
+        """File of users and their password hashes."""
         return self.users or self.data / "users.txt"

@@ -1,8 +1,9 @@
-"""The file storage area: content files that are complete or do not exist.
+"""Storage area of content files, which are complete or do not exist.
 
-A file is written under a temporary name in the same file system, forced to disk (by default) and renamed; its metadata
-follows in one transaction. A crash leaves at most a file without metadata, which `sweep` removes at the next start.
-Names come from identifiers that this module generates, never from a client, so no path can leave the area.
+A file is written under a temporary name in the same file system, forced to disk (by default) and renamed; its
+metadata follow in one transaction. A crash leaves at most a file without metadata, which `sweep` removes at
+the next start. Names come from identifiers that this module generates, never from a client, so no path can
+leave the area.
 """
 
 from __future__ import annotations
@@ -23,13 +24,14 @@ from content_server.errors import Storage
 _CONTENT_ID = re.compile(r"[0-9a-f]{32}")
 # Position of the version digit in a UUID without dashes.
 _VERSION_PLACE = 12
-# An older temporary file belongs to a node that died, a younger one possibly to a running node. [s]
+# An older temporary file belongs to a node that died, a younger file possibly to a running node. [s]
 STALE_AFTER = 3600.0
 _COPY_BYTES = 1 << 20
 
 
 def is_populated(content_id: str) -> bool:
-    """Return True if the population wrote the content: its identifiers are UUIDs of version 5, others of version 4.
+    """Return True if a content belongs to the population. Its identifier is then a UUID of version 5, otherwise of
+    version 4.
 
     Content of the population stays on disk whatever runs do to its documents, so that `reset` is cheap.
     """
@@ -37,7 +39,7 @@ def is_populated(content_id: str) -> bool:
 
 
 class StorageMeter:
-    """Counts of file system calls and of their bytes; the page cache below may answer them without a disk."""
+    """Counts of file system calls and of bytes; the page cache may answer calls without a disk access."""
 
     def __init__(self) -> None:
         self.calls = dict.fromkeys(("read", "write", "sync", "rename", "remove"), 0)
@@ -45,7 +47,7 @@ class StorageMeter:
         self._lock = threading.Lock()
 
     def count(self, call: str, size: int = 0) -> None:
-        """Count one call, with the number of its bytes. [bytes]"""
+        """Count one call that transferred a number of bytes. [bytes]"""
         with self._lock:
             self.calls[call] += 1
             if size:
@@ -53,18 +55,18 @@ class StorageMeter:
 
 
 class StorageArea:
-    """A directory of content files, `ab/cd/<identifier>`.
+    """Directory of content files, `ab/cd/<identifier>`.
 
     Parameters
     ----------
     root : Path
-        The directory; created when missing.
+        The directory, which is created if missing.
     synchronous : bool
-        Whether a file is forced to disk before it gets its name.
+        True if a file is forced to disk before it gets its final name.
     cache_bytes : int
-        Limit of the content cache; 0 for none. [bytes]
+        Limit of the content cache; 0 for no cache. [bytes]
     handles : int
-        Limit of open files kept; 0 for none. [1]
+        Limit of files kept open; 0 for none. [1]
     """
 
     def __init__(self, root: Path, synchronous: bool = True, cache_bytes: int = 64 << 20, handles: int = 256) -> None:
@@ -83,7 +85,7 @@ class StorageArea:
         return self.root / content_id[:2] / content_id[2:4] / content_id
 
     def write(self, source: BinaryIO) -> tuple[str, int]:
-        """Store a whole stream; return its new identifier and its length. [bytes]"""
+        """Store a whole stream; return the new identifier and the length of the content. [bytes]"""
         content_id = uuid.uuid4().hex
         temporary = self._temporary / content_id
         try:
@@ -115,21 +117,21 @@ class StorageArea:
             os.close(descriptor)
 
     def read(self, content_id: str, offset: int, count: int, length: int) -> bytes:
-        """Read a part of a content; a small content is read whole and cached.
+        """Read a part of a content; a small content is read as a whole and cached.
 
         Parameters
         ----------
         offset, count : int
-            The part. [bytes]
+            Start and length of the part. [bytes]
         length : int
             Length of the whole content. [bytes]
 
         Raises
         ------
         FileNotFoundError
-            If the file is not there (any more).
+            If the file does not exist, or not any more.
         Storage
-            If it is shorter than its metadata state.
+            If the file is shorter than the metadata state.
         """
         # Contents too large for the cache are read in pieces, which do not count as misses.
         cached = self.cache.get(content_id) if self.cache.accepts(length) else None
@@ -150,7 +152,7 @@ class StorageArea:
         return data
 
     def remove(self, content_id: str) -> None:
-        """Remove a content file without metadata."""
+        """Remove a content file that no metadata refer to."""
         self.cache.discard(content_id)
         self.handles.discard(content_id)
         if not is_populated(content_id):
@@ -158,7 +160,7 @@ class StorageArea:
             self.meter.count("remove")
 
     def identifiers(self) -> Iterator[str]:
-        """Yield the identifiers of all files of the area, except those of the population."""
+        """Yield the identifiers of all files in the area, except files of the population."""
         for first in os.scandir(self.root):
             if len(first.name) == 2 and first.is_dir():
                 for second in os.scandir(first.path):
@@ -172,7 +174,7 @@ class StorageArea:
         Parameters
         ----------
         known : callable
-            Which of some identifiers the metadata knows.
+            Returns those of the given identifiers that the metadata contain.
         stale_after : float
             Age below which a file may still get its metadata from another node. [s]
         """

@@ -8,20 +8,20 @@ from functools import cache
 
 @dataclass(frozen=True)
 class Property:
-    """A property definition.
+    """Definition of a property.
 
     Attributes
     ----------
     id : str
-        Identifier, which is the query name too.
+        Identifier, which queries use as the name.
     kind : str
         `string`, `id`, `integer`, `decimal`, `boolean`, `datetime` or `uri`.
     column : str or None
-        Column of table `object`; None for a computed property and for a custom one, which is a row of table `property`.
+        Column of table `object`; None for a computed property and for a custom property, a row of table `property`.
     updatable : bool
-        Whether clients may set it.
+        True if clients may set the property.
     queryable, orderable : bool
-        Whether WHERE and ORDER BY may use it.
+        True if WHERE and ORDER BY may use the property.
     """
 
     id: str
@@ -39,7 +39,7 @@ class Property:
 
 @dataclass(frozen=True)
 class ObjectType:
-    """A type definition; `properties` are those added to the parent's properties."""
+    """Definition of an object type; `properties` are added to the properties of the parent type."""
 
     id: str
     parent: str | None
@@ -130,21 +130,21 @@ TYPES: dict[str, ObjectType] = {
 
 @cache
 def base_of(type_id: str) -> str:
-    """Return the base type of a type."""
+    """Return the base type that a type is derived from; a base type returns itself."""
     parent = TYPES[type_id].parent
     return type_id if parent is None else base_of(parent)
 
 
 @cache
 def with_subtypes(type_id: str) -> tuple[str, ...]:
-    """Return the type and all its subtypes."""
+    """Return a type and all its subtypes."""
     below = [t for t in TYPES if TYPES[t].parent == type_id]
     return (type_id, *(found for t in below for found in with_subtypes(t)))
 
 
 @cache
 def properties_of(type_id: str) -> dict[str, Property]:
-    """Return all properties of a type by identifier, inherited ones first."""
+    """Return all properties of a type by identifier, inherited properties first."""
     definition = TYPES[type_id]
     inherited = properties_of(definition.parent) if definition.parent else {p.id: p for p in _COMMON}
     return {**inherited, **{p.id: p for p in definition.properties}}
@@ -154,7 +154,7 @@ ALL_PROPERTIES: dict[str, Property] = {p.id: p for t in TYPES for p in propertie
 
 
 def definition_json(type_id: str, with_properties: bool = True) -> dict[str, object]:
-    """Return a type definition in the form of the Browser Binding."""
+    """Return the definition of a type as JSON of the Browser Binding."""
     definition = TYPES[type_id]
     base = base_of(type_id)
     document: dict[str, object] = {

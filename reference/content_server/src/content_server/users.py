@@ -1,4 +1,4 @@
-"""Users and their logins: a file of hashed passwords, or an LDAP directory.
+"""Users and their logins, from a file of hashed passwords or from an LDAP directory.
 
 Verified logins are remembered for some time, so that Basic authentication is cheap.
 """
@@ -25,33 +25,34 @@ ROLES = ("reader", "editor", "administrator")
 # Cost of a password hash (RFC 7914, parameter N); populated accounts use a lower cost, see `populate`.
 SCRYPT_N = 2**14
 _SCRYPT_R, _SCRYPT_P = 8, 1
-# Largest number of remembered logins. All are dropped beyond it: a memory limit that no regular load reaches.
+# Largest number of remembered logins. Beyond this number all are dropped: a limit that no regular load
+# reaches.
 _MAX_REMEMBERED = 100_000
 
 
 def hash_password(password: str, salt: bytes | None = None, n: int = SCRYPT_N) -> str:
-    """Return `scrypt$n$salt$key`, salt and key in hexadecimal."""
+    """Return a hash of a password as `scrypt$n$salt$key`, with salt and key in hexadecimal."""
     salt = os.urandom(16) if salt is None else salt
     key = hashlib.scrypt(password.encode(), salt=salt, n=n, r=_SCRYPT_R, p=_SCRYPT_P, maxmem=256 << 20, dklen=32)
     return f"scrypt${n}${salt.hex()}${key.hex()}"
 
 
 def verify_password(password: str, stored: str) -> bool:
-    """Return True if the password matches the hash."""
+    """Return True if a password matches a hash."""
     _, n, salt, _ = stored.split("$")
     return hmac.compare_digest(hash_password(password, bytes.fromhex(salt), int(n)), stored)
 
 
 class Directory(ABC):
-    """A source of users."""
+    """Source of users."""
 
     @abstractmethod
     def verify(self, name: str, password: str) -> User | None:
-        """Return the user, or None if the login is wrong. May block."""
+        """Return the user with a name and a password; None if the login is wrong. May block."""
 
 
 class FileDirectory(Directory):
-    """Users of a file, one `name:hash[:role]` per line; `#` begins a comment."""
+    """Users from a file with a line `name:hash[:role]` for each user; `#` begins a comment."""
 
     def __init__(self, path: Path) -> None:
         try:
@@ -93,7 +94,7 @@ class LdapDirectory(Directory):
     url : str
         `ldap://host:port` or `ldaps://host:port`.
     pattern : str
-        Distinguished name of a user, with `{}` for the name: `uid={},ou=people,dc=example,dc=org`.
+        Distinguished name of a user, with `{}` in place of the name: `uid={},ou=people,dc=example,dc=org`.
     timeout : int
         Time limit of a bind. [s]
     """
@@ -114,7 +115,7 @@ class LdapDirectory(Directory):
             raise StartError(f"ldap: {url}: {error}") from error
 
     def verify(self, name: str, password: str) -> User | None:
-        # A simple bind without password is an anonymous one, which succeeds (RFC 4513, 5.1.2).
+        # A simple bind without a password is anonymous and succeeds (RFC 4513, 5.1.2).
         if not name or not password:
             return None
         from ldap3.core.exceptions import LDAPException  # type: ignore[import-untyped]
@@ -137,14 +138,14 @@ class LdapDirectory(Directory):
 
 
 class Authenticator:
-    """Basic authentication with remembered logins.
+    """Basic authentication that remembers verified logins.
 
     Parameters
     ----------
     directory : Directory
         Source of users.
     lifetime : float
-        Time that a verified login is remembered. [s]
+        Time for which a verified login is remembered. [s]
     """
 
     def __init__(self, directory: Directory, lifetime: float) -> None:
@@ -159,7 +160,7 @@ class Authenticator:
         return hashlib.blake2b(header.encode("utf-8", "surrogateescape"), key=self._key, digest_size=24).digest()
 
     def remembered(self, header: str | None) -> User | None:
-        """Return the user of a recently verified login; never blocks."""
+        """Return the user of a login that was verified recently; None otherwise. Never blocks."""
         if not header:
             return None
         digest = self._digest(header)
@@ -172,12 +173,12 @@ class Authenticator:
         return found[1]
 
     def verify(self, header: str | None) -> User:
-        """Verify an Authorization header; may block.
+        """Verify an Authorization header and return the user; may block.
 
         Raises
         ------
         NotAuthenticated
-            If it is missing, malformed or wrong.
+            If the header is missing or malformed, or the login is wrong.
         """
         scheme, _, encoded = (header or "").partition(" ")
         if header is None or scheme.lower() != "basic":

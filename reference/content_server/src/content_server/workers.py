@@ -1,4 +1,4 @@
-"""Worker threads: a fixed number with one queue, both reported as metrics."""
+"""Fixed number of worker threads with one queue; both are reported as metrics."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Job = tuple[Callable[..., Any], tuple[Any, ...], "asyncio.Future[Any]", asyncio.
 
 
 class WorkerPool:
-    """Runs blocking work of the event loop on `threads` threads.
+    """Pool of worker threads that do blocking work for the event loop.
 
     Parameters
     ----------
@@ -34,18 +34,18 @@ class WorkerPool:
 
     @property
     def queue_length(self) -> int:
-        """Number of jobs that wait for a worker, without those in progress. [1]"""
+        """Number of jobs that wait for a worker, without jobs in progress. [1]"""
         return self._jobs.qsize()
 
     async def run(self, function: Callable[..., Result], *arguments: Any) -> Result:
-        """Call the function on a worker and wait for its result."""
+        """Call a function on a worker thread and return its result."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Result] = loop.create_future()
         self._jobs.put((function, arguments, future, loop))
         return await future
 
     def close(self) -> None:
-        """End every worker after the queued jobs."""
+        """End every worker after all queued jobs."""
         for _ in self._workers:
             self._jobs.put(None)
         for worker in self._workers:

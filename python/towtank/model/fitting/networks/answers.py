@@ -1,4 +1,4 @@
-"""Documents of `towtank model fit network`, one for each configuration of a study."""
+"""Builds the JSON document of `towtank model fit network` for each configuration of a study."""
 
 from __future__ import annotations
 
@@ -55,7 +55,8 @@ class NetworkAnswer:
 def network_answers(
     path: Path, wanted: str | None = None, loads: Sequence[float] | None = None, highest: int = 1
 ) -> list[NetworkAnswer]:
-    """Fit a network to every configuration of a results folder, or those whose label contains `wanted`.
+    """Fit a network to each configuration of a results folder whose label contains `wanted`; None selects
+    all.
 
     Parameters
     ----------
@@ -90,7 +91,7 @@ def _head(configuration: Configuration) -> Json:
 def network_answer(
     configuration: Configuration, loads: Sequence[float] | None = None, highest: int = 1
 ) -> NetworkAnswer:
-    """Fit a network to one configuration."""
+    """Fit a network to one configuration, and build its document."""
     head = _head(configuration)
     try:
         of = measured(configuration)
@@ -129,7 +130,9 @@ def _estimate(value: float, samples: Floats) -> Json:
 
 
 def typical(of: Measured) -> Condition:
-    """Return the mean mix, think time and other programs of the levels, for predictions at other loads."""
+    """Return the mean mix, think time and use by other programs over the levels, for predictions at other
+    loads.
+    """
     levels = of.levels()
     shares = levels.counts.sum(axis=0) / levels.counts.sum()
     return Condition(round(float(of.loads[-1])), float(np.mean(of.think)), shares, of.others.mean(axis=0))
@@ -177,7 +180,9 @@ def _transactions(network: Network) -> Json:
 
 
 def _levels(network: Network, solved: Solved) -> list[Json]:
-    """Return the levels: measured values with intervals, and fitted values with bands from the replicates."""
+    """Return the load levels for JSON: measured values with intervals, and fitted values with bands of the
+    replicates.
+    """
     of = network.measured
     seen = spread(of)
     levels, replicated = of.levels(), len(network.draws)
@@ -238,7 +243,7 @@ def _predictions(network: Network, level: str, loads: Sequence[float] | None) ->
 
 
 def predicted(network: Network, loads: Sequence[float]) -> list[Json]:
-    """Return the predictions of the network at numbers of users, with bands from its replicates."""
+    """Return the predictions of the network at numbers of users, with bands from the replicates, for JSON."""
     of, mean = network.measured, typical(network.measured)
     at = [Condition(max(1, round(load)), mean.think_s, mean.shares, mean.others) for load in loads]
     best = solve(of, [(network.parameters, condition) for condition in at]) if at else None
@@ -273,7 +278,7 @@ def _with_bands(best: float, samples: Floats) -> Json:
 
 
 def limits(network: Network) -> list[Json]:
-    """Return the highest throughput of each station, in ascending order."""
+    """Return the highest throughput that each station can carry, in ascending order, for JSON. [1/s]"""
     of, mean = network.measured, typical(network.measured)
     servers = np.array([float(station.servers) for station in of.stations])
 
@@ -291,7 +296,7 @@ def limits(network: Network) -> list[Json]:
 
 
 def sentence(network: Network) -> str:
-    """Describe the bottleneck and the next one."""
+    """Describe the bottleneck and the station that would be the next bottleneck."""
     rows = limits(network)
     limited = [f"{row['station']} carries {_carried(row['limit_throughput'])} transactions/s at most" for row in rows]
     if len(limited) == 1:
@@ -300,7 +305,10 @@ def sentence(network: Network) -> str:
 
 
 def _carried(limit: Json) -> str:
-    """Render a limit with its interval; an end is infinite if the interval of a small demand includes zero."""
+    """Render the throughput limit of a station with its interval.
+
+    An end is infinite if the interval of a small demand includes zero.
+    """
     low, high = (math.inf if limit[end] is None else float(limit[end]) for end in ("low", "high"))
     return number_estimate(limit["value"], low, high)
 

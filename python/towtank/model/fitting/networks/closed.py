@@ -1,4 +1,6 @@
-"""Solves a parametrised network at measured and other loads, and finds its delays."""
+"""Solves a network with given parameters at measured and other loads, and determines the delays of
+transactions.
+"""
 
 from __future__ import annotations
 
@@ -21,13 +23,16 @@ Json = dict[str, Any]
 CLASS = "users"
 ELSEWHERE = "elsewhere"
 LOW_LOAD = 0.5
-"""Delays are estimated at levels where no utilization exceeds this, or else at the lowest level. [ratio]"""
+"""Utilization up to which a level counts as lightly loaded for the estimate of delays. [ratio]
+
+If no level is below this utilization, the lowest level is used.
+"""
 _ROUNDS = 3
 
 
 @dataclass(frozen=True)
 class Condition:
-    """Load and external conditions for which a network is solved.
+    """Load and outside influences under which a network is solved.
 
     Attributes
     ----------
@@ -47,7 +52,7 @@ class Condition:
 
 @dataclass(frozen=True)
 class Solved:
-    """Solutions of several networks, each in a row.
+    """Solutions of several networks, one network per row.
 
     Attributes
     ----------
@@ -68,7 +73,7 @@ class Solved:
 
 @cache
 def safe_names(names: tuple[str, ...], taken: str) -> list[str]:
-    """Return valid, distinct names for a model file, none of them `taken`."""
+    """Return distinct names that are valid in a model file and differ from `taken`."""
     found = [taken]
     for name in names:
         plain = re.sub(r"[^A-Za-z0-9_-]+", "_", name)
@@ -89,7 +94,7 @@ def station_names(of: Measured) -> list[str]:
 
 
 def document(of: Measured, parameters: Parameters, at: Condition) -> Json:
-    """Return the network under a condition, in the form that `solve_models` takes."""
+    """Return the network under a condition as a model for `solve_models`."""
     demands = parameters.held_up(of.stations, at.others)
     names = class_names(of)
     stations = [
@@ -114,7 +119,9 @@ def document(of: Measured, parameters: Parameters, at: Condition) -> Json:
 
 
 def _station(name: str, servers: int, parameters: Parameters, services: list[Json]) -> Json:
-    """Return a station whose requests wait in turn, share its servers, or share them up to a number at once."""
+    """Return a station for the engine. Its discipline is first come, first served or processor sharing; sharing
+    may be limited to a number of requests at once.
+    """
     at_once = None if parameters.in_turn or parameters.at_once is None else parameters.at_once * servers
     return {
         "name": name, "discipline": "fcfs" if parameters.in_turn else "ps", "servers": servers, "rates": [],
@@ -134,13 +141,15 @@ def _services(names: Sequence[str], demands: Floats, visits: Floats, coming: npt
 
 
 def _coming(demands: Floats) -> npt.NDArray[np.bool_]:
-    """Return a mask of the transactions that visit each station: with a demand there, or with none anywhere."""
+    """Return a mask of the transactions that visit each station: those with a demand there, or without any
+    demand.
+    """
     found = demands > 0
     return np.asarray(found | ~found.any(axis=0), dtype=bool)
 
 
 def conditions(of: Measured, shares: Floats | None = None) -> list[Condition]:
-    """Return the conditions at each level, by default with the measured mix of the level."""
+    """Return the load and outside influences at each level, by default with the measured mix of the level."""
     mixes = of.levels().shares if shares is None else np.tile(shares, (len(of.loads), 1))
     return [
         Condition(round(float(load)), float(think), mix, others)
@@ -186,7 +195,7 @@ def low_levels(of: Measured) -> list[int]:
 
 
 def with_delays(of: Sequence[Measured], parameters: Sequence[Parameters]) -> tuple[list[Parameters], Floats]:
-    """Find the delay of every transaction, the response time that no resource explains, for each draw.
+    """Determine the delay of each transaction, the response time that no resource explains, in each draw.
 
     Returns
     -------

@@ -1,4 +1,6 @@
-"""Drift of the demands of a network beyond the measured utilizations; see `fitting.drift` for a curve."""
+"""Drift of the service demands of a network beyond the measured utilizations; `fitting.drift` does this for a
+curve.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from towtank.model.fitting.replicates import SEED
 
 
 def reached(network: Network) -> Floats:
-    """Return the highest utilization of each station among the measured levels; shape (n_stations,), in [0, 1]."""
+    """Return the highest measured utilization of each station; shape (n_stations,), in [0, 1]."""
     of = network.measured
     capacity = np.array([station.capacity for station in of.stations])
     seen = (of.levels().busy + of.others) / capacity
@@ -22,13 +24,16 @@ def reached(network: Network) -> Floats:
 
 
 def utilization(network: Network, own: Floats, others: Floats) -> Floats:
-    """Return the utilization of each station, from `own` [ratio] and `others` [busy servers]; shape (n_stations,)."""
+    """Return the utilization of each station, from the utilization by transactions and the servers used by others.
+
+    `own` is a ratio, `others` counts busy servers; the result has shape (n_stations,). [ratio]
+    """
     capacity = np.array([station.capacity for station in network.measured.stations])
     return np.asarray(np.minimum(own + others / capacity, 1.0), dtype=float)
 
 
 def drifted(network: Network, busy: Floats | None = None) -> tuple[Parameters, ...]:
-    """Return the replicates, with their demands drifted to utilizations beyond the measured ones.
+    """Return the replicates with demands that drift from the measured to higher utilizations.
 
     Parameters
     ----------

@@ -1,4 +1,7 @@
-"""Demands and background of every resource: relative demands from the intervals, their scale from the levels."""
+"""Estimates service demands and background of every resource.
+
+The intervals of the runs give relative demands, the means of the load levels give their scale.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,10 @@ from towtank.model.fitting.networks.seconds import Measured, Station
 from towtank.model.fitting.observations import LEAST_RELATIVE_ERROR, Floats
 
 MOST_BACKGROUND = 0.9
-"""Upper bound of background as a share of the servers; a larger share would be load, not background. [ratio]"""
+"""Upper bound of background work as a share of the servers.
+
+More work than this is load and not background. [ratio]
+"""
 
 
 @dataclass(frozen=True)
@@ -43,7 +49,8 @@ class Parameters:
     at_once: int | None = None
 
     def held_up(self, stations: Sequence[Station], others: Floats) -> Floats:
-        """Return the demands, slowed down by background and other programs. [s]
+        """Return the demands, slowed by background work and other programs, shape (n_stations, n_classes).
+        [s]
 
         Notes
         -----
@@ -57,7 +64,7 @@ class Parameters:
 
 
 def estimate(of: Measured, groupings: Sequence[Grouping], noise: Floats | None = None) -> Parameters:
-    """Estimate demands and background; delays are set to zero.
+    """Estimate service demands and background of all resources; delays are set to zero.
 
     Parameters
     ----------
@@ -87,7 +94,8 @@ def estimate(of: Measured, groupings: Sequence[Grouping], noise: Floats | None =
         factors = regressed(grouping.columns(rates), busy)[0]
         compared = grouping.demands(factors[1:])
         if not (levels.rates @ compared > 0).all():
-            # If the resource has no transactions, or the data distinguish none, all transactions get the same demand.
+            # If the resource has no transactions, or the data distinguish none, all transactions get the same
+            # demand.
             compared = np.ones(len(of.classes))
         seen = levels.busy[:, place] * (1.0 if noise is None else noise[:, place])
         base, size = _line(levels.rates @ compared, seen)
@@ -97,14 +105,16 @@ def estimate(of: Measured, groupings: Sequence[Grouping], noise: Floats | None =
 
 
 def _line(work: Floats, busy: Floats) -> tuple[float, float]:
-    """Return background and slope of busy servers over work, by relative errors; no background with one level."""
+    """Return background and slope of busy servers over work, by relative errors; no background with a single
+    level.
+    """
     if len(work) < 2 or not (busy > 0).all():
         return 0.0, float(busy.sum() / work.sum())
     design = np.stack([np.ones(len(work)), work], axis=1) / busy[:, None]
     scale = np.linalg.norm(design, axis=0)
     found = scipy.optimize.nnls(design / scale, np.ones(len(work)))[0] / scale
     if found[1] <= 0:
-        # Busy time does not grow with the work; it is attributed to transactions nevertheless.
+        # Busy time does not grow with the work. It is nevertheless attributed to transactions.
         return 0.0, float(busy.sum() / work.sum())
     return float(found[0]), float(found[1])
 
@@ -118,7 +128,8 @@ def misses(of: Measured, parameters: Parameters) -> Floats:
 
 
 def noise_of(of: Measured, parameters: Parameters, stream: np.random.Generator) -> Floats:
-    """Draw random factors of busy time by level and station, from the residuals of the straight line over the levels.
+    """Draw a random factor of busy time for each level and station, from the residuals of the line over the
+    levels.
 
     Notes
     -----

@@ -1,8 +1,8 @@
 """Groups of transactions at a resource: transactions that the data cannot distinguish share one demand.
 
-At first every transaction is a group of its own. The pair of groups whose union increases the sum of squares least is
-joined, as long as a demand is too imprecise or exceeds the response time of its transactions at low load, and the union
-does not contradict the data.
+At first every transaction is a group of its own. The pair of groups whose union increases the sum of squares
+least is joined, as long as a demand is too imprecise or exceeds the response time of its transactions at low
+load, and the union does not contradict the data.
 """
 
 from __future__ import annotations
@@ -18,17 +18,19 @@ from towtank.model.fitting.networks.seconds import Measured
 from towtank.model.fitting.observations import Floats
 
 KNOWN_WITHIN = 0.5
-"""Largest half-width of a 95 % interval relative to the demand, or to that of the mean transaction if larger. A group
-with a less precise demand is joined with another. [ratio]"""
+"""Half-width of a demand's 95 % interval above which its group is joined with another group. [ratio]
+
+The half-width is relative to the demand, or to that of the mean transaction if it is larger.
+"""
 MINDS = 0.01
-"""Significance level of the F test for a union: with a smaller p-value, the union contradicts the data."""
+"""Significance level of the F test for a union; with a smaller p-value, the union contradicts the data."""
 ALIKE, BY_RESPONSE = "alike", "by response time at low load"
 _NORMAL_95 = 1.959964
 
 
 @dataclass(frozen=True)
 class Grouping:
-    """Groups of transactions at one resource.
+    """Groups of transactions that share a demand at one resource.
 
     Attributes
     ----------
@@ -41,7 +43,7 @@ class Grouping:
     condition, inflation : float
         Condition number and largest variance inflation of the groups.
     before : float
-        Condition number with every class in a group of its own.
+        Condition number with every class in a separate group.
     unsure : tuple of int
         Indices of groups that differ from all others but have imprecise demands.
     """
@@ -55,11 +57,11 @@ class Grouping:
     unsure: tuple[int, ...] = ()
 
     def columns(self, rates: Floats) -> Floats:
-        """Return the throughputs of the groups, the weighted sums over their classes."""
+        """Return the throughput of each group: the weighted sum over its classes. [1/s]"""
         return np.stack([rates[:, list(each)] @ self.weights[list(each)] for each in self.groups], axis=1)
 
     def demands(self, factors: Floats) -> Floats:
-        """Return the demands of the classes from the demands of the groups."""
+        """Return the demand of each class from the demands of the groups. [s]"""
         found = np.zeros(len(self.weights))
         for factor, each in zip(factors, self.groups, strict=True):
             found[list(each)] = factor * self.weights[list(each)]
@@ -67,14 +69,14 @@ class Grouping:
 
 
 def stacked(of: Measured, station: int) -> tuple[Floats, Floats]:
-    """Return throughputs and busy servers in all intervals of all runs, concatenated."""
+    """Return throughputs [1/s] and busy servers [1] in the intervals of all runs, concatenated."""
     rates = np.concatenate([run.counts / run.seconds[:, None] for run in of.runs])
     busy = np.concatenate([run.busy[:, station] / run.seconds for run in of.runs])
     return rates, busy
 
 
 def regressed(columns: Floats, busy: Floats) -> tuple[Floats, float]:
-    """Return background and factors, all non-negative, and the residual sum of squares."""
+    """Return background and demand factors, all non-negative, and the residual sum of squares."""
     design = np.hstack([np.ones((len(busy), 1)), columns])
     # Columns are scaled to equal length, because the tolerance of the solver is absolute.
     scale = np.linalg.norm(design, axis=0)
@@ -83,14 +85,19 @@ def regressed(columns: Floats, busy: Floats) -> tuple[Floats, float]:
     return np.asarray(factors / scale, dtype=float), float(left) ** 2
 
 
-# Least number of transactions at low load whose mean response time bounds a demand.
+# Fewest transactions at low load whose mean response time bounds a demand.
 _ENOUGH = 10
 LONGER = 1.25
-"""A demand above this multiple of the response time at low load belongs to another transaction in part. [ratio]"""
+"""Ratio of a demand to the response time at low load above which the demand is partly of another transaction.
+[ratio]
+"""
 
 
 def grouped(of: Measured, station: int) -> Grouping:
-    """Return the groups at a resource, with the relation within groups that fits the intervals better."""
+    """Return the groups of transactions at a resource.
+
+    Of the two relations of demands within a group, the one that fits the intervals better is chosen.
+    """
     rates, busy = stacked(of, station)
     levels = of.levels()
     counts = levels.counts[0]
@@ -104,8 +111,8 @@ def grouped(of: Measured, station: int) -> Grouping:
         groups, unsure = _united(rates, busy, weights, longest)
         grouping = _described((rates, busy), groups, within, weights, unsure)
         left = regressed(grouping.columns(rates), busy)[1]
-        # Criterion: logarithm of the sum of squares, plus a penalty for each parameter (Akaike, corrected for few
-        # intervals).
+        # Criterion: logarithm of the sum of squares plus a penalty for each parameter (Akaike, corrected for
+        # few intervals).
         free = len(busy) - len(groups) - 2
         found.append(
             (len(busy) * np.log(max(left, 1e-300)) + 2 * len(busy) * (len(groups) + 1) / max(free, 1), grouping)
@@ -148,7 +155,9 @@ def _columns(rates: Floats, weights: Floats, groups: list[tuple[int, ...]]) -> F
 def _poorly_known(
     rates: Floats, busy: Floats, weights: Floats, groups: list[tuple[int, ...]], longest: Floats
 ) -> list[int]:
-    """Return the groups whose demand is imprecise, or exceeds the response times of all their transactions."""
+    """Return the indices of groups whose demand is imprecise, or exceeds the response times of all their
+    transactions.
+    """
     columns = _columns(rates, weights, groups)
     design = np.hstack([np.ones((len(busy), 1)), columns])
     scale = np.linalg.norm(design, axis=0)

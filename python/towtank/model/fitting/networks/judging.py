@@ -1,4 +1,4 @@
-"""Comparison of a network with the measurements, at the levels it was fitted to and at held-out levels."""
+"""Compares a fitted network with the measurements, at fitted and at held-out load levels."""
 
 from __future__ import annotations
 
@@ -25,19 +25,21 @@ from towtank.model.fitting.replicates import SEED
 Json = dict[str, Any]
 Interval = Sequence[float | None]
 RESPONSE_OFF, UTILIZATION_OFF = 0.25, 0.10
-"""Errors beyond which the network is doubtful: of a mean response time [ratio], and of a utilization [1]."""
+"""Errors above which a network is doubtful: of a mean response time [ratio], and of a utilization [1]."""
 FITTED_RESPONSE_OFF = 0.50
-"""The same limit for the mean response time at a level that the network was fitted to. [ratio]"""
+"""Error of the mean response time at a fitted level above which a network is doubtful. [ratio]"""
 TEST_DRAWS = 100
-"""Number of replicates of the network that is tested on held-out levels. Fewer than `DRAWS` suffice, since only their
-bands are reported and no sizing uses them. [1]"""
+"""Number of replicates for the test on held-out levels. [1]
+
+Fewer than `DRAWS` suffice, since only their bands are reported and no sizing uses them.
+"""
 OVER_OFF = 0.20
-"""If resources explain this much more than the response time at low load, the network is doubtful. [ratio]"""
+"""Excess of the response time that resources explain at low load above which the network is doubtful. [ratio]"""
 
 
 @dataclass(frozen=True)
 class Tested:
-    """Network fitted without the highest levels, with its predictions for these.
+    """Network fitted without the highest levels, with its predictions for the highest levels.
 
     Attributes
     ----------
@@ -60,7 +62,7 @@ class Tested:
 
 
 def hold_out(of: Measured, highest: int) -> Tested | None:
-    """Fit a network without the highest levels and solve it at these; None if too few levels remain."""
+    """Fit a network without the highest levels and predict these levels; None if too few levels remain."""
     kept = len(of.loads) - highest
     if kept < LEAST_LEVELS:
         return None
@@ -75,7 +77,10 @@ def hold_out(of: Measured, highest: int) -> Tested | None:
 
 
 def held_out_document(tested: Tested) -> Json:
-    """Compare predictions with measurements at every held-out level, with the bands of a further measurement."""
+    """Compare predictions with measurements at every held-out level, for JSON.
+
+    The bands are those of a further measurement.
+    """
     levels, solved, of = tested.whole.levels(), tested.solved, tested.whole
     seen = spread(of)
     fitted = slice(0, tested.places.start)
@@ -109,12 +114,14 @@ def held_out_document(tested: Tested) -> Json:
 
 
 def _scatter(errors: Floats) -> float:
-    """Return the standard deviation of a measurement around the network, from the fitted levels. [ratio]"""
+    """Return the relative standard deviation of measured throughputs around the network, from the fitted
+    levels. [ratio]
+    """
     return max(float(np.sqrt(np.mean(errors**2))), LEAST_RELATIVE_ERROR)
 
 
 def _again(curves: Floats, scatter: float) -> Floats:
-    """Return the throughputs of a simulated further measurement."""
+    """Return the throughputs of a simulated further measurement, one per replicate. [1/s]"""
     stream = np.random.default_rng(SEED + 1)
     return np.asarray(curves * np.exp(scatter * stream.standard_normal(len(curves))), dtype=float)
 
@@ -150,7 +157,7 @@ def _by_station(tested: Tested, place: int, drawn: Solved, seen: Spread) -> Json
 
 
 def judged(network: Network, solved: Solved, held_out: Json | None, percentile_doubts: list[str]) -> Json:
-    """Return the verdict on a network: its `level` and the `reasons`."""
+    """Return the verdict on a network for JSON: level and reasons."""
     reasons = _fitted_reasons(network, solved) + _held_out_reasons(held_out)
     reasons += [(DOUBTFUL, text) for text in [*_own_doubts(network), *percentile_doubts]]
     levels = [level for level, _ in reasons]
@@ -177,7 +184,7 @@ def _fitted_reasons(network: Network, solved: Solved) -> list[tuple[str, str]]:
 
 
 def _error_against(measured: Interval, fitted: float) -> Interval:
-    """Return the interval of a relative error, given the interval of the measured value. [ratio]"""
+    """Return the interval of fitted / measured - 1, from the interval of the measured value. [ratio]"""
     low, high = measured
     return None if not high else fitted / high - 1, None if not low else fitted / low - 1
 

@@ -1,4 +1,4 @@
-"""Fit of a network to measurements, and to bootstrap replicates of these."""
+"""Fits a network to measurements, and to bootstrap replicates of the measurements."""
 
 from __future__ import annotations
 
@@ -15,13 +15,15 @@ from towtank.model.fitting.observations import Floats
 from towtank.model.fitting.replicates import SEED
 
 DRAWS = 200
-"""Number of replicates; the percentile of 2.5 % rests on the five lowest. A model file holds as many. [1]"""
+"""Number of replicates, as many as a model file holds; the 2.5 % percentile rests on the five lowest. [1]"""
 AT_ONCE = (1, 2, 4, 8, 16, 32, 64, None)
-"""Candidates for the number of requests that a server processes at the same time; None is unlimited. [1]"""
+"""Numbers of requests that a server may process at the same time, to be tried in the fit; None is unlimited.
+[1]
+"""
 HARDLY_WORSE = 1.1
-"""Two disciplines are equally good if their squared errors differ by less than this factor. [ratio]"""
+"""Ratio of squared errors below which two disciplines count as equally good. [ratio]"""
 LEAST_LEVELS = 2
-"""A single level cannot distinguish background from demand. [1]"""
+"""Fewest load levels for a network; a single level cannot distinguish background from demand. [1]"""
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,7 @@ class Network:
 
 
 def fit_network(of: Measured, count: int = DRAWS, seed: int = SEED) -> Network:
-    """Fit a network and its replicates.
+    """Fit a network to measurements, with replicates for its intervals.
 
     Raises
     ------
@@ -81,7 +83,7 @@ def fit_network(of: Measured, count: int = DRAWS, seed: int = SEED) -> Network:
 
 
 def _waiting(of: Measured, plain: Parameters) -> tuple[bool, int | None]:
-    """Determine how requests wait, from response times by transaction at levels that were not used for the delays.
+    """Determine the order of service from response times at levels that the estimate of delays does not use.
 
     Returns
     -------

@@ -1,4 +1,6 @@
-"""Measurements for a network: intervals of every run, load levels, and bootstrap replicates of both."""
+"""Collects measurements for a network fit: short intervals of every run, load levels, and bootstrap
+replicates.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +15,13 @@ from towtank.model.fitting.measured import Configuration
 from towtank.model.fitting.observations import Floats
 
 DISK = "disk "
-"""Prefix of the names of disks."""
+"""Prefix of the names of disk resources."""
 PART = " / "
-"""Separator between a tier and a part of it, which shares the tier's CPUs, or a transaction and its step."""
-# With fewer transactions than this at all levels together, the mean response time of a class is unreliable.
+"""Separator between a tier and its part, or between a transaction and its step.
+
+A part shares the tier's CPUs.
+"""
+# Transactions of a class over all levels below which the mean response time of the class is unreliable.
 _LEAST_COUNT = 20
 
 
@@ -53,7 +58,7 @@ class Station:
 
 @dataclass(frozen=True)
 class Run:
-    """Intervals of one run in its steady window.
+    """Short intervals of the steady window of one run.
 
     Attributes
     ----------
@@ -74,18 +79,19 @@ class Run:
     busy: Floats
 
     def drawn(self, stream: np.random.Generator) -> Run:
-        """Draw as many intervals with replacement, in blocks of consecutive ones (Künsch 1989)."""
+        """Draw as many intervals with replacement, in blocks of consecutive intervals (Künsch 1989)."""
         rows = len(self.seconds)
         length = max(1, round(rows ** (1 / 3)))
         firsts = stream.integers(0, rows, -(-rows // length))
-        # The series is treated as a ring, so that intervals at its ends are drawn as often as those in the middle.
+        # The series is treated as a ring, so that intervals at its ends are drawn as often as those in the
+        # middle.
         chosen = ((firsts[:, None] + np.arange(length)) % rows).ravel()[:rows]
         return Run(self.level, self.seconds[chosen], self.counts[chosen], self.response_sums[chosen], self.busy[chosen])
 
 
 @dataclass(frozen=True)
 class Levels:
-    """Means by level of load.
+    """Mean values at each load level.
 
     Attributes
     ----------
@@ -111,7 +117,9 @@ class Levels:
 
     @property
     def shares(self) -> Floats:
-        """Share of each class; at a level where no transaction ended, its share over all levels. [ratio]"""
+        """Share of each class in the throughput; its share over all levels where no transaction ended.
+        [ratio]
+        """
         total = self.rates.sum(axis=0)
         pooled = total / total.sum() if total.sum() else np.full(len(total), 1 / len(total))
         ended = self.throughput[:, None]
@@ -119,7 +127,7 @@ class Levels:
 
     @property
     def response(self) -> Floats:
-        """Mean response time R of all transactions; NaN at a level where none ended. [s]"""
+        """Mean response time R of all transactions at each level; NaN where no transaction ended. [s]"""
         known = np.where(self.counts > 0, self.responses, 0.0)
         ended = self.counts.sum(axis=1)
         times = (known * self.counts).sum(axis=1) / np.where(ended > 0, ended, 1.0)
@@ -128,7 +136,7 @@ class Levels:
 
 @dataclass(frozen=True)
 class Measured:
-    """Measurements of a configuration, for a network.
+    """Measurements of a configuration for a network fit.
 
     Attributes
     ----------
@@ -160,7 +168,7 @@ class Measured:
     left_out: tuple[str, ...] = ()
 
     def levels(self) -> Levels:
-        """Return the means of each level."""
+        """Return the mean values of each load level."""
         count = len(self.loads)
         rates = np.zeros((count, len(self.classes)))
         sums, counts = rates.copy(), rates.copy()
@@ -187,7 +195,7 @@ class Measured:
         )
 
     def drawn(self, stream: np.random.Generator) -> Measured:
-        """Draw a replicate: the runs of each level, and blocks of intervals of each run."""
+        """Draw a bootstrap replicate: runs of each level, and blocks of intervals of each run."""
         runs: list[Run] = []
         for level in range(len(self.loads)):
             of_level = [run for run in self.runs if run.level == level]
@@ -196,7 +204,7 @@ class Measured:
 
 
 def measured(configuration: Configuration) -> Measured:
-    """Collect the measurements of a configuration. A level is left out if all of its runs have too few intervals.
+    """Collect the measurements of a configuration. Levels whose runs all have too few intervals are left out.
 
     Raises
     ------
@@ -242,7 +250,7 @@ def _classes(runs: Sequence[RunSeries]) -> tuple[str, ...]:
 
 
 def _stations(configuration: Configuration, runs: Sequence[RunSeries], servers: dict[str, int]) -> tuple[Station, ...]:
-    """Return the CPUs of tiers and the disks observed in every run; parts of a tier are not stations."""
+    """Return the CPU resources and disks observed in every run; parts of a tier are not stations."""
     names = [name for name in (runs[0].busy if runs else ()) if PART not in name]
     seen = [name for name in names if all(name in run.busy and np.isfinite(run.busy[name]).all() for run in runs)]
     known = {resource.name: resource for resource in configuration.resources}
@@ -258,13 +266,13 @@ def _run(level: int, run: RunSeries, classes: tuple[str, ...], stations: tuple[S
     def columns(of: dict[str, Floats], names: Sequence[str]) -> Floats:
         return np.stack([of.get(name, zero) for name in names], axis=1) if names else np.zeros((len(zero), 0))
 
-    # The series counts busy time of fractional servers under a quota; the product is busy time of CPUs.
+    # The series counts busy time of fractional servers under a quota. The product is busy time of CPUs.
     busy = columns(run.busy, [station.name for station in stations]) * np.array([station.part for station in stations])
     return Run(level, run.seconds, columns(run.counts, classes), columns(run.response_sums, classes), busy)
 
 
 def _visits(configuration: Configuration, classes: tuple[str, ...]) -> Floats:
-    """Return the number of requests of each transaction, counted by steps named `transaction / step`."""
+    """Return the number of requests per transaction, counted by steps named `transaction / step`. [1]"""
     found = np.ones(len(classes))
     for place, name in enumerate(classes):
         requests = sum(
@@ -275,13 +283,14 @@ def _visits(configuration: Configuration, classes: tuple[str, ...]) -> Floats:
         )
         ended = sum(float(run["transactions"].get(name, {}).get("count") or 0) for run in configuration.runs)
         if requests > 0 and ended > 0:
-            # A ratio below one request per transaction is an effect of the window's edges, not of failed requests.
+            # Fewer than one request per transaction is an effect of the window's edges, not of failed
+            # requests.
             found[place] = max(1.0, requests / ended)
     return found
 
 
 def _others(configuration: Configuration, points: list[dict[str, object]], stations: tuple[Station, ...]) -> Floats:
-    """Return the servers of each station used by other programs, assumed equal on the CPUs of all tiers. [1]
+    """Return the servers of each station that other programs use, assumed to be equal on the CPUs of all tiers. [1]
 
     A tier under a quota is not slowed by other programs, which can use the rest of its CPU.
     """

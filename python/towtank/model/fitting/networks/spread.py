@@ -1,4 +1,4 @@
-"""Confidence intervals of the measured means at the levels to which a network is fitted."""
+"""Confidence intervals of the measured means at each load level of a network fit."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from towtank.model.fitting.observations import Floats
 from towtank.model.fitting.replicates import SEED
 
 DRAWS = 200
-"""Number of bootstrap draws; the ends of an interval rest on five of them, enough for the printed digits. [1]"""
+"""Number of bootstrap draws; each end of an interval rests on five draws, enough for the printed digits. [1]"""
 
 
 @dataclass(frozen=True)
 class Spread:
-    """Means of the levels in each bootstrap draw.
+    """Means of each load level in each bootstrap draw.
 
     Attributes
     ----------
@@ -54,9 +54,10 @@ class Spread:
 
 
 def spread(of: Measured, count: int = DRAWS, seed: int = SEED) -> Spread:
-    """Draw the runs of each level and blocks of intervals of each run, as for the replicates of a network.
+    """Draw runs of each level and blocks of intervals of each run, and return the level means of each draw.
 
-    If a level has a single run, the interval does not include the variation between runs.
+    The replicates of a network use the same draws. If a level has a single run, the interval does not include
+    the variation between runs.
     """
     stream = np.random.default_rng(seed)
     levels = [of.drawn(stream).levels() for _ in range(count)]

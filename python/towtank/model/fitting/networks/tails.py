@@ -1,4 +1,4 @@
-"""Comparison of the computed percentiles of a network with measured ones, and the resulting corrections."""
+"""Compares computed percentiles of a network with measured percentiles, and derives corrections."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from towtank.model.stations import stations_of
 
 Json = dict[str, Any]
 FAR_FROM_ONE = 1.5
-"""Largest ratio of measured to computed percentile, or the inverse, without a doubt. [ratio]"""
+"""Largest ratio of a measured to a computed percentile, or its inverse, without a doubt. [ratio]"""
 
 
 def corrections(configuration: Configuration, of: Measured, solved: Solved) -> dict[str, Json]:
-    """Return the ratios of measured to computed percentiles, by class or transaction name in the model.
+    """Return the ratios of measured to computed percentiles, by name of the class or transaction in the
+    model.
 
     Returns
     -------
@@ -51,7 +52,7 @@ def corrections(configuration: Configuration, of: Measured, solved: Solved) -> d
 def _measured(
     configuration: Configuration, of: Measured, name: str | None, metric: str
 ) -> list[tuple[float, Estimate]]:
-    """Return the measured percentile at each level, of all transactions together or of one transaction. [s]"""
+    """Return a measured percentile at each level, of one transaction or of all transactions together. [s]"""
     points = {float(point["load"]): point for point in configuration.points}
     found = []
     for load in map(float, of.loads):
@@ -62,7 +63,9 @@ def _measured(
 
 
 def _ratios(levels: list[tuple[float, Estimate]], solved: Solved, key: str, share: float) -> Ratios:
-    """Return the ratio of measured to computed percentile at each level with a measured value."""
+    """Return load, ratio of measured to computed percentile and its interval, at each level with a measured
+    value.
+    """
     rows = []
     for place, (load, measured) in enumerate(levels):
         model, answer = solved.models[place], solved.answers[place]
@@ -76,7 +79,7 @@ def _ratios(levels: list[tuple[float, Estimate]], solved: Solved, key: str, shar
 
 
 def doubts(found: dict[str, Json]) -> list[str]:
-    """Return a doubt if computed percentiles are far from the measured ones."""
+    """Return a doubt if computed percentiles are far from the measured percentiles."""
     far = [
         f"{name} {tail['ratio']:.2g}"
         for name, tail in found.items()

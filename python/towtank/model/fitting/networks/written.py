@@ -39,7 +39,10 @@ def written_network(answer: NetworkAnswer, source: str, path: Path) -> Json:
 
 
 def network_text(answer: NetworkAnswer, source: str) -> str:
-    """Render the model file, with a comment on the origin of its numbers; raises as `written_network` does."""
+    """Render a fitted network as a model file, with a comment on the origin of its numbers.
+
+    Raises ModelError if there is no network, or the network is rejected.
+    """
     network, fitted = answer.network, answer.document
     if network is None:
         raise ModelError(f"no network was fitted: {fitted['refused']}")
@@ -119,7 +122,7 @@ def _fitted(network: Network, fitted: Json, source: str, limit: MeasuredLimit) -
 
 
 def draws(network: Network) -> list[tuple[str, Floats]]:
-    """Return each station's demand of the mean transaction in each replicate, relative to the network's. [ratio]
+    """Return the demand of the mean transaction at each station in each replicate, relative to the network's. [ratio]
 
     The demands drift up to full utilization of the station (`drifting`).
     """

@@ -1,1 +1,1 @@
-"""Access logs of web servers."""
+"""Import of access logs of web servers."""

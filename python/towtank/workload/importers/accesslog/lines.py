@@ -22,9 +22,9 @@ from towtank.workload.importers.accounting import Fate, Key
 from towtank.workload.importers.draft import Notes
 from towtank.workload.importers.textfile import require_file
 
-# Servers refuse longer request lines: a longer line is an attack, or the file is not a log. [byte]
+# Servers refuse longer request lines, so a longer line is an attack, or the file is not a log. [byte]
 _LINE_AT_MOST = 65536
-# Largest share of unreadable lines; a file with more is not an access log.
+# Share of unreadable lines above which a file is not an access log. [ratio]
 _UNREADABLE_AT_MOST = 0.5
 
 _LINE = re.compile(
@@ -37,7 +37,7 @@ _MONTH_NAMES = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "
 _MONTHS = {name: number for number, name in enumerate(_MONTH_NAMES, 1)}
 _ESCAPED = re.compile(r"\\(x[0-9A-Fa-f]{2}|.)")
 _CONTROLS = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v"}
-# Fate of each field of a log line.
+# Treatment of each field of a log line by the importer.
 FIELDS: dict[str, Key] = {
     "vhost": Key(Fate.NOTED, "is not kept: all requests go to one target"),
     "host": Key(Fate.CARRIED, "sessions: a client with its agent"),
@@ -49,7 +49,7 @@ FIELDS: dict[str, Key] = {
     "agent": Key(Fate.CARRIED, "sessions; robots are dropped; the header is not sent"),
     "rest": Key(Fate.NOTED, "fields after the agent, except a response time at the end, are not read"),
 }
-# A longer number is a time stamp (nginx's `$msec`), not a response time. [digits]
+# A longer number is a time stamp (nginx's `$msec`) and not a response time. [digits]
 _SECONDS = re.compile(r"\d{1,6}\.\d+")
 _MICROSECONDS = re.compile(r"\d{1,12}")
 
@@ -67,7 +67,7 @@ class Hit:
     response_time : float or None
         Response time, if logged. [s]
     ends : bool
-        Whether `time` is the end of the request, as in logs with nginx's `request_time`.
+        True if `time` is the end of the request, as in logs with nginx's `request_time`.
     bytes : int
         Size of the response body; 0 if not logged. [byte]
     """
@@ -128,7 +128,7 @@ def read_lines(path: Path, notes: Notes) -> Iterator[Hit]:
 
 
 def is_access_log(path: Path) -> bool:
-    """Return True if the first non-empty line is a line of an access log."""
+    """Return True if the first non-empty line of a file has the form of an access log."""
     try:
         with _open(path) as stream:
             for _, raw in _numbered(stream):
@@ -146,7 +146,7 @@ def _open(path: Path) -> BinaryIO:
 
 
 def _numbered(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
-    """Yield lines with their numbers; long lines are truncated."""
+    """Yield the lines of a log with their numbers; long lines are truncated."""
     number = 0
     while raw := stream.readline(_LINE_AT_MOST):
         number += 1
@@ -156,7 +156,9 @@ def _numbered(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
 
 
 def _hit(number: int, text: str, notes: Notes) -> Hit | bool:
-    """Return the request of a line; True if the line is unreadable, False if it is readable but has no request."""
+    """Return the request of a log line; True for an unreadable line, False for a readable line without a
+    request.
+    """
     match = _LINE.fullmatch(text)
     time = _time(match.group("time")) if match is not None else None
     if match is None or time is None:
@@ -177,14 +179,14 @@ def _hit(number: int, text: str, notes: Notes) -> Hit | bool:
 
 
 def _percent(escaped: re.Match[str]) -> str:
-    """Return a character that the server escaped in its log, percent-encoded."""
+    """Return a character that the server escaped in its log in percent-encoded form."""
     code = escaped.group(1)
     byte = int(code[1:], 16) if len(code) == 3 else ord(_CONTROLS.get(code, code))
     return f"%{byte:02X}"
 
 
 def _note_fields(number: int, match: re.Match[str], notes: Notes, *, timed: bool) -> None:
-    """Add notes for the fields of a line that a workload cannot represent."""
+    """Add notes for the fields of a log line that a workload cannot represent."""
     for field, key in FIELDS.items():
         value = match.group(field) if field in match.re.groupindex else None
         if key.fate is not Fate.NOTED or value in {None, "", "-"}:
@@ -194,7 +196,7 @@ def _note_fields(number: int, match: re.Match[str], notes: Notes, *, timed: bool
             notes.add((number, match.start(field) + 1), f"field {field}", key.why)
 
 
-# Adjacent lines of a log mostly have the same second.
+# Adjacent lines of a log mostly have the same second, so their times are cached.
 @lru_cache(maxsize=1024)
 def _time(text: str) -> int | None:
     match = _TIME.fullmatch(text)
@@ -210,7 +212,9 @@ def _time(text: str) -> int | None:
 
 
 def _response_time(rest: str) -> tuple[float | None, bool]:
-    """Read the response time at the end of a line: integers are microseconds, decimal numbers are seconds."""
+    """Read the response time at the end of a log line: integers are microseconds, decimal numbers are
+    seconds. [s]
+    """
     last = rest.rsplit(None, 1)[-1].strip('"') if rest.strip() else ""
     if _SECONDS.fullmatch(last):
         return float(last), True

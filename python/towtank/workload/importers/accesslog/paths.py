@@ -1,7 +1,7 @@
-"""Path patterns of an access log: identifiers become parameters, and their values are kept in bounded memory.
+"""Path patterns of an access log: identifiers in paths become parameters, whose values are kept in bounded memory.
 
-A pattern consists of a method, the parts of a path and the names of a query; `None` stands for a part that is a
-parameter. If too many patterns differ in one part only, that part becomes a parameter.
+A pattern consists of a method, the parts of a path and the names of a query; `None` stands for a part that is
+a parameter. If too many patterns differ in one part only, that part becomes a parameter.
 """
 
 from __future__ import annotations
@@ -16,15 +16,16 @@ from towtank.workload.importers.draft import ASSET_ENDINGS
 
 # Number of patterns above which patterns that differ in one part only are merged. [1]
 PATTERNS_AT_MOST = 2000
-# Number of patterns differing in one part only, above which they become one pattern with a parameter. [1]
+# Number of patterns that differ in one part only above which they become one pattern with a parameter. [1]
 ALIKE_AT_MOST = 20
-# Different rows of values kept per pattern; further rows are only counted. [1]
+# Number of different rows of values that are kept per pattern. Further rows are only counted. [1]
 ROWS_AT_MOST = 500
-# Different static files kept per page. [1]
+# Number of different static files that are kept per page. [1]
 ASSETS_AT_MOST = 100
-# Number of query names that are kept. [1]
+# Number of query names that are kept per pattern. [1]
 NAMES_AT_MOST = 20
-# Longer path parts and query values are truncated: they are tokens, not search terms. [character]
+# Length at which path parts and query values are truncated: longer texts are tokens, not search terms.
+# [character]
 _VALUE_AT_MOST = 500
 
 _IDENTIFIER = re.compile(
@@ -32,7 +33,7 @@ _IDENTIFIER = re.compile(
     r"|(?=\D*\d)(?=[^A-Za-z]*[A-Za-z])[\w~-]{20,}"
 )
 
-# A percent escape that truncation has left incomplete.
+# A percent escape that truncation left incomplete.
 _HALF_ESCAPE = re.compile("%[0-9A-Fa-f]?$")
 
 Parts = tuple[str | None, ...]
@@ -40,7 +41,7 @@ Parts = tuple[str | None, ...]
 
 @dataclass(frozen=True)
 class Key:
-    """A pattern of requests: method, path parts and query names."""
+    """Pattern of requests: method, path parts and query names."""
 
     method: str
     parts: Parts
@@ -77,14 +78,17 @@ class Pattern:
     assets: Counter[str] = field(default_factory=Counter)
 
     def add_row(self, row: tuple[str, ...], times: int = 1) -> None:
-        """Count a row of values; beyond `ROWS_AT_MOST` different rows, only the total is counted."""
+        """Count a row of parameter values.
+
+        Beyond `ROWS_AT_MOST` different rows, only the total is counted.
+        """
         if row in self.rows or len(self.rows) < ROWS_AT_MOST:
             self.rows[row] += times
         else:
             self.not_kept += times
 
     def add_asset(self, path: str) -> None:
-        """Count a static file of the page; beyond `ASSETS_AT_MOST` files, new files are ignored."""
+        """Count a static file of the page. Beyond `ASSETS_AT_MOST` different files, new files are ignored."""
         if path in self.assets or len(self.assets) < ASSETS_AT_MOST:
             self.assets[path] += 1
 
@@ -117,7 +121,7 @@ def pattern_of(method: str, url: str) -> tuple[Key, tuple[str, ...]]:
     split = urlsplit(url)
     parts: list[str | None] = []
     values: list[str] = []
-    # A slash at the end belongs to the address: without it servers answer with a redirect.
+    # A slash at the end belongs to the address: without it, servers answer with a redirect.
     for part in split.path.removeprefix("/").split("/"):
         shown = _cut(part)
         made = _IDENTIFIER.fullmatch(part) is not None
@@ -129,13 +133,13 @@ def pattern_of(method: str, url: str) -> tuple[Key, tuple[str, ...]]:
 
 
 def _pairs(query: str) -> list[tuple[str, str]]:
-    """Return the names and values of a query as written, without decoding."""
+    """Return the names and values of a query as written in the URL, without decoding."""
     parts = [part.partition("=") for part in query.split("&") if part]
     return [(name, value) for name, _, value in parts]
 
 
 def _cut(value: str) -> str:
-    """Truncate a value to the kept length, without an incomplete escape at the end."""
+    """Truncate a value to the greatest length that is kept, without an incomplete escape at the end."""
     return value if len(value) <= _VALUE_AT_MOST else _HALF_ESCAPE.sub("", value[:_VALUE_AT_MOST])
 
 
@@ -149,17 +153,17 @@ def shortened(url: str) -> bool:
 
 
 class Patterns:
-    """All patterns of a log, bounded in number."""
+    """Request patterns of a log, bounded in number."""
 
     def __init__(self) -> None:
         self.patterns: dict[Key, Pattern] = {}
-        # Merged patterns, so that later requests can be assigned to them.
+        # Patterns that were merged, so that later requests can be assigned to them.
         self.merged: set[Key] = set()
-        # Number of requests of discarded patterns.
+        # Number of requests that belonged to discarded patterns.
         self.forgotten = 0
 
     def add(self, hit: Hit) -> Key:
-        """Count a request and return its pattern."""
+        """Count a request and return the key of its pattern."""
         key, row = self._general(*pattern_of(hit.method, hit.url))
         pattern = self.patterns.get(key)
         if pattern is None:
@@ -178,12 +182,14 @@ class Patterns:
         return key
 
     def find(self, key: Key) -> Pattern | None:
-        """Return the counts of a pattern, or of the pattern that it was merged into; None if it was discarded."""
+        """Return the counts of a pattern, or of the pattern into which it was merged; None if the pattern was
+        discarded.
+        """
         blank = ("",) * (len(key.parts) + len(key.query))
         return self.patterns.get(key) or self.patterns.get(self._general(key, blank)[0])
 
     def _general(self, key: Key, row: tuple[str, ...]) -> tuple[Key, tuple[str, ...]]:
-        """Return the merged pattern that a pattern belongs to, with its row of values."""
+        """Return the merged pattern to which a pattern belongs, with the row of parameter values."""
         for _ in key.parts:
             for index, part in enumerate(key.parts):
                 wider = _with_parameter(key, index)
@@ -196,7 +202,7 @@ class Patterns:
         return key, row
 
     def collapse(self) -> None:
-        """Merge patterns that differ in one part only, if there are many of them; last parts first."""
+        """Merge patterns that differ in one part only, if there are many such patterns; last parts first."""
         longest = max((len(key.parts) for key in self.patterns), default=0)
         for back in range(1, longest + 1):
             alike: dict[Key, list[Key]] = {}
@@ -218,7 +224,7 @@ class Patterns:
                 whole.add_row(_wider_row(key, row, index), times)
 
     def _forget(self) -> None:
-        """Discard the rarer half of the patterns if merging does not suffice, to bound memory."""
+        """Discard the less frequent half of the patterns, to bound memory if merging does not suffice."""
         by_count = sorted(self.patterns, key=lambda key: self.patterns[key].count, reverse=True)
         for key in by_count[PATTERNS_AT_MOST // 2 :]:
             self.forgotten += self.patterns.pop(key).count
@@ -230,6 +236,6 @@ def _with_parameter(key: Key, index: int) -> Key:
 
 
 def _wider_row(key: Key, row: tuple[str, ...], index: int) -> tuple[str, ...]:
-    """Return the row with the path part that becomes a parameter inserted at its position."""
+    """Return the row of values with the path part added that becomes a parameter."""
     before = sum(part is None for part in key.parts[:index])
     return (*row[:before], key.parts[index] or "", *row[before:])

@@ -1,7 +1,7 @@
 """Reads access logs of web servers: mix of pages, think times with goodness of fit, sessions, arrivals over time.
 
-The log is read once, line by line, in bounded memory: `lines` reads requests, `paths` builds path patterns, `sessions`
-tracks clients, and `thinking` fits the gaps between pages.
+The log is read once, line by line, in bounded memory: `lines` reads requests, `paths` builds path patterns,
+`sessions` tracks clients, and `thinking` fits the gaps between pages.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from towtank.workload.importers.draft import (
 from towtank.workload.importers.encoded import QUERY_SAFE, survives
 from towtank.workload.importers.thinking import GAPS_AT_LEAST, fit_gaps
 
-# Largest number of transactions; rarer pages are reported and left out. [1]
+# Largest number of transactions. Less frequent pages are reported and left out. [1]
 TRANSACTIONS_AT_MOST = 40
-# A static file belongs to a page if this share of the visits requested it; caches reduce the share. [ratio]
+# Share of the visits of a page that must request a static file for the file to belong to the page. [ratio]
 ASSET_SHARE = 0.5
-# If the p-value is below this limit, the gaps do not follow the distribution.
+# P-value below which the gaps between pages do not follow a distribution.
 _P_AT_LEAST = 0.05
 
 _ROBOT = re.compile(r"bot\b|crawl|spider|slurp|monitor|health-?check|kube-probe|uptime", re.IGNORECASE)
@@ -47,7 +47,7 @@ _PATH_SAFE = "%:@!$&'()*+,;=~-._"
 
 
 def read(path: Path, options: Options) -> Draft:
-    """Read an access log into a draft."""
+    """Read an access log into a draft of a workload."""
     draft = Draft(str(path), "accesslog", identifier(path.name.partition(".")[0], "log"), f"Access log {path.name}")
     patterns = Patterns()
     sessions = Sessions(patterns)
@@ -95,7 +95,7 @@ def _wanted(hit: Hit, draft: Draft, options: Options) -> bool:
 
 
 def _kept(patterns: Patterns, draft: Draft) -> dict[Key, Pattern]:
-    """Return the patterns that become transactions, the most frequent first; report the others."""
+    """Return the patterns that become transactions, the most frequent first. The other patterns are noted."""
     by_count = sorted(patterns.patterns.items(), key=lambda item: (-item[1].count, item[1].line))
     kept: dict[Key, Pattern] = {}
     for key, pattern in by_count:
@@ -115,7 +115,7 @@ def _kept(patterns: Patterns, draft: Draft) -> dict[Key, Pattern]:
 
 
 def shown(key: Key) -> str:
-    """Return a pattern in readable form, such as `/orders/{}?lang`."""
+    """Return a pattern as readable text, such as `/orders/{}?lang`."""
     path = "/" + "/".join("{}" if part is None else part for part in key.parts)
     names = [unquote(name) if survives(name, in_query=True) else name for name in key.query]
     return path + (f"?{'&'.join(names)}" if names else "")
@@ -155,7 +155,9 @@ def _transaction(key: Key, pattern: Pattern, draft: Draft) -> None:
 
 
 def _columns(key: Key) -> list[str]:
-    """Return the parameter names, derived from the path part before each parameter or from the query name."""
+    """Return the names of a pattern's parameters, taken from the path part before each parameter or the query
+    name.
+    """
     columns: list[str] = []
     for index, part in enumerate(key.parts):
         if part is None:
@@ -167,7 +169,7 @@ def _columns(key: Key) -> list[str]:
 
 
 def _encoded(part: str) -> str:
-    """Percent-encode a path part of a log, which is mostly encoded already."""
+    """Percent-encode a path part of a log. Most path parts are encoded already, and stay unchanged."""
     return quote(part, safe=_PATH_SAFE)
 
 
@@ -196,7 +198,7 @@ def _decoded(key: Key, pattern: Pattern) -> tuple[tuple[str, ...], list[tuple[tu
 
 
 def _query_part(name: str, value: str, *, decoded: bool) -> str:
-    """Return a name and its value as part of a query in a URL."""
+    """Return a name and a value as part of the query of a URL."""
     safe = "" if decoded else QUERY_SAFE
     if value.startswith("${"):
         text = f"{value[:-1]}|url}}" if decoded else value
@@ -206,13 +208,19 @@ def _query_part(name: str, value: str, *, decoded: bool) -> str:
 
 
 def _check(pattern: Pattern) -> dict[str, Any] | None:
-    """Return a check for the successful statuses in the log; 304 counts as 200, because users have no cache."""
+    """Return a check for the successful status codes in the log.
+
+    304 (not modified) counts as 200, because simulated users have no cache.
+    """
     statuses = sorted({200 if status == 304 else status for status in pattern.statuses if 100 <= status < 400})
     return {"status": statuses[0] if len(statuses) == 1 else [*statuses]} if statuses else None
 
 
 def _assets(label: str, pattern: Pattern, draft: Draft) -> list[Step]:
-    """Return requests for the files that most visits of a page requested; report the other files."""
+    """Return requests for the static files that most visits of a page requested.
+
+    The other files are noted.
+    """
     steps: list[Step] = []
     for url, times in pattern.assets.most_common():
         if times < ASSET_SHARE * pattern.count:
@@ -229,7 +237,10 @@ def _assets(label: str, pattern: Pattern, draft: Draft) -> list[Step]:
 
 
 def _think_time(sessions: Sessions, draft: Draft) -> tuple[dict[str, Any] | str, float]:
-    """Return the best-fitting distribution as a pause, and its mean [s]; add the fits to the findings."""
+    """Return the distribution that fits the think times best, as a pause, and its mean [s].
+
+    The fits are added to the findings of the draft.
+    """
     if sessions.gap_count < GAPS_AT_LEAST:
         why = f"{sessions.gap_count} pauses are too few for a distribution"
         mean = sessions.gap_sum / sessions.gap_count if sessions.gap_count else 1.0
@@ -272,7 +283,7 @@ def _think_time(sessions: Sessions, draft: Draft) -> tuple[dict[str, Any] | str,
 
 
 def _findings(sessions: Sessions, patterns: Patterns, draft: Draft, pause: float) -> None:
-    """Add findings for the load of a study: sessions, arrivals over time, and users at the peak."""
+    """Add findings about the load to the draft: sessions, arrivals over time, and users at the peak."""
     rates = sessions.profile.rates()
     peak = max(rate["pages_per_s"] for rate in rates)
     pages = sum(pattern.count for pattern in patterns.patterns.values())

@@ -1,4 +1,4 @@
-"""Sessions in an access log: gaps between pages, and sessions over time."""
+"""Sessions in an access log: gaps between pages, and number of sessions over time."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from dataclasses import dataclass, field
 from towtank.workload.importers.accesslog.lines import Hit
 from towtank.workload.importers.accesslog.paths import Key, Patterns, is_asset
 
-# A client that is silent for this time begins a new session; web analytics use the same limit. [s]
+# Time of silence after which a client begins a new session; web analytics use the same limit. [s]
 SILENCE = 1800.0
-# Log times are whole seconds: d seconds stand for d - 1/2 to d + 1/2. Shorter gaps occur within a page. [s]
+# Shortest gap between pages. Log times are whole seconds, so d seconds stand for d - 1/2 to d + 1/2. [s]
 LEAST_GAP = 1.5
-# Largest number of concurrent sessions; beyond it, the oldest session is ended early. [1]
+# Largest number of concurrent sessions. Beyond this number, the oldest session is ended early. [1]
 SESSIONS_AT_MOST = 200_000
-# Number of gaps kept, as a uniform sample of all gaps (reservoir sampling, algorithm R). [1]
+# Number of gaps that are kept as a uniform sample of all gaps (reservoir sampling, algorithm R). [1]
 GAPS_KEPT = 20_000
-# Largest number of intervals in the profile, and first interval length; beyond this number the length doubles. [1],
-# [s]
+# Largest number of intervals in the profile [1], and length of the first interval [s]. Beyond this number,
+# the length doubles.
 BUCKETS_AT_MOST = 288
 FIRST_BUCKET = 60
 
@@ -35,14 +35,14 @@ class Session:
 
 @dataclass
 class Profile:
-    """Pages and new sessions over time, in intervals of equal length."""
+    """Number of pages and of new sessions over time, in intervals of equal length."""
 
     width: int = FIRST_BUCKET
     pages: dict[int, int] = field(default_factory=dict)
     sessions: dict[int, int] = field(default_factory=dict)
 
     def add(self, time: float, *, new_session: bool) -> None:
-        """Count a page."""
+        """Count a page at a time, and its session if the session is new."""
         bucket = int(time // self.width)
         self.pages[bucket] = self.pages.get(bucket, 0) + 1
         if new_session:
@@ -90,13 +90,13 @@ class Sessions:
         self.ended = 0
         self.cut = 0
         self.pages = 0
-        # Number of files requested by clients without a page before.
+        # Number of static files requested by clients that requested no page before.
         self.lonely = 0
         self.with_response_time = 0
         self.durations = 0.0
         self.first: float | None = None
         self.last = 0.0
-        # Constant seed: the same log yields the same workload.
+        # The seed is constant, so that the same log gives the same workload.
         self._random = random.Random(1)
 
     def add(self, hit: Hit) -> None:
@@ -131,7 +131,9 @@ class Sessions:
             self._end(self.active.popitem(last=False)[1])
 
     def _asset(self, hit: Hit, session: Session | None) -> None:
-        """Count a file for the preceding page of the session; without a page, count it as lonely."""
+        """Count a static file for the page before it in the session; without a page, as a file without a
+        page.
+        """
         if session is None or session.page is None:
             self.lonely += 1
             return

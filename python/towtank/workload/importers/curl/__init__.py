@@ -1,1 +1,1 @@
-"""Command lines of curl."""
+"""Import of command lines of curl."""

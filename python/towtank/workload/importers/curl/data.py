@@ -1,4 +1,4 @@
-"""Data options of curl: files and parts of forms."""
+"""Options of curl with data for a request: files and parts of forms."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LOOKED_AT = 1_000_000
 
 
 def is_file(option: str, value: Word) -> bool:
-    """Return True if an option's value names a file with the data."""
+    """Return True if the value of an option names a file that contains the data."""
     return option in {"data", "data-ascii", "data-binary", "json"} and value.text.startswith("@")
 
 
@@ -28,7 +28,9 @@ def has_line_ends(name: str) -> bool:
 
 
 def of_form(value: str) -> tuple[str, dict[str, str]]:
-    """Split a form part into its text and its settings after `;` (media type, file name); curl ignores other settings.
+    """Split a form part into its text and the settings after `;` (media type, file name).
+
+    curl ignores other settings.
 
     Examples
     --------

@@ -34,7 +34,7 @@ from towtank.workload.importers.draft import (
 from towtank.workload.importers.headers import carry
 from towtank.workload.importers.textfile import read_text, relative_to_workload
 
-# Largest file: command lines are written or copied by hand. [byte]
+# Largest size of a file; command lines are written or copied by hand. [byte]
 _BYTES_AT_MOST = 10_000_000
 _FORM = "application/x-www-form-urlencoded"
 
@@ -43,7 +43,7 @@ _DATA = frozenset({"data", "data-raw", "data-ascii", "data-binary", "data-urlenc
 
 @dataclass
 class Call:
-    """One curl command as far as it has been read."""
+    """curl command, as far as its options have been read."""
 
     place: tuple[int, int]
     urls: list[Word] = field(default_factory=list)
@@ -64,7 +64,7 @@ class Call:
 
 
 def read(path: Path, options: Options) -> Draft:
-    """Read curl command lines as steps of one transaction, in their order."""
+    """Read curl command lines as the steps of one transaction."""
     splitter = Splitter(str(path), read_text(path, at_most=_BYTES_AT_MOST))
     draft = Draft(str(path), "curl", identifier(path.stem, "commands"), f"Command lines of {path.name}")
     reader = _Reader(draft, options)
@@ -101,7 +101,7 @@ def read(path: Path, options: Options) -> Draft:
 
 
 def _steps(reader: _Reader, commands: list[list[Word]], chained: list[list[Word]]) -> list[Step]:
-    """Return the steps of all commands; a command after `&&` is always executed."""
+    """Return the steps of all commands. A command after `&&` is always executed."""
     behind = set(map(id, chained))
     steps: list[Step] = []
     before: list[Step] = []
@@ -125,7 +125,7 @@ def _is_setting(word: Word) -> bool:
 
 
 class _Reader:
-    """Reads commands one by one and collects their faults."""
+    """Reader of curl commands, which collects their faults."""
 
     def __init__(self, draft: Draft, options: Options) -> None:
         self.draft = draft
@@ -133,7 +133,7 @@ class _Reader:
         self.faults: list[Fault] = []
         # True if a request waits for its response without a time limit.
         self.endless = False
-        # Connection timeouts of requests (None without the option), with the position of the first request for each.
+        # Connection timeouts of the requests (None without the option), and where each was first read.
         self.connects: dict[float | None, tuple[int, int]] = {}
         self.variables = Variables()
 
@@ -144,7 +144,7 @@ class _Reader:
         self.draft.notes.add((word.line, word.column), what, why)
 
     def steps(self, words: list[Word]) -> list[Step]:
-        """Return the steps of one command, one per URL; an empty list if the command is not curl."""
+        """Return the steps of a command, one for each URL; empty if the command is not curl."""
         first = words[0]
         if all(map(_is_setting, words[words[0].text == "export" :])):
             for word in self.variables.set(words):
@@ -164,7 +164,7 @@ class _Reader:
         return self._with_parameters(steps, words)
 
     def _calls(self, first: Word, words: list[Word]) -> list[Step]:
-        """Return the requests of a command line, or of a part between two `--next`; none if a request has a fault."""
+        """Return the requests of a command, or of its part between two `--next`; empty if one has a fault."""
         call, faults = Call((first.line, first.column)), len(self.faults)
         self._arguments(words, call)
         if not call.urls:
@@ -177,7 +177,7 @@ class _Reader:
             return []
 
     def connect(self) -> None:
-        """Set the connection timeout: a workload has one for all requests."""
+        """Set the connection timeout of the workload, which applies to all requests."""
         given = [limit for limit in self.connects if limit is not None]
         if given:
             self.draft.defaults["connect_timeout"] = seconds(max(given))
@@ -186,7 +186,7 @@ class _Reader:
             self.draft.notes.add(self.connects[max(given)], "option --connect-timeout", why)
 
     def _urls(self, word: Word, call: Call) -> list[str]:
-        """Return the URLs that a word stands for; curl makes one request for each."""
+        """Return the URLs for which a word stands; curl makes one request for each."""
         urls, more = ([word.text], False) if "globoff" in call.switches else urls_of(word)
         if more:
             self.note(word, f"URL {word.text[:60]!r}", f"stands for more: the first {URLS_AT_MOST} are requested")
@@ -194,7 +194,7 @@ class _Reader:
         return urls if "path-as-is" in call.switches else [resolved(url) for url in urls]
 
     def _with_parameters(self, steps: list[Step], words: list[Word]) -> list[Step]:
-        """Replace shell variables in the steps by parameters."""
+        """Replace shell variables in the steps by parameters of the workload."""
         reasons: dict[str, str] = {}
         for word in words:
             for piece in [piece for kind, piece in word.pieces if kind != "text"]:
@@ -204,7 +204,7 @@ class _Reader:
         return steps
 
     def _with_parameter(self, steps: list[Step], variable: str) -> tuple[list[Step], str]:
-        """Return the steps with a parameter in place of a variable, and the text of the note."""
+        """Return the steps with a parameter in place of a shell variable, and the text of the note about it."""
         name = identifier(variable, "variable")
         replaced = [_replaced(step, {f"$${{{variable}}}": f"${{parameters.{name}}}"}) for step in steps]
         if replaced == steps:
@@ -232,7 +232,7 @@ class _Reader:
                 self._short(word, rest, call)
 
     def _short(self, word: Word, rest: Any, call: Call) -> None:
-        """Read several short options in one word; a value may follow in the same word."""
+        """Read several short options in one word; the value of the last option may follow in the same word."""
         letters = word.text[1:]
         for index, letter in enumerate(letters):
             name = SHORT.get(letter, letter)
@@ -273,7 +273,7 @@ class _Reader:
         elif name == "header":
             self._header(word, value, call)
         elif name in {"user-agent", "referer"}:
-            # With `;auto`, curl derives the header from redirects; an empty value removes the header.
+            # With `;auto`, curl derives the header from redirects. An empty value removes the header.
             text = value.text.removesuffix(";auto") if name == "referer" else value.text
             if text:
                 call.headers.append(({"referer": "Referer"}.get(name, "User-Agent"), text, place))
@@ -299,7 +299,7 @@ class _Reader:
             self._settle(name, word)
 
     def _header(self, word: Word, value: Word, call: Call) -> None:
-        """Read `Name: value`; `Name;` sends an empty header, `Name:` removes a header of curl."""
+        """Read a header: `Name: value` sets a value, `Name;` an empty value, and `Name:` removes the header."""
         name, colon, rest = value.text.partition(":")
         place = (value.line, value.column)
         if colon and rest.strip():
@@ -338,7 +338,7 @@ class _Reader:
         if call.as_query and call.data:
             text += separator(text) + self._joined(call)
         for word in call.more:
-            # Behind a plus sign stands what is encoded already.
+            # Text after a plus sign is encoded already.
             encoded = word.text[1:] if word.text.startswith("+") else self._data("data-urlencode", word)
             text += separator(text) + encoded
         if call.upload is not None and urlsplit(text).path.endswith("/"):
@@ -361,7 +361,7 @@ class _Reader:
         )
 
     def _range(self, call: Call) -> list[tuple[str, str, tuple[int, int]]]:
-        """Return the Range header; curl adds the required dash if it is missing."""
+        """Return the Range header as a list; empty without a range. curl adds the required dash if it is missing."""
         word = call.range
         if word is None:
             return []
@@ -389,7 +389,7 @@ class _Reader:
         return {"user": literal(user), "password": literal(password)}
 
     def _body(self, call: Call, headers: dict[str, str]) -> dict[str, Any]:
-        """Return the request keys for the body; remove the Content-Type header if the key implies it."""
+        """Return the keys of the request's body, and remove the Content-Type header if the key implies it."""
         if call.form:
             return {"multipart": parts_of([self._part(name, word) for name, word in call.form])}
         given = next((key for key in headers if key.lower() == "content-type"), None)
@@ -419,7 +419,7 @@ class _Reader:
         return body
 
     def _joined(self, call: Call) -> str:
-        """Join all data options as curl does."""
+        """Join the values of all data options in the same way as curl."""
         if any(is_file(name, word) for name, word in call.data):
             raise ValueError("must have one body, got several of which one is a file, or a file in the query")
         separator = "" if call.data[0][0] == "json" else "&"
@@ -455,7 +455,7 @@ class _Reader:
         return key, {**part, **given}
 
     def _file(self, word: Word, name: str) -> dict[str, Any]:
-        """Return a file body relative to the workload; if the file does not exist, a generated body."""
+        """Return a file as the body, relative to the workload; a generated body if the file does not exist."""
         path = Path(name)
         if is_regular_file(path):
             return {"file": relative_to_workload(path, self.options.folder)}
@@ -464,7 +464,7 @@ class _Reader:
 
 
 def _parts(words: list[Word]) -> list[list[Word]]:
-    """Split words at `--next`."""
+    """Split the words of a command at `--next`."""
     parts: list[list[Word]] = [[]]
     for word in words:
         if word.text in {"--next", "-:"}:
@@ -481,7 +481,7 @@ def _tail(word: Word, start: int) -> Word:
 
 
 def _replaced(value: Any, by: dict[str, str]) -> Any:
-    """Replace texts everywhere in a step."""
+    """Replace texts everywhere in a step; `by` maps old to new texts."""
     if isinstance(value, dict):
         return {key: _replaced(inner, by) for key, inner in value.items()}
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Options of curl: options with a value, short names, and the fate of each option.
+"""Options of curl: options with a value, short names, and the treatment of each option.
 
 The names are those of `curl --help all` in curl 7.88.1, as listed by `scripts/import-keys`.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from towtank.workload.importers.accounting import Fate, Key, carried, harmless, noted
 
-# Options with a value.
+# Options that need a value.
 VALUED = frozenset(
     [
         "abstract-unix-socket",
@@ -331,7 +331,7 @@ SHORT = dict(
         r"z=time-cond",
     ]
 )
-# These options change what is printed or stored on the user's machine, not what is sent.
+# These options change output or files on the user's machine, and not the request that is sent.
 _PRINTED = "concerns output and files of curl, not the request"
 _HARMLESS = [
     "silent",

@@ -8,16 +8,16 @@ from itertools import islice, product
 
 from towtank.workload.importers.curl.words import Word
 
-# Largest number of URLs per word; a range can stand for any number. [1]
+# Largest number of URLs per word, since a range can stand for any number. [1]
 URLS_AT_MOST = 100
-# A set `{a,b}` or a range `[1-9]`, `[a-z:2]`; other brackets belong to IPv6 addresses.
+# A set `{a,b}` or a range `[1-9]`, `[a-z:2]`. Other brackets belong to IPv6 addresses.
 _GLOB = re.compile(r"\\([{}\[\]])|\{([^{}]*)\}|\[(\d+)-(\d+)(?::(\d+))?\]|\[([a-zA-Z])-([a-zA-Z])(?::(\d+))?\]")
-# Marks around the name of a shell variable; no URL contains them.
+# Marks around the name of a shell variable. No URL contains these characters.
 _OPEN, _CLOSE = "\ue000", "\ue001"
 
 
 def urls_of(word: Word) -> tuple[list[str], bool]:
-    """Return the URLs that a word stands for, and True if some were left out.
+    """Return the URLs for which a word stands, and True if more URLs exist than are returned.
 
     Examples
     --------
@@ -36,7 +36,7 @@ def urls_of(word: Word) -> tuple[list[str], bool]:
 
 
 def _values(found: re.Match[str]) -> Iterator[str]:
-    """Yield the values of a set or a range."""
+    """Yield the values of a set such as `{a,b}` or of a range such as `[1-9]`."""
     sign, words, low, high, step, first, last, stride = found.groups()
     if sign:
         yield sign
@@ -74,7 +74,7 @@ def resolved(url: str) -> str:
 
 
 def separator(url: str) -> str:
-    """Return the character that curl puts between a URL and more of its query: none after `?` or `&`."""
+    """Return the character that curl puts between a URL and additional query text; empty after `?` or `&`."""
     if "?" not in url:
         return "?"
     return "" if url.endswith(("?", "&")) else "&"

@@ -1,4 +1,4 @@
-"""Shell variables that a file of command lines sets."""
+"""Values of shell variables that a file of command lines sets."""
 
 from __future__ import annotations
 
@@ -6,18 +6,20 @@ import re
 
 from towtank.workload.importers.curl.words import Word
 
-# Characters that a shell expands to several words or file names, unless they are quoted.
+# Characters that a shell expands to several words or file names unless they are quoted.
 _SPLIT = re.compile(r"[\s*?\[]")
 
 
 class Variables:
-    """Values of shell variables that commands of the file have set."""
+    """Values of the shell variables that commands of the file have set."""
 
     def __init__(self) -> None:
         self._values: dict[str, str] = {}
 
     def set(self, words: list[Word]) -> list[Word]:
-        """Read a command that sets variables; return the assignments whose values are known only at run time."""
+        """Read a command that sets variables, and return the assignments whose values are known only at run
+        time.
+        """
         unknown = []
         for word in map(self.known, words):
             name, equals, value = word.text.partition("=")
@@ -33,7 +35,7 @@ class Variables:
         return Word(word.line, word.column, [self._piece(*piece) for piece in word.pieces], word.redirects)
 
     def forget(self, words: list[Word]) -> None:
-        """Discard variables whose values may have changed."""
+        """Discard the values of variables that a command may have changed."""
         for word in words:
             self._values.pop(word.text.partition("=")[0], None)
 

@@ -21,23 +21,23 @@ _VARIABLE = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})")
 
 @dataclass
 class Word:
-    """One word: pieces of text, alternating with shell variables, some of them `quoted`."""
+    """Word of a command line: pieces of text and shell variables; a variable may be `quoted`."""
 
     line: int
     column: int
     pieces: list[tuple[str, str]] = field(default_factory=list)
     # True for a redirection such as `<` or `>`, which the shell applies to the next word.
     redirects: bool = False
-    # Texts added since the last piece.
+    # Texts that were added since the last piece.
     _texts: list[str] = field(default_factory=list, init=False, repr=False, compare=False)
 
     @property
     def text(self) -> str:
-        """The word with its variables as written."""
+        """Text of the word, with its variables as written."""
         return "".join(text if kind == "text" else f"${{{text}}}" for kind, text in self.pieces)
 
     def add(self, kind: str, text: str) -> None:
-        """Append text or a variable."""
+        """Append a text or a variable to the word."""
         if kind == "text":
             self._texts.append(text)
         else:
@@ -45,14 +45,14 @@ class Word:
             self.pieces.append((kind, text))
 
     def end(self) -> None:
-        """Join the texts added since the last piece into one piece."""
+        """Join the texts that were added since the last piece into one piece."""
         if self._texts:
             self.pieces.append(("text", "".join(self._texts)))
             self._texts = []
 
 
 class Splitter:
-    """Splits the text of a file into commands, each a list of words.
+    """Splitter of a file into commands, each a list of words.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class Splitter:
         self.chained: list[list[Word]] = []
 
     def split(self) -> list[list[Word]]:
-        """Return all non-empty commands, except those after `||`, which are stored in `otherwise`.
+        """Return all non-empty commands. Commands after `||` are stored in `otherwise` and not returned.
 
         Raises
         ------
@@ -89,7 +89,7 @@ class Splitter:
         return [command for command in self.commands if command and id(command) not in otherwise]
 
     def place(self, offset: int) -> tuple[int, int]:
-        """Return the line and column of an offset, both from 1."""
+        """Return the line and the column of an offset in the text, both from 1."""
         lines = bisect_left(self._line_ends, offset)
         return lines + 1, offset - (self._line_ends[lines - 1] if lines else -1)
 
@@ -213,7 +213,7 @@ class Splitter:
         self.at += 1
 
     def _dollar(self, kind: str = "variable") -> None:
-        """Read a shell variable; a command substitution is kept as text and reported."""
+        """Read a shell variable. A command substitution is kept as text, and its position is stored."""
         word = self._current()
         match = _VARIABLE.match(self.text, self.at)
         if match is not None:

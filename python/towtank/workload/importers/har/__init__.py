@@ -1,1 +1,1 @@
-"""Recordings of browsers and proxies (HTTP Archive)."""
+"""Import of recordings of browsers and proxies (HTTP Archive)."""

@@ -1,4 +1,4 @@
-"""Encodings of values inside texts that a recording keeps as they are: forms, queries, JSON, XML."""
+"""Encodings of values inside recorded texts: forms, queries, JSON, XML."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from towtank.workload.importers.har.forms import FORM
 
 
 def encoding_of_body(step: Step) -> str:
-    """Return the encoding of values in the body text of a request by its media type; empty without one.
+    """Return the encoding of values in the body of a request, by its media type; empty if unknown.
 
     Examples
     --------
@@ -28,7 +28,7 @@ def encoding_of_body(step: Step) -> str:
 
 
 def written(value: str, encoding: str) -> set[str]:
-    """Return the texts that stand for a value in an encoding."""
+    """Return the texts that represent a value in an encoding."""
     if encoding == "url":
         return {each for each in (value, quote(value, safe=""), quote_plus(value)) if unquote_plus(each) == value}
     if encoding == "json":
@@ -37,7 +37,8 @@ def written(value: str, encoding: str) -> set[str]:
 
 
 def read(text: str, encoding: str, *, in_query: bool = False) -> str | None:
-    """Return the value that a text stands for; None if encoding the value would change its meaning.
+    """Return the value that a text represents in an encoding; None if encoding the value would change its
+    meaning.
 
     Examples
     --------
@@ -56,7 +57,7 @@ def read(text: str, encoding: str, *, in_query: bool = False) -> str | None:
 
 
 def place(template: str, encoding: str) -> str:
-    """Return a place with an encoding.
+    """Return a template place `${...}` with an encoding.
 
     Examples
     --------

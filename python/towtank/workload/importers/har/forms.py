@@ -1,4 +1,4 @@
-"""Forms in recordings that list their fields or parts (`params` of HAR 1.2)."""
+"""Forms in recordings, listed by their fields or parts (`params` of HAR 1.2)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ESCAPE = re.compile("%[0-9A-Fa-f]{2}")
 
 
 def form_text(params: list[Node], draft: Draft) -> str:
-    """Return a form recorded only as decoded names and values (`params`) as encoded text."""
+    """Return the encoded text of a form that was recorded only as decoded names and values (`params`)."""
     pairs = [(text_of(each, "name"), text_of(each, "value"), place_of(each)) for each in params]
     for name, value, place in pairs:
         if _ESCAPE.search(name + value):
@@ -27,7 +27,10 @@ def form_text(params: list[Node], draft: Draft) -> str:
 
 
 def parts(listed: list[Node], draft: Draft) -> Any:
-    """Return the parts of a multipart body in the form of requests; files get generated content of the same size."""
+    """Return the parts of a multipart body as request keys.
+
+    A file gets generated content of the same size.
+    """
     made: list[tuple[str, Any]] = []
     for each in listed:
         name, file = text_of(each, "name"), text_of(each, "fileName")

@@ -1,4 +1,4 @@
-"""Reads HTTP Archives (HAR 1.2) of browsers and proxies: one transaction with the pages of the session."""
+"""Reads HTTP Archives (HAR 1.2) of browsers and proxies as one transaction with the pages of the session."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ from towtank.workload.importers.textfile import read_text
 from towtank.workload.importers.tree_account import account
 from towtank.yamlfile import Node
 
-# After this time without requests in flight, the user is reading. It is longer than the gaps between a browser's
-# requests for one page, and shorter than a person's reaction time. [s]
+# Time without requests in flight after which the user is reading. It is longer than the gaps between a
+# browser's requests for one page, and shorter than the reaction time of a person. [s]
 IDLE = 1.0
 # Beginning of recordings by `towtank record`, which have one entry per line.
 _RECORDED = '{"log":{"version":"1.2","creator":{"name": "towtank"'
@@ -62,12 +62,12 @@ class View:
 
     @property
     def end(self) -> float:
-        """Time at which the last response was complete. [s]"""
+        """Time at which the last response of the page was complete. [s]"""
         return max(exchange.end for exchange in self.exchanges)
 
 
 def read(path: Path, options: Options) -> Draft:
-    """Read an HTTP Archive into a draft."""
+    """Read an HTTP Archive into a draft of a workload."""
     draft = Draft(options.source or str(path), "har", identifier(path.stem, "recording"), f"Recording {path.name}")
     root = _load(path, draft)
     log = root.child("log")
@@ -104,7 +104,7 @@ def read(path: Path, options: Options) -> Draft:
 
 
 def _load(path: Path, draft: Draft) -> Node:
-    """Read the file; if a recording by `towtank record` was cut off, its last line is left out."""
+    """Read the file. The incomplete last line of a recording by `towtank record` is left out."""
     text = read_text(path)
     try:
         return jsonfile.parse(text, str(path))
@@ -123,7 +123,7 @@ def _pairs(views: list[View]) -> list[tuple[View, View]]:
 
 
 def _exchanges(log: Node, draft: Draft) -> list[Exchange]:
-    """Return the entries that can be carried over, sorted by start; note the other entries."""
+    """Return the entries that can be carried over, sorted by start; the other entries are noted."""
     found: list[Exchange] = []
     faults: list[Fault] = []
     for entry in items_of(log, "entries"):
@@ -165,7 +165,7 @@ def _exchange(entry: Node) -> Exchange:
 
 
 def _response_text(entry: Node) -> str:
-    """Return the text of a response; empty if it was not recorded."""
+    """Return the body text of a response; empty if no text was recorded."""
     content = child_of(entry, "response", "content")
     text = text_of(content, "text")
     if text_of(content, "encoding") == "base64":
@@ -186,7 +186,7 @@ def _is_asset(entry: Node, url: str) -> bool:
 
 
 def _why_not(exchange: Exchange) -> str | None:
-    """Return the reason why an entry is left out of the workload; None if it is carried over."""
+    """Return the reason why an entry is left out of the workload; None if the entry is carried over."""
     scheme, kind = urlsplit(exchange.url).scheme, text_of(exchange.node, "_resourceType").lower()
     if scheme in {"ws", "wss"} or kind == "websocket":
         return "dropped: WebSocket is not spoken"
@@ -208,7 +208,7 @@ def _why_not(exchange: Exchange) -> str | None:
 
 
 def _from_browser(exchange: Exchange) -> str | None:
-    """Return the reason why a request did not reach a server; None if it did."""
+    """Return the reason why a request did not reach a server; None if the request reached a server."""
     if text_of(exchange.node, "_fromCache"):
         return "the browser had it in its cache; users who come anew would ask for it"
     if _is_true(exchange.node, "response", "_fetchedViaServiceWorker"):
@@ -217,7 +217,7 @@ def _from_browser(exchange: Exchange) -> str | None:
 
 
 def _noise(exchange: Exchange, kind: str) -> str | None:
-    """Return the reason why a browser made a request for itself; None for other requests."""
+    """Return the reason why a browser made a request on its own account; None for requests of the user."""
     if kind == "preflight" or (exchange.method == "OPTIONS" and _asks_leave(exchange)):
         return "a preflight of the browser for another origin; users of a workload need none"
     if kind in {"ping", "csp-violation-report", "report"}:
@@ -238,7 +238,9 @@ def _is_true(node: Node, *path: str) -> bool:
 
 
 def _main_host(exchanges: list[Exchange], draft: Draft, options: Options) -> list[Exchange]:
-    """Keep requests to the selected hosts, or to the host of the first document; note the other requests."""
+    """Return the requests to the selected hosts, or to the host of the first document; other requests are
+    noted.
+    """
     if not exchanges:
         return []
     hosts = {host.lower() for host in options.hosts} or _first_hosts(exchanges)
@@ -254,7 +256,7 @@ def _main_host(exchanges: list[Exchange], draft: Draft, options: Options) -> lis
 
 
 def _first_hosts(exchanges: list[Exchange]) -> set[str]:
-    """Return the host of the first document, and the hosts that it redirects to."""
+    """Return the host of the first document, and the hosts to which that document redirects."""
     hosts: set[str] = set()
     for exchange in [each for each in exchanges if not each.asset] or exchanges[:1]:
         hosts.add(urlsplit(exchange.url).hostname or "")
@@ -264,7 +266,9 @@ def _first_hosts(exchanges: list[Exchange]) -> set[str]:
 
 
 def _views(exchanges: list[Exchange]) -> list[View]:
-    """Split the session into views, at new pages of the browser and at pauses without requests in flight."""
+    """Split the session into page views, at new pages of the browser and at pauses without requests in
+    flight.
+    """
     views: list[View] = []
     previous: str | None = None
     for exchange in exchanges:
@@ -278,7 +282,7 @@ def _views(exchanges: list[Exchange]) -> list[View]:
 
 
 def _cookies_of_nobody(exchanges: list[Exchange], draft: Draft) -> None:
-    """Note cookies that no recorded response sets: users of the workload will not send them."""
+    """Note cookies that no recorded response sets, so that users of the workload will not send them."""
     known: set[str] = set()
     for exchange in exchanges:
         for name in _cookies(exchange, "request", "cookie", ";"):
@@ -290,7 +294,10 @@ def _cookies_of_nobody(exchanges: list[Exchange], draft: Draft) -> None:
 
 
 def _cookies(exchange: Exchange, side: str, header: str, separator: str) -> list[str]:
-    """Return the cookie names in headers; browsers join several Set-Cookie headers with line breaks."""
+    """Return the names of the cookies in a header.
+
+    Browsers join several Set-Cookie headers with line breaks.
+    """
     values = [
         text_of(each, "value")
         for each in items_of(exchange.node, side, "headers")
@@ -332,7 +339,7 @@ def _step(exchange: Exchange, draft: Draft, secrets: Secrets) -> Step:
 
 
 def _login(url: str) -> tuple[str, str] | None:
-    """Return the user and password in a URL; None without a login."""
+    """Return the user and the password in a URL; None without a login."""
     parts = urlsplit(url)
     return (unquote(parts.username or ""), unquote(parts.password or "")) if "@" in parts.netloc else None
 
@@ -347,7 +354,7 @@ def _check(exchange: Exchange, draft: Draft) -> dict[str, Any]:
 
 
 def _body(exchange: Exchange, headers: dict[str, str], draft: Draft) -> dict[str, Any]:
-    """Return the request keys for the body; remove the Content-Type header if the key implies it."""
+    """Return the keys of the request's body, and remove the Content-Type header if the key implies it."""
     data = child_of(exchange.node, "request", "postData")
     if data is None:
         _note_size(exchange, draft)
@@ -387,7 +394,9 @@ def _note_size(exchange: Exchange, draft: Draft) -> None:
 
 
 def _multipart(data: Node, media: str, draft: Draft) -> dict[str, Any]:
-    """Return the parts of a form, as listed in the recording or parsed from its text (saved by Chromium)."""
+    """Return the parts of a multipart form, as listed in the recording or parsed from its text (saved by
+    Chromium).
+    """
     listed = items_of(data, "params")
     if not listed:
         raw = text_of(data, "text").encode("utf-8", "surrogatepass")
@@ -396,7 +405,7 @@ def _multipart(data: Node, media: str, draft: Draft) -> dict[str, Any]:
 
 
 def _node_of(value: Any, place: Node) -> Node:
-    """Convert a value to a node with the position of another node."""
+    """Convert a value to a node that has the position of another node."""
     inner = {key: _node_of(each, place) for key, each in value.items()} if isinstance(value, dict) else value
     return Node(inner, place.path, place.line, place.column, place.file)
 
@@ -408,7 +417,7 @@ def _no_parts(data: Node, draft: Draft) -> dict[str, Any]:
 
 
 def _targets(draft: Draft, exchanges: list[Exchange]) -> None:
-    """Remove the target from steps if there is only one; move common headers to the defaults."""
+    """Remove the target from the steps if there is only one target, and move common headers to the defaults."""
     steps = [exchange.step for exchange in exchanges]
     if len(draft.targets) == 1:
         for step in steps:

@@ -22,7 +22,7 @@ _IN_TEXT = re.compile(
     r"|(?P<before_xml><(?:[\w.-]+:)?(?P<xml>[\w.-]+)(?:\s[^<>]*)?>)(?P<xml_value>[^<>]+)(?=</)"
     r"|(?P<before_attribute>\s(?P<attribute>[\w.:-]+)=[\"'])(?P<attribute_value>[^\"'<>]+)"
 )
-# Groups of the expression for each kind of text, and the encoding of its values.
+# Groups of the expression for each kind of text, and the encoding of the values.
 _KINDS = (
     ("before", "form", "form_value", ""),
     ("before_json", "json", "json_value", "json"),
@@ -36,12 +36,12 @@ UNSET = "change-me"
 
 @dataclass
 class Secrets:
-    """Secrets that were found, and the parameters that replace them.
+    """Secrets that were found in a recording, and the parameters that replace them.
 
     Attributes
     ----------
     keep : bool
-        Whether the parameters get the recorded values.
+        True if the parameters get the recorded values.
     """
 
     draft: Draft
@@ -49,7 +49,7 @@ class Secrets:
     _names: dict[str, str] = field(default_factory=dict)
 
     def place(self, password: str, kind: str = "password") -> str:
-        """Return the template of the parameter for a password, or for a secret of another kind."""
+        """Return the template of the parameter that replaces a password or another secret."""
         if password not in self._names:
             name = unique(kind, self.draft.parameters)
             self._names[password] = name
@@ -57,14 +57,14 @@ class Secrets:
         return f"${{parameters.{self._names[password]}}}"
 
     def hide(self, step: Step, place: tuple[int, int]) -> None:
-        """Replace passwords in query and body of a request by parameters, and note them."""
+        """Replace passwords in query and body of a request by parameters, and note this."""
         for key in ("query", "form", "json"):
             if key in step:
                 step[key] = self._hidden(step[key], "", place)
         _change_parts(step, lambda value, name: self._hidden(value, name, place))
 
     def hide_rest(self, step: Step, place: tuple[int, int]) -> None:
-        """Replace tokens and keys that no response contained by parameters, in all parts of a request.
+        """Replace tokens and keys in all parts of a request by parameters, if no response contained them.
 
         Values from responses have been replaced by variables before, and stay.
         """
@@ -92,7 +92,7 @@ class Secrets:
         return self._token(f"token in the field {name}", value, place)
 
     def _in_text(self, found: re.Match[str], place: tuple[int, int], pairs: str, *, in_query: bool = False) -> str:
-        """Replace a secret in a text; `pairs` is the encoding of values behind `name=`."""
+        """Replace a secret in a text by a parameter; `pairs` is the encoding of values after `name=`."""
         for before, name, value, own in _KINDS:
             if found[name] is not None:
                 words = unquote(found[name])
@@ -101,7 +101,7 @@ class Secrets:
                     return found[0]
                 text, encoding = found[value].replace("$${", "${"), own or pairs
                 known = read(text, encoding, in_query=in_query)
-                # A value that encoding would change is kept as it is written, such as `a+b` in a query.
+                # A value that encoding would change is kept as written, such as `a+b` in a query.
                 what = f"secret in the field {found[name]}" + ("" if known is not None else ", as it is encoded")
                 template = self._token(what, text if known is None else known, place)
                 return found[before] + escaped_place(template, encoding if known is not None else "")
@@ -113,7 +113,7 @@ class Secrets:
         return template
 
     def note(self, what: str, name: str, place: tuple[int, int]) -> None:
-        """Note the parameter that a password is replaced by."""
+        """Note the parameter that replaces a password."""
         parameter = self.place(name).removeprefix("${").removesuffix("}")
         copied = f"is copied to {parameter}" if self.keep else f"is not copied: set {parameter}"
         self.draft.notes.add(place, what, f"{copied}; users of their own come from a pool of data")
@@ -130,7 +130,7 @@ class Secrets:
 
 
 def _change_parts(step: Step, change: Callable[[Any, str], Any]) -> None:
-    """Apply a function of text and name to the texts of a multipart body, given as mapping or list."""
+    """Apply a function of text and name to every text of a multipart body, a mapping or a list."""
 
     def changed(part: Any, name: str) -> Any:
         if isinstance(part, dict):

@@ -1,4 +1,7 @@
-"""Fate of each key of HTTP Archives (HAR 1.2). Keys that begin with `_` are private to the recording program."""
+"""Treatment of each key of HTTP Archives (HAR 1.2).
+
+Keys that begin with `_` belong to the recording program.
+"""
 
 from __future__ import annotations
 

@@ -8,7 +8,8 @@ from typing import Any
 from towtank.units import format_duration
 from towtank.workload.importers.draft import Draft, rounded, seconds
 
-# Upper bounds and names of the gap groups: steps of about a factor of three, as precise as one recording allows. [s]
+# Upper bounds [s] and names of the groups of gaps, in steps of about a factor of three, as precise as one
+# recording allows.
 _GROUPS = ((3.0, "think_short"), (10.0, "think_medium"), (30.0, "think_long"), (float("inf"), "think_very_long"))
 # Pause of users after a session with a single page. [s]
 _WITHOUT_GAPS = 1.0
@@ -16,14 +17,14 @@ _WITHOUT_GAPS = 1.0
 
 @dataclass(frozen=True)
 class Pauses:
-    """Pauses between pages, and after the last page."""
+    """Pauses between pages, and the pause after the last page."""
 
     between: list[dict[str, str]]
     after: dict[str, str] | str
 
 
 def between_pages(gaps: list[float], draft: Draft) -> Pauses:
-    """Convert the gaps between pages into think times, with one parameter per group of gaps.
+    """Convert the gaps between pages into think times, with a parameter for each group of gaps.
 
     Parameters
     ----------

@@ -1,1 +1,1 @@
-"""Test plans of JMeter."""
+"""Import of test plans of JMeter."""

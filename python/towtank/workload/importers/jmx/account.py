@@ -10,12 +10,12 @@ from towtank.workload.importers.jmx.table import COMMON, ELEMENTS
 from towtank.workload.importers.jmx.tree import NUMBERS, Item
 from towtank.workload.importers.xmlfile import Element
 
-# Elements that apply to requests in their scope and have no effect without requests.
+# Elements that apply to requests in their scope, and have no effect without requests.
 _OF_SCOPE = ("Timer", "Assertion", "Extractor", "PostProcessor")
 
 
 def account(draft: Draft, top: Sequence[Item], *, strict: bool) -> None:
-    """Account for all elements of a plan after it has been read.
+    """Account for all elements of a plan after the plan has been read.
 
     Parameters
     ----------
@@ -24,7 +24,7 @@ def account(draft: Draft, top: Sequence[Item], *, strict: bool) -> None:
     top : sequence of Item
         Elements of the plan.
     strict : bool
-        Whether a key that the importer overlooked raises an exception.
+        True if a key that the importer overlooked raises an exception.
     """
     # Elements that are in no table have the common properties only.
     table = {kind: {**COMMON, **ELEMENTS.get(kind, {})} for kind in {*ELEMENTS, *_kinds(top)}}
@@ -38,7 +38,7 @@ def _kinds(items: Iterable[Item]) -> set[str]:
 
 
 def _item(item: Item, draft: Draft, ledger: Ledger) -> None:
-    """Account for an element and the elements below it, unless a note says that it is left out."""
+    """Account for an element and the elements below it, unless a note states that the element is left out."""
     if item.left_out:
         return
     element = item.element
@@ -51,7 +51,7 @@ def _item(item: Item, draft: Draft, ledger: Ledger) -> None:
 
 
 def _properties(kind: str, element: Element, ledger: Ledger) -> None:
-    """Account for the properties of an element, and of the elements in them."""
+    """Account for the properties of an element, and for the properties of elements inside them."""
     for key, value in element.attributes.items():
         ledger.settle(kind, key, value, element.place)
     for child in element.children:

@@ -1,4 +1,4 @@
-"""Converts the arguments of JMeter samplers to fields of a query, form or multipart body."""
+"""Converts the arguments of JMeter samplers to fields of a query, a form or a multipart body."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from towtank.workload.importers.xmlfile import Element
 
 @dataclass(frozen=True)
 class Field:
-    """An argument of a sampler.
+    """Argument of a JMeter sampler.
 
     Attributes
     ----------
@@ -24,7 +24,7 @@ class Field:
     name_written, value_written : str
         Name and value as written in the plan.
     encode : bool
-        Whether JMeter encodes name and value; otherwise they are encoded in the plan.
+        True if JMeter encodes name and value; False if the plan contains name and value encoded.
     media : str
         Media type for a part of a multipart body.
     """
@@ -38,18 +38,18 @@ class Field:
 
     @property
     def encoded_texts(self) -> list[str]:
-        """Texts that are encoded in the plan."""
+        """Texts of the argument that the plan contains encoded."""
         return [] if self.encode else [self.name_written, texts_of(self.value_written)]
 
     @property
     def written(self) -> str:
-        """Name and value as text of a query or form."""
+        """Name and value as text of a query or a form."""
         safe = "" if self.encode else QUERY_SAFE.replace("&", "")
         return f"{encoded(literal(self.name_written), safe.replace('=', ''))}={encoded(self.value_written, safe)}"
 
 
 def fields_of(arguments: list[Element], texts: Texts, *, in_parts: bool) -> list[Field]:
-    """Return the fields of arguments; parts of a multipart body are not decoded."""
+    """Return the fields for the arguments of a sampler; parts of a multipart body are not decoded."""
     fields = []
     for each in arguments:
         # The default is false: HTTPArgument.isAlwaysEncoded of JMeter 5.5.
@@ -69,7 +69,10 @@ def _literal_of(decode: Callable[[str], str]) -> Callable[[str], str]:
 
 
 def as_written(fields: list[Field], *, in_query: bool) -> str | None:
-    """Return fields as text if a mapping cannot represent them: repeated names, or text that decoding would change."""
+    """Return the fields as text if a mapping cannot represent them; otherwise None.
+
+    A mapping cannot represent repeated names, or text that decoding would change.
+    """
     whole = all(survives(text, in_query=in_query) for field in fields for text in field.encoded_texts)
     if whole and len({field.name for field in fields}) == len(fields):
         return None
@@ -77,7 +80,7 @@ def as_written(fields: list[Field], *, in_query: bool) -> str | None:
 
 
 def _note_sign(argument: Element, name: str, value: str, texts: Texts) -> None:
-    """Note a separator between name and value that is not sent as in JMeter."""
+    """Note a separator between name and value that JMeter sends and the workload does not."""
     equals = text_of(argument, "HTTPArgument.use_equals", "true").strip().lower() == "true"
     sign = text_of(argument, "Argument.metadata", "=")
     if not value and not (equals and sign):

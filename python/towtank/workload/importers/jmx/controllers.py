@@ -45,7 +45,7 @@ _WORK = ("Controller", "InterleaveControl", "RunTime", "TestAction", "ThreadGrou
 
 
 class Controllers:
-    """Converts the elements of thread groups to steps.
+    """Converter of the elements of thread groups to steps.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class Controllers:
         self.requests = Requests(draft, texts, folder)
         self.pages: list[str] = []
         self.once: list[Step] = []
-        # Pools of the data sets in the current part; pools of parts within a group.
+        # Pools of the data sets in the current part, and pools of parts within a group.
         self.pools: list[str] = []
         self.inner: set[str] = set()
 
@@ -73,12 +73,12 @@ class Controllers:
         self.draft.notes.add(item.place, f"{item.tag} {item.name!r}", why)
 
     def leave_out(self, item: Item, why: str) -> None:
-        """Note that an element is left out with all elements below it."""
+        """Note that an element is left out together with all elements below it."""
         item.left_out = True
         self.note(item, why)
 
     def enter(self, below: list[Item], outer: Scope) -> tuple[Scope, list[Item]]:
-        """Return the scope of a part of the plan, and its samplers and controllers; note all other elements."""
+        """Return the scope of a part of the plan, and its samplers and controllers; other elements are noted."""
         scope, work = outer.copy(), []
         for item in below:
             if not item.enabled:
@@ -90,7 +90,7 @@ class Controllers:
         return scope, work
 
     def _config(self, item: Item, scope: Scope, outer: Scope) -> bool:
-        """Read an element that applies to other elements; return False if it is not such an element."""
+        """Read an element that applies to other elements. Return False for any other element."""
         kind = item.element.attributes.get("guiclass", "")
         if item.tag == "ConfigTestElement" and "HttpDefaults" in kind:
             read_defaults(item, scope, outer)
@@ -116,7 +116,10 @@ class Controllers:
         return True
 
     def _manager(self, item: Item, scope: Scope, outer: Scope) -> None:
-        """Read a manager of logins or cookies; an outer manager takes precedence (HTTPSamplerBase of JMeter 5.5)."""
+        """Read a manager of logins or cookies.
+
+        An outer manager takes precedence (HTTPSamplerBase of JMeter 5.5).
+        """
         logins = item.tag == "AuthManager"
         if (outer.logins if logins else outer.cookies) is not None:
             self.leave_out(item, f"left out: JMeter takes the {item.tag} outside of it")
@@ -127,14 +130,17 @@ class Controllers:
             self.requests.cookies.declared.append(item)
 
     def variables(self, item: Item) -> None:
-        """Read user-defined variables; the last definition of a name takes effect, wherever it is (JMeter 5.5)."""
+        """Read user-defined variables.
+
+        The last definition of a name takes effect, wherever it is (JMeter 5.5).
+        """
         for each in item.collection("Arguments.arguments"):
             name, value = text_of(each, "Argument.name").strip(), text_of(each, "Argument.value")
             if name:
                 self.texts.constants[name] = value
 
     def _counter(self, item: Item) -> None:
-        """Read a counter, which is replaced by the iteration number of the user."""
+        """Read a counter. The iteration number of the user replaces it in the workload."""
         name = item.text("CounterConfig.name").strip()
         start, step = item.text("CounterConfig.start").strip() or "0", item.text("CounterConfig.incr").strip() or "0"
         whose = "of each user" if item.flag("CounterConfig.per_user") else "of all users together"
@@ -156,7 +162,9 @@ class Controllers:
         self.leave_out(item, why)
 
     def steps(self, below: list[Item], outer: Scope, *, top: bool) -> list[Step]:
-        """Return the steps of a part within a group, after draws from its data sets (TestCompiler of JMeter 5.5)."""
+        """Return the steps of a part within a group, after draws from its data sets (TestCompiler of JMeter
+        5.5).
+        """
         outside, self.pools = self.pools, []
         steps = self.whole(below, outer, top=top)
         here, self.pools = self.pools, outside
@@ -165,7 +173,8 @@ class Controllers:
         return [*({"draw": pool} for pool in here if f"${{{pool}." in written), *steps]
 
     def whole(self, below: list[Item], outer: Scope, *, top: bool) -> list[Step]:
-        """Return the steps of a group or a part of it; at the top level, steps may be pages."""
+        """Return the steps for the elements below a thread group or controller; below a thread group (`top`),
+        steps may be pages."""
         scope, work = self.enter(below, outer)
         steps: list[Step] = []
         for item in work:
@@ -212,14 +221,17 @@ class Controllers:
         return self.steps(item.below, scope, top=top)
 
     def _say_of_once(self, item: Item, *, first: bool) -> None:
-        """Note differences to JMeter in the execution of `once`."""
+        """Note how the execution of `once` differs from JMeter."""
         if not first:
             self.note(item, "runs before the first round; JMeter runs the elements above it first")
         if self.requests.on_failure is None:
             self.note(item, "runs once even if a request of it fails; JMeter repeats it in the next loop")
 
     def _action(self, item: Item, scope: Scope) -> list[Step]:
-        """Read a flow control action: a pause, or one without counterpart. Timers apply to it as to a sampler."""
+        """Read a flow control action, which is a pause or has no counterpart.
+
+        Timers apply to the action in the same way as to a sampler.
+        """
         inside, work = self.enter(item.below, scope)
         for each in work:
             self.leave_out(each, "is below a sampler: left out")
@@ -261,7 +273,9 @@ class Controllers:
 
     @contextmanager
     def _times(self, number: float) -> Iterator[None]:
-        """Count samplers of a part by its mean number of executions per round, as throughput timers require."""
+        """Count the samplers of a part by its mean number of executions per round, which throughput timers
+        need.
+        """
         outer = self.requests.per_round
         self.requests.per_round = outer * number
         yield
@@ -308,14 +322,14 @@ class Controllers:
         return [{"branch": exact_share(round(share, 6)), "then": steps}] if steps and share > 0 else []
 
     def _random(self, item: Item, scope: Scope) -> list[Step]:
-        """Choose one of several elements with equal probability; an element without requests does nothing."""
+        """Choose one of several elements with equal probability. An element without requests does nothing."""
         if item.tag != "RandomController":
             self.note(item, "one of its elements is taken at random each time")
         number = len(_chosen_from(item))
         return choice(self._alternatives(item, scope, [1 / number] * number))
 
     def _alternatives(self, item: Item, scope: Scope, probabilities: list[float]) -> list[tuple[float, list[Step]]]:
-        """Return the alternatives of a controller that chooses one element, with their probabilities."""
+        """Return the alternatives of a controller that chooses one element, each with its probability."""
         inside, work = self.enter(item.below, scope)
         carried = {id(each) for each in work}
         found = []
@@ -325,7 +339,7 @@ class Controllers:
         return found
 
     def _switch(self, item: Item, scope: Scope) -> list[Step]:
-        """Choose the element given by number or name, as in SwitchController of JMeter 5.5."""
+        """Choose the element that a number or a name selects, as SwitchController of JMeter 5.5 does."""
         value = self.texts.static(item.text("SwitchController.value")).strip()
         probabilities = _switched(value, [each.name for each in _chosen_from(item)])
         if probabilities is None:
@@ -336,12 +350,14 @@ class Controllers:
 
 
 def _chosen_from(item: Item) -> list[Item]:
-    """Return the elements that a controller chooses from: samplers of all kinds, and controllers."""
+    """Return the elements from which a controller chooses: samplers of all kinds, and controllers."""
     return [each for each in item.below if each.enabled and each.tag.endswith((*_SAMPLERS, *_WORK, "Sampler"))]
 
 
 def _switched(value: str, names: list[str]) -> list[float] | None:
-    """Return the probabilities of elements for a switch value: an index from 0 (0 if out of range) or a name.
+    """Return the probability of each element for the value of a switch.
+
+    The value is an index from 0 (0 if out of range) or a name.
 
     Returns
     -------

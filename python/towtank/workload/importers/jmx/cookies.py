@@ -1,4 +1,4 @@
-"""Converts JMeter cookie managers: how long users keep cookies, and their initial cookies."""
+"""Converts JMeter cookie managers: initial cookies, and the time for which users keep cookies."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PARAMETER = re.compile(r"(?<!\$)\$\{parameters\.\w+\}")
 
 
 class CookieManagers:
-    """Reads the cookie managers that apply to requests.
+    """Reader of the cookie managers that apply to requests.
 
     Parameters
     ----------
@@ -35,15 +35,16 @@ class CookieManagers:
         self.declared: list[Item] = []
         self.managers: dict[int, Item] = {}
         self.sent: set[int] = set()
-        # Cookies whose domain differs from the host: JMeter keeps a server cookie of the same name in addition.
+        # Cookies whose domain differs from the host. JMeter keeps a server cookie of the same name in
+        # addition.
         self.wide: set[int] = set()
 
     def begin(self) -> None:
-        """Begin a thread group."""
+        """Begin a thread group: forget the managers and cookies of the previous group."""
         self.of_requests, self.given = [], {}
 
     def of_request(self, manager: Item | None, address: str, target: str | None) -> str:
-        """Record the cookies of a request; return the value of its own Cookie header.
+        """Record the cookies of a request, and return the value of a Cookie header for that request only.
 
         Parameters
         ----------
@@ -73,7 +74,7 @@ class CookieManagers:
         return "; ".join(own)
 
     def _is_for(self, entry: Element, address: str) -> bool:
-        """Return True if a cookie is sent to a host or a host below it (BasicDomainHandler of HttpClient 4.5)."""
+        """Return True if a cookie is sent to the host of an address (BasicDomainHandler of HttpClient 4.5)."""
         domain = self._domain(entry).removeprefix(".")
         below = text_of(entry, "Cookie.domain_specified", "false").strip().lower() == "true"
         host = _host(address)
@@ -87,7 +88,7 @@ class CookieManagers:
         return path if path.startswith("/") and "${" not in path else "/"
 
     def finish(self, group: Item) -> dict[str, Any]:
-        """Return the `cookies` of a thread group after its requests have been read."""
+        """Return the `cookies` of a thread group; all its requests must have been read."""
         known = {id(manager): manager for manager in self.of_requests if manager is not None}
         self.managers.update(known)
         if not known:
@@ -103,7 +104,7 @@ class CookieManagers:
         return {**({"kept": "per_round"} if True in clearing else {}), **({"given": given} if given else {})}
 
     def close(self) -> None:
-        """Note cookies and managers that behave differently than in JMeter, at the end of the plan."""
+        """Note cookies and managers that behave differently in JMeter, at the end of the plan."""
         for manager in self.declared:
             if id(manager) not in self.managers:
                 manager.left_out = True
@@ -124,7 +125,9 @@ class CookieManagers:
 
     @staticmethod
     def _clears(manager: Item, group: Item) -> bool:
-        """Return True if each iteration begins without cookies (CookieManager.testIterationStart of JMeter 5.5)."""
+        """Return True if each iteration begins without cookies (CookieManager.testIterationStart of JMeter
+        5.5).
+        """
         clears = manager.flag("CookieManager.clearEachIteration")
         if manager.flag("CookieManager.controlledByThreadGroup"):
             return not group.flag("ThreadGroup.same_user_on_next_iteration", default=True)
@@ -132,7 +135,7 @@ class CookieManagers:
 
 
 def _host(address: str) -> str:
-    """Return the host of an address, which may be an unresolved variable."""
+    """Return the host of an address; the host may be a variable without a known value."""
     place = address.partition("://")[2].partition("/")[0]
     return place.rpartition("@")[2].lower() if "${" in place else (urlsplit(address).hostname or "")
 

@@ -11,13 +11,13 @@ from towtank.workload.importers.jmx.texts import Texts
 from towtank.workload.importers.jmx.tree import Item
 from towtank.workload.importers.textfile import beside, relative_to_workload
 
-# Largest number of rows copied into the workload if the data file has no header. [1]
+# Largest number of rows that are copied into the workload if the data file has no header. [1]
 ROWS_AT_MOST = 5000
 _DELIMITERS = {"\\t": "\t", "": ","}
 
 
 def add_pool(item: Item, draft: Draft, texts: Texts, folder: Path) -> str | None:
-    """Add a pool for a CSV data set; return its name, or None if it has no columns.
+    """Add a pool for a CSV data set and return the name of the pool; None if the data set has no columns.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def add_pool(item: Item, draft: Draft, texts: Texts, folder: Path) -> str | None
     path = beside(draft.source, file)
     delimiter = item.text("delimiter", ",")
     delimiter = _DELIMITERS.get(delimiter, delimiter)[:1]
-    # Names are always separated by commas, regardless of the delimiter of values (CSVDataSet of JMeter 5.5).
+    # Names are always separated by commas, whatever separates the values (CSVDataSet of JMeter 5.5).
     names = [name.strip() for name in item.text("variableNames").split(",") if name.strip()]
     recycles = item.flag("recycle", default=True)
     skips, quotes = item.flag("ignoreFirstLine"), item.flag("quotedData")
@@ -63,7 +63,7 @@ def add_pool(item: Item, draft: Draft, texts: Texts, folder: Path) -> str | None
 
 
 def _sharing(item: Item, draft: Draft) -> None:
-    """Note differences between JMeter's distribution of rows and that of a pool."""
+    """Note how JMeter distributes the rows of a data set differently from a pool."""
     shared = item.text("shareMode", "shareMode.all").strip()
     if shared not in {"", "shareMode.all"}:
         why = "JMeter deals the rows to each group or thread anew; here all users draw from one pool"
@@ -76,7 +76,7 @@ def _sharing(item: Item, draft: Draft) -> None:
 
 
 def _rows(item: Item, path: Path | None, delimiter: str, draft: Draft, *, quotes: bool) -> list[list[str]] | None:
-    """Return the rows of a data file, limited in number; None if it cannot be read."""
+    """Return the rows of a data file, limited in number; None if the file cannot be read."""
     encoding = item.text("fileEncoding").strip() or "utf-8-sig"
     placeholders = "one row with placeholders is in its place"
     if path is None:

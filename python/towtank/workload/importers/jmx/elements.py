@@ -18,7 +18,7 @@ _CLASS = re.compile(r"([1-5])(?:\\d\\d|\\d\{2\}|\.\.|\[0-9\]\[0-9\]|xx)", re.IGN
 
 
 class Elements:
-    """Converts elements that apply to samplers."""
+    """Converter of elements that apply to samplers: timers, extractors and assertions."""
 
     def __init__(self, draft: Draft, texts: Texts) -> None:
         self.draft = draft
@@ -28,7 +28,7 @@ class Elements:
         self.draft.notes.add(item.place, f"{item.tag} {item.name!r}", why)
 
     def pause(self, timer: Item) -> str | dict[str, Any] | None:
-        """Return the pause of a timer; None, with a note, if the timer has no counterpart."""
+        """Return the pause of a timer. A timer without a counterpart is noted, and the result is None."""
         if timer.tag == "ConstantTimer":
             return seconds(self._time(timer, "ConstantTimer.delay", 0))
         if timer.tag not in {"UniformRandomTimer", "GaussianRandomTimer", "PoissonRandomTimer"}:
@@ -57,7 +57,7 @@ class Elements:
         return max(self.texts.number(timer.text(name), timer.place, what, default), 0.0) / 1000
 
     def extract(self, item: Item) -> dict[str, Any]:
-        """Return the extractions of an extractor by variable; note an extractor without a counterpart."""
+        """Return the extractions of an extractor by variable; an extractor without a counterpart is noted."""
         if item.tag == "RegexExtractor":
             return self._regex(item)
         if item.tag == "BoundaryExtractor":
@@ -125,7 +125,7 @@ class Elements:
         return found
 
     def _default(self, item: Item, prefix: str) -> str | None:
-        """Return the value to use if nothing is found; None if the variable keeps its value."""
+        """Return the value to use if an extractor finds nothing; None if the variable keeps its value."""
         default = item.text(f"{prefix}.default")
         return "" if item.flag(f"{prefix}.default_empty_value") else default or None
 
@@ -155,7 +155,7 @@ class Elements:
         return {identifier(name, "value"): spec}
 
     def check(self, item: Item, check: dict[str, Any]) -> None:
-        """Add an assertion to a check; note an assertion without a counterpart."""
+        """Add an assertion to the check of a request; an assertion without a counterpart is noted."""
         if item.tag == "ResponseAssertion":
             self._response(item, check)
         elif item.tag == "JSONPathAssertion":
@@ -195,7 +195,10 @@ class Elements:
         return statuses
 
     def _good(self, item: Item, statuses: list[int | str]) -> list[int | str]:
-        """Return the statuses below 400: JMeter fails all others, unless the assertion ignores the status."""
+        """Return the status codes below 400.
+
+        JMeter fails all others, unless the assertion ignores the status.
+        """
         if item.flag("Assertion.assume_success"):
             return statuses
         good = [status for status in statuses if int(str(status)[0]) < 4]
@@ -248,7 +251,7 @@ class Elements:
 
 
 def _one_group(pattern: str, number: int) -> str:
-    """Return a pattern with a single capturing group; group 0 is the whole match."""
+    """Return a regular expression with a single capturing group; group 0 is the whole match."""
     written, count, index, in_class = "", 0, 0, False
     while index < len(pattern):
         char = pattern[index]

@@ -13,7 +13,7 @@ from towtank.workload.importers.jmx.texts import Texts
 from towtank.workload.importers.jmx.tree import Item
 
 THROUGHPUT_TIMERS = frozenset({"ConstantThroughputTimer", "PreciseThroughputTimer"})
-# `calcMode` of ConstantThroughputTimer by number, and the texts used instead in old plans (JMeter 5.5).
+# `calcMode` of ConstantThroughputTimer by number, and the texts that old plans use instead (JMeter 5.5).
 _THREAD, _ALL, _GROUP, _ALL_SHARED, _GROUP_SHARED, _PRECISE = range(6)
 _MODES = {
     "this thread only": _THREAD,
@@ -34,7 +34,7 @@ _WHOSE = {
 
 @dataclass
 class Paced:
-    """A throughput timer, with the mean number of samplers per round that it applies to."""
+    """Throughput timer, with the mean number of samplers per round to which the timer applies."""
 
     timer: Item
     samplers: float = 0.0
@@ -42,7 +42,7 @@ class Paced:
 
 @dataclass(frozen=True)
 class _Limit:
-    """A timer that limits a group: mode, samplers per round, and interval between samples. [s]"""
+    """Timer that limits a group: its mode, samplers per round, and the interval between samples. [s]"""
 
     timer: Item
     mode: int
@@ -53,14 +53,14 @@ class _Limit:
 
 @dataclass
 class _Group:
-    """A group with its threads and its timers."""
+    """Thread group with its number of threads and its timers."""
 
     name: str
     users: float
     limits: list[_Limit] = field(default_factory=list)
 
     def of(self, mode: int) -> list[_Limit]:
-        """Return the timers with a mode."""
+        """Return the timers that have the given mode."""
         return [limit for limit in self.limits if limit.mode == mode]
 
 
@@ -76,10 +76,11 @@ class Pacing:
 
     Notes
     -----
-    As in ConstantThroughputTimer and PreciseThroughputTimer of JMeter 5.5: a thread waits n T between two samples of a
-    timer, with T the time per sample of the throughput and n = 1 (this thread), the threads of the group, or all
-    threads that run, also those of groups without a timer. In the shared modes the threads queue for one schedule, so
-    that each of them has one sample per round of the queue. A precise timer has one schedule for each group.
+    As in ConstantThroughputTimer and PreciseThroughputTimer of JMeter 5.5, a thread waits n T between two samples of a
+    timer. T is the time per sample of the throughput. n is 1 (this thread), the threads of the group, or all
+    threads that run, including those of groups without a timer. In the shared modes the threads queue for one
+    schedule, so that each thread has one sample per round of the queue. A precise timer has one schedule for each
+    group.
     """
 
     def __init__(self, draft: Draft, texts: Texts) -> None:
@@ -94,7 +95,7 @@ class Pacing:
         self.groups.append(group)
 
     def _limit(self, paced: Paced) -> _Limit | None:
-        """Read a timer; None if it has no effect, or if its throughput is not known before the run."""
+        """Read a timer; None if the timer has no effect, or if its throughput is not known before the run."""
         timer = paced.timer
         precise = timer.tag == "PreciseThroughputTimer"
         # Defaults of PreciseThroughputTimer and ConstantThroughputTimer (JMeter 5.5).
@@ -112,7 +113,7 @@ class Pacing:
         return None
 
     def _mode(self, timer: Item) -> int:
-        """Return the mode of a timer; unknown texts mean the first mode, as in JMeter."""
+        """Return the mode of a timer. An unknown text counts as the first mode, as in JMeter."""
         text = timer.text("calcMode", "0").strip() or "0"
         if text.isdecimal() and int(text) in _MODES.values():
             return int(text)
@@ -124,7 +125,7 @@ class Pacing:
         self.draft.notes.add(timer.place, f"{timer.tag} {timer.name!r}", why)
 
     def finish(self, threads: float) -> None:
-        """Set the pacing of all groups.
+        """Set the pacing of all groups, after all groups have been added.
 
         Parameters
         ----------
@@ -147,7 +148,7 @@ class Pacing:
         elif limit.mode == _GROUP_SHARED:
             length = group.users * sum(each.samplers * each.interval for each in same)
         elif limit.mode == _PRECISE:
-            # The first timer defines the group's schedule; the other timers follow it.
+            # The first timer defines the schedule of the group; the other timers follow it.
             length = group.users * sum(each.samplers for each in same) * same[0].interval
         else:
             sharing = {_ALL: max(threads, 1.0), _GROUP: group.users}.get(limit.mode, 1.0)
@@ -162,6 +163,6 @@ class Pacing:
 
 
 def _mean_interval(limits: list[_Limit]) -> float:
-    """Return the mean interval per sample of timers with a shared schedule. [s]"""
+    """Return the mean interval per sample of timers that share a schedule. [s]"""
     samplers = sum(limit.samplers for limit in limits)
     return sum(limit.samplers * limit.interval for limit in limits) / samplers

@@ -18,7 +18,7 @@ Place = tuple[int, int]
 
 
 def path_of(text: str, place: Place, texts: Texts) -> str:
-    """Return the path and query of a sampler as a template."""
+    """Return the path and the query of a sampler as a template."""
     text = texts.opened(text, ADDRESSES)
     if text.startswith(ADDRESSES):
         split = urlsplit(text)
@@ -30,9 +30,10 @@ def path_of(text: str, place: Place, texts: Texts) -> str:
 
 
 def _sendable(text: str, place: Place, texts: Texts) -> str:
-    """Return a path; constants are replaced by their values if JMeter or HttpClient would change the values.
+    """Return a path in which constants are replaced by their values, if JMeter or HttpClient would change the values.
 
-    Repeated slashes become one, and characters not allowed in paths are encoded. Such characters in data are noted.
+    Repeated slashes become one slash, and characters that are not allowed in paths are encoded. Such
+    characters in data are noted.
     """
     path, mark, query = texts.static(text).partition("?")
     if "//" in path:
@@ -52,7 +53,9 @@ def _is_encoded(value: str) -> bool:
 
 
 def _begins_with_slash(text: str, place: Place, texts: Texts) -> bool:
-    """Return True if a path begins with a slash, or with a value that must begin with a slash, which is noted."""
+    """Return True if a path begins with a slash, or with a value that must begin with a slash; such a value
+    is noted.
+    """
     known = texts.static(text)
     variable = texts.first_variable(known)
     if variable is None:

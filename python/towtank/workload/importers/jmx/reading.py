@@ -28,12 +28,12 @@ from towtank.workload.importers.jmx.texts import Texts
 from towtank.workload.importers.jmx.tree import Item, inner, items, text_of
 from towtank.workload.importers.xmlfile import Element
 
-# Number of users assumed if a thread group's number cannot be read. [1]
+# Number of users that is assumed if the number of a thread group cannot be read. [1]
 _USERS_UNKNOWN = 1.0
 
 
 def read(path: Path, options: Options) -> Draft:
-    """Read a test plan into a draft."""
+    """Read a JMeter test plan into a draft of a workload."""
     root = xmlfile.load(path)
     trees = [child for child in root.children if child.tag == "hashTree"]
     if root.tag != "jmeterTestPlan" or not trees:
@@ -98,7 +98,9 @@ class _Plan:
         self.draft.findings["load"] = {"users": int(sum(self.users.values())), "groups": self.load}
 
     def _names(self, below: list[Item]) -> None:
-        """Collect the names of variables set anywhere, so that references to them are recognized."""
+        """Collect the names of variables that are set anywhere in the plan, so that references to them are
+        recognized.
+        """
         for item in below:
             if not item.enabled:
                 continue
@@ -138,7 +140,10 @@ class _Plan:
         }
 
     def _on_error(self, item: Item) -> None:
-        """Read the action after a failed sample; by default the thread goes on (AbstractThreadGroup of JMeter 5.5)."""
+        """Read the action after a failed sample.
+
+        By default the thread goes on (AbstractThreadGroup of JMeter 5.5).
+        """
         action = item.text("ThreadGroup.on_sample_error", "continue").strip() or "continue"
         self.controllers.requests.on_failure = "go_on" if action == "continue" else None
         if action not in {"continue", "startnextloop"}:
@@ -147,14 +152,15 @@ class _Plan:
             self.draft.notes.add(item.place, what, why)
 
     def _drawn(self, steps: list[Step]) -> list[str]:
-        """Return the pools of the group whose rows are read by the steps."""
+        """Return the pools of the group whose rows the steps read."""
         written = json.dumps(steps)
         return [pool for pool in sorted(self.texts.pools - self.controllers.inner) if f"${{{pool}." in written]
 
     def _whole(self, steps: list[Step], item: Item, drawn: list[str] | None = None) -> list[Step]:
-        """Complete a transaction: draw rows at its start, and set variables that are read before they are set to empty.
+        """Complete a transaction: draw rows at its start, and set variables to empty that are read before they are set.
 
-        If `once` has `drawn` a row, the first round uses that row and the next row is drawn at the end.
+        If the steps of the first round (`once`) have `drawn` a row, the first round uses that row and the
+        next row is drawn at the end of the round.
         """
         written = json.dumps(steps)
         pools = self._drawn(steps)
@@ -174,7 +180,7 @@ class _Plan:
         return [*head, *steps, *tail]
 
     def _load(self, item: Item, name: str, users: float) -> None:
-        """Add users, ramp and duration of a group to the findings."""
+        """Add users, ramp and duration of a group to the findings of the draft."""
         self.users[name] = users
         ramp = self.texts.number(item.text("ThreadGroup.ramp_time"), item.place, f"ramp of {item.name!r}")
         scheduled, length = item.flag("ThreadGroup.scheduler"), item.text("ThreadGroup.duration")
@@ -198,7 +204,7 @@ class _Plan:
             self.controllers.note(item, why)
 
     def _users(self, item: Item) -> float:
-        """Return the number of threads of a group, also of groups of plugins."""
+        """Return the number of threads of a group; groups of plugins are supported. [1]"""
         what = f"users of {item.name!r}"
         numbers = [item.text("ThreadGroup.num_threads") or item.text("TargetLevel")]
         # Each row of an UltimateThreadGroup (jpgc-casutg 2.10) begins with its number of threads.
@@ -211,7 +217,9 @@ class _Plan:
         return sum(self.texts.number(number, item.place, what, _USERS_UNKNOWN) for number in numbers)
 
     def _loops(self, controller: Element | None) -> str:
-        """Return the loop count of a thread group; -1, the default, means forever (LoopController of JMeter 5.5)."""
+        """Return the loop count of a thread group; -1, the default, means forever (LoopController of JMeter
+        5.5).
+        """
         if controller is None:
             return "-1"
         loops = self.texts.static(text_of(controller, "LoopController.loops", "-1"))
@@ -219,7 +227,9 @@ class _Plan:
         return "-1" if forever else loops
 
     def _targets(self) -> None:
-        """Remove the target from steps if there is only one, and move common headers to the defaults."""
+        """Remove the target from the steps if there is only one target, and move common headers to the
+        defaults.
+        """
         steps = [step for transaction in self.draft.transactions.values() for step in transaction]
         requests = [each for step in steps for each in _requests(step)]
         self._connections()
@@ -256,6 +266,6 @@ class _Plan:
 
 
 def _requests(step: Step) -> list[Step]:
-    """Return the requests of a step, including those within it."""
+    """Return the requests in a step, including requests in nested steps."""
     inside = [each for key in ("steps", "then", "else") for each in step.get(key, [])]
     return ([step] if method_of(step) else []) + [found for each in inside for found in _requests(each)]

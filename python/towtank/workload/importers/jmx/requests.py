@@ -26,7 +26,7 @@ _DEFAULTED = ("domain", "port", "protocol", "path", "connect_timeout", "response
 
 @dataclass(frozen=True)
 class Login:
-    """An entry of an authorization manager: the login for addresses that begin with its URL."""
+    """Entry of an authorization manager: the login for addresses that begin with its URL."""
 
     url: str
     user: str
@@ -49,7 +49,7 @@ class Scope:
     cookies: Item | None = None
 
     def copy(self) -> Scope:
-        """Return a copy for the elements below."""
+        """Return a copy of the scope, which elements below can change."""
         return Scope(
             dict(self.defaults),
             list(self.arguments),
@@ -63,7 +63,7 @@ class Scope:
 
 
 class Requests:
-    """Converts samplers to requests."""
+    """Converter of samplers to requests."""
 
     def __init__(self, draft: Draft, texts: Texts, folder: Path) -> None:
         self.draft = draft
@@ -71,7 +71,7 @@ class Requests:
         self.folder = folder
         self.elements = Elements(draft, texts)
         self.cookies = CookieManagers(draft, texts)
-        # Value of `on_failure`; samplers of each throughput timer.
+        # Value of `on_failure`, and the samplers of each throughput timer.
         self.on_failure: str | None = "go_on"
         self.paced: dict[int, Paced] = {}
         # Mean number of executions of the current part per round. [1]
@@ -81,7 +81,7 @@ class Requests:
         self.endless = False
 
     def pauses(self, scope: Scope) -> list[Step]:
-        """Return the pauses of a sampler's timers; throughput timers count the sampler."""
+        """Return the pauses of a sampler's timers. Throughput timers count the sampler and give no pause."""
         steps = []
         for timer in scope.timers:
             if timer.tag in THROUGHPUT_TIMERS:
@@ -91,7 +91,7 @@ class Requests:
         return steps
 
     def steps(self, sampler: Item, scope: Scope) -> list[Step]:
-        """Return the pauses of a sampler's timers, and its request."""
+        """Return the pauses of a sampler's timers, followed by its request."""
         steps = self.pauses(scope)
         method = self.texts.static(sampler.text("HTTPSampler.method", "GET")).strip().upper() or "GET"
         if method not in METHODS:
@@ -172,7 +172,7 @@ class Requests:
         return f"{scheme}://{host}{place}/{url.removeprefix('/')}" if host else ""
 
     def _target(self, sampler: Item, scope: Scope) -> str | None:
-        """Return the target of a request; None if the plan does not give the host."""
+        """Return the name of a request's target; None if the plan does not name the host."""
         url = self._address(sampler, scope)
         url = "/".join(url.split("/")[:3])
         if "${" in url:
@@ -233,7 +233,7 @@ class Requests:
         return ({"form": fields} if fields else {}), more
 
     def _in_parts(self, sampler: Item, fields: list[Field], files: list[Element]) -> dict[str, Any]:
-        """Return a multipart body with fields and files."""
+        """Return a multipart body that contains fields and files."""
         if not sampler.flag("HTTPSampler.BROWSER_COMPATIBLE_MULTIPART"):
             why = "parts are sent as browsers send them: JMeter adds headers to each (charset, transfer encoding)"
             self.draft.notes.add(sampler.place, "multipart body", why)
@@ -242,7 +242,7 @@ class Requests:
         return {"multipart": parts_of(parts)} if parts else {}
 
     def _note_encoded(self, arguments: list[Element]) -> None:
-        """Note body texts that JMeter would encode."""
+        """Note body texts that JMeter would encode, since the workload sends them as they are."""
         for each in arguments:
             encode = text_of(each, "HTTPArgument.always_encode", "false").strip().lower() == "true"
             value = self.texts.static(text_of(each, "Argument.value"))
@@ -250,7 +250,7 @@ class Requests:
                 self.draft.notes.add(each.place, "body", "is sent as it stands here; JMeter encodes it (always_encode)")
 
     def _without_body(self, files: list[Element], multipart: bool, sampler: Item, method: str) -> None:
-        """Note files of a request that is sent without a body."""
+        """Note the files of a request that is sent without a body."""
         for each in files:
             file = self._file_name(each)
             if file:
@@ -260,7 +260,9 @@ class Requests:
             self.draft.notes.add(sampler.place, "DO_MULTIPART_POST", f"JMeter sends no body with {method}: left out")
 
     def _raw(self, text: str, sampler: Item, headers: dict[str, str]) -> dict[str, Any]:
-        """Return a raw body, as JSON if it is declared as JSON and has places in strings only."""
+        """Return the key of a raw body: `json` if declared as JSON with places in strings only, otherwise
+        `body`.
+        """
         name = next((name for name in headers if name.lower() == "content-type"), None)
         template = self.texts.template(text, sampler.place)
         if not text:
@@ -314,7 +316,9 @@ class Requests:
         return None
 
     def _without_cookies(self, headers: list[tuple[str, str, Any]]) -> list[tuple[str, str, Any]]:
-        """Remove a Cookie header: the cookie manager replaces it once it has a cookie (HTTPHC4Impl of JMeter 5.5)."""
+        """Remove a Cookie header, which the cookie manager replaces once it has a cookie (HTTPHC4Impl of
+        JMeter 5.5).
+        """
         for name, _, place in headers:
             if name.lower() == "cookie":
                 why = "left out: JMeter sends it only while the cookie manager has no cookie for the request"
@@ -322,7 +326,10 @@ class Requests:
         return [each for each in headers if each[0].lower() != "cookie"]
 
     def _own_cookies(self, sampler: Item, scope: Scope, target: str | None, headers: dict[str, str]) -> None:
-        """Record the cookies of a request; cookies with variable values are sent in its own Cookie header."""
+        """Record the cookies of a request.
+
+        Cookies with variable values are sent in a Cookie header of the request.
+        """
         own = self.cookies.of_request(scope.cookies, self._address(sampler, scope), target)
         if own:
             headers["Cookie"] = own
@@ -335,23 +342,27 @@ class Requests:
 
 
 def _typed(value: str, media: str) -> Any:
-    """Return a part of a multipart body, with its media type unless it is the default."""
+    """Return a part of a multipart body, with its media type unless the type is the default."""
     return {"value": value, "content_type": literal(media)} if media not in {"", "text/plain"} else value
 
 
 def read_defaults(item: Item, scope: Scope, outer: Scope) -> None:
-    """Read an `HTTP Request Defaults` element; the first of several in the same scope takes effect."""
+    """Read an `HTTP Request Defaults` element.
+
+    The first of several elements in the same scope takes effect.
+    """
     for name in _DEFAULTED:
         value = item.text(f"HTTPSampler.{name}").strip()
         if value and scope.defaults.get(name) == outer.defaults.get(name):
             scope.defaults[name] = value
-    # JMeter appends default arguments to those of the request, inner defaults first (TestCompiler of JMeter 5.5).
+    # JMeter appends default arguments to those of the request, inner defaults first (TestCompiler of JMeter
+    # 5.5).
     inner = len(scope.arguments) - len(outer.arguments)
     scope.arguments[inner:inner] = _arguments_of(item)
 
 
 def _arguments_of(item: Item) -> list[Element]:
-    """Return the arguments of a sampler or of defaults."""
+    """Return the arguments of a sampler or of request defaults."""
     return [each for each in item.collection("Arguments.arguments") if each.tag == "elementProp"]
 
 
@@ -372,7 +383,7 @@ def read_logins(item: Item, texts: Texts) -> list[Login]:
 
 
 def _spellings(address: str) -> list[str]:
-    """Return an address with its port and, for the default port of its scheme, also without it."""
+    """Return an address with its port and, for the default port of its scheme, the address without the port."""
     split = urlsplit(address.split("${", maxsplit=1)[0])
     if not split.hostname:
         return []
@@ -387,7 +398,7 @@ def _spellings(address: str) -> list[str]:
 
 
 def read_headers(item: Item) -> list[tuple[str, str, tuple[int, int]]]:
-    """Return the headers of a header manager; repeated headers are joined."""
+    """Return the headers of a header manager; headers with the same name are joined."""
     elements = [each for each in item.collection("HeaderManager.headers") if each.tag == "elementProp"]
     pairs = [(text_of(each, "Header.name").strip(), text_of(each, "Header.value"), each.place) for each in elements]
     found: dict[str, tuple[str, str, tuple[int, int]]] = {}
@@ -403,5 +414,5 @@ def read_headers(item: Item) -> list[tuple[str, str, tuple[int, int]]]:
 
 
 def _last(headers: list[tuple[str, str, tuple[int, int]]]) -> list[tuple[str, str, tuple[int, int]]]:
-    """Return the innermost header of each name."""
+    """Return the headers with the innermost value of each name."""
     return list({name.lower(): (name, value, place) for name, value, place in headers}.values())

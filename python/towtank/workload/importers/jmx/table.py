@@ -1,6 +1,7 @@
-"""Fate of each property of JMeter's elements.
+"""Treatment of each property of JMeter's elements.
 
-Names and defaults are those of JMeter 5.5: the getters of element classes, as listed by `scripts/import-keys`.
+Names and defaults are those of JMeter 5.5: the getters of element classes, as listed by
+`scripts/import-keys`.
 """
 
 from __future__ import annotations

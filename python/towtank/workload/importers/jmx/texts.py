@@ -11,21 +11,22 @@ from towtank.workload.importers.draft import Draft, identifier, literal, unique
 
 _FUNCTION = re.compile(r"__(\w+)(?:\((.*)\))?", re.DOTALL)
 _WHOLE = re.compile(r"-?\d{1,18}")
-# Functions whose value differs from call to call, and the index of the argument that names a variable for the value.
+# Functions whose value differs from call to call, and the index of the argument that names a variable for the
+# value.
 _DRAWN = re.compile(r"\$\{__(?:UUID|Random|RandomString|RandomDate|time|counter|threadNum)\b")
 _VARIABLE = {"Random": 2, "RandomString": 2, "counter": 1}
 # Functions that read a JMeter property, with the index of the argument that holds the default.
 _DEFAULT_OF_PROPERTY = {"P": 1, "property": 2}
-# Limit of characters for expanded variables, and the number counted for each expansion.
+# Limit of characters for expanded variables, and the number that is counted for each expansion.
 EXPANDED_AT_MOST = 20_000_000
 _EXPANSION = 100
-# Numbers of a plan are users, times and rates; larger ones have no meaning. [1]
+# Numbers of a plan are users, times and rates. Larger numbers have no meaning. [1]
 _NUMBER_AT_MOST = 1e12
 Place = tuple[int, int]
 
 
 class Texts:
-    """Converts texts, and knows the meaning of each variable name.
+    """Converter of JMeter texts, which knows the meaning of each variable name.
 
     Parameters
     ----------
@@ -36,20 +37,21 @@ class Texts:
     def __init__(self, draft: Draft) -> None:
         self.draft = draft
         self.columns: dict[str, tuple[str, str]] = {}
-        # Values of each column whose file exists; extracted variables whose value follows a slash.
+        # Values of each column whose file exists, and extracted variables whose value follows a slash.
         self.rows: dict[tuple[str, str], list[str]] = {}
         self.behind_slash: set[str] = set()
         self.constants: dict[str, str] = {}
         self.extracted: set[str] = set()
         self.assigned: set[str] = set()
-        # Variables that are read before they are set: JMeter keeps values from one iteration to the next.
+        # Variables that are read before they are set. JMeter keeps their values from one iteration to the
+        # next.
         self.early: set[str] = set()
         self.pools: set[str] = set()
         self.counters: set[str] = set()
         self._inside: list[str] = []
         # Names of parameters, by kind (variable or property) and JMeter name.
         self._parameters: dict[tuple[str, str], str] = {}
-        # Remaining budget for expansion: nested variables may double in size at each level.
+        # Remaining budget for expansion, because nested variables may double in size at each level.
         self._left = EXPANDED_AT_MOST
 
     def _spend(self, text: str) -> str:
@@ -60,7 +62,7 @@ class Texts:
         return text
 
     def template(self, text: str, place: Place, fixed: Callable[[str], str] = literal) -> str:
-        """Convert a text to a template; `fixed` converts the text between places."""
+        """Convert a JMeter text to a template; `fixed` converts the text between places `${...}`."""
         written = ""
         for kind, piece in _pieces(text):
             if kind == "text":
@@ -75,7 +77,9 @@ class Texts:
         return written
 
     def static(self, text: str, inside: tuple[str, ...] = ()) -> str:
-        """Return a text with constants and property defaults substituted, for values needed before the run."""
+        """Return a text in which constants and defaults of properties are substituted, for values needed
+        before the run.
+        """
         written = ""
         for kind, piece in _pieces(text):
             function = _FUNCTION.fullmatch(piece.strip()) if kind == "place" else None
@@ -91,7 +95,9 @@ class Texts:
         return written
 
     def opened(self, text: str, beginnings: tuple[str, ...]) -> str:
-        """Substitute leading constants until a text begins with one of `beginnings`; otherwise return it unchanged."""
+        """Substitute leading constants until a text begins with one of `beginnings`; if none does, return the
+        text unchanged.
+        """
         pieces = [piece if kind == "text" else f"${{{piece}}}" for kind, piece in _pieces(text)]
         heads = (self.static("".join(pieces[:count])) for count in range(len(pieces) + 1))
         for count, head in enumerate(heads):
@@ -100,7 +106,7 @@ class Texts:
         return text
 
     def first_variable(self, text: str) -> str | None:
-        """Return the column or extracted variable that a text begins with; None without one."""
+        """Return the column or extracted variable with which a text begins; None without a variable."""
         kind, piece = next(_pieces(text), ("text", ""))
         name = piece.strip()
         known = kind == "place" and name not in self.counters and (name in self.columns or name in self.extracted)
@@ -114,11 +120,13 @@ class Texts:
         return [value for value in known if "${" not in value], rows
 
     def values_of(self, variable: str) -> list[str]:
-        """Return the values of a column whose file exists; an empty list for other variables."""
+        """Return the values of a column whose file exists; empty for other variables."""
         return self.rows.get(self.columns[variable], []) if variable in self.columns else []
 
     def number(self, text: str, place: Place, what: str, default: float = 0.0) -> float:
-        """Return a number that must be known before the run; otherwise note and return the default."""
+        """Return a number that must be known before the run; if it is not known, note this and return the
+        default.
+        """
         if not text.strip():
             return default
         try:
@@ -133,7 +141,9 @@ class Texts:
         return default
 
     def _reference(self, name: str, place: Place) -> str | None:
-        """Return the template place for a JMeter reference; None, with a note, if there is no counterpart."""
+        """Return the template place for a JMeter reference; None, with a note, if the workload has no
+        counterpart.
+        """
         name = name.strip()
         if name in self.columns:
             pool, column = self.columns[name]
@@ -154,7 +164,9 @@ class Texts:
         return None
 
     def _parameter(self, kind: str, name: str, value: str, place: Place) -> str:
-        """Return a parameter for a variable or property; a value with functions is substituted directly."""
+        """Return a place for a variable or property as a parameter; a value with functions is substituted
+        directly.
+        """
         if kind == "variable" and _DRAWN.search(value):
             why = "JMeter evaluates its functions once, before the test; here each place evaluates them"
             self.draft.notes.add(place, f"variable {name[:60]}", why)
@@ -214,7 +226,7 @@ class Texts:
 
 
 def _property(function: str, arguments: list[str]) -> str:
-    """Return the value of a property that is not set on JMeter's command line."""
+    """Return the value of a property that JMeter's command line does not set."""
     place = _DEFAULT_OF_PROPERTY[function]
     if len(arguments) > place:
         return arguments[place]
@@ -223,7 +235,7 @@ def _property(function: str, arguments: list[str]) -> str:
 
 
 def _pieces(text: str) -> Iterator[tuple[str, str]]:
-    """Yield texts and the contents of `${...}`, which may be nested."""
+    """Yield the texts and the contents of `${...}` in a text; places may be nested."""
     position = 0
     while (start := text.find("${", position)) >= 0:
         end, depth = start + 2, 1

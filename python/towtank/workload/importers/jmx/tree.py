@@ -1,4 +1,4 @@
-"""Tree of a test plan: in the file, every element is followed by a `hashTree` with the elements below it."""
+"""Tree of a test plan. In the file, every element is followed by a `hashTree` with the elements below it."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _PROPERTIES = frozenset({"stringProp", "boolProp", "intProp", "longProp", "float
 
 @dataclass
 class Item:
-    """An element of the plan with the elements below it.
+    """Element of the plan with the elements below it.
 
     Attributes
     ----------
     left_out : bool
-        Whether a note says that the element is left out with all elements below it.
+        True if a note states that the element is left out with all elements below it.
     """
 
     element: Element
@@ -33,13 +33,13 @@ class Item:
 
     @property
     def kind(self) -> str:
-        """Kind in the table of properties; thread groups of plugins have those of a thread group, and more."""
+        """Kind of the element in the table of properties; thread groups of plugins count as thread groups."""
         own = not self.tag.endswith("ThreadGroup") or self.tag == "OpenModelThreadGroup"
         return self.tag if own else "ThreadGroup"
 
     @property
     def name(self) -> str:
-        """Name given by the author; without one, the kind."""
+        """Name that the author gave the element; without a name, its kind."""
         return self.element.attributes.get("testname", "").strip() or self.tag
 
     @property
@@ -53,16 +53,16 @@ class Item:
         return self.element.attributes.get("enabled", "true").strip().lower() != "false"
 
     def text(self, name: str, default: str = "") -> str:
-        """Return a property as text and mark it as read."""
+        """Return a property as text, and mark the property as read."""
         return text_of(self.element, name, default)
 
     def peek(self, name: str) -> str:
-        """Return a property as text without marking it as read."""
+        """Return a property as text, without marking the property as read."""
         child = _property(self.element, name)
         return child.text if child is not None else ""
 
     def number(self, name: str, default: str = "") -> str:
-        """Return a number as text; JMeter stores it as a property, or in elements <name> and <value>."""
+        """Return a number as text. JMeter stores it as a property, or in elements <name> and <value>."""
         for element in self.element.children:
             fields = {child.tag: child.text for child in element.children}
             if element.tag in NUMBERS and fields.get("name") == name:
@@ -84,14 +84,14 @@ class Item:
 
 
 def _mark(element: Element, wanted: Element) -> bool:
-    """Mark the wanted element and the elements around it as read; return whether it was found."""
+    """Mark an element and the elements around it as read. Return True if the element was found."""
     found = element is wanted or any(_mark(child, wanted) for child in element.children)
     element.read = element.read or found
     return found
 
 
 def text_of(element: Element, name: str, default: str = "") -> str:
-    """Return the text of a property of an element or an inner element, and mark it as read."""
+    """Return the text of a property, and mark the property as read."""
     child = _property(element, name)
     if child is None:
         return default
@@ -103,12 +103,12 @@ def _property(element: Element, name: str) -> Element | None:
     for child in element.children:
         if child.tag in _PROPERTIES and child.attributes.get("name") == name:
             return child
-    # Older files store some properties as elements with the property's name: <refname>.
+    # Older files store some properties as elements with the name of the property: <refname>.
     return next((child for child in element.children if child.tag == name), None)
 
 
 def inner(element: Element, name: str) -> Element | None:
-    """Return an inner element by name, and mark it as read."""
+    """Return an inner element by name, and mark the element as read; None if there is none."""
     for child in element.children:
         if child.tag == "elementProp" and child.attributes.get("name") == name:
             child.read = True

@@ -1,1 +1,1 @@
-"""Scripts of k6."""
+"""Import of scripts of k6."""

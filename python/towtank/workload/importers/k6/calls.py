@@ -1,4 +1,4 @@
-"""Evaluates calls in k6 scripts: requests, checks, pauses, groups, data, and JavaScript functions."""
+"""Evaluates the calls in k6 scripts: requests, checks, pauses, groups, data, and JavaScript functions."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ from towtank.workload.importers.textfile import beside
 
 # Largest number of data rows in the workload file. [1]
 ROWS_AT_MOST = 5000
-# Largest depth of calls: a function that calls itself would never end. [1]
+# Largest depth of calls, because a function that calls itself would never end. [1]
 _CALLS_AT_MOST = 30
 _FILE_AT_MOST = 50_000_000
 _HTTP = frozenset({"get", "head", "post", "put", "patch", "del", "request"})
 
 
 class Calls:
-    """Converts calls to steps and values.
+    """Evaluator of calls, which converts them to steps and values.
 
     Parameters
     ----------
@@ -69,8 +69,8 @@ class Calls:
         self.last: Step | None = None
         self.made = 0
         self.loops = 0
-        # Tests that leave a function, with the function's depth, and later the number of steps made; in a workload
-        # they end the round.
+        # Tests that leave a function, with the function's depth, and later the number of steps made. In a
+        # workload they end the round.
         self._leaving: list[tuple[Node, int]] = []
         self.left: list[tuple[Node, int]] = []
         self.inside_group = False
@@ -86,7 +86,7 @@ class Calls:
         return self.expressions.value(node, environment)
 
     def call(self, node: Node, environment: Environment) -> Any:
-        """Return the value of a call, and add the steps that it stands for."""
+        """Return the value of a call, and add the steps that the call makes."""
         constructor = node.type == "new_expression"
         callee = node.child_by_field_name("constructor" if constructor else "function")
         arguments = node.child_by_field_name("arguments")
@@ -154,7 +154,7 @@ class Calls:
         return part
 
     def _known(self, name: str, node: Node, arguments: Node | None, environment: Environment) -> Any:  # noqa: PLR0911 - one line per function
-        """Return the value of a function of k6 or JavaScript."""
+        """Return the value of a function of k6 or JavaScript, and add the steps that it makes."""
         name = name.removeprefix("k6.")
         module, _, method = name.rpartition(".")
         if name == "http.url":
@@ -193,11 +193,11 @@ class Calls:
         self.made += 1
 
     def checked(self, step: Step) -> Checked:
-        """Return the value of a test of a response."""
+        """Return the value of a test of the response to a request."""
         return Checked((step,), prompt=step is self.last)
 
     def ends(self, checked: Checked, node: Node, *, thrown: bool) -> None:
-        """Let failing requests end the round, as the script does after its test.
+        """Let failing requests end the round, because the script ends after its test.
 
         Parameters
         ----------
@@ -206,7 +206,7 @@ class Calls:
         node : Node
             Node of the test.
         thrown : bool
-            Whether k6 ends the round as well; otherwise it leaves the function that contains the test.
+            True if k6 ends the round; False if k6 leaves only the function that contains the test.
         """
         for step in checked.steps:
             step.pop("on_failure", None)
@@ -222,7 +222,7 @@ class Calls:
             self.left.append((self._leaving.pop()[0], -1 if self.loops else self.made))
 
     def settle(self) -> None:
-        """Note tests that only leave a function in k6, if steps follow after that function."""
+        """Note tests that leave only their function in k6, if steps follow after that function."""
         for node, made in self.left:
             if made < self.made:
                 why = "leaves only its function in k6; here a failed request ends the whole round"
@@ -254,7 +254,7 @@ class Calls:
         return self._files(name, node, values)
 
     def _encoded(self, value: Any, node: Node) -> Any:
-        """Percent-encode a text; the engine encodes values that are known only at run time."""
+        """Percent-encode a text. The engine encodes values that are known only at run time."""
         if isinstance(value, str):
             return quote(value, safe="-_.!~*'()")
         self.note(node, shown(node), "is encoded in a query or a form, not in a path")
@@ -308,7 +308,7 @@ class Calls:
         return table
 
     def drawn(self, holder: Any, index: Any, node: Node) -> Any:
-        """Add a draw for a list element that is chosen at run time."""
+        """Add a draw from a pool for a list element that is chosen at run time, and return the drawn row."""
         if isinstance(holder, list):
             key = id(holder)
             if key not in self.tables:
@@ -322,7 +322,7 @@ class Calls:
         return self.draws.row(holder, index)
 
     def run(self, function: Function, values: list[Any], node: Node) -> Any:
-        """Return the value of a function; its steps are added at the position of the call."""
+        """Return the value of a function; its steps are added where it is called."""
         if self.depth >= _CALLS_AT_MOST:
             self.note(node, shown(node), "functions call each other too deeply: left out")
             return Unknown("is the value of a function that was left out")
@@ -361,7 +361,7 @@ class Calls:
             environment[text_of(pattern)] = value
 
     def _check(self, node: Node, arguments: list[Node], environment: Environment) -> Any:
-        """Convert `check(response, {...})` to checks of the request; note tests without a counterpart."""
+        """Convert `check(response, {...})` to checks of the request; tests without a counterpart are noted."""
         subject: Any = self.value(arguments[0], environment) if arguments else None
         answer = Answer(subject.step) if isinstance(subject, Part) else subject
         tests = self._tests(arguments[1] if len(arguments) > 1 else None, environment)
@@ -382,7 +382,8 @@ class Calls:
         return self.checked(answer.step)
 
     def _tests(self, node: Node | None, environment: Environment) -> list[tuple[Node, str, Any]] | None:
-        """Return the tests with their positions and names; None if they are not known."""
+        """Return the tests of a `check` with their positions and names; None if the tests are not known before the
+        run."""
         if node is not None and node.type == "object":
             pairs = [(pair, pair.child_by_field_name("key"), pair.child_by_field_name("value")) for pair in named(node)]
             return [(pair, text_of(key) or shown(pair), self.value(test, environment)) for pair, key, test in pairs]
@@ -394,7 +395,7 @@ class Calls:
         )
 
     def _test(self, test: Function, subject: Answer | Part) -> dict[str, Any]:
-        """Return the check for one test, built separately so that a failure has no side effects."""
+        """Return the check for a single test; built separately, so that a failure has no side effects."""
         environment = test.environment.new_child()
         parameters = test.node.child_by_field_name("parameters") or test.node.child_by_field_name("parameter")
         names = [parameters] if parameters is not None and parameters.type == "identifier" else named(parameters)
@@ -434,7 +435,7 @@ class Calls:
         return self.requests.make(str(method).upper(), url, body, params, place)
 
     def _group(self, node: Node, values: list[Any]) -> Any:
-        """Convert `group(name, function)` to a page, split at think times."""
+        """Convert `group(name, function)` to a page; think times split the page."""
         if len(values) != 2 or not isinstance(values[1], Function):
             self.note(node, shown(node), "is not understood: left out")
             return None

@@ -1,7 +1,7 @@
-"""Conditions on random numbers: computes the part of a draw for which each condition holds.
+"""Converts conditions on random numbers: computes the part of a random draw for which a condition holds.
 
-A script may test a number several times after drawing it once (`p < 0.5`, else `p < 0.84`). Each condition divides the
-part of the draw that the enclosing conditions leave.
+A script may test a number several times after drawing it once (`p < 0.5`, else `p < 0.84`). Each condition
+divides the part of the draw that the enclosing conditions leave.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _CALL = re.compile(r"[\w$.\])`]+\s*\(")
 
 
 class Chances:
-    """Converts conditions on random numbers to branches.
+    """Converter of conditions on random numbers to branches.
 
     Parameters
     ----------
@@ -43,7 +43,9 @@ class Chances:
         self.draws = script.calls.draws
 
     def of(self, node: Node | None, environment: Environment) -> tuple[int, Intervals] | None:
-        """Return the draw of a condition and the part for which it holds; None for other conditions."""
+        """Return the number of the draw in a condition and the part for which the condition holds; otherwise
+        None.
+        """
         return self._of(node, environment) if node is not None and _pure(node) else None
 
     def _of(self, node: Node, environment: Environment) -> tuple[int, Intervals] | None:
@@ -65,7 +67,7 @@ class Chances:
     def follow(
         self, node: Node, found: tuple[int, Intervals], environment: Environment, following: list[Node] | None
     ) -> bool:
-        """Convert an `if` on a draw to branches.
+        """Convert an `if` on a random draw to branches.
 
         Parameters
         ----------
@@ -81,7 +83,7 @@ class Chances:
         Returns
         -------
         bool
-            Whether the following statements have been converted as well.
+            True if the following statements have been converted as well.
         """
         draw, part = found
         consequence, alternative = node.child_by_field_name("consequence"), node.child_by_field_name("alternative")
@@ -108,7 +110,7 @@ class Chances:
             self.script.calls.note(node, shown(node), why)
 
     def _probability(self, draw: int, part: Intervals) -> float:
-        """Return the probability of a part of a draw, given the remaining part."""
+        """Return the probability of a part of a draw, given the part that the enclosing conditions leave."""
         left = self.draws.left.get(draw, ALL)
         return length(meet(left, part)) / length(left)
 
@@ -116,8 +118,9 @@ class Chances:
     def _branches(self, draw: int) -> Iterator[Callable[[Intervals], AbstractContextManager[None]]]:
         """Convert the branches of a condition on a draw.
 
-        Yields a context for each branch: it restricts the draw to a part, and draws that are asked in another branch
-        are not asked in it. All of them are asked behind the condition.
+        Yields a function that returns a context for each branch. The context restricts the draw to a part; a
+        draw that is tested in another branch counts as untested in it. After the condition, all draws that a
+        branch tested count as tested.
         """
         left, asked = self.draws.left.get(draw, ALL), set(self.draws.asked)
         behind = {*asked, draw}
@@ -134,7 +137,7 @@ class Chances:
         self.draws.asked = behind
 
     def switch(self, node: Node, environment: Environment) -> None:
-        """Convert a `switch` on a draw or on a known value; note any other."""
+        """Convert a `switch` on a random draw or on a known value; any other `switch` is noted."""
         subject = node.child_by_field_name("value")
         pure = subject is not None and _pure(subject)
         value = self.script.calls.value(subject, environment) if pure else None
@@ -154,7 +157,10 @@ class Chances:
     def _drawn_switch(
         self, node: Node, value: Random, cases: list[tuple[Any, list[Node]]], environment: Environment
     ) -> None:
-        """Convert a `switch` on a draw; the default covers what the cases leave, wherever it is written."""
+        """Convert a `switch` on a draw.
+
+        The default covers the part that the cases leave, wherever it is written.
+        """
         self._note_if_asked(node, value.draw)
         left, parts = ALL, []
         for label, statements in sorted(cases, key=lambda case: case[0] is None):
@@ -179,7 +185,7 @@ def _pure(node: Node) -> bool:
 
 
 def holds(sign: str, left: Any, right: Any) -> tuple[int, Intervals] | None:
-    """Return the draw of a comparison, and the part for which the comparison holds.
+    """Return the draw of a comparison, and the part of the draw for which the comparison holds; None otherwise.
 
     Examples
     --------
@@ -218,7 +224,7 @@ def _combined(
 
 
 def _cases(body: Node | None) -> list[tuple[Node | None, list[Node]]] | None:
-    """Return the label (None for the default) and statements of each case; None if a case cannot be converted."""
+    """Return label (None for the default) and statements of each case; None if a case cannot be converted."""
     cases = [case for case in named(body) if case.type in {"switch_case", "switch_default"}]
     found: list[tuple[Node | None, list[Node]]] = []
     for count, case in enumerate(cases):

@@ -1,4 +1,4 @@
-"""Converts tests of `check()` to checks of a response."""
+"""Converts the tests of `check()` to checks of a response."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from towtank.workload.importers.k6.values import Answer, Part
 _EQUAL = frozenset({"===", "=="})
 _UNEQUAL = frozenset({"!==", "!="})
 _OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
-# Checks for statuses below or from a bound on. A range is a conjunction of both; only its upper bound gives a check.
+# Checks for statuses below or from a bound on. A range is a conjunction of both; only its upper bound gives a
+# check.
 _CLASSES: dict[tuple[str, int] | None, dict[str, Any]] = {
     ("<", 300): {"status": "2xx"},
     ("<", 400): {"status": ["2xx", "3xx"]},
@@ -23,11 +24,11 @@ _CLASSES: dict[tuple[str, int] | None, dict[str, Any]] = {
 
 
 class NotSayable(Exception):  # noqa: N818 - it is not an error of the program
-    """A test without a counterpart in a workload; the message gives the reason."""
+    """Error for a test without a counterpart in a workload; the message is the reason."""
 
 
 class Checks:
-    """Converts the body of a test.
+    """Converter of the body of a test.
 
     Parameters
     ----------
@@ -42,7 +43,7 @@ class Checks:
         self.write = write
 
     def add(self, node: Node, check: dict[str, Any], *, negated: bool = False) -> None:
-        """Add a test to a check.
+        """Add a test of the script to the check of a request.
 
         Raises
         ------
@@ -112,7 +113,7 @@ class Checks:
             raise NotSayable(shown(node))
 
     def _searched(self, node: Node) -> str | None:
-        """Return the text that `r.body.indexOf(text)` searches for."""
+        """Return the text for which `r.body.indexOf(text)` searches; None for other expressions."""
         function, arguments = node.child_by_field_name("function"), named(node.child_by_field_name("arguments"))
         if node.type != "call_expression" or function is None or len(arguments) != 1:
             return None
@@ -123,7 +124,7 @@ class Checks:
         return text if isinstance(subject, Part) and subject.kind == "body" else None
 
     def _statuses(self, node: Node) -> list[int]:
-        """Return the statuses of `r.status === 200 || r.status === 201`."""
+        """Return the status codes in `r.status === 200 || r.status === 201`."""
         statuses: list[int] = []
         for side in (node.child_by_field_name("left"), node.child_by_field_name("right")):
             trial: dict[str, Any] = {}
@@ -166,7 +167,7 @@ class Checks:
             raise NotSayable(str(error)) from None
 
     def _there(self, node: Node, check: dict[str, Any], *, negated: bool) -> None:
-        """Add a test of a value without a comparison, which means that the value exists."""
+        """Add a test of a value without a comparison, which tests that the value exists."""
         subject = self.evaluate(node)
         if isinstance(subject, Part) and subject.kind == "json" and not negated:
             merge(check, {"json": {expressions.json_path(subject.path): None}})
@@ -175,7 +176,7 @@ class Checks:
 
 
 def _limit(operator: str, value: Any, *, negated: bool) -> tuple[str, int] | None:
-    """Return a bound of integers as `<` or `>=`; None if the operator is not a bound."""
+    """Return a bound of integers with `<` or `>=`; None if the operator is not a bound."""
     sign = _OPPOSITE.get(operator, "") if negated else operator
     if sign not in _OPPOSITE or not isinstance(value, int):
         return None
@@ -197,7 +198,7 @@ def _element(path: str, sign: str, length: int, node: Node) -> str:
 
 
 def merge(check: dict[str, Any], more: dict[str, Any]) -> None:
-    """Merge into a check: lists and mappings are extended, an existing status is kept."""
+    """Merge new entries into a check. Lists and mappings are extended; an existing status is kept."""
     for key, value in more.items():
         if isinstance(value, list) and key != "status":
             check.setdefault(key, []).extend(each for each in value if each not in check.get(key, []))

@@ -24,7 +24,7 @@ _AGAIN = "k6 tries again in the next round if it failed"
 
 
 class Returned(Exception):  # noqa: N818 - it is not an error of the program
-    """A function of the script returns a value."""
+    """Signals that a function of the script returns a value."""
 
     def __init__(self, value: Any) -> None:
         super().__init__()
@@ -33,7 +33,7 @@ class Returned(Exception):  # noqa: N818 - it is not an error of the program
 
 @dataclass(frozen=True)
 class Condition:
-    """A condition without leading `!`, with its value or the values of the compared sides."""
+    """Condition without leading `!`, with its value or the values of the two sides of a comparison."""
 
     node: Node
     negated: bool
@@ -44,7 +44,7 @@ class Condition:
 
 
 class Conditions:
-    """Converts `if` statements.
+    """Converter of `if` statements.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class Conditions:
         Returns
         -------
         bool or None
-            Whether the following statements have been converted as well; None if the condition is not on a random
+            True if the following statements have been converted as well; None if the condition is not on a random
             number.
         """
         found = self.chances.of(node.child_by_field_name("condition"), environment)
@@ -117,7 +117,9 @@ class Conditions:
         return Condition(subject, negated, value, left, right, sign)
 
     def _first_round(self, condition: Condition, environment: Environment) -> bool:
-        """Return True if a condition holds only in a user's first round, such as `!token` or `__ITER === 0`."""
+        """Return True if a condition holds only in the first round of a user, such as `!token` or `__ITER ===
+        0`.
+        """
         if condition.sign:
             left = condition.node.child_by_field_name("left")
             if condition.negated or condition.sign not in EQUAL or left is None:
@@ -133,7 +135,7 @@ class Conditions:
         return name in self.script.kept and holder is self.script.globals.maps[0] and not holder[name]
 
     def _once(self, node: Node, branches: tuple[Node | None, Node | None], environment: Environment) -> None:
-        """Add the steps that a user executes in its first round only."""
+        """Add the steps that a user executes only in its first round."""
         consequence, alternative = branches
         outer, self.calls.out = self.calls.out, []
         rows = dict(self.calls.draws.rows)
@@ -144,14 +146,17 @@ class Conditions:
         self.script.once += self.calls.out
         self.calls.out, self.calls.draws.rows = outer, rows
         why = "is done once by each user, before its rounds"
-        # In k6 a variable stays empty if its request failed; the round number does not depend on this.
+        # In k6 a variable stays empty if its request failed. The round number does not depend on this.
         asked = text_of(node.child_by_field_name("condition"))
         again = "" if any(name in asked for name in ROUNDS) else f"; {_AGAIN}"
         self.calls.note(node, shown(node), f"{why}{again}")
         self.script.statements(statements_of(alternative), environment)
 
     def _tested(self, node: Node, condition: Condition, environment: Environment) -> bool:
-        """Convert a condition on a successful response: a failed step ends the round if the script returns then."""
+        """Convert a condition on a successful response.
+
+        A failed step ends the round if the script returns then.
+        """
         consequence, alternative = node.child_by_field_name("consequence"), node.child_by_field_name("alternative")
         leaves, otherwise = _leaves(consequence), _leaves(alternative)
         if not leaves and alternative is not None and not otherwise:
@@ -175,7 +180,9 @@ class Conditions:
         return True
 
     def _good(self, condition: Condition, environment: Environment, *, negated: bool) -> Checked | None:
-        """Return the requests whose responses a condition tests; a comparison is added to the request's check."""
+        """Return the requests whose responses a condition tests; a comparison is added to the check of the
+        request.
+        """
         if isinstance(condition.value, Checked):
             return condition.value
         sides = [condition.left, condition.right]
@@ -200,7 +207,7 @@ class Conditions:
     def _filled(
         self, value: Part, negated: bool, consequence: Node | None, alternative: Node | None, environment: Environment
     ) -> None:
-        """Convert a condition on a value in a response, whose absence must not fail the request."""
+        """Convert a condition on a value in a response; a missing value must not fail the request."""
         place = self.calls.writer.extracted(value)
         if place is None:
             return
@@ -217,7 +224,7 @@ class Conditions:
 
 
 def id_of(node: Node | None) -> int:
-    """Return the identity of a node of the tree; 0 for None."""
+    """Return the identity of a node of the syntax tree; 0 for None."""
     return node.id if node is not None else 0
 
 

@@ -1,8 +1,8 @@
-"""Values that a script draws in a round: random numbers and texts, times, rows of data.
+"""Random values that a script draws in a round: numbers and texts, times, rows of data.
 
-A script draws a value once and may read it several times. Each draw is therefore a step (`set` or `draw`) with its own
-name until all statements are converted; then a value that is read once is written in its place, and rows get the name
-of their pool again where no other row of the pool is read.
+A script draws a value once and may read it several times. Each draw is therefore a step (`set` or `draw`)
+with its own name until all statements are converted. Then a value that is read once is written in its place,
+and a row gets the name of its pool unless a different row of the pool is read.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from towtank.workload.importers.k6.settling import PREFIX, drawn, every, names_i
 from towtank.workload.importers.k6.values import Random, Row, Table, Text
 
 Place = tuple[int, int]
-# Bounds of conditions are computed in ratios, and rounded there. [1]
+# Bounds of conditions are computed as ratios; this is their tolerance when they are rounded to whole numbers.
+# [1]
 _WHOLE = 1e-6
 # Longest random text of a template. [character]
 _TEXT_AT_MOST = 2**20
@@ -27,7 +28,7 @@ _AGAIN = "is drawn once in k6; here it is drawn again at each of the places that
 
 @dataclass
 class _Number:
-    """A random number: where it is drawn, and how it has been used.
+    """Random number of a script: the position where it is drawn, and its uses so far.
 
     Attributes
     ----------
@@ -45,7 +46,7 @@ class _Number:
 
 
 class Draws:
-    """Creates the steps of draws, and completes them when all statements are converted.
+    """Creates the steps for random values, and completes these steps when all statements are converted.
 
     Parameters
     ----------
@@ -58,12 +59,12 @@ class Draws:
     def __init__(self, draft: Draft, add: Callable[[Step], None]) -> None:
         self.draft = draft
         self.add = add
-        # Remaining part of each number at this point, and numbers that a condition before has tested.
+        # Remaining part of each number at this point, and numbers that an earlier condition has tested.
         self.left: dict[int, Intervals] = {}
         self.asked: set[int] = set()
-        # First number that is drawn inside the current loop: a loop repeats the uses of those before it.
+        # First number that is drawn inside the current loop; a loop repeats the uses of earlier numbers.
         self.loop_from = 0
-        # Rows that are known at this point, by pool, draw of the index, and its range.
+        # Rows that are known at this point, by pool, draw of the index, and range of the index.
         self.rows: dict[tuple[str, int, float, float], Row] = {}
         self._pools_of: dict[int, set[str]] = {}
         self._numbers: dict[int, _Number] = {}
@@ -77,7 +78,7 @@ class Draws:
         return name
 
     def called(self, name: str, values: list[Any], place: Place, shown: str, hint: str) -> Text | Random | None:
-        """Return the value of a function that draws a value; None for other functions.
+        """Return the value of a function that draws a random value; None for other functions.
 
         Parameters
         ----------
@@ -117,7 +118,7 @@ class Draws:
         return drawn
 
     def row(self, table: Table, index: Any) -> Row:
-        """Return a row that is drawn here, or the row that the same random index has drawn before."""
+        """Return a row that is drawn here, or the row that the same random index has selected before."""
         key = (table.pool, index.draw, index.low, index.high) if isinstance(index, Random) else None
         if key is not None and key in self.rows:
             return self.rows[key]
@@ -130,7 +131,7 @@ class Draws:
         return row
 
     def _note_index(self, table: Table, index: Random) -> None:
-        """Note an index that chooses among some rows only, or whose number is used elsewhere, too."""
+        """Note an index that selects among some rows only, or whose number has other uses."""
         number = self._numbers.get(index.draw)
         if number is None:
             return
@@ -142,7 +143,7 @@ class Draws:
         self._pools_of.setdefault(index.draw, set()).add(table.pool)
 
     def template(self, value: Random) -> str | None:
-        """Return the place for a random number; equal numbers of one draw have the same place."""
+        """Return the template place for a random number; equal numbers of one draw have the same place."""
         found = self._numbers.get(value.draw)
         left = self.left.get(value.draw, ALL)
         part = _part(value, left)
@@ -158,7 +159,7 @@ class Draws:
         return f"${{{name}}}"
 
     def paused(self, value: Random) -> None:
-        """Note a pause by a random number that is used elsewhere, too: a pause has a time of its own."""
+        """Note a pause whose random number has other uses, because the workload draws the pause separately."""
         found = self._numbers.get(value.draw)
         if found is None:
             return
@@ -167,13 +168,17 @@ class Draws:
         found.written.append((ALL, ""))
 
     def _differs(self, draw: int, left: Intervals, use: str) -> bool:
-        """Return True if a number has been used in another way before; an empty use differs from every use."""
+        """Return True if a number has been used in a different way before; an empty use differs from every
+        use.
+        """
         return draw in self.asked or any(
             (use, other) == ("", "") or use != other for part, other in self._numbers[draw].written if meet(part, left)
         )
 
     def depends(self, draw: int) -> bool:
-        """Return True if a condition on a number depends on what has been decided or sent before."""
+        """Return True if a condition on a number depends on earlier decisions or requests with the same
+        number.
+        """
         sent = self._numbers[draw].written if draw in self._numbers else []
         again = draw in self.asked or draw < self.loop_from
         return again or any(meet(part, self.left.get(draw, ALL)) for part, _ in sent)
@@ -201,7 +206,7 @@ class Draws:
         """
         early = names_in([first])
         own = {name for step in every(steps) for name in drawn(step)}
-        # The first round is a transaction of its own, before the others: it draws its values itself.
+        # The first round is a transaction of its own, before the others, so it draws its values separately.
         lent = [step for step in every(steps) if early & set(drawn(step))]
         for name in sorted(early & {name for step in lent for name in drawn(step)}):
             why = "is drawn anew for the first round, which is a transaction of its own"
@@ -212,7 +217,7 @@ class Draws:
 
 
 def _part(value: Random, left: Intervals) -> Random | None:
-    """Return the part of a whole random number that conditions leave; None if it is no range of whole numbers."""
+    """Return the part of a random integer that conditions leave; None if the part is no range of integers."""
     if left == ALL:
         return value
     size = value.high - value.low

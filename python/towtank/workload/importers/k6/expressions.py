@@ -27,7 +27,7 @@ from towtank.workload.importers.k6.values import (
     Writer,
 )
 
-# Largest length of texts and lists: self-concatenation doubles them with each line. [character], [1]
+# Largest length of texts [character] and lists [1], because self-concatenation doubles them with each line.
 TEXT_AT_MOST = 1_000_000
 ITEMS_AT_MOST = 100_000
 _LONG = f"is longer than {TEXT_AT_MOST} characters"
@@ -59,7 +59,7 @@ GLOBALS = (
     "Boolean",
     "encodeURIComponent",
 )
-# Numbers of users and rounds in k6: the place in templates, and the difference in counting.
+# Numbers of users and rounds in k6, with the place in templates and the difference in counting.
 _OF_USER = ("${user.number}", "counts users from 0, k6 from 1")
 _OF_ROUND = ("${iteration}", "counts the transactions of a user from 1, k6 its rounds from 0")
 _OF_ALL = ("${iteration}", "counts the transactions of one user from 1, k6 the rounds of all users from 0")
@@ -78,7 +78,7 @@ _PARTS = {"body": "body", "headers": "headers", "status": "status", "timings": "
 
 
 class Expressions:
-    """Evaluates the expressions of a script.
+    """Evaluator of the expressions of a script.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ class Expressions:
         }
 
     def value(self, node: Node | None, environment: Environment) -> Any:
-        """Return the value of an expression; `Unknown` if it is not known."""
+        """Return the value of an expression; `Unknown` if the value is not known before the run."""
         if node is None:
             return None
         kind = self._kinds.get(node.type)
@@ -155,7 +155,7 @@ class Expressions:
         return self._together(left, right)
 
     def _together(self, left: Any, right: Any) -> Any:
-        """Concatenate two values that are known now or at run time."""
+        """Concatenate two values that are known before the run or at run time."""
         if isinstance(left, str) and isinstance(right, str):
             return left + right
         first, second = self.writer.text(left) or "", self.writer.text(right) or ""
@@ -225,7 +225,7 @@ class Expressions:
         return self.member(holder, text_of(node.child_by_field_name("property")), node)
 
     def member(self, holder: Any, name: str, node: Node) -> Any:  # noqa: PLR0911 - one line per kind of value
-        """Return a member of a value."""
+        """Return a member of a value, such as `length` of a list."""
         if isinstance(holder, Namespace):
             if holder.name == "__ENV":
                 return self._environment_variable(name)
@@ -253,7 +253,9 @@ class Expressions:
         return holder if isinstance(holder, Unknown) else Unknown(f"{shown(node)} is not understood")
 
     def _execution(self, name: str, node: Node) -> Text:
-        """Return the template for the number of the user or of its round, and note the difference in counting."""
+        """Return the template for the number of the user or of its round, and note the difference in
+        counting.
+        """
         place, counts = _EXECUTION[name]
         self.writer.draft.notes.add(_place(node), name, f"{place} {counts}")
         return Text(place)
@@ -295,7 +297,7 @@ class Expressions:
         return self.combined(sign, left, self.value(node.child_by_field_name("right"), environment), node)
 
     def _both(self, left: Any, node: Node, environment: Environment) -> Any:
-        """Evaluate `left && right`; the right side is evaluated only if the left side is true."""
+        """Evaluate `left && right`. The right side is evaluated only if the left side is true."""
         right = node.child_by_field_name("right")
         if isinstance(left, Checked):
             other = self.value(right, environment)
@@ -335,7 +337,7 @@ class Expressions:
         return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 else value
 
     def _otherwise(self, left: Any, right: Node | None, environment: Environment) -> Any:
-        """Evaluate `__ENV.NAME || 'value'` as a parameter with this default."""
+        """Evaluate `left || right`; `__ENV.NAME || 'value'` becomes a parameter with this default."""
         if isinstance(left, Checked):
             if throws(right):
                 self.ends(left, right, thrown=True)
@@ -350,7 +352,7 @@ class Expressions:
         return (left or self.value(right, environment)) if known else left
 
     def _default(self, name: str, value: Any, node: Node | None) -> None:
-        """Set the default of a parameter; the first default applies to the whole script."""
+        """Set the default of a parameter. The first default applies to the whole script."""
         parameters = self.writer.draft.parameters
         if isinstance(value, str | int | float) and parameters.get(name) == "change-me":
             parameters[name] = value
@@ -382,7 +384,7 @@ def _place(node: Node) -> tuple[int, int]:
 
 
 def _random(sign: str, left: Any, right: Any) -> Random | Unknown | None:
-    """Add a known number to a random number, or multiply them; None if the operation is not supported."""
+    """Add a known number to a random number, or multiply both; None if the operation is not supported."""
     if isinstance(right, Random) and isinstance(left, int | float) and sign in {"+", "*"}:
         left, right = right, left
     if not isinstance(left, Random) or not isinstance(right, int | float):

@@ -1,4 +1,4 @@
-"""Functions of JavaScript and k6 that are evaluated before the run."""
+"""Functions of JavaScript and k6 that the importer evaluates before the run."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ def of_number(name: str, value: float | Random, node: Node) -> Any:
             return value
         if value.whole and name != "Math.abs":
             return value
-        # Offsets before flooring: a random number is almost never an integer, and truncation floors numbers from 0 on.
+        # Offsets before flooring: a random number is almost never an integer, and truncation floors numbers
+        # from 0 on.
         more = {"Math.floor": 0.0, "Math.ceil": 1.0, "Math.round": 0.5}.get(name, None if below else 0.0)
         if more is None:
             return Unknown(f"{shown(node)} has no counterpart in a workload")

@@ -1,15 +1,15 @@
-"""Parts of a draw from [0, 1): disjoint intervals in ascending order."""
+"""Parts of a random draw from [0, 1): disjoint intervals in ascending order."""
 
 from __future__ import annotations
 
 Intervals = tuple[tuple[float, float], ...]
 ALL: Intervals = ((0.0, 1.0),)
-# Shorter parts of a draw are empty: they result from rounding of bounds. [1]
+# Length below which a part of a draw is empty, as it results from the rounding of bounds. [1]
 LEAST = 1e-9
 
 
 def meet(left: Intervals, right: Intervals) -> Intervals:
-    """Return the intersection of two parts.
+    """Return the intersection of two parts of a draw.
 
     Examples
     --------
@@ -21,7 +21,7 @@ def meet(left: Intervals, right: Intervals) -> Intervals:
 
 
 def rest(part: Intervals) -> Intervals:
-    """Return the complement of a part.
+    """Return the complement of a part of a draw in [0, 1).
 
     Examples
     --------
@@ -33,5 +33,5 @@ def rest(part: Intervals) -> Intervals:
 
 
 def length(part: Intervals) -> float:
-    """Return the total length of a part."""
+    """Return the total length of a part of a draw, which is its probability."""
     return sum(high - low for low, high in part)

@@ -19,13 +19,13 @@ from towtank.workload.importers.k6.options import Scenario, read_options
 from towtank.workload.importers.k6.script import Script
 from towtank.workload.importers.k6.syntax import Source, named, text_of
 
-# Variables read by templates, and variables read by conditions.
+# Variables that templates read, and variables that conditions read.
 _READ = re.compile(r"\$\{(\w+)[|}]")
 _ASKED = re.compile(r'"if": \{"\w+": "(\w+)"')
 
 
 def read(path: Path, options: Options) -> Draft:
-    """Read a script into a draft."""
+    """Read a k6 script into a draft of a workload."""
     del options  # files that a script names are not sent
     source = Source(path)
     draft = Draft(str(path), "k6", identifier(path.stem, "script"), f"Script {path.name}")
@@ -43,7 +43,7 @@ def _read(draft: Draft, source: Source) -> None:
     place = _place_of_options(source)
     options = found if isinstance(found, dict) else {}
     scenarios = read_options(options, place, draft, _places(source))
-    # k6 clears a user's cookies before every iteration, unless the options disable this.
+    # k6 clears the cookies of a user before every iteration, unless the options disable this.
     cookies = {} if options.get("noCookiesReset") is True else {"cookies": {"kept": "per_round"}}
     made: dict[str, str] = {}
     once: dict[str, list[str]] = {}
@@ -90,7 +90,10 @@ def _say_of_values(draft: Draft) -> None:
 
 
 def _pace(scenario: Scenario, draft: Draft) -> dict[str, str]:
-    """Return the pace of a scenario's users; an arrival rate becomes a pacing, as a closed load has no arrivals."""
+    """Return the pace of a scenario's users.
+
+    An arrival rate becomes a pacing, as a closed load has no arrivals.
+    """
     if scenario.rate <= 0:
         return {"think": "0 s"}
     pacing = seconds(scenario.users / scenario.rate)
@@ -132,7 +135,7 @@ def _place_of_options(source: Source) -> tuple[int, int]:
 
 
 def _tidy(draft: Draft) -> None:
-    """Remove the target from steps if there is only one; remove parameters, pools and extractions that are not used."""
+    """Remove the target from the steps if there is only one, and unused parameters, pools and extractions."""
     steps = [step for transaction in draft.transactions.values() for step in transaction]
     if len(draft.targets) <= 1:
         for step in _requests(steps):
@@ -152,7 +155,7 @@ def _tidy(draft: Draft) -> None:
 
 
 def _requests(steps: list[Step]) -> list[Step]:
-    """Return the requests of steps, including those within them."""
+    """Return the requests in steps, including requests in nested steps."""
     found: list[Step] = []
     for step in steps:
         found += [step] if method_of(step) else []

@@ -1,4 +1,4 @@
-"""Converts requests of scripts: URL, body and parameters of `http.get` and the other methods."""
+"""Converts the requests of scripts: URL, body and parameters of `http.get` and the other methods."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from towtank.workload.importers.k6.values import File, FilePart, Json, Part, Ran
 _PATH = re.compile(r"([^?#]*)(?:\?([^#]*))?(?:#.*)?", re.DOTALL)
 _PLACE = re.compile(r"(\$\{[^}]*\})")
 _SAFE = "/%:@!$&'()*+,;=~-._{}"
-# Media type of a file in k6 without one, and the file name, the time in nanoseconds (http.file of k6 1.0).
+# Media type of a file in k6 without a media type, and its file name, the time in nanoseconds (http.file of k6
+# 1.0).
 _FILE_MEDIA, _FILE_NAME = "application/octet-stream", "${now.ms}000000"
 # Largest file of a script that the workload contains as text. [character]
 _FILE_AT_MOST = 100_000
@@ -28,7 +29,7 @@ Place = tuple[int, int]
 
 
 class Requests:
-    """Converts the requests of a script to steps.
+    """Converter of the requests of a script to steps.
 
     Parameters
     ----------
@@ -44,7 +45,7 @@ class Requests:
         self.ledger = Ledger(draft.notes, OPTIONS, strict=False)
 
     def call(self, name: str, arguments: list[Any], place: Place) -> Step | None:
-        """Return the request for `http.NAME(...)`; None, with a note, if it cannot be converted."""
+        """Return the request for `http.NAME(...)`; None, with a note, if the call cannot be converted."""
         if name == "request":
             method, rest = arguments[0] if arguments else None, arguments[1:]
             if not isinstance(method, str):
@@ -59,7 +60,7 @@ class Requests:
         return self.make(method.upper(), url, body, rest[at] if len(rest) > at else None, place)
 
     def make(self, method: str, url: Any, body: Any, params: Any, place: Place) -> Step | None:
-        """Return one request; None, with a note, if it cannot be converted."""
+        """Return a request step; None, with a note, if the request cannot be converted."""
         text = self.writer.text(url)
         if text is None or method not in METHODS:
             why = url.why if isinstance(url, Unknown) else f"its URL or its method {method[:20]!r} cannot be written"
@@ -112,7 +113,7 @@ class Requests:
         return {**{name: templates[name] for name in carried.headers}, **login}
 
     def _cookies(self, cookies: Any, headers: dict[str, str], place: Place) -> None:
-        """Add the cookies of a request to its Cookie header: k6 sends them in addition to those of the jar."""
+        """Add the cookies of a request to its Cookie header. k6 sends them in addition to those of the jar."""
         if cookies is None:
             return
         if not isinstance(cookies, dict):
@@ -135,7 +136,7 @@ class Requests:
             headers[given] = "; ".join(pairs)
 
     def _body(self, body: Any, headers: dict[str, str], place: Place) -> dict[str, Any]:
-        """Return the request keys for the body; remove the Content-Type header if the key implies it."""
+        """Return the keys of the request's body, and remove the Content-Type header if the key implies it."""
         if body is None:
             return {}
         given = next((name for name in headers if name.lower() == "content-type"), None)
@@ -168,7 +169,7 @@ class Requests:
         return keys
 
     def _known(self, value: Any, name: str, place: Place) -> Any:
-        """Return a body in which single unknown values are replaced by placeholders."""
+        """Return a body in which placeholders replace single unknown values."""
         value = _content(value)
         if isinstance(value, dict):
             return {key: self._known(inner, key, place) for key, inner in value.items()}
@@ -195,7 +196,7 @@ class Requests:
         return {"json": written[0]}
 
     def _fields(self, fields: dict[str, Any], headers: dict[str, str], place: Place) -> dict[str, Any] | None:
-        """Return a form, with fields sorted by name as in k6; with a file, a multipart body."""
+        """Return a form with fields sorted by name, as k6 sorts them; with a file, a multipart body."""
         pairs = [
             (name, each)
             for name, value in sorted(fields.items())
@@ -216,7 +217,10 @@ class Requests:
         return {"body": "&".join(f"{quote(name, safe='')}={encoded(text)}" for name, text in texts)}
 
     def _multipart(self, pairs: list[tuple[str, Any]], place: Place) -> dict[str, Any] | None:
-        """Return a multipart body: first fields, then files; several values of a name become several parts."""
+        """Return a multipart body: first fields, then files.
+
+        Several values of a name become several parts.
+        """
         parts: list[tuple[str, Any]] = []
         for name, value in sorted(pairs, key=lambda pair: isinstance(pair[1], FilePart)):
             part: Any = self._file(name, value, place) if isinstance(value, FilePart) else self._field(value)
@@ -226,7 +230,7 @@ class Requests:
         return {"multipart": parts_of(parts)}
 
     def _file(self, field: str, part: FilePart, place: Place) -> dict[str, Any]:
-        """Return the part for a file; content that is not known as text is generated."""
+        """Return the multipart part for a file. Content that is not known as text is generated."""
         file = part.content if isinstance(part.content, File) else None
         text = self.writer.text(_content(part.content))
         content: Step = {"value": text} if text is not None else {"generated": {"size": "10 KiB"}}
@@ -248,11 +252,12 @@ class Requests:
         return "<nil>" if value is None else self.writer.text(value)
 
     def _name(self, params: dict[str, Any], place: Place) -> str | None:
-        """Return the tag `name`, by which k6 groups requests; account for all parameters."""
+        """Return the tag `name`, by which k6 groups requests, and account for all parameters."""
         tags = params.get("tags")
         name = tags.get("name") if isinstance(tags, dict) else None
         for key, value in params.items():
-            # A null callback means that k6 counts no response as failed; for other parameters null is the default.
+            # A null callback means that k6 counts no response as failed. For other parameters null is the
+            # default.
             text = "null" if key == "responseCallback" and value is None else json_text(value)
             self.ledger.settle("params", key, text, place)
         return name if isinstance(name, str) and name else None
@@ -270,7 +275,10 @@ class Requests:
 
 
 def _path_and_query(template: str) -> tuple[str, dict[str, str]]:
-    """Return the path and the query as a mapping; a query that a mapping cannot represent stays in the path."""
+    """Return the path, and the query as a mapping.
+
+    A query that a mapping cannot represent stays in the path.
+    """
     found = _PATH.fullmatch(template)
     assert found is not None  # the expression matches any text
     path = _each(found[1], lambda text: quote(text, safe=_SAFE))
@@ -291,7 +299,7 @@ def _content(value: Any) -> Any:
 
 
 def _survives(template: str) -> bool:
-    """Return True if the texts of a query template survive decoding."""
+    """Return True if decoding and encoding preserves the texts of a query template."""
     return survives(texts_of(template), in_query=True)
 
 
@@ -300,7 +308,7 @@ def _decoded(text: str) -> str:
 
 
 def _as_written(key: str, sign: str, value: str) -> str:
-    """Return a pair of a query as written; values known at run time are encoded by the engine."""
+    """Return a pair of a query as written in the script. The engine encodes values known at run time."""
     return f"{_each(key, lambda text: quote(text, safe=_SAFE))}{sign}{encoded(value, QUERY_SAFE)}"
 
 
@@ -312,7 +320,7 @@ def _numbers(value: Any) -> bool:
 
 
 def json_text(value: Any) -> str:
-    """Return a value as JSON for notes; empty for null."""
+    """Return a value as JSON text for notes; empty for null."""
     try:
         return "" if value is None else json.dumps(value)
     except TypeError:
@@ -334,5 +342,5 @@ def duration(value: Any) -> float | None:
 
 
 def _each(template: str, change: Any) -> str:
-    """Apply a function to the texts of a template, but not to its places."""
+    """Apply a function to the texts of a template, but not to its places `${...}`."""
     return "".join(piece if piece.startswith("${") else change(piece) for piece in _PLACE.split(template))

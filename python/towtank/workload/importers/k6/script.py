@@ -17,7 +17,7 @@ from towtank.workload.importers.k6.values import Environment, Function, Namespac
 
 # Largest number of list elements for which a loop is unrolled. [1]
 _ELEMENTS_AT_MOST = 100
-# Largest number of steps of a script: nested unrolled loops could create any number. [1]
+# Largest number of steps of a script, because nested unrolled loops could create any number. [1]
 _STEPS_AT_MOST = 20_000
 _IGNORED = frozenset({"comment", "empty_statement", "import_statement", "hash_bang_line", "debugger_statement"})
 # Modules with supported functions, and the prefixes of these functions.
@@ -28,7 +28,7 @@ _MODULES = {
 
 
 class Script:
-    """Converts the statements of a script without running it.
+    """Converter of the statements of a script, which does not run the script.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ class Script:
         )
 
     def steps(self, function: Function) -> list[Step]:
-        """Return the steps of a function that users execute."""
+        """Return the steps of a function that users execute in each round."""
         self.calls.out, self.calls.pages, self.once = [], [], []
         self.calls.draws.rows = {}
         before = dict(self.globals.maps[0])
@@ -117,7 +117,7 @@ class Script:
             self.calls.note(node, f"module {module}", "is not read: what comes from it is not known")
 
     def _body(self, node: Node, environment: Environment) -> Any:
-        """Return the value of the first return statement that a function's body reaches."""
+        """Return the value of the first return statement that the body of a function reaches."""
         try:
             self.statements(named(node), environment, whole=True)
         except Returned as returned:
@@ -130,8 +130,8 @@ class Script:
     def statements(self, nodes: list[Node], environment: Environment, *, whole: bool = False) -> None:
         """Convert statements; statements that are not supported are noted and left out.
 
-        With `whole`, the statements are a whole function body, so that a `return` by chance skips the statements after
-        it.
+        With `whole`, the statements are a whole function body, so that a `return` by chance skips the
+        statements after it.
         """
         for count, node in enumerate(nodes, 1):
             if node.type in _IGNORED:
@@ -151,7 +151,7 @@ class Script:
                 kind(node, environment)
 
     def leave_out(self, node: Node, why: str, environment: Environment) -> None:
-        """Note a part that is left out; variables that it would have set become unknown."""
+        """Note a part that is left out. Variables that the part would have set become unknown."""
         self.calls.note(node, shown(node), why)
         waiting = [node]
         while waiting:
@@ -231,15 +231,16 @@ class Script:
                     self.exported[name] = environment[name]
 
     def inside(self, node: Node | None, environment: Environment) -> list[Step]:
-        """Return the steps of a block within another step."""
+        """Return the steps of a block that is nested in another step."""
         return self.part(statements_of(node), environment, place=node)
 
     def part(
         self, statements: list[Node], environment: Environment, *, leaves: bool = False, place: Node | None = None
     ) -> list[Step]:
-        """Return the steps of statements within another step; with `leaves`, a `return` ends them without a note.
+        """Return the steps of statements nested in another step.
 
-        Notes refer to the block `place`, or else to the first statement.
+        With `leaves`, a `return` ends them without a note. Notes refer to the block `place`, or else to the
+        first statement.
         """
         outer, self.calls.out = self.calls.out, []
         rows = dict(self.calls.draws.rows)
@@ -261,7 +262,7 @@ class Script:
         return [] if all(map(is_draw, steps)) else steps
 
     def _for(self, node: Node, environment: Environment) -> None:
-        """Convert a loop with a counter."""
+        """Convert a `for` loop with a counter."""
         declarators = named(node.child_by_field_name("initializer"))
         condition = node.child_by_field_name("condition")
         condition = (
@@ -302,7 +303,7 @@ class Script:
             self.calls.out.append({"loop": min(times, ROUNDS_AT_MOST), "steps": steps})
 
     def _for_of(self, node: Node, environment: Environment) -> None:
-        """Unroll a loop over a known list."""
+        """Unroll a loop over a list that is known before the run."""
         items = self.calls.value(node.child_by_field_name("right"), environment)
         left = node.child_by_field_name("left")
         if text_of(node.child_by_field_name("operator")) != "of" or not isinstance(items, list) or left is None:

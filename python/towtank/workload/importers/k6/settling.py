@@ -1,4 +1,4 @@
-"""Completes the draws of a transaction: their names, and the values that are written where they are read."""
+"""Completes the random draws of a transaction: names them, and moves values to the steps that read them."""
 
 from __future__ import annotations
 
@@ -11,19 +11,20 @@ from typing import Any
 
 from towtank.workload.importers.draft import Step, method_of, unique
 
-# Names of draws until all statements are converted; identifiers have no two underscores in a row.
+# Prefix of the names of draws until all statements are converted; identifiers never have two underscores in a
+# row.
 PREFIX = "draw__"
 # A place after `$` is text of the script.
 _VALUE = re.compile(r"(?<!\$)\$\{(draw__\d+)(\|\w+)?\}")
 _ROW = re.compile(r"(?<!\$)\$\{(\w+__row\d+)\.")
-# Keys of steps with steps inside them.
+# Keys of steps that contain other steps.
 _INNER = ("steps", "then", "else")
 
 
 def settled(
     once: list[Step], steps: list[Step], bases: dict[str, str], pools: Iterable[str]
 ) -> tuple[list[Step], list[Step]]:
-    """Return the steps of each round and of the first round with the names of the workload.
+    """Return the steps of each round and of the first round, with the final names of the workload.
 
     Parameters
     ----------
@@ -51,7 +52,7 @@ def settled(
 
 
 def drawn(step: Step) -> list[str]:
-    """Return the values or the row that a step draws, by their names until all statements are converted."""
+    """Return the temporary names of the values or the row that a step draws."""
     row = _row(step)
     return [row] if row else [name for name in _values(step) if name.startswith(PREFIX)]
 
@@ -69,12 +70,12 @@ def _values(step: Step) -> dict[str, str]:
 
 
 def _pool(step: Step) -> str:
-    """Return the pool that a step draws from; empty for other steps."""
+    """Return the name of the pool from which a step draws; empty for other steps."""
     return str(step.get("draw", ""))
 
 
 def is_draw(step: Step) -> bool:
-    """Return True for the step of a draw, which has no effect of its own."""
+    """Return True if a step only draws a value or a row."""
     return "set" in step or "draw" in step
 
 
@@ -87,13 +88,13 @@ def every(steps: list[Step]) -> Iterator[Step]:
 
 
 def names_in(steps: Any) -> set[str]:
-    """Return the draws that steps read."""
+    """Return the temporary names of the draws that steps read."""
     text = json.dumps(steps)
     return {found[1] for pattern in (_VALUE, _ROW) for found in pattern.finditer(text)}
 
 
 def _inlined(steps: list[Step], times: Counter[str]) -> dict[str, str]:
-    """Return the values that are read once, in a step that follows the draw and is not repeated without it."""
+    """Return values, by name, that only one later step reads and that can be written in that step."""
     inlined: dict[str, str] = {}
     for index, step in enumerate(steps):
         for key in _INNER:
@@ -105,7 +106,9 @@ def _inlined(steps: list[Step], times: Counter[str]) -> dict[str, str]:
 
 
 def _before_their_draw(order: Iterable[Step]) -> dict[str, str]:
-    """Return the values that a step before their draw reads, such as the check of a request."""
+    """Return values, by name, that a step reads before the step that draws them, such as the check of a
+    request.
+    """
     read: set[str] = set()
     before: set[str] = set()
     found: dict[str, str] = {}
@@ -117,7 +120,10 @@ def _before_their_draw(order: Iterable[Step]) -> dict[str, str]:
 
 
 def _follows(name: str, template: str, steps: list[Step]) -> bool:
-    """Return True if a value can be written where it is read: not in a loop, and a time not after other steps."""
+    """Return True if a value can be written into the step that reads it.
+
+    This excludes steps in a loop, and times that are read after other steps.
+    """
     for step in steps:
         if name in names_in(step):
             timely = method_of(step) is not None or not template.startswith("${now.")
@@ -129,7 +135,7 @@ def _follows(name: str, template: str, steps: list[Step]) -> bool:
 
 
 def _without(steps: list[Step], inlined: dict[str, str], names: dict[str, str]) -> list[Step]:
-    """Return steps with the names of the workload, without draws that are not needed."""
+    """Return steps with the final names of the workload, without draws that are not needed."""
     kept: list[Step] = []
     for step in steps:
         if is_draw(step):
@@ -150,13 +156,15 @@ def _without(steps: list[Step], inlined: dict[str, str], names: dict[str, str]) 
 
 
 def _value(found: re.Match[str], inlined: dict[str, str], names: dict[str, str]) -> str:
-    """Return what stands in the place of a draw."""
+    """Return the text that replaces a reference to a draw."""
     filters = found[2] or ""
     return f"{inlined[found[1]][:-1]}{filters}}}" if found[1] in inlined else f"${{{names[found[1]]}{filters}}}"
 
 
 def _rows(once: list[Step], steps: list[Step], taken: list[str]) -> dict[str, str]:
-    """Return the names of rows: that of the pool, unless another row of the pool with this name is still read."""
+    """Return the final name of each row: the name of its pool, unless a different row of the pool is still
+    read.
+    """
     order, begin = list(every([*once, *steps])), len(list(every(once)))
     loops = [(at, at + len(list(every([step]))) - 1) for at, step in enumerate(order) if "loop" in step]
     reads = {name: at for at, step in enumerate(order) for name in names_in(_shallow(step))}
@@ -167,7 +175,8 @@ def _rows(once: list[Step], steps: list[Step], taken: list[str]) -> dict[str, st
         if not row:
             continue
         read = reads.get(row, at)
-        # A loop that begins after the draw reads the row in each of its rounds; a row of the first round stays.
+        # A loop that begins after the draw reads the row in each of its rounds. A row of the first round
+        # stays.
         last = max([read, *(end for start, end in loops if at < start <= read <= end)])
         last = len(order) if at < begin <= read else last
         others = (name for number in count(2) if (name := f"{pool}_{number}") not in taken)

@@ -15,14 +15,14 @@ from towtank.errors import Fault, StudyError
 from towtank.workload.importers.textfile import read_text
 
 _BYTES_AT_MOST = 10_000_000
-# Largest number of faults reported per file: the first faults cause most of the later ones. [1]
+# Largest number of faults reported per file, because the first faults cause most later ones. [1]
 _FAULTS_AT_MOST = 10
 _ESCAPE = re.compile(r"\\(?:u\{([0-9a-fA-F]{1,6})\}|u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(\r\n|.|\n))", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "0": "\0", "\n": "", "\r\n": ""}
 
 
 class Source:
-    """A parsed script.
+    """Parsed script.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class Source:
 
 
 def _errors(node: Node) -> Iterator[Node]:
-    """Yield the parts with syntax errors, outermost first; iteratively, because files may be deeply nested."""
+    """Yield the nodes with syntax errors, outermost first. Iterative, because files may be deeply nested."""
     waiting = [node]
     while waiting:
         each = waiting.pop()
@@ -80,7 +80,7 @@ def throws(node: Node | None) -> bool:
 
 
 def shown(node: Node) -> str:
-    """Return the text of a node for notes, on one line and shortened."""
+    """Return the text of a node for notes: on one line, and shortened."""
     text = " ".join(text_of(node).split())
     return text if len(text) <= 70 else f"{text[:67]}..."
 
@@ -118,7 +118,7 @@ def number_of(text: str) -> int | float | None:
 
 
 def json_of(text: str) -> object:
-    """Return the value of a JSON text; None if it is invalid."""
+    """Return the value of a JSON text; None if the text is no valid JSON."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -127,11 +127,11 @@ def json_of(text: str) -> object:
 
 EQUAL = frozenset({"==", "==="})
 ROUNDS = frozenset({"__ITER", "exec.vu.iterationInScenario", "exec.vu.iterationInInstance"})
-"""Names for the number of a user's round."""
+"""Names in k6 for the number of a user's round."""
 
 
 def is_first_round(comparison: Node) -> bool:
-    """Return True if a comparison tests for the first round by number (`__ITER === 0`), which needs no value."""
+    """Return True if a comparison tests for the first round by its number (`__ITER === 0`)."""
     left, right = (comparison.child_by_field_name(side) for side in ("left", "right"))
     sign = comparison.child_by_field_name("operator")
     if left is None or right is None or text_of(sign) not in EQUAL:

@@ -1,6 +1,6 @@
-"""Fate of each option of k6: options of tests, scenarios and requests.
+"""Treatment of each option of k6: options of tests, scenarios and requests.
 
-Names are those of k6's type definitions, as listed by `scripts/import-keys`; defaults are those of k6.
+`scripts/import-keys` lists the names from k6's type definitions; the defaults are the defaults of k6.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ Environment = ChainMap[str, Any]
 
 @dataclass(frozen=True)
 class Text:
-    """A text with places, as a template; `number` if it is a number in the script."""
+    """Text with places, as a template; `number` is True if the script uses it as a number."""
 
     template: str
     number: bool = False
@@ -33,14 +33,14 @@ class Text:
 
 @dataclass(frozen=True)
 class Json:
-    """The JSON text of a value."""
+    """JSON text of a value."""
 
     value: Any
 
 
 @dataclass(frozen=True)
 class Answer:
-    """The response to a request."""
+    """Response to a request."""
 
     step: Step
 
@@ -54,7 +54,7 @@ class Checked:
     steps : tuple of dict
         Checked requests.
     prompt : bool
-        Whether each response is tested before any other step.
+        True if each response is tested before any other step.
     """
 
     steps: tuple[Step, ...]
@@ -63,14 +63,14 @@ class Checked:
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a response: its headers, one header, its body, or a value in its JSON body by path."""
+    """Part of a response: its headers, one header, its body, or a value in its JSON body by path."""
 
     step: Step
     kind: str
     path: str = "$"
 
     def member(self, name: str | int) -> Part | None:
-        """Return a member of the part; None if it cannot be extracted."""
+        """Return a member of the part; None if the member cannot be extracted."""
         if self.kind == "headers":
             return Part(self.step, "header", str(name))
         if self.kind != "json":
@@ -86,7 +86,7 @@ class Part:
 
 @dataclass
 class Table:
-    """A data pool; if its file does not exist, its columns are those that the script reads."""
+    """Data pool. If the file of the pool does not exist, its columns are those that the script reads."""
 
     pool: str
     columns: list[str]
@@ -98,7 +98,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Row:
-    """A row drawn from a table, with its name in templates."""
+    """Row drawn from a data pool, with its name in templates."""
 
     table: Table
     name: str
@@ -106,12 +106,12 @@ class Row:
 
 @dataclass(frozen=True)
 class Random:
-    """A random number in [`low`, `high`); with `whole`, rounded down to an integer.
+    """Random number in [`low`, `high`); with `whole`, rounded down to an integer.
 
     Attributes
     ----------
     draw : int
-        Number of the draw; numbers computed from the same draw share it.
+        Number of the draw. Numbers computed from the same draw have the same number.
     """
 
     low: float
@@ -120,7 +120,7 @@ class Random:
     draw: int = field(default_factory=count().__next__, compare=False)
 
     def template(self) -> str | None:
-        """Return the place for the number in a template; None if the number is not an integer."""
+        """Return the place for the number in a template; None if the number is no integer or too large."""
         # Templates support integers with at most 18 digits.
         between = not float(self.low).is_integer() or not float(self.high).is_integer()
         if not self.whole or between or self.high - self.low < 1 or max(abs(self.low), abs(self.high)) >= 1e17:
@@ -138,7 +138,7 @@ class Function:
 
 @dataclass(frozen=True)
 class File:
-    """A file that the script opens; `text` is None if it cannot be read."""
+    """File that the script opens; `text` is None if the file cannot be read."""
 
     path: str
     text: str | None
@@ -146,7 +146,7 @@ class File:
 
 @dataclass(frozen=True)
 class FilePart:
-    """A file of a multipart body, as from `http.file`: its content, file name, and media type."""
+    """File of a multipart body, as from `http.file`: its content, file name, and media type."""
 
     content: Any
     name: Any = None
@@ -155,20 +155,20 @@ class FilePart:
 
 @dataclass(frozen=True)
 class Namespace:
-    """A built-in object or function of k6 or JavaScript by name, such as `http`, `Math` or `http.get`."""
+    """Built-in object or function of k6 or JavaScript by name, such as `http`, `Math` or `http.get`."""
 
     name: str
 
 
 @dataclass(frozen=True)
 class Unknown:
-    """An unknown value, with the reason for notes."""
+    """Value that is not known before the run, with the reason for notes."""
 
     why: str = "is not understood"
 
 
 class Writer:
-    """Converts values to templates, and adds the extractions that they need.
+    """Converts values to templates, and adds the extractions that the templates need.
 
     Parameters
     ----------
@@ -185,7 +185,7 @@ class Writer:
         self.hint = ""
 
     def text(self, value: Any) -> str | None:  # noqa: PLR0911 - one line per kind of value
-        """Return a value as a template; None if there is no counterpart."""
+        """Return a value as a template; None if the workload has no counterpart."""
         if isinstance(value, Text):
             return value.template
         if isinstance(value, Random):
@@ -206,7 +206,9 @@ class Writer:
         return str(value) if isinstance(value, int | float) else None
 
     def json(self, value: Any) -> tuple[Any] | None:
-        """Return a value for a JSON body, in a tuple because null is a value; None if there is no counterpart."""
+        """Return a value for a JSON body, in a tuple because null is a value; None if there is no
+        counterpart.
+        """
         if isinstance(value, dict):
             fields = {key: self.json(inner) for key, inner in value.items()}
             return None if None in fields.values() else ({key: each[0] for key, each in fields.items() if each},)
@@ -219,7 +221,7 @@ class Writer:
         return None if text is None else (text,)
 
     def extracted(self, part: Part) -> str | None:
-        """Return the variable for a part of a response; a new variable is added with its extraction."""
+        """Return the variable for a part of a response; a new variable gets an extraction in the step."""
         key = (id(part.step), part.kind, part.path)
         if key not in self.variables:
             spec = self._extraction(part)
@@ -242,7 +244,7 @@ class Writer:
         return {"regex": "(?s).+"} if part.kind == "body" else {"status": True} if part.kind == "status" else None
 
     def column(self, row: Row, name: str) -> Text | None:
-        """Return a column of a row; None if the column does not exist."""
+        """Return a place for a column of a row; None if the column does not exist."""
         table = row.table
         if name not in table.names:
             if not table.open:

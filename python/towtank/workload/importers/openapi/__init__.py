@@ -1,1 +1,1 @@
-"""Descriptions of interfaces (OpenAPI 3)."""
+"""Import of descriptions of interfaces (OpenAPI 3)."""

@@ -41,7 +41,7 @@ _OTHER_METHODS = frozenset({"options", "trace"})
 
 
 def read(path: Path, options: Options) -> Draft:
-    """Read an OpenAPI description into a draft."""
+    """Read an OpenAPI description into a draft of a workload."""
     del options  # all paths are of one interface
     root = _tree(path)
     version = child_of(root, "openapi")
@@ -60,7 +60,7 @@ def read(path: Path, options: Options) -> Draft:
 
 
 def _tree(path: Path) -> Node:
-    """Read JSON with a separate reader, without the limits of study files; read other files as YAML."""
+    """Read JSON with a reader that has no limits of study files; read other files as YAML."""
     if read_text(path, at_most=200_000_000).lstrip()[:1] == "{":
         return jsonfile.load(path)
     return yamlfile.load(path).root
@@ -76,7 +76,7 @@ class _Reader:
         self.base = ""
 
     def read(self) -> None:
-        """Create the transactions, the group and the target."""
+        """Create the transactions, the group and the target of the draft."""
         self._server()
         for path, declared in entries_of(self.root, "paths").items():
             item = self.references.resolve(declared)
@@ -168,7 +168,10 @@ class _Reader:
         return filled if filled.startswith("/") else f"/{filled}"
 
     def _parameters(self, label: str, declared: list[Node]) -> dict[str, dict[str, str]]:
-        """Return parameter values by location; parameters of the operation override those of its path."""
+        """Return parameter values by location and name.
+
+        Parameters of the operation replace those of its path.
+        """
         values: dict[str, dict[str, str]] = {"path": {}, "query": {}, "header": {}, "cookie": {}}
         for each in declared:
             parameter = self.references.resolve(each)
@@ -197,7 +200,7 @@ class _Reader:
         return values
 
     def _given(self, parameter: Node) -> tuple[bool, Any]:
-        """Return whether a parameter has an example, and the example or else a generated value."""
+        """Return True and the example of a parameter; without an example, False and a generated value."""
         holders: list[Node | None] = [parameter, self.references.resolve(parameter.child("schema"))]
         for media in entries_of(parameter, "content").values():
             holders += [media, self.references.resolve(media.child("schema"))]
@@ -211,7 +214,7 @@ class _Reader:
         return False, self.maker.value(schema)
 
     def _serialised(self, value: Any, parameter: Node, label: str) -> str:
-        """Return a value as text: lists are joined with commas, mappings are written as JSON with a note."""
+        """Return the value of a parameter as text: lists joined with commas, mappings as JSON with a note."""
         if isinstance(value, list):
             if len(value) > 1 and text_of(parameter, "in") == "query":
                 self.note(place_of(parameter), label, "several values are sent as one, joined with commas")
@@ -271,7 +274,8 @@ class _Reader:
         return _text(value)
 
     def _security(self, label: str, operation: Node, places: dict[str, dict[str, str]]) -> dict[str, str] | None:
-        """Return the login of the first security requirement; add its other parameters to the request."""
+        """Return the login of the first security requirement; keys and tokens of the requirement are added to
+        the request as parameters."""
         declared = operation.child("security") or self.root.child("security")
         ways, auth = items_of(declared), None
         for way in ways[1:]:
@@ -310,7 +314,8 @@ class _Reader:
 
 
 def _check(operation: Node) -> dict[str, Any] | None:
-    """Return a check of the successful statuses declared by an operation; None if it declares none."""
+    """Return a check of the successful status codes that an operation declares; None if no status code is
+    declared."""
     good = [status for status in entries_of(operation, "responses") if re.fullmatch(r"[23](\d\d|XX)", status)]
     statuses = [int(status) if status.isdecimal() else status.lower() for status in good]
     if not statuses:
@@ -319,7 +324,7 @@ def _check(operation: Node) -> dict[str, Any] | None:
 
 
 def _text(value: Any) -> str:
-    """Return a value as text for a path, query or form."""
+    """Return a value as text for a path, a query or a form."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""Table of the keys of OpenAPI 3.0 and 3.1, with how the importer handles each: imported, noted or ignored."""
+"""Treatment of each key of OpenAPI 3.0 and 3.1 by the importer: carried over, noted or harmless."""
 
 from __future__ import annotations
 

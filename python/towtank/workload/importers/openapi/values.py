@@ -1,4 +1,4 @@
-"""Generates values for OpenAPI schemas: examples if given, otherwise values that fit the schema."""
+"""Generates values for OpenAPI schemas: examples if the schema has any, otherwise values that fit the schema."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from towtank.workload.importers.bodies import escaped
 from towtank.workload.importers.nodes import child_of, entries_of, items_of, number_of, place_of, text_of
 from towtank.yamlfile import Node
 
-# Largest depth of recursive schemas; deeper values are left out or null. [1]
+# Largest depth of recursive schemas. Deeper values are left out or null. [1]
 DEPTH_AT_MOST = 8
-# Largest number of values: nested schemas and nested arrays multiply. [1]
+# Largest number of values, because nested schemas and nested arrays multiply. [1]
 VALUES_AT_MOST = 100_000
 
 _FORMATS = {
@@ -33,7 +33,7 @@ Noter = Callable[[tuple[int, int], str, str], None]
 
 
 class References:
-    """Resolves `$ref` references within one file.
+    """Resolver of `$ref` references within one file.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class References:
         self.note = note
 
     def resolve(self, node: Node | None) -> Node | None:
-        """Resolve a node through any number of references; None if a reference cannot be resolved."""
+        """Return the node to which a chain of references leads; None if a reference cannot be resolved."""
         seen: set[int] = set()
         while node is not None and isinstance(node.child("$ref"), Node):
             if id(node) in seen:
@@ -75,7 +75,7 @@ class References:
 
 
 class Maker:
-    """Generates values, with templates for values that must differ between requests.
+    """Generator of values, with templates for values that must differ between requests.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ class Maker:
     def __init__(self, references: References, note: Noter) -> None:
         self.references = references
         self.note = note
-        # Number of generated values, and number of array items that share the current value.
+        # Number of generated values, and number of array items for which the current value stands.
         self._made, self._times = 0, 1
         self._is_full = False
 
@@ -123,7 +123,7 @@ class Maker:
 
     @staticmethod
     def example(holder: Node) -> tuple[bool, Any]:
-        """Return whether a schema, parameter or media type has an example, and the example."""
+        """Return True and the example of a schema, parameter or media type; (False, None) without an example."""
         for key in ("example", "default", "const"):
             node = holder.child(key)
             if node is not None and node.value is not None:
@@ -139,7 +139,7 @@ class Maker:
         return False, None
 
     def _merged(self, schemas: list[Node], stack: tuple[int, ...]) -> Any:
-        """Return the values of several schemas, merged if they are mappings."""
+        """Return the values of several schemas, merged if the values are mappings."""
         whole: dict[str, Any] = {}
         other: Any = None
         for part in schemas:
@@ -202,7 +202,7 @@ class Maker:
 
 
 def _type(schema: Node) -> str:
-    """Return the type of a schema; of several types (OpenAPI 3.1) the first that is not null."""
+    """Return the type of a schema. Of several types (OpenAPI 3.1), this is the first that is not null."""
     several = [item.value for item in items_of(schema, "type") if item.value != "null"]
     kind = text_of(schema, "type") or (str(several[0]) if several else "")
     if kind:
@@ -224,7 +224,10 @@ def _number(schema: Node, *, whole: bool) -> int | float:
 
 
 def _bounds(schema: Node, *, whole: bool) -> tuple[float, float]:
-    """Return the smallest and largest value; an exclusive bound is a number (3.1) or a flag for the bound (3.0)."""
+    """Return the smallest and the largest number that a schema allows.
+
+    An exclusive bound is a number in OpenAPI 3.1, and a flag of the bound in OpenAPI 3.0.
+    """
     low, high = number_of(schema, "minimum", default=-1e15), number_of(schema, "maximum", default=1e15)
     gap = 1.0 if whole else 1e-3
     for key, sign in (("exclusiveMinimum", 1), ("exclusiveMaximum", -1)):

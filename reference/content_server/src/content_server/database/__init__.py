@@ -1,4 +1,4 @@
-"""Metadata: one schema, two databases (SQLite, PostgreSQL), each with its pool and its meter."""
+"""Metadata database: one schema for SQLite and PostgreSQL, each with a connection pool and a meter of costs."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ def open_database(settings: str, data: str, pool: int, synchronous: bool = True)
     settings : str
         `sqlite`, `sqlite:PATH`, or a PostgreSQL DSN (`postgresql://...` or `host=... dbname=...`).
     data : str
-        Data directory; SQLite keeps `content.sqlite` there.
+        Data directory; SQLite keeps `content.sqlite` in this directory.
     pool : int
         Number of connections. [1]
     synchronous : bool, default True
-        Whether a commit waits for the disk.
+        True if a commit waits for the disk.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Common parts of the two databases, and their interface to the repository."""
+"""Common parts of the two databases, and the interface that the repository uses."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Row = tuple[Any, ...]
 
 
 class Session:
-    """A borrowed connection. SQL is written with `?`; values are passed only in `parameters`."""
+    """Connection borrowed from the pool. SQL is written with `?`; values are passed only in `parameters`."""
 
     def __init__(self, connection: Any, meter: Meter, percent: bool) -> None:
         self.connection = connection
@@ -21,7 +21,7 @@ class Session:
         self._percent = percent
 
     def rows(self, kind: str, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
-        """Return all rows of a statement; its time counts for `kind`."""
+        """Execute a statement and return all rows; the time of the statement counts for `kind`."""
         if self._percent:
             sql = sql.replace("?", "%s")
         with Timed(self._meter, kind):
@@ -29,19 +29,19 @@ class Session:
             return list(cursor.fetchall()) if cursor.description is not None else []
 
     def row(self, kind: str, sql: str, parameters: Sequence[Any] = ()) -> Row | None:
-        """Return the first row, or None."""
+        """Execute a statement and return the first row; None without rows."""
         found = self.rows(kind, sql, parameters)
         return found[0] if found else None
 
     def change(self, kind: str, sql: str, parameters: Sequence[Any] = ()) -> int:
-        """Run a statement that changes rows; return their number."""
+        """Execute a statement that changes rows, and return the number of changed rows."""
         if self._percent:
             sql = sql.replace("?", "%s")
         with Timed(self._meter, kind):
             return int(self.connection.execute(sql, parameters).rowcount)
 
     def many(self, kind: str, sql: str, rows: Iterable[Sequence[Any]]) -> None:
-        """Run a statement once per row of parameters."""
+        """Execute a statement once for each row of parameters."""
         if self._percent:
             sql = sql.replace("?", "%s")
         with Timed(self._meter, kind):
@@ -51,16 +51,16 @@ class Session:
 
 
 class Database(ABC):
-    """A pool of connections with the schema of `schema`.
+    """Pool of connections to a database with the tables of `schema`.
 
     Attributes
     ----------
     kind : str
-        `sqlite` or `postgresql`; SQL differs in full text only.
+        `sqlite` or `postgresql`; the SQL of both differs in full-text search only.
     pool_size : int
         Number of connections. [1]
     meter : Meter
-        Its costs.
+        Costs of the database.
     """
 
     kind: str
@@ -77,11 +77,11 @@ class Database(ABC):
 
     @abstractmethod
     def create_schema(self, indexes: bool = True) -> None:
-        """Create the tables, and the indexes of `schema.PROPERTY_INDEXES`, that are missing."""
+        """Create the tables and, by default, the indexes of `schema.PROPERTY_INDEXES`, unless they exist."""
 
     @abstractmethod
     def set_index(self, name: str, present: bool) -> None:
-        """Create or drop a property index, unless it is already in the requested state."""
+        """Create or drop a property index, unless the index is already in the requested state."""
 
     @abstractmethod
     def is_populated(self) -> bool:
@@ -93,7 +93,7 @@ class Database(ABC):
 
     @contextmanager
     def read(self) -> Iterator[Session]:
-        """Yield a connection on which every statement is a transaction of its own."""
+        """Yield a connection on which every statement is a separate transaction."""
         connection = self._lend()
         try:
             yield Session(connection, self.meter, self.kind == "postgresql")
@@ -104,7 +104,7 @@ class Database(ABC):
     @contextmanager
     @abstractmethod
     def write(self) -> Iterator[Session]:
-        """Yield a connection in one transaction, committed at the end, rolled back on any exception.
+        """Yield a connection in one transaction, which is committed at the end, or rolled back on any exception.
 
         Raises
         ------

@@ -1,4 +1,6 @@
-"""Costs of the database: elapsed time by kind of statement, and CPU time of the threads inside database calls."""
+"""Costs of the database: elapsed time by kind of statement, and CPU time of the threads inside database
+calls.
+"""
 
 from __future__ import annotations
 
@@ -7,19 +9,19 @@ from time import perf_counter, thread_time
 
 
 class Meter:
-    """Counters of one node; safe to use from every thread.
+    """Counters of the database costs of one node; all threads may use them.
 
     Attributes
     ----------
     seconds : dict of str to float
         Elapsed time inside the database by kind of statement. [s]
     cpu_seconds : float
-        CPU time of this process's threads inside database calls. With SQLite this is the database's own work;
-        with PostgreSQL it is the driver's, the server has its own processes. [s]
+        CPU time of this process's threads inside database calls. With SQLite this includes the work of the database;
+        with PostgreSQL it is the work of the driver only, because the server runs in other processes. [s]
     pool_in_use : int
-        Connections lent out now. [1]
+        Number of connections that are lent out. [1]
     pool_wait_seconds : float
-        Time threads have waited for a connection. [s]
+        Time for which threads have waited for a connection. [s]
     """
 
     def __init__(self) -> None:
@@ -30,13 +32,13 @@ class Meter:
         self.pool_wait_seconds = 0.0
 
     def add(self, kind: str, elapsed: float, cpu: float) -> None:
-        """Count one statement."""
+        """Add the elapsed time and the CPU time of one statement."""
         with self._lock:
             self.seconds[kind] = self.seconds.get(kind, 0.0) + elapsed
             self.cpu_seconds += cpu
 
     def lent(self, waited: float) -> None:
-        """Count a borrowed connection, with its waiting time."""
+        """Count a borrowed connection, and the time for which a thread waited for the connection."""
         with self._lock:
             self.pool_in_use += 1
             self.pool_wait_seconds += waited
@@ -48,7 +50,7 @@ class Meter:
 
 
 class Timed:
-    """Context manager that adds the time of its body to a kind of statement."""
+    """Context manager that adds the elapsed time and the CPU time of its body to a kind of statement."""
 
     __slots__ = ("_begin", "_cpu", "_kind", "_meter")
 

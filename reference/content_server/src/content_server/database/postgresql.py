@@ -1,4 +1,4 @@
-"""PostgreSQL through psycopg and its pool."""
+"""PostgreSQL database, through psycopg and its connection pool."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SCHEMA_LOCK = 7_261_934
 
 
 class PostgresqlDatabase(Database):
-    """A pool of `pool_size` connections to one database."""
+    """Pool of `pool_size` connections to one PostgreSQL database."""
 
     kind = "postgresql"
 

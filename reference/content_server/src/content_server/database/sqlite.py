@@ -1,4 +1,6 @@
-"""SQLite in write-ahead mode: any number of readers and one writer, over all nodes that open the file."""
+"""SQLite database in write-ahead mode: any number of readers and one writer, over all nodes that open the
+file.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +16,14 @@ from content_server.database import schema
 from content_server.database.base import Database, Session
 from content_server.errors import StartError, Storage, UniqueViolation
 
-# Time limit for another node's write. [s]
+# Longest wait for a write of another node. [s]
 BUSY_TIMEOUT = 10.0
-# Page cache of a connection; small, as the operating system's page cache holds the file. [KiB]
+# Page cache of a connection; small, since the operating system's page cache contains the file. [KiB]
 CACHE_KIB = 4096
 
 
 class SqliteDatabase(Database):
-    """One file, opened by `pool_size` connections."""
+    """SQLite file that `pool_size` connections have opened."""
 
     kind = "sqlite"
 
@@ -48,7 +50,7 @@ class SqliteDatabase(Database):
             cached_statements=256,
         )
         connection.execute("PRAGMA journal_mode = WAL")
-        # FULL waits for the disk at each commit; OFF leaves it to the operating system.
+        # FULL waits for the disk at each commit; OFF leaves writing to the operating system.
         connection.execute(f"PRAGMA synchronous = {'FULL' if self._synchronous else 'OFF'}")
         connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
         connection.execute("PRAGMA temp_store = MEMORY")

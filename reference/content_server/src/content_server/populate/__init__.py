@@ -1,3 +1,3 @@
-"""Fills a repository: the same documents for the same scale and seed, on every machine."""
+"""Fills a repository: with the same scale and seed, the documents are the same on every machine."""
 
 from __future__ import annotations

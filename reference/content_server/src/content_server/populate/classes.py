@@ -1,4 +1,4 @@
-"""Document classes of the population table, multiplied by a scale."""
+"""Document classes of the population table, with counts multiplied by a scale."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _FORMATS = {
 
 @dataclass(frozen=True)
 class DocumentClass:
-    """One row of the population table.
+    """Row of the population table.
 
     Attributes
     ----------
     name : str
-        As in the table, `text 1 KiB`.
+        Name in the table, such as `text 1 KiB`.
     count : int
-        Documents at this scale, at least 1. [1]
+        Number of documents at this scale, at least 1. [1]
     size : int
-        Size of each. [bytes]
+        Size of each document. [bytes]
     """
 
     name: str
@@ -36,7 +36,7 @@ class DocumentClass:
 
     @property
     def slug(self) -> str:
-        """Name in the form of a folder: `text-1-kib`."""
+        """Name of the class as a folder name, such as `text-1-kib`."""
         return re.sub(r"[^a-z0-9]+", "-", self.name.lower())
 
     @property

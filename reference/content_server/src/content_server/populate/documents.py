@@ -1,5 +1,6 @@
-"""Generates one document of the population: name, properties, text and content, all drawn from (seed, class,
-number)."""
+"""Generates one document of the population: name, properties, text and content, determined by seed, class and
+number.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +58,7 @@ _KINDS = [
 ]
 _SUMMARY_WORDS = 40
 _CUSTOMERS = 2000
-# Mean number of older versions of a document; each version has its own properties. [1]
+# Mean number of older versions of a document; each version has separate properties. [1]
 _MEAN_OLDER_VERSIONS = 4.5
 _MAX_OLDER_VERSIONS = 20
 USERS = 2000
@@ -72,9 +73,9 @@ class Document:
     Attributes
     ----------
     content_id : str
-        Identifier of its content, a UUID of version 5: see `storage.is_populated`.
+        Identifier of the content, a UUID of version 5: see `storage.is_populated`.
     older : tuple of dict
-        Properties of older versions, oldest first; their content is the same, as revisions of metadata are.
+        Properties of older versions, oldest first; all versions have the same content.
     text : str or None
         Text to index; None if the content is not text.
     """
@@ -90,12 +91,12 @@ class Document:
 
 
 def identifier(*parts: object) -> uuid.UUID:
-    """Return an identifier derived from the names."""
+    """Return an identifier (a UUID of version 5) that is determined by the given names."""
     return uuid.uuid5(uuid.UUID(ROOT_ID), ":".join(str(part) for part in parts))
 
 
 def user_name(number: int) -> str:
-    """Return the name of a user, numbered from 1: `user0001`."""
+    """Return the name of a user by number, from 1: `user0001`."""
     return f"user{number:04d}"
 
 
@@ -118,13 +119,15 @@ def _properties(source: random.Random, created: int, number: int) -> dict[str, P
 
 
 def _revised(source: random.Random, properties: dict[str, PropertyValue]) -> dict[str, PropertyValue]:
-    """Return the properties before a revision."""
+    """Return the properties that a document had before a revision."""
     amount = round(source.lognormvariate(6.5, 1.4), 2)
     return {**properties, "tt:amount": (None, amount), "tt:status": (source.choice(_STATUS), None)}
 
 
 def make_document(seed: int, kind: DocumentClass, index: int, number: int) -> tuple[Document, bytes]:
-    """Return a document and its content; `index` is its number in the class, `number` in the population."""
+    """Generate a document and its content; `index` is the number in the class, `number` the number in the
+    population.
+    """
     source = random.Random(f"{seed}:{kind.slug}:{index}")
     created = EPOCH + source.randrange(365 * _DAY)
     name = f"{source.choice(_KINDS)}-{source.choice(words.vocabulary()[400:])}-{number:06d}.{kind.extension}"
@@ -155,8 +158,9 @@ def _binary(source: random.Random, seed: int, kind: DocumentClass, name: str, nu
 
 
 def write_documents(seed: int, kind: DocumentClass, first: int, indices: Sequence[int], area: Path) -> list[Document]:
-    """Write the contents of some documents of a class; `first` is the population number of the class's first
-    document."""
+    """Write the contents of documents of a class, and return the documents; `first` is the number of the
+    first document.
+    """
     documents = []
     for index in indices:
         document, content = make_document(seed, kind, index, first + index)

@@ -1,5 +1,6 @@
-"""Generates files of an exact size in real formats: Office documents (zip), PDF, JPEG. Every document differs; their
-padding comes from one random block.
+"""Generates files of an exact size in real formats: Office documents (zip), PDF, JPEG.
+
+Every document is different; the padding of all documents comes from one random block.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ _BLOCK = 1 << 20
 _STAMP = (2024, 1, 1, 0, 0, 0)
 _RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 _OFFICE = "http://schemas.openxmlformats.org"
-# Largest comment segment of a JPEG, without its two length bytes.
+# Largest comment segment of a JPEG, without the two bytes for the length.
 _COMMENT = 65_533
 
 
 @cache
 def _noise(seed: int) -> bytes:
-    """Return two equal blocks in sequence, so that a block from any offset is one slice."""
+    """Return a random block twice in sequence, so that a block from any offset is one slice."""
     return random.Random(f"padding:{seed}").randbytes(_BLOCK) * 2
 
 
@@ -56,7 +57,7 @@ def _zipped(members: dict[str, str], filler: bytes) -> bytes:
 
 
 def _package(main: str, content_type: str, parts: dict[str, tuple[str, str]]) -> dict[str, str]:
-    """Return the members of every package: content types, and the relation to its main part."""
+    """Return the members that every package has: content types, and the relation to the main part."""
     overrides = "".join(
         f'<Override PartName="/{name}" ContentType="application/vnd.openxmlformats-officedocument.{kind}+xml"/>'
         for name, (kind, _) in {main: (content_type, ""), **parts}.items()
@@ -115,7 +116,7 @@ def _slides(title: str, text: str) -> dict[str, str]:
 
 
 def pdf(title: str, text: str, size: int, seed: int, number: int) -> bytes:
-    """Return a PDF of one page of text and one embedded stream, of an exact size. [bytes]"""
+    """Return a PDF of an exact size, with one page of text and one embedded stream. [bytes]"""
     filler = size - len(_pdf(title, text, b""))
     if filler < 0:
         raise ValueError(f"a PDF of {size} bytes cannot hold its parts")
@@ -155,7 +156,7 @@ _PDF_ESCAPES = str.maketrans({"(": r"\(", ")": r"\)", "\\": r"\\", "\n": " "})
 
 @cache
 def _picture(seed: int) -> bytes:
-    """Encode one photograph-like image: smooth colours with noise."""
+    """Return a JPEG similar to a photograph: smooth colours with noise."""
     source = random.Random(f"picture:{seed}")
     small = Image.frombytes("RGB", (24, 18), source.randbytes(24 * 18 * 3))
     smooth = small.resize((1600, 1200), Image.Resampling.BICUBIC)
@@ -166,7 +167,7 @@ def _picture(seed: int) -> bytes:
 
 
 def jpeg(title: str, size: int, seed: int, number: int) -> bytes:
-    """Return a JPEG of an exact size: a picture, its title, and comment segments that fill the rest. [bytes]"""
+    """Return a JPEG of an exact size: a picture, a title, and comment segments that fill the rest. [bytes]"""
     picture = _picture(seed)
     missing = size - len(picture)
     if missing < 4 + len(title):
@@ -175,7 +176,7 @@ def jpeg(title: str, size: int, seed: int, number: int) -> bytes:
     head = title.encode("ascii", "replace")
     segments = []
     while missing:
-        # Each segment must leave enough for a marker, a length and the title of the next one.
+        # Each segment must leave enough for a marker, a length and the title of the next segment.
         body = min(_COMMENT, missing - 4)
         if 0 < missing - 4 - body < 4 + len(head):
             body -= 4 + len(head)

@@ -1,4 +1,6 @@
-"""Generates a population: folders, documents, searches, workflows, users, and the lists from which a workload draws."""
+"""Generates a population: folders, documents, searches, workflows, users, and lists for the workload to draw
+from.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,7 @@ from content_server.serve import data_lock, ensure_root
 from content_server.settings import Settings
 from content_server.users import hash_password
 
-# Increased whenever the same scale and seed would give different documents.
+# Version of the generated documents; increased whenever the same scale and seed give different documents.
 VERSION = 1
 # Exponent of the popularity of documents: a few are requested often, most rarely.
 POPULARITY_EXPONENT = 0.8
@@ -48,12 +50,12 @@ _LISTS = ("documents.csv", "folders.csv", "searches.csv", "terms.csv", "accounts
 
 
 def populate(settings: Settings, scale: float, seed: int, jobs: int = 1, quiet: bool = False) -> str:
-    """Fill the repository unless it is populated already; return a sentence that reports what was done.
+    """Fill the repository unless it is already populated; return a sentence that reports what was done.
 
     Raises
     ------
     StartError
-        If the repository holds something else than a population, or is in use.
+        If the repository contains other documents, or is in use.
     """
     begin = time.monotonic()
     wanted = json.dumps({"version": VERSION, "scale": scale, "seed": seed})
@@ -119,7 +121,9 @@ def _insert(rows: Rows, database: Database) -> None:
 def _documents(
     rows: Rows, seed: int, classes: Sequence[DocumentClass], area: Path, jobs: int, folders: list[Folder]
 ) -> Iterator[tuple[Folder, DocumentClass, list[Document]]]:
-    """Add folders, write the contents, and yield the documents by folder, in the same order for any number of jobs."""
+    """Add folders, write contents, and yield the documents by folder; the order is the same for any number of
+    jobs.
+    """
     area.mkdir(parents=True, exist_ok=True)
     top = add_folder(rows, seed, 1, "/population", "top")
     inbox = add_folder(rows, seed, 1, "/inbox", "top")
@@ -178,7 +182,7 @@ def _terms(terms: Counter[str], texts: int, seed: int) -> Iterator[tuple[str, st
     source = random.Random(f"{seed}:terms")
     vocabulary = set(words.vocabulary())
     for name, low, high in _TERM_CLASSES:
-        # A text may end within a word, and that fragment is not a term.
+        # A text may end within a word, and such a fragment is not a term.
         known = sorted(t for t in vocabulary if len(t) > 3 and t in terms and low * texts <= terms[t] < high * texts)
         for term in sorted(source.sample(known, min(_TERMS_PER_CLASS, len(known)))):
             yield term, name, terms[term]

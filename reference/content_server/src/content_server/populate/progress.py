@@ -1,4 +1,4 @@
-"""Progress on standard error: a bar on a terminal, one line every ten seconds elsewhere."""
+"""Progress on standard error: a bar on a terminal, otherwise one line every ten seconds."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
-# [s]
+# Interval between lines. [s]
 LINE_INTERVAL = 10.0
 
 
 class Progress:
-    """Counts towards a total.
+    """Counts towards a total, and shows the progress.
 
     Parameters
     ----------
     name : str
         Name of the counted things.
     total : int
-        Their total number. [1]
+        Total number of the counted things. [1]
     quiet : bool
-        Show nothing.
+        True to show nothing.
     """
 
     def __init__(self, name: str, total: int, quiet: bool = False) -> None:

@@ -1,8 +1,8 @@
-"""The populated state, stored when a population is complete and restored before each run.
+"""Snapshot of the populated repository: stored when a population is complete, and restored before each run.
 
-In SQLite it is a copy of the database file, so that every run starts from the same pages. In PostgreSQL it is a copy
-of the tables in schema `populated`. A server never removes content of the population (see `storage.is_populated`), so
-a reset removes only the files that runs added.
+In SQLite, the snapshot is a copy of the database file, so that every run starts from the same pages. In
+PostgreSQL, it is a copy of the tables in schema `populated`. A server never removes content of the population
+(see `storage.is_populated`), so a reset removes only the files that runs added.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def population_of(settings: Settings) -> tuple[str, str] | None:
     Raises
     ------
     StartError
-        If it holds documents that no population made.
+        If the repository contains documents that are not part of a population.
     """
     path = _sqlite_path(settings)
     if path is not None and not path.exists():
@@ -64,7 +64,7 @@ def population_of(settings: Settings) -> tuple[str, str] | None:
 
 
 def mark(database: Database, population: str, state: str) -> None:
-    """Record the population and its state."""
+    """Store the parameters and the state of the population in the database."""
     with database.write() as session:
         for name, value in ((_FACT, population), ("state", state)):
             session.change("facts", "DELETE FROM fact WHERE name = ?", (name,))
@@ -72,7 +72,7 @@ def mark(database: Database, population: str, state: str) -> None:
 
 
 def clear(settings: Settings) -> None:
-    """Remove a population, complete or partial."""
+    """Remove a population, complete or partial, with its snapshot."""
     path = _sqlite_path(settings)
     if path is not None:
         _remove_sqlite(path)
@@ -93,7 +93,9 @@ def clear(settings: Settings) -> None:
 
 
 def begin(database: Database) -> None:
-    """Prepare bulk inserts: PostgreSQL's full-text index is built much faster at the end."""
+    """Prepare bulk inserts: PostgreSQL builds the full-text index much faster after the inserts, so it is
+    dropped.
+    """
     if database.kind == "postgresql":
         with database.write() as session:
             session.change("schema", schema.DROP_FULLTEXT_INDEX)
@@ -110,7 +112,7 @@ def finish(database: Database, last: int) -> None:
 
 
 def take(settings: Settings, population: str) -> None:
-    """Store the populated state, which completes the population."""
+    """Store the snapshot and mark the population as complete."""
     database = open_database(settings.database, str(settings.data), 1)
     try:
         if database.kind == "postgresql":
@@ -131,25 +133,25 @@ def take(settings: Settings, population: str) -> None:
 
 
 def _replace(source: Path, target: Path) -> None:
-    """Copy a file so that after a kill at any time the target is either the old or the new file."""
+    """Copy a file such that after a kill at any time the target is either the old or the new file."""
     temporary = target.with_name(target.name + ".new")
     shutil.copyfile(source, temporary)
     temporary.replace(target)
 
 
 def exists(settings: Settings) -> bool:
-    """Return True if the populated state can be restored."""
+    """Return True if a snapshot exists that can be restored."""
     path = _sqlite_path(settings)
     return path is None or _copy_path(path).exists()
 
 
 def reset(settings: Settings) -> str:
-    """Restore the populated state; return a sentence that reports what was removed.
+    """Restore the snapshot; return a sentence that reports what was removed.
 
     Raises
     ------
     StartError
-        If there is no complete population, or a server uses it.
+        If there is no complete population, or a server uses the repository.
     """
     with data_lock(settings.data, exclusive=True):
         found = population_of(settings)
@@ -169,7 +171,8 @@ def reset(settings: Settings) -> str:
             database.close()
         path = _sqlite_path(settings)
         if path is not None:
-            # The write-ahead log belongs to the old file: it is empty, and must be removed before the new file exists.
+            # The write-ahead log belongs to the old file. It is empty, and must be removed before the new
+            # file exists.
             for suffix in ("-wal", "-shm"):
                 path.with_name(path.name + suffix).unlink(missing_ok=True)
             _replace(_copy_path(path), path)

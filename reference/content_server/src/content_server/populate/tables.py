@@ -26,7 +26,7 @@ PER_FOLDER = 100
 
 @dataclass
 class Rows:
-    """Rows waiting for insertion, and the number of the last object."""
+    """Rows that wait for insertion, and the number of the last object."""
 
     last: int = 1  # the root folder
     objects: list[tuple[Any, ...]] = field(default_factory=list)
@@ -38,7 +38,7 @@ class Rows:
         label: str = "", path: str | None = None, properties: dict[str, PropertyValue] | None = None,
         content: tuple[str, int, str] | None = None, latest: int = 1,
     ) -> int:  # fmt: skip
-        """Add an object; return its number."""
+        """Add an object and return its number."""
         self.last += 1
         content_id, length, mime_type = content or (None, None, None)
         row = (
@@ -81,7 +81,7 @@ class Folder:
 
 
 def add_folder(rows: Rows, seed: int, parent: int, path: str, kind: str) -> Folder:
-    """Add the folder at a path."""
+    """Add the folder at a path, and return it."""
     id = str(identifier("folder", seed, path))
     return Folder(rows.add("cmis:folder", parent, path.rpartition("/")[2], id=id, path=path), id, path, kind)
 
@@ -107,7 +107,7 @@ def add_document(rows: Rows, folder: Folder, kind: DocumentClass, document: Docu
 
 
 def add_searches(rows: Rows, seed: int) -> list[tuple[str, str, str]]:
-    """Add the folder of stored searches; return (id, name, searchType) of each."""
+    """Add the folder of stored searches; return identifier, name and search type of each search."""
     source = random.Random(f"{seed}:searches")
     folder = add_folder(rows, seed, 1, "/searches", "system")
     found = []
@@ -130,7 +130,7 @@ def add_searches(rows: Rows, seed: int) -> list[tuple[str, str, str]]:
 
 
 def add_workflows(rows: Rows, seed: int, count: int, documents: Sequence[str]) -> None:
-    """Add the folder of workflows, each of which refers to one document."""
+    """Add the folder of workflows; each workflow refers to one document."""
     source = random.Random(f"{seed}:workflows")
     folder = add_folder(rows, seed, 1, "/workflows", "system")
     for index in range(count):

@@ -1,5 +1,6 @@
-"""Generates words and sentences. Common English and business words come first, then names composed of syllables; their
-frequencies follow Zipf's law, so that a search may find one document or a thousand.
+"""Generates words and sentences. Common English and business words come first, then names composed of syllables.
+
+The frequencies of all words follow Zipf's law, so that a search may find one document or a thousand.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import random
 from functools import cache
 from importlib import resources
 
-# Number of names beyond the word list; they give a 10 KiB text words that few other texts have.
+# Number of names in addition to the word list, so that a text of 10 KiB has words that few other texts have.
 NAMES = 12_000
 # Exponent of Zipf's law; natural language is near 1.
 EXPONENT = 1.05
@@ -109,7 +110,7 @@ _LAST = [
 
 @cache
 def vocabulary() -> tuple[str, ...]:
-    """Return all words, most frequent first."""
+    """Return all words, the most frequent first."""
     text = resources.files("content_server.populate").joinpath("words.txt").read_text(encoding="utf-8")
     common = list(dict.fromkeys(text.split()))
     names = ["".join(parts) for parts in itertools.product(_FIRST, _MIDDLE, _LAST)]
@@ -125,13 +126,13 @@ def _cumulative_weights() -> tuple[float, ...]:
 
 
 def words(source: random.Random, count: int) -> list[str]:
-    """Draw words by their frequencies."""
+    """Draw words according to their frequencies."""
     return source.choices(vocabulary(), cum_weights=_cumulative_weights(), k=count)
 
 
 def text(source: random.Random, length: int) -> str:
-    """Write sentences in paragraphs with exactly `length` ASCII characters. [bytes]"""
-    # A word and its space take less than six characters on average, so one draw is nearly always enough.
+    """Generate sentences in paragraphs with exactly `length` ASCII characters. [bytes]"""
+    # A word and a space have less than six characters on average, so one draw is nearly always sufficient.
     drawn = words(source, length // 5 + 8)
     parts: list[str] = []
     written = position = 0

@@ -1,4 +1,4 @@
-"""The query language of CMIS 1.1 (section 2.1.14), limited to one type: tokens → syntax tree → SQL."""
+"""Query language of CMIS 1.1 (section 2.1.14), limited to one type: tokens → syntax tree → SQL."""
 
 from __future__ import annotations
 

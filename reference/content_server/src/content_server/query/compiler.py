@@ -1,4 +1,6 @@
-"""Compiler from the syntax tree to SQL: values become parameters, names come from the closed list of `types`."""
+"""Compiler from the syntax tree to SQL: values become parameters, and names must be in the closed list of
+`types`.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ _NUMERIC = ("integer", "decimal", "datetime", "boolean")
 
 @dataclass(frozen=True)
 class CompiledQuery:
-    """The SQL after `FROM object o`: a WHERE, an ORDER BY, and the parameters of both.
+    """SQL after `FROM object o`: a WHERE clause, an ORDER BY clause, and the parameters of both.
 
     Attributes
     ----------
@@ -49,7 +51,7 @@ def compile_query(select: Select, database: str) -> CompiledQuery:
     Raises
     ------
     InvalidArgument
-        If it names an unknown type or property, or compares what cannot be compared.
+        If the statement names an unknown type or property, or compares values that cannot be compared.
     """
     if select.type_id not in TYPES:
         raise InvalidArgument(f"query: unknown type {select.type_id}")
@@ -70,7 +72,7 @@ def compile_query(select: Select, database: str) -> CompiledQuery:
 
 
 def compile_order(order: tuple[tuple[str, bool], ...], known: dict[str, Property]) -> str:
-    """Return an ORDER BY that ends with the object's number, so that pages never overlap."""
+    """Return an ORDER BY clause that ends with the object's number, so that pages never overlap."""
     terms = []
     for name, descending in order:
         definition = known.get(name)
@@ -117,7 +119,7 @@ class _Compiler:
             return _object_id(node, parameters)
         if not definition.custom:
             return _test(f"o.{definition.column}", node, definition, parameters)
-        # One membership test per custom property: an index on the property makes it a search, otherwise it is a scan.
+        # One membership test per custom property: a search if the property has an index, otherwise a scan.
         rows = f"SELECT p.object FROM property p WHERE p.name = '{definition.id}'"
         if isinstance(node, IsNull):
             return self._member(rows, not node.negated)
@@ -125,7 +127,9 @@ class _Compiler:
         return self._member(f"{rows} AND {_test(column, node, definition, parameters)}", False)
 
     def _member(self, rows: str, negated: bool) -> str:
-        """Return the SQL of a membership test; both databases find the rows once, before the rest of the query."""
+        """Return the SQL of a membership test; both databases find the rows once, before the rest of the
+        query.
+        """
         if self._database == "sqlite":
             return f"o.number {'NOT ' if negated else ''}IN ({rows})"
         return f"o.number {'<> ALL' if negated else '= ANY'} (ARRAY({rows}))"
@@ -195,7 +199,9 @@ def _pattern(pattern: str) -> str:
 
 
 def _parameter(value: Literal, definition: Property) -> Any:
-    """Return the literal in the form of the column; raise InvalidArgument if it cannot be compared."""
+    """Return a literal in the form of the column; raise InvalidArgument if the literal cannot be compared
+    with it.
+    """
     kind = definition.kind
     if kind == "boolean" and isinstance(value, bool):
         return int(value)

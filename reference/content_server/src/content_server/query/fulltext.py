@@ -1,7 +1,7 @@
-"""CONTAINS: its expression language, and its translation for either database.
+"""Expression language of CONTAINS, and its translation to either database.
 
-Adjacent words mean AND; `OR` separates alternatives; `-word` means NOT; `"a phrase"` (or one in escaped single quotes)
-is a phrase; `begin*` is a prefix.
+Adjacent words mean AND; `OR` separates alternatives; `-word` means NOT; a phrase is in double quotes or in
+escaped single quotes; `begin*` is a prefix.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _TERM = re.compile(r"""-?"[^"]*"|-?'[^']*'|\S+""")
 
 @dataclass(frozen=True)
 class Term:
-    """A word or phrase, with flags for exclusion and prefix."""
+    """Word or phrase, with flags for exclusion and prefix."""
 
     text: str
     negated: bool
@@ -29,7 +29,7 @@ def parse_contains(expression: str) -> list[list[Term]]:
     Raises
     ------
     InvalidArgument
-        If an alternative has no word that must be there.
+        If an alternative has only excluded words.
     """
     alternatives: list[list[Term]] = [[]]
     for raw in _TERM.findall(expression):
@@ -47,7 +47,7 @@ def parse_contains(expression: str) -> list[list[Term]]:
 
 
 def to_fts5(alternatives: list[list[Term]]) -> str:
-    """Return the MATCH expression of SQLite's FTS5."""
+    """Return the alternatives as a MATCH expression of SQLite's FTS5."""
 
     def quoted(term: Term) -> str:
         return '"' + term.text.replace('"', '""') + '"' + ("*" if term.prefix else "")
@@ -62,7 +62,7 @@ def to_fts5(alternatives: list[list[Term]]) -> str:
 
 
 def to_tsquery(alternatives: list[list[Term]]) -> str:
-    """Return the argument of PostgreSQL's `to_tsquery`."""
+    """Return the alternatives as the argument of PostgreSQL's `to_tsquery`."""
 
     def quoted(term: Term) -> str:
         text = term.text.replace("\\", " ").replace("'", "''")

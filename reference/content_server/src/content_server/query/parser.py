@@ -45,13 +45,13 @@ def parse(statement: str) -> Select:
     Raises
     ------
     InvalidArgument
-        If it is not a statement of the language; the message names the place.
+        If the text is not a statement of the language; the message states the position.
     """
     return _Parser(tokenize(statement)).query()
 
 
 def milliseconds(text: str) -> int:
-    """Return the milliseconds since 1970-01-01 UTC of an ISO 8601 time; UTC if it names no zone. [ms]"""
+    """Return an ISO 8601 time in milliseconds since 1970-01-01 UTC; a time without a zone is UTC. [ms]"""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
@@ -102,7 +102,7 @@ class _Parser:
         return Select(columns, type_id, where, order)
 
     def _name(self) -> str:
-        # An alias before the property is ignored, as there is only one type.
+        # An alias before the property is ignored, since there is only one type.
         return self._take("name", "a property").rpartition(".")[2]
 
     def _columns(self) -> tuple[tuple[str, str], ...]:
@@ -208,7 +208,7 @@ class _Parser:
 
 
 def unescape(text: str) -> str:
-    r"""Resolve `\'` and `\\`; another backslash stands for itself.
+    r"""Resolve `\'` and `\\`; any other backslash stands for itself.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The syntax tree of a statement."""
+"""Syntax tree of a statement."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Value = str | int | float | bool
 
 @dataclass(frozen=True)
 class Timestamp:
-    """A point in time, in milliseconds since 1970-01-01 UTC. [ms]"""
+    """Point in time, in milliseconds since 1970-01-01 UTC. [ms]"""
 
     milliseconds: int
 
@@ -19,7 +19,7 @@ Literal = Value | Timestamp
 
 @dataclass(frozen=True)
 class Comparison:
-    """Column, operator, literal."""
+    """Comparison of a column with a literal by an operator."""
 
     column: str
     operator: str
@@ -28,7 +28,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Within:
-    """Column [NOT] IN (literals)."""
+    """Condition: column [NOT] IN (literals)."""
 
     column: str
     values: tuple[Literal, ...]
@@ -37,7 +37,7 @@ class Within:
 
 @dataclass(frozen=True)
 class Like:
-    """Column [NOT] LIKE pattern; the pattern keeps its backslashes."""
+    """Condition: column [NOT] LIKE pattern; the pattern contains backslashes as written."""
 
     column: str
     pattern: str
@@ -46,7 +46,7 @@ class Like:
 
 @dataclass(frozen=True)
 class IsNull:
-    """Column IS [NOT] NULL."""
+    """Condition: column IS [NOT] NULL."""
 
     column: str
     negated: bool
@@ -54,7 +54,7 @@ class IsNull:
 
 @dataclass(frozen=True)
 class InFolder:
-    """IN_FOLDER('id'), or IN_TREE('id') when `deep`."""
+    """Condition IN_FOLDER('id'), or IN_TREE('id') if `deep` is set."""
 
     folder: str
     deep: bool
@@ -62,14 +62,14 @@ class InFolder:
 
 @dataclass(frozen=True)
 class Contains:
-    """CONTAINS('expression')."""
+    """Condition CONTAINS('expression')."""
 
     expression: str
 
 
 @dataclass(frozen=True)
 class Not:
-    """NOT condition."""
+    """Condition with NOT before it."""
 
     condition: Condition
 
@@ -87,16 +87,16 @@ Condition = Comparison | Within | Like | IsNull | InFolder | Contains | Not | Ju
 
 @dataclass(frozen=True)
 class Select:
-    """A statement.
+    """SELECT statement.
 
     Attributes
     ----------
     columns : tuple of (str, str) or None
-        Property and the name it is given; None for `*`.
+        Property and its name in the result; None for `*`.
     type_id : str
-        The type after FROM.
+        Type after FROM.
     order : tuple of (str, bool)
-        Property and whether descending.
+        Property, and True for descending order.
     """
 
     columns: tuple[tuple[str, str], ...] | None

@@ -32,7 +32,7 @@ KEYWORDS = frozenset(
         "CONTAINS",
     ]
 )
-# Longer statements are refused, as the parser is recursive.
+# Longer statements are refused, since the parser is recursive.
 MAX_LENGTH = 32_768
 
 _TOKEN = re.compile(
@@ -48,7 +48,9 @@ _TOKEN = re.compile(
 
 @dataclass(frozen=True)
 class Token:
-    """One token: kind (`string`, `number`, `name`, `word`, `keyword`, `symbol`, `end`), text, and position from 1."""
+    """Token: kind (`string`, `number`, `name`, `word`, `keyword`, `symbol`, `end`), text, and position from
+    1.
+    """
 
     kind: str
     text: str
@@ -56,7 +58,7 @@ class Token:
 
 
 def tokenize(statement: str) -> list[Token]:
-    """Split a statement; the last token is of kind `end`.
+    """Split a statement into tokens; the last token is of kind `end`.
 
     Raises
     ------
@@ -84,6 +86,6 @@ def _token(kind: str, text: str, place: int) -> Token:
     if kind == "word" and text.upper() in KEYWORDS:
         return Token("keyword", text.upper(), place)
     if kind == "string":
-        # Doubled quotes are resolved here; backslashes are kept, as LIKE and CONTAINS interpret them.
+        # Doubled quotes are resolved here; backslashes are kept, since LIKE and CONTAINS interpret them.
         return Token(kind, text[1:-1].replace("''", "'"), place)
     return Token(kind, text, place)

@@ -1,4 +1,4 @@
-"""The operations of the repository: the CMIS services on metadata and storage, independent of HTTP."""
+"""Operations of the repository: the CMIS services on metadata and storage, independent of HTTP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stored objects, look-ups of objects, and the repository used by all operations."""
+"""Stored objects, look-ups of objects, and the repository that all operations use."""
 
 from __future__ import annotations
 
@@ -17,20 +17,26 @@ PWC = "pwc"
 
 @dataclass(frozen=True)
 class User:
-    """The user of a request: a `reader` may read, an `editor` write, an `administrator` cancel check-outs of others."""
+    """User of a request.
+
+    A `reader` may read, an `editor` also write, an `administrator` also cancel check-outs of others.
+    """
 
     name: str
     role: str = "editor"
 
     def must_write(self) -> None:
-        """Refuse a reader."""
+        """Raise PermissionDenied if the user is a reader."""
         if self.role == "reader":
             raise PermissionDenied(f"user {self.name} may only read")
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A row of table `object`, and the identifier of its parent. Times are milliseconds since 1970-01-01 UTC. [ms]"""
+    """Row of table `object`, with the identifier of the parent.
+
+    Times are milliseconds since 1970-01-01 UTC. [ms]
+    """
 
     number: int
     id: str
@@ -57,7 +63,7 @@ class Stored:
 
     @property
     def object_id(self) -> str:
-        """The CMIS identifier, with the version label if there is one."""
+        """CMIS identifier, with the version label if there is one."""
         return f"{self.id};{self.label}" if self.label else self.id
 
     @property
@@ -93,22 +99,22 @@ class Repository:
 
 
 def now() -> int:
-    """Return the current time with the repository's precision. [ms]"""
+    """Return the current time in milliseconds, the precision of the repository. [ms]"""
     return int(time.time() * 1000)
 
 
 def select(session: Session, kind: str, rest: str, parameters: Any = ()) -> list[Stored]:
-    """Return objects by the SQL after `FROM object o`."""
+    """Return the objects that match the SQL after `FROM object o`."""
     return [Stored(*row) for row in session.rows(kind, _SELECT + rest, parameters)]
 
 
 def find(session: Session, object_id: str) -> Stored:
-    """Return the object of an identifier; without a version label, its latest version.
+    """Return the object with an identifier; without a version label, the latest version.
 
     Raises
     ------
     ObjectNotFound
-        If no object has it.
+        If no object has the identifier.
     """
     identifier, _, label = object_id.partition(";")
     if label:
@@ -121,14 +127,14 @@ def find(session: Session, object_id: str) -> Stored:
 
 
 def find_path(session: Session, path: str) -> Stored:
-    """Return the object of a path.
+    """Return the object at a path.
 
     Raises
     ------
     InvalidArgument
         If a part of the path is `.` or `..`.
     ObjectNotFound
-        If no object has it.
+        If there is no object at the path.
     """
     parts = [part for part in path.split("/") if part]
     if any(part in (".", "..") for part in parts):
@@ -148,17 +154,17 @@ def find_path(session: Session, path: str) -> Stored:
 
 
 def resolve(session: Session, object_id: str | None, path: str) -> Stored:
-    """Return the object of a request, by its identifier or otherwise by its path."""
+    """Return the object of a request by identifier, or by path if the request has no identifier."""
     return find(session, object_id) if object_id else find_path(session, path)
 
 
 def must_be_document(stored: Stored) -> None:
-    """Refuse an object without content and versions."""
+    """Raise InvalidArgument unless an object is a document."""
     if not stored.is_document:
         raise InvalidArgument(f"{stored.object_id} is not a document")
 
 
 def must_be_folder(stored: Stored) -> None:
-    """Refuse an object without children."""
+    """Raise InvalidArgument unless an object is a folder."""
     if not stored.is_folder:
         raise InvalidArgument(f"{stored.object_id} is not a folder")

@@ -1,4 +1,4 @@
-"""Reads content: the whole, or the part of a Range header."""
+"""Reads content: the whole content, or the part that a Range header selects."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _RANGE = re.compile(r"bytes\s*=\s*(\d{0,18})\s*-\s*(\d{0,18})\s*", re.ASCII)
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a content. [bytes]"""
+    """Part of a content. [bytes]"""
 
     stored: Stored
     content_id: str
@@ -28,8 +28,9 @@ class Part:
 
 
 def parse_range(header: str | None, length: int) -> tuple[int, int] | None:
-    """Return (offset, count) of a Range header; None for the whole, also where the header is none we know (RFC 9110,
-    14.2).
+    """Return (offset, count) of a Range header; None for the whole content.
+
+    An unknown form of the header selects the whole content (RFC 9110, 14.2).
 
     Raises
     ------
@@ -59,12 +60,12 @@ def parse_range(header: str | None, length: int) -> tuple[int, int] | None:
 
 
 def content_of(repository: Repository, object_id: str | None, path: str) -> Stored:
-    """Return the document of a request for content.
+    """Return the document whose content a request addresses.
 
     Raises
     ------
     Constraint
-        If it has none.
+        If the document has no content.
     """
     with repository.database.read() as session:
         stored = resolve(session, object_id, path)
@@ -75,14 +76,14 @@ def content_of(repository: Repository, object_id: str | None, path: str) -> Stor
 
 
 def read_part(repository: Repository, part: Part, offset: int, count: int) -> bytes:
-    """Read bytes of a part.
+    """Read `count` bytes of a part, from `offset`.
 
     Raises
     ------
     ObjectNotFound
-        If someone replaced or deleted the content in the meantime.
+        If another user replaced or deleted the content in the meantime.
     Storage
-        If the file is missing although the metadata has it.
+        If the file is missing although the metadata contain it.
     """
     try:
         return repository.storage.read(part.content_id, offset, count, part.length)

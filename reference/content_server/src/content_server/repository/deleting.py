@@ -1,4 +1,4 @@
-"""Deletes an object, a version, or a folder with its content."""
+"""Deletes objects, versions, and folders with their contents."""
 
 from __future__ import annotations
 
@@ -21,8 +21,10 @@ _BATCH = 500
 
 
 def delete(repository: Repository, user: User, target: Target, all_versions: bool) -> None:
-    """Delete an object: a document with all its versions by default, a folder only when empty, a working
-    copy as a cancelled check-out.
+    """Delete an object.
+
+    A document is deleted with all versions by default, a folder only if it is empty; deleting a working copy
+    cancels the check-out.
     """
     user.must_write()
     with repository.database.write() as session:
@@ -47,7 +49,7 @@ def delete(repository: Repository, user: User, target: Target, all_versions: boo
 
 
 def cancel_check_out(repository: Repository, user: User, target: Target) -> None:
-    """Remove a working copy and free its document."""
+    """Remove a working copy, so that the document may be checked out by others."""
     user.must_write()
     with repository.database.write() as session:
         stored = resolve(session, target.object_id, target.path)
@@ -65,7 +67,7 @@ def _cancel(session: Session, working_copy: Stored, user: User) -> list[Stored]:
 
 
 def _one_version(session: Session, stored: Stored, user: User) -> list[Stored]:
-    """Delete one version; if it was the latest, the previous version becomes the latest."""
+    """Delete one version; if it was the latest version, the previous version becomes the latest."""
     if stored.latest:
         must_be_current(stored, user)
         before = select(
@@ -88,7 +90,9 @@ def _has_children(session: Session, folder: Stored) -> bool:
 
 
 def delete_rows(repository: Repository, session: Session, rows: list[Stored]) -> set[str]:
-    """Delete rows with their properties and text; return the contents without any remaining reference."""
+    """Delete rows with their properties and texts; return the identifiers of contents that no version refers
+    to any more.
+    """
     unused: set[str] = set()
     for start in range(0, len(rows), _BATCH):
         batch = rows[start : start + _BATCH]
@@ -105,7 +109,9 @@ def delete_rows(repository: Repository, session: Session, rows: list[Stored]) ->
 
 
 def delete_tree(repository: Repository, user: User, target: Target) -> list[str]:
-    """Delete a folder with its contents; return the objects that remain because others have checked out documents."""
+    """Delete a folder with its contents; return the identifiers of objects that remain because of check-outs
+    by others.
+    """
     user.must_write()
     with repository.database.write() as session:
         root = resolve(session, target.object_id, target.path)
@@ -137,7 +143,7 @@ def delete_tree(repository: Repository, user: User, target: Target) -> list[str]
 
 
 def _folders_of(members: list[Stored], folders: list[Stored]) -> set[int]:
-    """Return the numbers of the folders that must stay for the members."""
+    """Return the numbers of the folders that must stay because objects inside them stay."""
     by_number = {folder.number: folder for folder in folders}
     kept: set[int] = set()
     for member in members:

@@ -1,4 +1,4 @@
-"""The object services that change objects: create, update, set content, delete.
+"""Object services that change objects: create, update, set content, delete.
 
 Every change to content first writes the file, then the metadata in one transaction, then removes unreferenced files. A
 crash between two of these steps leaves a superfluous file, which the sweep removes, but never metadata without content.
@@ -52,7 +52,7 @@ DEFAULT_MIME_TYPE = "application/octet-stream"
 
 @dataclass(frozen=True)
 class Upload:
-    """Uploaded content: a stream at its start, its MIME type, its file name."""
+    """Uploaded content: a stream at its start, a MIME type, and a file name."""
 
     stream: BinaryIO
     mime_type: str
@@ -61,7 +61,7 @@ class Upload:
 
 @dataclass(frozen=True)
 class Target:
-    """The object of a request."""
+    """Object that a request addresses, by identifier or by path."""
 
     object_id: str | None
     path: str
@@ -69,7 +69,7 @@ class Target:
 
 @contextmanager
 def stored_content(repository: Repository, upload: Upload | None, fallback_name: str) -> Iterator[dict[str, Any]]:
-    """Store an upload; yield its columns. The content is removed if the block fails."""
+    """Store an upload and yield the columns that describe it; if the block fails, the content is removed."""
     if upload is None:
         yield {}
         return
@@ -82,7 +82,8 @@ def stored_content(repository: Repository, upload: Upload | None, fallback_name:
             "file_name": (upload.file_name or fallback_name)[:255],
         }
     except Storage:
-        # After a failed commit the state of the metadata is unknown: the sweep decides.
+        # After a failed commit the state of the metadata is unknown, so the sweep decides whether the file is
+        # removed.
         raise
     except BaseException:
         repository.storage.remove(content_id)
@@ -91,7 +92,9 @@ def stored_content(repository: Repository, upload: Upload | None, fallback_name:
 
 @contextmanager
 def name_conflicts(name: str) -> Iterator[None]:
-    """Distinguish a taken name from a version conflict."""
+    """Convert the violation of a unique index: to a name conflict, or to a conflict with a change by another
+    user.
+    """
     try:
         yield
     except UniqueViolation as error:
@@ -101,12 +104,12 @@ def name_conflicts(name: str) -> Iterator[None]:
 
 
 def unreferenced(session: Session, contents: set[str]) -> set[str]:
-    """Return the given contents to which no version refers."""
+    """Return those contents that no version refers to."""
     return contents - known_contents(session, sorted(contents))
 
 
 def known_contents(session: Session, contents: list[str]) -> set[str]:
-    """Return the given contents to which a version refers."""
+    """Return those contents that a version refers to."""
     if not contents:
         return set()
     slots = ", ".join("?" * len(contents))
@@ -115,8 +118,9 @@ def known_contents(session: Session, contents: list[str]) -> set[str]:
 
 
 def must_be_current(stored: Stored, user: User, token: str | None = None) -> None:
-    """Refuse a change to an old version, to a checked-out document, to someone else's working copy, or after a stale
-    token.
+    """Raise an exception unless the user may change an object.
+
+    Refused are old versions, checked-out documents, working copies of other users, and stale change tokens.
     """
     user.must_write()
     if token and token != str(stored.change_token):
@@ -130,7 +134,7 @@ def must_be_current(stored: Stored, user: User, token: str | None = None) -> Non
 
 
 def must_own(working_copy: Stored, user: User) -> None:
-    """Refuse a working copy of another user."""
+    """Raise PermissionDenied if a working copy belongs to another user, unless the user is an administrator."""
     if working_copy.checked_out_by != user.name and user.role != "administrator":
         raise PermissionDenied(f"{working_copy.object_id} is the working copy of {working_copy.checked_out_by}")
 
@@ -162,7 +166,7 @@ def create_document(
     state: str,
     view: View,
 ) -> Json:
-    """Create a document in a folder, with version 1.0, or 0.1 when `state` is `minor`."""
+    """Create a document in a folder, as version 1.0, or as version 0.1 if `state` is `minor`."""
     user.must_write()
     if state not in ("major", "minor"):
         raise Constraint(f"versioningState must be major or minor, got {state[:40]!r}")
@@ -187,7 +191,7 @@ def create_document(
 
 
 def create_folder(repository: Repository, user: User, target: Target, properties: Properties, view: View) -> Json:
-    """Create a folder in a folder."""
+    """Create a folder inside a folder."""
     user.must_write()
     type_id = _type_of(properties, "cmis:folder")
     changes = parse_changes(properties, type_id)
@@ -223,7 +227,7 @@ def update(
 
 
 def _rename_folder(session: Session, folder: Stored, columns: dict[str, Any]) -> None:
-    """Give the folder and all folders below it their new paths."""
+    """Set the new paths of a renamed folder and of all folders below it."""
     old = folder.path or ""
     columns["path"] = new = f"{old.rpartition('/')[0]}/{columns['name']}"
     session.change(
@@ -242,7 +246,7 @@ def set_content(
     token: str | None,
     view: View,
 ) -> Json:
-    """Replace the content of a document, or remove it if there is no upload."""
+    """Replace the content of a document; without an upload, remove the content."""
     with repository.database.read() as session:
         _check_content_change(resolve(session, target.object_id, target.path), user, overwrite, token)
     text = fulltext.text_of(upload.stream, upload.mime_type) if upload else None

@@ -1,4 +1,4 @@
-"""The full-text index of the latest versions: words of text content, in FTS5 or in a tsvector."""
+"""Full-text index of the latest versions: words of text contents, in FTS5 or in a tsvector."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import BinaryIO
 
 from content_server.database import Database, Session
 
-# Longer text is stored but not indexed; PostgreSQL refuses a tsvector of more than 1 MiB. [bytes]
+# Number of bytes of a text that are indexed; PostgreSQL refuses a tsvector of more than 1 MiB. [bytes]
 MAX_INDEXED = 256 * 1024
 
 
 def text_of(content: BinaryIO, mime_type: str) -> str | None:
-    """Return the text to index; None if the content is not text. Rewinds the stream afterwards."""
+    """Return the text to index, and rewind the stream; None if the content is not text."""
     if not mime_type.startswith("text/"):
         return None
     text = content.read(MAX_INDEXED).decode("utf-8", "replace").replace("\x00", " ")
@@ -20,7 +20,7 @@ def text_of(content: BinaryIO, mime_type: str) -> str | None:
 
 
 def insert_statement(database: Database) -> str:
-    """Return the statement that indexes (number, text)."""
+    """Return the SQL statement that indexes a text under the number of an object."""
     if database.kind == "sqlite":
         return "INSERT INTO fulltext (rowid, words) VALUES (?, ?)"
     return "INSERT INTO fulltext (object, words) VALUES (?, to_tsvector('simple', ?))"
@@ -31,18 +31,18 @@ def _key(database: Database) -> str:
 
 
 def add(database: Database, session: Session, number: int, text: str | None) -> None:
-    """Index an object's text."""
+    """Add the text of an object to the index."""
     if text is not None:
         session.change("fulltext", insert_statement(database), (number, text))
 
 
 def remove(database: Database, session: Session, number: int) -> None:
-    """Remove an object's text from the index."""
+    """Remove the text of an object from the index."""
     session.change("fulltext", f"DELETE FROM fulltext WHERE {_key(database)} = ?", (number,))
 
 
 def move(database: Database, session: Session, source: int, target: int) -> None:
-    """Assign the text of one object to another."""
+    """Assign the indexed text of one object to another object."""
     if database.kind == "postgresql":
         session.change("fulltext", "UPDATE fulltext SET object = ? WHERE object = ?", (target, source))
         return

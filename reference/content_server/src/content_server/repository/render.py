@@ -1,4 +1,4 @@
-"""Renders objects as JSON of the Browser Binding: succinct or full, all properties or those of a filter."""
+"""Renders objects as JSON of the Browser Binding: succinct or full, with all properties or those of a filter."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _NUMERIC = ("integer", "decimal", "datetime")
 
 @dataclass(frozen=True)
 class View:
-    """The requested representation of objects.
+    """Representation of objects that a request asks for.
 
     Attributes
     ----------
     succinct : bool
-        Values only, without their definitions.
+        True for values only, without definitions of the properties.
     names : frozenset of str or None
-        Properties wanted; None for all.
+        Requested properties; None for all.
     actions : bool
-        Whether allowable actions are added.
+        True to add allowable actions.
     """
 
     succinct: bool = False
@@ -41,7 +41,7 @@ class View:
 
 
 def parse_filter(text: str | None) -> frozenset[str] | None:
-    """Return the properties of a `filter` parameter; identifier and type are always among them.
+    """Return the properties in a `filter` parameter, with identifier and types added; None for all properties.
 
     Raises
     ------
@@ -58,7 +58,7 @@ def parse_filter(text: str | None) -> frozenset[str] | None:
 
 
 def custom_properties(session: Session, objects: Sequence[Stored]) -> dict[int, dict[str, Any]]:
-    """Return the custom properties of all objects, with one statement."""
+    """Return the custom properties of objects by object number, read with one statement per 512 objects."""
     wanted = [stored.number for stored in objects if stored.type.startswith("tt:")]
     values: dict[int, dict[str, Any]] = {number: {} for number in wanted}
     for start in range(0, len(wanted), 512):
@@ -84,7 +84,7 @@ def _number(name: str, value: float | None) -> float | int | None:
 
 
 def base_properties(stored: Stored) -> Json:
-    """Return the CMIS properties of an object, which follow from its row alone."""
+    """Return the CMIS properties of an object that follow from its row alone."""
     properties: Json = {
         "cmis:objectId": stored.object_id,
         "cmis:baseTypeId": base_of(stored.type),
@@ -128,7 +128,7 @@ def _document_properties(stored: Stored) -> Json:
 
 
 def write_properties(values: Json, type_id: str, succinct: bool, names: Iterable[str] | None = None) -> Json:
-    """Return the `properties` or `succinctProperties` member of an object."""
+    """Return the member `properties` or `succinctProperties` of an object."""
     if names is not None:
         values = {name: values[name] for name in values if name in names}
     if succinct:
@@ -147,7 +147,7 @@ def _full(definition: Property, value: Any) -> Json:
 
 
 def objects_json(session: Session, objects: Sequence[Stored], view: View, user: User) -> list[Json]:
-    """Return objects as JSON, with at most two statements for any number of them."""
+    """Return objects as JSON, with at most one statement for every 512 objects."""
     custom = custom_properties(session, objects) if view.custom else {}
     documents = []
     for stored in objects:
@@ -165,7 +165,7 @@ def object_json(session: Session, stored: Stored, view: View, user: User) -> Jso
 
 
 def allowable_actions(stored: Stored, user: User) -> dict[str, bool]:
-    """Return the actions that the user may perform on the object now."""
+    """Return the actions that the user may perform on an object now."""
     writes = user.role != "reader"
     document, folder = stored.is_document, stored.is_folder
     free = stored.checked_out_by is None or stored.is_working_copy

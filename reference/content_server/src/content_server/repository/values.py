@@ -1,4 +1,4 @@
-"""Values from clients: checked against the property definitions, and written to columns and property rows."""
+"""Checks values from clients against the property definitions, and writes them to columns and property rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from content_server.query.parser import milliseconds
 from content_server.types import Property, properties_of
 
 MAX_NAME = 255
-# Longer values belong in content; PostgreSQL could not index them either.
+# Longest value; longer values belong in content, and PostgreSQL could not index them.
 MAX_VALUE = 2000
 _LARGEST_INTEGER = 2**53  # exact in JSON readers
 
@@ -25,9 +25,9 @@ class Changes:
     Attributes
     ----------
     columns : dict of str to object
-        Columns of table `object`.
+        New values of columns of table `object`.
     custom : dict of str to (str or None, float or None) or None
-        Rows of table `property` (value, number); None removes the row.
+        New rows of table `property` (value, number); None removes the row.
     """
 
     columns: dict[str, Any] = field(default_factory=dict)
@@ -35,12 +35,12 @@ class Changes:
 
 
 def parse_changes(properties: Mapping[str, str | None], type_id: str) -> Changes:
-    """Check properties against a type.
+    """Check properties against a type, and return the values to set.
 
     Raises
     ------
     Constraint
-        If the type lacks the property, or it is read-only.
+        If the type lacks a property, or the property is read-only.
     InvalidArgument
         If a value is not of the property's kind.
     """
@@ -64,12 +64,12 @@ def parse_changes(properties: Mapping[str, str | None], type_id: str) -> Changes
 
 
 def check_name(name: str | None) -> str:
-    """Return the name, or refuse it.
+    """Return a name after a check.
 
     Raises
     ------
     NameConstraintViolation
-        If it is empty, too long, `.` or `..`, or has a slash, a backslash or a control character.
+        If the name is empty, too long, `.` or `..`, or has a slash, a backslash or a control character.
     """
     if not name or name in (".", "..") or len(name) > MAX_NAME:
         raise NameConstraintViolation(f"a name has 1 to {MAX_NAME} characters and is not . or ..")
@@ -126,7 +126,7 @@ def write_custom(session: Session, number: int, custom: Mapping[str, tuple[str |
 
 
 def insert_object(session: Session, columns: Mapping[str, Any]) -> int:
-    """Insert a row of table `object`; return its number."""
+    """Insert a row of table `object` and return its number."""
     names = ", ".join(columns)
     row = session.row(
         "insert",
@@ -139,7 +139,7 @@ def insert_object(session: Session, columns: Mapping[str, Any]) -> int:
 
 
 def update_object(session: Session, number: int, token: int, columns: Mapping[str, Any]) -> bool:
-    """Update a row and raise its change token; return False if it was changed since it was read."""
+    """Update a row and raise its change token; return False if the row was changed after it was read."""
     assignments = ", ".join(f"{name} = ?" for name in columns)
     return (
         session.change(

@@ -1,5 +1,6 @@
-"""Check-out and check-in. The unique indexes of `schema` ensure at most one working copy and one latest version per
-document.
+"""Check-out and check-in of documents.
+
+The unique indexes of `schema` ensure that a document has at most one working copy and one latest version.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ def check_out(repository: Repository, user: User, target: Target, view: View) ->
 
 
 def next_label(label: str, major: bool) -> str:
-    """Return the label of the version after `label`.
+    """Return the label of the version that follows the version `label`.
 
     Examples
     --------
@@ -150,7 +151,7 @@ def _working_copy(session: Session, target: Target, user: User) -> Stored:
 def _index(
     repository: Repository, session: Session, latest: Stored, copy: Stored, replaced: bool, text: str | None
 ) -> None:
-    """Index the new latest version in place of the old one."""
+    """Index the text of the new latest version in place of the old version."""
     if replaced:
         fulltext.remove(repository.database, session, latest.number)
         fulltext.add(repository.database, session, copy.number, text)
