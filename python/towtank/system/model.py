@@ -26,7 +26,8 @@ from pydantic_core import PydanticCustomError
 from towtank import files, yamlfile
 from towtank.errors import Fault, StudyError
 from towtank.fields import Duration, FileModel, Name, PositiveDuration, Size, one_or_more
-from towtank.system import mariadb_model, plain_models, repository_model, server_models  # noqa: F401 - register kinds
+from towtank.system import command_model, mariadb_model, plain_models, repository_model, server_models  # noqa: F401 - register kinds
+from towtank.system.command_faults import command_faults
 from towtank.system.copies import copies_of, copy_faults, with_copies
 from towtank.system.directory_faults import directory_faults
 from towtank.system.host_faults import host_faults, unknown_name
@@ -450,7 +451,7 @@ class SystemFile(FileModel):
         """Targets of the file, or the default targets without any."""
         if self.targets:
             return dict(self.targets)
-        web = [name for name, service in self.services.items() if service.serves_http]
+        web = [name for name, service in self.services.items() if service.spoken == "http"]
         # Services that other servers use are targets only if the file says so, or if there are no others.
         named = web or [name for name, service in self.services.items() if service.spoken is not None]
         return {name: Target(service=name) for name in named}
@@ -522,6 +523,7 @@ def check_tree_as_written(root: yamlfile.Node) -> tuple[SystemFile | None, list[
     faults += storage_faults(tree, system.services, system.hosts, services)
     faults += link_faults(tree, system, hosts)
     faults += copy_faults(tree, system)
+    faults += command_faults(tree, system, services)
     return system if faults else with_copies(system), sorted(set(faults))
 
 

@@ -7,6 +7,7 @@ with the starter in any case.
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import time
 from collections.abc import Callable, Mapping
@@ -66,6 +67,8 @@ class ProcessSpec:
         Host of the process; that of its service by default.
     open_files : int, optional
         Soft limit of open files, within the hard limit; by default the hard limit, 524,288 at most.
+    stop_signal : Signals
+        Signal that asks its command to end, on this machine; the whole tree then gets TERM.
     """
 
     name: str
@@ -74,6 +77,7 @@ class ProcessSpec:
     grace_s: float = 5.0
     host: Host | None = None
     open_files: int | None = None
+    stop_signal: signal.Signals = signal.SIGTERM
 
 
 class Process(Protocol):
@@ -201,6 +205,10 @@ class ServiceProcess:
         guard = self._guard
         if guard is None:
             return
+        if self.spec.stop_signal != signal.SIGTERM and guard.poll() is None:
+            guard.send_signal(self.spec.stop_signal)  # the guard forwards it to the command
+            with suppress(subprocess.TimeoutExpired):
+                guard.wait(self.spec.grace_s)
         if guard.stdin is not None:
             with suppress(OSError):
                 guard.stdin.close()

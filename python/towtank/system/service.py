@@ -99,6 +99,9 @@ class Service(Protocol):
     def processes(self, place: Place) -> list[ProcessSpec]:
         """Return the processes of the service, in the order of their start; none if it runs already."""
 
+    def starting(self, process: str) -> None:
+        """Take note that one of its processes is about to start, or to start again."""
+
     def ready(self) -> str | None:
         """Return None if the service answers, else the reason why it does not."""
 
@@ -119,6 +122,9 @@ class Service(Protocol):
 
     def addresses(self) -> list[str]:
         """Return its addresses as `host:port`, one per node; empty if virtual users do not use it."""
+
+    def client_url(self) -> str | None:
+        """Return the URL by which other services reach it, with its login; None if it has no address."""
 
     def settings_used(self) -> dict[str, Any]:
         """Return the configuration in force, for the run's manifest."""
@@ -167,6 +173,9 @@ class PlainService:
         """Return no process."""
         return []
 
+    def starting(self, process: str) -> None:
+        """Do nothing: its readiness does not depend on earlier starts."""
+
     def ready(self) -> str | None:
         """Return None: it is ready at once."""
         return None
@@ -184,6 +193,11 @@ class PlainService:
     def addresses(self) -> list[str]:
         """Return no addresses: users do not use it."""
         return []
+
+    def client_url(self) -> str | None:
+        """Return its first address, with the scheme `http` if it has none."""
+        found = self.addresses()
+        return None if not found else found[0] if "://" in found[0] else f"http://{found[0]}"
 
     def settings_used(self) -> dict[str, Any]:
         """Return nothing: nothing is configured."""

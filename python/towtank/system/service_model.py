@@ -157,7 +157,7 @@ def _wrong_member(services: Mapping[str, Service], known: list[str], gateway: st
     found = services.get(member)
     if found is None:  # the member has other faults, which are reported
         return None
-    if not found.serves_http or getattr(found, "is_secure", False):
+    if found.spoken != "http" or getattr(found, "is_secure", False):
         return f"must be a service that speaks HTTP without TLS, got {member!r} instead"
     if found.has_login:
         return f"must be a service without a login in its address: a gateway does not send it, got {member!r} instead"

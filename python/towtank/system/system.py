@@ -30,6 +30,7 @@ from towtank.system.service import Place, Service, scrapers_of
 
 T = TypeVar("T")
 _POLL_S = 0.1
+_IN_FOREGROUND = "a program that puts itself into the background must be started in the foreground"
 # The kernel releases a killed tree in milliseconds, unless a disk blocks it; the guard then waits its grace time.
 _KILLED_WITHIN_S = 10.0
 
@@ -259,6 +260,7 @@ class System:
         for spec in service.processes(place):
             process = (spec.host or service.host).process(spec, self._logs / f"{spec.name}.log", self._cpus)
             self._processes.append((service, process))
+            service.starting(spec.name)
             process.start()
         self._await(service, [process for owner, process in self._processes if owner is service], service.ready)
 
@@ -271,9 +273,8 @@ class System:
             # Checked even if the service is ready, since another process may answer on its port.
             for process in own:
                 if process.status() is not None:
-                    raise TargetError(
-                        f"{process.spec.name} {process.ended_text()} before it was ready{process.last_lines()}"
-                    )
+                    reported = f"{process.spec.name} {process.ended_text()} before it was ready{process.last_lines()}"
+                    raise TargetError(reported, hint=_IN_FOREGROUND if process.status() == 0 else None)
             if reason is None:
                 return
             if time.monotonic() > deadline:
@@ -431,6 +432,7 @@ class System:
             if self._processes[place : place + 1] != [(owner, old)]:
                 raise TargetError(f"{old.spec.name} is not started again: the system goes down")
             process = (old.spec.host or owner.host).process(old.spec, old.log, self._cpus)
+            owner.starting(old.spec.name)
             process.start()
             self._processes[place] = (owner, process)
             return process

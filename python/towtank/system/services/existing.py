@@ -30,6 +30,10 @@ class Existing(PlainService):
         """Return the addresses as configured, without scheme and login."""
         return [urlsplit(address).netloc.rpartition("@")[2] for address in self._part.address]
 
+    def client_url(self) -> str | None:
+        """Return the first address as configured."""
+        return self._part.address[0]
+
     def settings_used(self) -> dict[str, Any]:
         """Return its addresses and its page of metrics."""
         return {"address": list(self._part.address), "metrics": self._part.metrics}
