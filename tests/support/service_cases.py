@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import http.client
+import json
 import os
 import stat
 import subprocess
+import sys
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -256,6 +258,19 @@ def mariadb_variables(database: Any) -> list[str]:
     return mariadb_answer(database, f"SELECT {', '.join(f'@@{name}' for name in names)}, @@long_query_time").split()
 
 
+def answers_with_its_arguments(program: Any) -> None:
+    """Check that the program answers, with its working folder."""
+    status, _, body = fetch(program.address)
+    assert (status, Path(json.loads(body)["folder"]).name) == (200, "site")
+
+
+def its_arguments(program: Any) -> list[str]:
+    """Return the arguments of the running program."""
+    found: list[str] = json.loads(fetch(program.address)[2])["arguments"]
+    return found
+
+
+_SERVER = Path(__file__).with_name("command_server.py")
 _MEMBER = 'balancer_member_requests_total{member="web-1"}'
 CASES = (
     ServiceCase(
@@ -360,5 +375,15 @@ CASES = (
         "mariadb_rows_inserted_total",
         denies_strangers,
         "mysql",
+    ),
+    ServiceCase(
+        "command",
+        f'program: {sys.executable}, arguments: [{_SERVER}, "${{host}}", "${{port}}"], metrics: /metrics, folder: site',
+        answers_with_its_arguments,
+        "workers: 4, sync: true, share: 0.5",
+        its_arguments,
+        [],
+        {"workers: [1]": "must be", "a b: 1": "must be a name"},
+        "tried_requests_total",
     ),
 )

@@ -203,6 +203,4 @@ def _shown_secret(system: SystemFile, place: Reference) -> str | None:
         return None
     if place.part == "url" and not found.has_login and found.spoken != "sql" and found.kind != "redis":
         return None
-    return (
-        f"must be in environment or in a file, as every user of the machine can read arguments, got {place.text} instead"
-    )
+    return f"must be in environment or in a file, as every user of the machine can read arguments, got {place.text} instead"

@@ -85,7 +85,9 @@ class CommandReady(FileModel):
     def _exactly_one(self) -> CommandReady:
         given = [key for key in ("port", "page", "log", "command") if getattr(self, key) is not None]
         if len(given) != 1:
-            raise ValueError(f"must have exactly one of port, page, log and command, got {' and '.join(given) or 'none'}")
+            raise ValueError(
+                f"must have exactly one of port, page, log and command, got {' and '.join(given) or 'none'}"
+            )
         if self.status is not None and self.page is None:
             raise ValueError("must have a status only with a page, got it without one")
         return self
