@@ -52,6 +52,8 @@ class ServiceCase:
         Asserts that another user of the machine is refused, if the service holds data or accepts commands.
     account : str
         User that the server runs as where Towtank is root and the machine has that user; empty if it has none.
+    always : str
+        Settings where a test gives none.
     """
 
     kind: str
@@ -64,6 +66,7 @@ class ServiceCase:
     grows: str
     intrude: Callable[[Any], None] | None = None
     account: str = ""
+    always: str = ""
 
 
 def fetch(address: str, path: str = "/") -> tuple[int, dict[str, str], str]:
@@ -378,12 +381,14 @@ CASES = (
     ),
     ServiceCase(
         "command",
-        f'program: {sys.executable}, arguments: [{_SERVER}, "${{host}}", "${{port}}"], metrics: /metrics, folder: site',
+        f'program: {sys.executable}, arguments: [{_SERVER}, "${{host}}", "${{port}}", "--workers=${{settings.workers}}", '
+        '"--sync=${settings.sync}"], metrics: /metrics, folder: site',
         answers_with_its_arguments,
-        "workers: 4, sync: true, share: 0.5",
+        "workers: 4, sync: true",
         its_arguments,
-        [],
+        ["--workers=4", "--sync=true"],
         {"workers: [1]": "must be", "a b: 1": "must be a name"},
         "tried_requests_total",
+        always="workers: 2, sync: false",
     ),
 )

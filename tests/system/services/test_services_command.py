@@ -32,7 +32,7 @@ def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOWTANK_STATE", str(tmp_path / "state"))
 
 
-def system_of(folder: Path, host: str = "{provider: local}", more: str = "", **keys: Any) -> System:
+def system_of(place: Path, /, host: str = "{provider: local}", more: str = "", **keys: Any) -> System:
     """Build a system with one program; `keys` are those of its service, as JSON, which is YAML, too."""
     given = {
         "kind": "command",
@@ -41,12 +41,12 @@ def system_of(folder: Path, host: str = "{provider: local}", more: str = "", **k
         "port": 0,
         "arguments": [str(SERVER), "${host}", "${port}"],
     }
-    path = folder / "system.yaml"
+    path = place / "system.yaml"
     path.write_text(
         f"schema: towtank/system/1\nname: own\nhosts: {{here: {host}}}\nstart_timeout: 30 s\nservices:\n"
         f"  app: {json.dumps({**given, **keys})}\n{more}"
     )
-    return build_system(load_system(path), folder, folder / "logs")
+    return build_system(load_system(path), place, place / "logs")
 
 
 def asked(address: str, path: str = "/") -> str:

@@ -81,7 +81,7 @@ def test_all_faults_are_reported_at_once_those_of_templates_with_their_own_place
         "app.ini:2:8: services.app.files.app.ini",
         "system.yaml:8:98: services.app.files.other.ini",
         "system.yaml:8:164: services.app.environment.KEY",
-        "system.yaml:8:182: services.app.after[0]",
+        "system.yaml:8:184: services.app.after[0]",
     ]
 
 

@@ -118,10 +118,13 @@ class CommandService(PlainService):
     def _write(self, name: str, text: str) -> None:
         """Write a file that only the user of the program can read, since it may contain secrets."""
         path = self._file(name)
+        path.parent.mkdir(parents=True, exist_ok=True)
         group = None if self._account is None else _group_of(self._account)
-        above = [folder for folder in path.parents if folder.is_relative_to(self._scratch / "files")]
-        for folder in reversed(above):
-            self.host.make_folder(folder, self._account)
+        if group is not None:
+            for folder in path.parents:
+                if folder.is_relative_to(self._scratch / "files"):
+                    shutil.chown(folder, group=group)
+                    folder.chmod(_GROUP_FOLDER_MODE)
         self.host.write(path, text, group)
 
     def _bring_back(self, place: Place) -> None:
