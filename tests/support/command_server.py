@@ -33,11 +33,11 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body.encode())
 
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name of the base class
+    def log_message(self, format: str, *args: object) -> None:
         """Print nothing."""
 
 
-def leave(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
+def leave(number: int, frame: FrameType | None) -> None:
     """Report the signal, and end."""
     print(f"signal {number}", flush=True)
     os._exit(0)

@@ -381,8 +381,8 @@ CASES = (
     ),
     ServiceCase(
         "command",
-        f'program: {sys.executable}, arguments: [{_SERVER}, "${{host}}", "${{port}}", "--workers=${{settings.workers}}", '
-        '"--sync=${settings.sync}"], metrics: /metrics, folder: site',
+        f'program: {sys.executable}, arguments: [{_SERVER}, "${{host}}", "${{port}}", '
+        '"--workers=${settings.workers}", "--sync=${settings.sync}"], metrics: /metrics, folder: site',
         answers_with_its_arguments,
         "workers: 4, sync: true",
         its_arguments,

@@ -190,10 +190,16 @@ def _wrong_part(system: SystemFile, place: Reference) -> str | None:
     without = isinstance(found, Command) and found.port is None
     if without or found.kind in ("folder", "sqlite", "glusterfs_mount"):
         return f"must be a service with an address, got {place.service!r} instead"
-    if kind in ("user", "password", "database") and found.spoken != "sql" and not found.has_login:
-        if not (kind == "password" and found.kind == "redis"):
-            return f"must be a service with a login for {place.text}, got a {found.kind} instead"
+    if kind in ("user", "password", "database") and not _has(found, kind):
+        return f"must be a service with a login for {place.text}, got a {found.kind} instead"
     return None
+
+
+def _has(service: Service, part: str) -> bool:
+    """Return True if the address of a service has a user, a password or a database."""
+    if service.spoken == "sql":
+        return True
+    return (service.has_login and part != "database") or (service.kind == "redis" and part == "password")
 
 
 def _shown_secret(system: SystemFile, place: Reference) -> str | None:
@@ -201,6 +207,7 @@ def _shown_secret(system: SystemFile, place: Reference) -> str | None:
     found = system.services.get(place.service)
     if found is None or place.part not in ("url", "password"):
         return None
-    if place.part == "url" and not found.has_login and found.spoken != "sql" and found.kind != "redis":
+    if place.part == "url" and not _has(found, "password"):
         return None
-    return f"must be in environment or in a file, as every user of the machine can read arguments, got {place.text} instead"
+    reason = "every user of the machine can read arguments"
+    return f"must be in environment or in a file, as {reason}, got {place.text} instead"

@@ -215,6 +215,12 @@ class Command(Service):
             yield from ((("population", "command", number), text) for number, text in enumerate(command))
 
     @property
+    def further_commands(self) -> list[list[str]]:
+        """Commands that it runs besides the program: of the population, and of the check that it is ready."""
+        population = [] if self.population is None else [self.population.command]
+        return population + ([] if self.ready is None or self.ready.command is None else [self.ready.command])
+
+    @property
     def keeps_population(self) -> bool:
         """True if its population depends on nothing that changes from run to run, so that it is created once."""
         if self.population is None:
