@@ -150,7 +150,7 @@ GUIDES: dict[str, tuple[Judgement, ...]] = {
     "docs/guides/start-my-application.md": (
         Same("# examples/own-application/started-system.yaml", file=f"{_STARTED}-system.yaml"),
         Run("$ towtank system up"),
-        Shown("error: shop ended with status 2", "a mistake in the file, with the words of argparse"),
+        Shown("shop ended with status 2", "a mistake in the file, with the words of argparse"),
         Same("# examples/own-application/started.yaml", file=f"{_STARTED}.yaml"),
         Run(
             "$ towtank validate",

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from towtank.secrets import redacted, redacted_text
-from towtank.system.command_model import Command
 from towtank.system.host_model import NamespacesHost, SshHost
 from towtank.system.storage_models import Mount
 from towtank.terminal.streams import visible
@@ -61,9 +60,7 @@ def _commands(systems: Iterable[SystemFile]) -> Iterator[str]:
     """Describe the commands of the study's own programs, as written."""
     for system in systems:
         for service in system.services.values():
-            if isinstance(service, Command):
-                commands = [[service.program, *service.arguments], *service.further_commands]
-                yield from (f"runs `{shlex.join(redacted(command))}`" for command in commands)
+            yield from (f"runs `{shlex.join(redacted(command))}`" for command in service.commands)
 
 
 def _hosts(systems: Iterable[SystemFile]) -> Iterator[str]:

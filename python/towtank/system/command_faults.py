@@ -95,17 +95,17 @@ def _of_templates(
 ) -> Iterator[Fault]:
     for key, path, text in _templates(tree, service):
         if isinstance(text, OSError):
-            message = f"must be a file that can be read, got {str(path)!r} instead: {text.strerror or text}"
-            yield yamlfile.fault_at(tree, ("services", name, "files", key), message)
+            unread = f"must be a file that can be read, got {str(path)!r} instead: {text.strerror or text}"
+            yield yamlfile.fault_at(tree, ("services", name, "files", key), unread)
             continue
         if isinstance(text, StudyError):
             yield from text.faults
             continue
         for place in references(text):
-            if (message := _wrong(system, name, service, place, known)) is not None:
-                before = text[: place.offset]
-                line, column = before.count("\n") + 1, place.offset - (before.rfind("\n") + 1) + 1
-                yield Fault(str(path), line, column, f"services.{name}.files.{key}", message)
+            message = _wrong(system, name, service, place, known)
+            if message is not None:
+                before = text[: place.offset].split("\n")
+                yield Fault(str(path), len(before), len(before[-1]) + 1, f"services.{name}.files.{key}", message)
 
 
 def _templates(tree: yamlfile.Node, service: Command) -> Iterator[tuple[str, Path, str | OSError | StudyError]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import PurePosixPath
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -197,7 +197,7 @@ class Command(Service):
         return None if self.port is None else self.speaks
 
     @property
-    def configuration(self) -> dict[str, Any]:
+    def configuration(self) -> dict[str, Value]:
         """Return its settings."""
         return dict(self.settings)
 
@@ -215,10 +215,11 @@ class Command(Service):
             yield from ((("population", "command", number), text) for number, text in enumerate(command))
 
     @property
-    def further_commands(self) -> list[list[str]]:
-        """Commands that it runs besides the program: of the population, and of the check that it is ready."""
+    def commands(self) -> list[list[str]]:
+        """Program, command of the population, and command of the check that it is ready."""
+        own = [self.program, *self.arguments]
         population = [] if self.population is None else [self.population.command]
-        return population + ([] if self.ready is None or self.ready.command is None else [self.ready.command])
+        return [own, *population] + ([] if self.ready is None or self.ready.command is None else [self.ready.command])
 
     @property
     def keeps_population(self) -> bool:

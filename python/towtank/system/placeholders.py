@@ -68,6 +68,11 @@ class Reference:
         return f"must be {FORMS} (write $${{ for a literal ${{), got {self.text} instead"
 
 
+def _reference(found: re.Match[str]) -> Reference:
+    section, _, name = (found.group("inside") or "").strip().partition(".")
+    return Reference(found[0], section, name, found.start())
+
+
 def references(text: str) -> Iterator[Reference]:
     """Yield the places of a text, well-formed or not.
 
@@ -78,8 +83,7 @@ def references(text: str) -> Iterator[Reference]:
     """
     for found in _PLACE.finditer(text):
         if found[0] != "$${":
-            section, _, name = (found["inside"] or "").strip().partition(".")
-            yield Reference(found[0], section, name, found.start())
+            yield _reference(found)
 
 
 def filled(text: str, value_of: Callable[[Reference], str]) -> str:
@@ -97,8 +101,7 @@ def filled(text: str, value_of: Callable[[Reference], str]) -> str:
         if found[0] == "$${":
             parts.append("${")
         else:
-            section, _, name = (found["inside"] or "").strip().partition(".")
-            parts.append(value_of(Reference(found[0], section, name, found.start())))
+            parts.append(value_of(_reference(found)))
     return "".join((*parts, text[end:]))
 
 

@@ -155,6 +155,8 @@ class ServiceProcess:
         self._cpus = cpus
         self._entry = entry or Entry()
         self._guard: subprocess.Popen[bytes] | None = None
+        # Length of its log before it was started: earlier lines are of an earlier process.
+        self._since = 0
 
     def start(self) -> None:
         """Start the process; its output goes to the end of its log.
@@ -169,6 +171,7 @@ class ServiceProcess:
         spec = self.spec
         guard = guarded(entry.command(spec.command), cpus=self._cpus, grace_s=spec.grace_s, open_files=spec.open_files)
         with self.log.open("ab") as log, entry.starting():
+            self._since = os.fstat(log.fileno()).st_size
             # Its own session: only the conductor handles Ctrl-C on the terminal.
             self._guard = subprocess.Popen(
                 entry.guard(guard),
@@ -235,7 +238,7 @@ class ServiceProcess:
 
     def last_lines(self) -> str:
         """Return the last lines of the log, indented, for the end of a message; empty if the log is empty."""
-        lines = tail(self.log)
+        lines = tail(self.log, since=self._since)
         return "".join(f"\n  {line}" for line in lines) if lines else ""
 
     def ended_text(self) -> str:
@@ -252,11 +255,11 @@ def describe_status(status: int | None) -> str:
     return f"with status {status}"
 
 
-def tail(path: Path, lines: int = SHOWN_LINES) -> list[str]:
-    """Return the last lines of a log, without reading all of it."""
+def tail(path: Path, lines: int = SHOWN_LINES, since: int = 0) -> list[str]:
+    """Return the last lines of a log after a position, without reading all of it."""
     with suppress(OSError), path.open("rb") as stream:
         end = stream.seek(0, os.SEEK_END)
-        stream.seek(max(0, end - _TAIL_BYTES))
+        stream.seek(max(0, since, end - _TAIL_BYTES))
         return stream.read().decode("utf-8", "replace").splitlines()[-lines:]
     return []
 

@@ -71,6 +71,11 @@ class Service(FileModel):
         return "http" if self.serves_http else self.driven_by
 
     @property
+    def commands(self) -> list[list[str]]:
+        """Commands of the system file that it runs, as written."""
+        return []
+
+    @property
     def starts(self) -> bool:
         """True if Towtank starts it, so that it needs a host that starts services."""
         return True

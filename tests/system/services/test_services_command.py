@@ -73,9 +73,9 @@ def test_texts_and_files_are_filled_and_closed_to_others(tmp_path: Path) -> None
     with system:
         endpoints = system.up()
         (address,), (store,) = endpoints.addresses["app"], endpoints.addresses["store"]
-        told = json.loads(asked(address))
-        sync, file = told["arguments"]
-        assert (sync, told["folder"]) == ("--sync=true", str(tmp_path / "work"))
+        answer = json.loads(asked(address))
+        sync, file = answer["arguments"]
+        assert (sync, answer["folder"]) == ("--sync=true", str(tmp_path / "work"))
         assert asked(address, f"/file?{file}") == f"pool = 4\nurl = {store}\nhome = ${{HOME}}\n"
         assert asked(address, "/variable?WHERE") == address
         assert asked(address, "/variable?STORE") == store
@@ -120,6 +120,14 @@ def test_a_program_that_ends_early_is_reported_with_status_and_last_lines(tmp_pa
     with pytest.raises(TargetError) as refused:
         system.up()
     assert "must be started in the foreground" in str(refused.value.hint)
+
+
+def test_the_command_then_ends_with_status_6(tmp_path: Path) -> None:
+    system_of(tmp_path, **python("print('no database'); raise SystemExit(3)"))
+    command = [sys.executable, "-m", "towtank", "system", "up", str(tmp_path / "system.yaml")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr.count("Traceback")) == (6, 0)
+    assert "app ended with status 3 before it was ready\n  no database\n" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from towtank.conduct.side_effects import _commands
 from towtank.errors import StudyError
 from towtank.secrets import redacted
 from towtank.study.named_files import files_of_system
@@ -156,6 +157,19 @@ def test_the_population_is_kept_unless_it_depends_on_the_run(tmp_path: Path) -> 
     assert keeps("[make, '${data}', '${values.rows}', '${settings.size}']", settings="{size: 3}")
     assert not keeps("[make, '${services.database.address}']")
     assert not keeps("[make, '${data}']", environment="{URL: '${services.database.url}'}")
+
+
+def test_a_stranger_s_study_names_its_commands(tmp_path: Path) -> None:
+    file = system_of(
+        tmp_path,
+        program(
+            arguments="[5, --token, abc]",
+            population="{command: [make, '${data}']}",
+            ready="{command: [check]}",
+        ),
+    )
+    shown = [line for line in _commands([file]) if "app" not in line]
+    assert shown == ["runs `sleep 5 --token '***'`", "runs `make '${data}'`", "runs `check`"]
 
 
 def test_templates_are_files_of_the_study(tmp_path: Path) -> None:

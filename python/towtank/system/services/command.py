@@ -29,6 +29,7 @@ from towtank.system.services.private_server import server_account
 # Longest time of one run of the command that checks whether the program is ready. [s]
 _CHECK_WITHIN_S = 10.0
 _READ_BYTES = 2**20
+_PATH = "PATH"
 # A line of a log that does not end is not kept beyond this length.
 _LINE_BYTES = 2**16
 # Permissions of the folder of a run for the group of its user: to enter it without listing it.
@@ -78,7 +79,7 @@ class CommandService(PlainService):
         if "/" in program:
             path = self._base / program
             return str(path) if path.is_file() and os.access(path, os.X_OK) else None
-        return shutil.which(program, path=self._part.environment.get("PATH"))
+        return shutil.which(program, path=self._part.environment.get(_PATH))
 
     def meet(self, others: list[Service]) -> None:
         """Remember the other services of the system."""
@@ -175,24 +176,23 @@ class CommandService(PlainService):
         return [
             ProcessSpec(
                 self.name,
-                self._as_user(self._in_folder(command)),
+                self._in_folder(command, self._account),
                 self._environment(self._data),
                 grace_s=stop.grace,
                 stop_signal=signal.Signals[f"SIG{stop.signal}"],
             )
         ]
 
-    def _in_folder(self, command: list[str]) -> list[str]:
-        """Return a command that runs in the working folder; a program with a path is relative to the system file."""
+    def _in_folder(self, command: list[str], account: str | None = None) -> list[str]:
+        """Return a command that runs in the working folder; a program with a path is relative to the system file.
+
+        The folder is entered before the user changes, since the user may be unable to enter the folders above it.
+        """
         program = str(self._base / command[0]) if "/" in command[0] else command[0]
         folder = self._base / filled(self._part.folder or ".", self._value)
-        return ["env", f"--chdir={folder}", "--", program, *command[1:]]
-
-    def _as_user(self, command: list[str]) -> list[str]:
-        if self._account is None:
-            return command
-        change = ["setpriv", f"--reuid={self._account}", f"--regid={_group_of(self._account)}", "--clear-groups"]
-        return [*change, "--pdeathsig=keep", "--", *command]
+        change = ["setpriv", f"--reuid={account}", f"--regid={_group_of(account)}", "--clear-groups"] if account else []
+        change += ["--pdeathsig=keep", "--"] if account else []
+        return ["env", f"--chdir={folder}", "--", *change, program, *command[1:]]
 
     def _environment(self, data: Path) -> dict[str, str]:
         value_of = partial(self._value, data=data)
@@ -244,7 +244,7 @@ class CommandService(PlainService):
 
     def _refuses_command(self, command: list[str]) -> str | None:
         """Run the command of `ready` once."""
-        words = self._as_user(self._in_folder([filled(text, self._value) for text in command]))
+        words = self._in_folder([filled(text, self._value) for text in command], self._account)
         try:
             answer = self.host.execute(words, _CHECK_WITHIN_S, self._environment(self._data))
         except TargetError as error:
@@ -260,17 +260,13 @@ class CommandService(PlainService):
             return []
         return [f"tcp://{self.address}" if self._part.speaks == "tcp" else self.address]
 
-    def settings_used(self) -> dict[str, Any]:
-        """Return program, arguments as written, settings, port, and the population."""
+    def settings_used(self) -> dict[str, object]:
+        """Return program, arguments as written, settings, port, disk and population."""
         part = self._part
-        used: dict[str, Any] = {**part.settings, "program": part.program, "arguments": list(part.arguments)}
-        if part.port is not None:
-            used["port"] = self._port
-        if part.disk is not None:
-            used["disk"] = part.disk
-        if part.population is not None:
-            used["population"] = part.population.model_dump(mode="json")
-        return used
+        population = None if part.population is None else part.population.model_dump(mode="json")
+        further = {"port": None if part.port is None else self._port, "disk": part.disk, "population": population}
+        given = {key: value for key, value in further.items() if value is not None}
+        return {**part.settings, "program": part.program, "arguments": list(part.arguments), **given}
 
     def scrapers(self) -> list[Any]:
         """Return the scraper of its page of metrics."""
