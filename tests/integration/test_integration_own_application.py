@@ -267,3 +267,26 @@ def test_the_files_of_the_study_are_valid() -> None:
     assert {name: (report.kind, list(report.faults)) for name, report in reports.items()} == {
         name: (name, []) for name in reports
     }
+
+
+def test_a_study_of_init_starts_the_application_and_runs(bench: Bench) -> None:
+    folder = bench.folder / "begun"
+    command = f"{sys.executable} {EXAMPLE / 'app.py'} --limit lock --port ${{port}}"
+    bench.towtank("init", str(folder), "--command", command, "--url", "http://127.0.0.1:1/report")
+    short = "load.stages={ramp_up: 500 ms, settle: 500 ms, steady: 3 s, ramp_down: 500 ms}"
+    out = bench.folder / "results"
+    done = bench.towtank(
+        "run",
+        str(folder / "study.yaml"),
+        "--out",
+        str(out),
+        "--no-report",
+        "--set",
+        short,
+        "--set",
+        "factors.users=[32]",
+    )
+    assert done.returncode in (0, 4), done.stderr
+    summary = json.loads(next(out.glob("runs/*/summary.json")).read_text())
+    assert summary["transactions"]["page"]["throughput_per_s"]["value"] == pytest.approx(1 / 0.025, rel=0.25)
+    assert summary["tiers"]["app"]["cpus_used"]["value"] > 0
