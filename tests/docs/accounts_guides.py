@@ -148,10 +148,7 @@ GUIDES: dict[str, tuple[Judgement, ...]] = {
         Output("limited by a lock", of="towtank diagnose"),
     ),
     "docs/guides/start-my-application.md": (
-        Run(
-            "$ towtank init",
-            (Line("towtank run", more="--no-report", sets=SHORT_LEVELS, measures=True),),
-        ),
+        Run("$ towtank init"),
         Same("# examples/own-application/started-system.yaml", file=f"{_STARTED}-system.yaml"),
         Run("$ towtank system up"),
         Shown("shop ended with status 2", "a mistake in the file, with the words of argparse"),
