@@ -144,6 +144,7 @@ GUIDES: dict[str, tuple[Judgement, ...]] = {
         Snippet("# reports.yaml", kind="model", saved="reports.yaml"),
         Run("$ towtank model solve"),
         Run("$ towtank size"),
+        Snippet("services:", kind="system", onto="examples/own-application/system.yaml"),
         Run("$ towtank diagnose"),
         Output("limited by a lock", of="towtank diagnose"),
     ),

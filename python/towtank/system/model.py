@@ -38,6 +38,7 @@ from towtank.system.postgresql_model import PostgresqlSettings
 from towtank.system.service_model import SERVICE_KINDS, Port, Service, gateway_faults, service_kind
 from towtank.system.sql_models import SqlPopulation
 from towtank.system.storage_models import storage_faults
+from towtank.system.watched_model import Watched
 from towtank.treecheck import unknown_choice, validate_tree
 from towtank.typos import as_meant
 from towtank.units import shown
@@ -179,6 +180,16 @@ class Existing(Service):
     )
     metrics: Annotated[str, Field(pattern="^/")] | None = Field(
         None, description="Path of the server's metrics in the Prometheus text format, for example `/metrics`."
+    )
+    watch: Annotated[list[Watched], BeforeValidator(one_or_more, json_schema_input_type=Watched | list[Watched])] = (
+        Field(
+            default_factory=list,
+            max_length=16,
+            description=(
+                "Processes of this machine that belong to the server, each a tier, besides the one that listens on its "
+                "address."
+            ),
+        )
     )
     exports: dict[Name, str] = Field(
         default_factory=dict,

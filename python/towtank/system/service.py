@@ -126,6 +126,9 @@ class Service(Protocol):
     def client_url(self) -> str | None:
         """Return the URL by which other services reach it, with its login; None if it has no address."""
 
+    def watched(self) -> list[int]:
+        """Return the processes of this machine that it consists of although Towtank did not start them."""
+
     def settings_used(self) -> dict[str, Any]:
         """Return the configuration in force, for the run's manifest."""
 
@@ -198,6 +201,10 @@ class PlainService:
         """Return its first address, with the scheme `http` if it has none."""
         found = self.addresses()
         return None if not found else found[0] if "://" in found[0] else f"http://{found[0]}"
+
+    def watched(self) -> list[int]:
+        """Return nothing: it runs elsewhere, or Towtank starts it."""
+        return []
 
     def settings_used(self) -> dict[str, Any]:
         """Return nothing: nothing is configured."""

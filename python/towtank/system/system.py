@@ -81,6 +81,8 @@ class Endpoints:
         Provider, address and sizes in force per host.
     probes : list
         Probes on other machines.
+    watched : dict
+        Processes of this machine that Towtank did not start, by the service that names them.
     generator : GeneratorPlace
         Place of the load generator.
     """
@@ -93,6 +95,7 @@ class Endpoints:
     exports: dict[str, dict[str, Path]] = field(default_factory=dict)
     hosts: dict[str, Any] = field(default_factory=dict)
     probes: list[Any] = field(default_factory=list)
+    watched: dict[str, list[int]] = field(default_factory=dict)
     generator: GeneratorPlace = field(default_factory=GeneratorPlace)
 
 
@@ -314,6 +317,7 @@ class System:
             exports={each.name: dict(each.exports()) for each in self._services if each.exports()},
             hosts=self._hosts.facts(),
             probes=self._hosts.probes(),
+            watched={each.name: pids for each in self._services if (pids := each.watched())},
             generator=self._generator_place(),
         )
 
