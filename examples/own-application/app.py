@@ -461,7 +461,7 @@ def main() -> int:
             print(f"{options.database}: {error}", file=sys.stderr)
             return 1
     try:
-        listener = socket.create_server(("127.0.0.1", options.port), backlog=1024)
+        listener = socket.create_server((options.host, options.port), backlog=1024)
     except OSError as error:
         print(f"port {options.port}: {error}", file=sys.stderr)
         return 1
@@ -470,7 +470,7 @@ def main() -> int:
     shared = Shared(options.workers, listener)
     workers = [start(number, options, shared) for number in range(options.workers)]
     if shared.all_ready(waited):
-        print(f"listening on 127.0.0.1:{listener.getsockname()[1]}", flush=True)
+        print(f"listening on {options.host}:{listener.getsockname()[1]}", flush=True)
     why = signal.sigwait(waited)
     for pid in workers:
         os.kill(pid, signal.SIGKILL)
@@ -499,7 +499,8 @@ def start(number: int, options: argparse.Namespace, shared: Shared) -> int:
 def chosen() -> argparse.Namespace:
     """Return the options of the command line."""
     parser = argparse.ArgumentParser(description="A small web application with a limit of your choice.")
-    parser.add_argument("--port", type=int, default=0, help="port on 127.0.0.1; 0, the default, for a free one")
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (127.0.0.1)")
+    parser.add_argument("--port", type=int, default=0, help="port to listen on; 0, the default, for a free one")
     parser.add_argument("--workers", type=int, default=2, help="number of worker processes (2)")
     parser.add_argument("--limit", choices=LIMITS, default="none", help="the limit of /report (none)")
     parser.add_argument("--database", help="PostgreSQL of the pool: HOST:PORT, or the folder of its socket")

@@ -2,6 +2,7 @@
 # A private PostgreSQL for the pool of the application, with its data and its socket in one folder:
 #
 #     database.sh start FOLDER [PORT]    with PORT, it listens on 127.0.0.1, too
+#     database.sh run FOLDER [PORT]      the same in the foreground, until a signal ends it
 #     database.sh stop FOLDER            stops it and removes its data
 #
 # Root starts it as the user `postgres`, because PostgreSQL refuses to run as root. User `shop`, who is no superuser,
@@ -34,8 +35,7 @@ as() {
     fi
 }
 
-case $command in
-start)
+create() {
     [ "$(id -u)" != 0 ] || chown postgres "$folder"
     chmod 700 "$folder"
     cd "$folder"
@@ -50,8 +50,18 @@ port = ${port:-5432}
 unix_socket_directories = '$folder'
 fsync = off
 SETTINGS
+}
+
+case $command in
+start)
+    create
     as "$bin/pg_ctl" -D "$folder/data" -l "$folder/log" -w start >/dev/null
     echo "PostgreSQL runs: --database ${port:+127.0.0.1:}${port:-$folder}"
+    ;;
+run)
+    create
+    [ "$(id -u)" != 0 ] || exec setpriv --reuid=postgres --regid=postgres --clear-groups -- "$bin/postgres" -D "$folder/data"
+    exec "$bin/postgres" -D "$folder/data"
     ;;
 stop)
     [ -f "$folder/data/PG_VERSION" ] || exit 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,6 +34,13 @@ class OptionCheck:
     def fault(self, option: str, message: str) -> None:
         """Collect a fault of an option."""
         self._faults.append(Fault(COMMAND_LINE, 0, 0, option, message))
+
+    def form(self, option: str, text: str, read: Callable[[str], object]) -> None:
+        """Check that a text can be read; the reader raises `ValueError` with the message of the fault."""
+        try:
+            read(text)
+        except ValueError as error:
+            self.fault(option, str(error))
 
     def pair(self, option: str, text: str) -> tuple[str, str]:
         """Split the text PATH=VALUE of an option into path and value."""

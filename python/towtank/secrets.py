@@ -15,7 +15,7 @@ import os
 import re
 import stat
 from base64 import b64encode
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 from urllib.parse import SplitResult, unquote
@@ -105,6 +105,8 @@ def redacted(document: Any, parameters: Collection[str] = ()) -> Any:
     --------
     >>> redacted({"user": "shop", "password": "pw", "address": ["http://u:p@host"]})
     {'user': 'shop', 'password': '***', 'address': ['http://***@host']}
+    >>> redacted(["--user", "shop", "--password", "pw", "--api-key=k3"])
+    ['--user', 'shop', '--password', '***', '--api-key=***']
     """
     if isinstance(document, str):
         return redacted_text(document)
@@ -115,9 +117,29 @@ def redacted(document: Any, parameters: Collection[str] = ()) -> Any:
             copy["value"] = HIDDEN
         return copy
     if isinstance(document, list | tuple):
+        if document and all(isinstance(value, str) for value in document):
+            return _redacted_words(document)
         pair = _redacted_pair if document and all(map(_is_pair, document)) else redacted
         return [pair(value, parameters) for value in document]
     return document
+
+
+def _redacted_words(words: Sequence[str]) -> list[str]:
+    """Redact texts that may be arguments of a program: `--password abc`, `--password=abc`."""
+    found = []
+    for before, word in zip(("", *words), words, strict=False):
+        option, equals, _ = word.partition("=")
+        if _is_secret_option(before) and not word.startswith("-"):
+            found.append(HIDDEN)
+        elif equals and _is_secret_option(option):
+            found.append(f"{option}={HIDDEN}")
+        else:
+            found.append(redacted_text(word))
+    return found
+
+
+def _is_secret_option(word: str) -> bool:
+    return word.startswith("-") and "=" not in word and may_be_secret_name(word)
 
 
 def _is_pair(value: Any) -> bool:

@@ -12,6 +12,7 @@ from simulated_windows import closed_queue, verdict_on, window_of
 
 from towtank.analysis.windows.relaxation import relaxation_s
 
+pytestmark = pytest.mark.waits
 RUNS = min(SERIES, 200) or 100
 THINK_S = 5.0
 SECTION = Section(
@@ -71,7 +72,6 @@ def shares(system, load, seconds, growth=0.0):
 
 
 @pytest.mark.certify
-@pytest.mark.waits
 @pytest.mark.parametrize("seconds", [30, 60])
 @pytest.mark.parametrize("utilization", [0.5, 0.8, 0.95])
 @pytest.mark.parametrize("system", ["M/M/1", "lock", "pool"])
@@ -84,7 +84,6 @@ def test_a_queue_at_rest_is_hardly_ever_doubted(system, utilization, seconds, ta
 
 
 @pytest.mark.certify
-@pytest.mark.waits
 @pytest.mark.parametrize(("system", "utilization"), [("M/M/1", 0.5), ("lock", 0.5), ("lock", 0.8), ("pool", 0.5)])
 def test_service_times_that_double_are_doubted(system, utilization, tabled):
     invalid, doubted = shares(system, (utilization, 0.01), 60, growth=1.0)
@@ -93,7 +92,6 @@ def test_service_times_that_double_are_doubted(system, utilization, tabled):
 
 
 @pytest.mark.certify
-@pytest.mark.waits
 def test_an_overload_within_a_window_is_doubted(tabled):
     """The utilization rises from 0.8 to 1.2; a memory taken from the whole window hid a quarter of these."""
     invalid, doubted = shares("M/M/1", (0.8, 0.02), 60, growth=0.5)

@@ -57,6 +57,8 @@ _DATABASE = "tests/integration/test_integration_own_application.py starts and st
 _SMALL_STUDY = ("load.stages={ramp_up: 500 ms, settle: 1 s, steady: 4 s, ramp_down: 500 ms}",)
 _SMALL_PILOT = ("load.pilot={ramp_up: 500 ms, settle: 500 ms, steady: 2 s}", *_SMALL_STUDY)
 
+STARTED = Line("towtank run", more="--no-report", sets=SHORT_LEVELS, measures=True)
+
 EXAMPLES: dict[str, tuple[Judgement, ...]] = {
     "README.md": (
         Run(
@@ -118,6 +120,7 @@ EXAMPLES: dict[str, tuple[Judgement, ...]] = {
             ),
         ),
         Run("sh examples/own-application/database.sh stop", (Line("sh", shown=_DATABASE),)),
+        Run("towtank run examples/own-application/started.yaml", (STARTED,)),
     ),
     "examples/repository/README.md": (Shown("┌─► content", DRAWING), study("examples/repository")),
     "examples/trace/README.md": (

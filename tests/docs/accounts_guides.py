@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from accounts_examples import SEARCH, SHORT_LEVELS, study
+from accounts_examples import SEARCH, SHORT_LEVELS, STARTED, study
 from judgements import Judgement, Line, Output, Run, Same, Shown, Snippet, Synopsis, Texts
 
 # A busy machine stops for seconds at times; the drive is long enough, and the objectives of the shop wide enough.
@@ -33,6 +33,7 @@ def _shop(*begins: str) -> tuple[Run, ...]:
     return tuple(Run(f"$ {text}", lines[text]) for text in begins)
 
 
+_STARTED = "examples/own-application/started"
 GUIDES: dict[str, tuple[Judgement, ...]] = {
     "docs/guides/coming-from-other-tools.md": (
         Run("python examples/shop/server.py 8080", (Line("python", serves=True),)),
@@ -143,8 +144,22 @@ GUIDES: dict[str, tuple[Judgement, ...]] = {
         Snippet("# reports.yaml", kind="model", saved="reports.yaml"),
         Run("$ towtank model solve"),
         Run("$ towtank size"),
+        Snippet("services:", kind="system", onto="examples/own-application/system.yaml"),
         Run("$ towtank diagnose"),
         Output("limited by a lock", of="towtank diagnose"),
+    ),
+    "docs/guides/start-my-application.md": (
+        Run("$ towtank init"),
+        Same("# examples/own-application/started-system.yaml", file=f"{_STARTED}-system.yaml"),
+        Run("$ towtank system up"),
+        Shown("shop ended with status 2", "a mistake in the file, with the words of argparse"),
+        Same("# examples/own-application/started.yaml", file=f"{_STARTED}.yaml"),
+        Run(
+            "$ towtank validate",
+            (STARTED,),
+        ),
+        Snippet("hosts:", kind="system", onto=f"{_STARTED}-system.yaml"),
+        Snippet("services:", kind="system", beside={"name": "shop", "hosts": {"here": {"provider": "local"}}}),
     ),
     "docs/guides/put-servers-together.md": (
         Snippet("schema: towtank/system/1", kind="system", saved="system.yaml"),

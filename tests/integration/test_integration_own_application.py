@@ -31,6 +31,15 @@ needs_database = pytest.mark.skipif(
     not has_database(), reason="PostgreSQL is not installed: apt-get install postgresql"
 )
 
+# Uses 20 % of a CPU.
+BUSY = (
+    "import time\n"
+    "while True:\n"
+    "    end = time.thread_time() + 0.01\n"
+    "    begun = time.monotonic()\n"
+    "    while time.thread_time() < end: pass\n"
+    "    time.sleep(max(0, begun + 0.05 - time.monotonic()))"
+)
 # The least load, one that saturates each limit without think time, and one far above.
 USERS = (1, 8, 32)
 DURATION_S = 5
@@ -267,3 +276,55 @@ def test_the_files_of_the_study_are_valid() -> None:
     assert {name: (report.kind, list(report.faults)) for name, report in reports.items()} == {
         name: (name, []) for name in reports
     }
+
+
+def test_a_study_of_init_starts_the_application_and_runs(bench: Bench) -> None:
+    folder = bench.folder / "begun"
+    command = f"{sys.executable} {EXAMPLE / 'app.py'} --limit lock --port ${{port}}"
+    bench.towtank("init", str(folder), "--command", command, "--url", "http://127.0.0.1:1/report")
+    short = "load.stages={ramp_up: 500 ms, settle: 500 ms, steady: 3 s, ramp_down: 500 ms}"
+    out = bench.folder / "results"
+    done = bench.towtank(
+        "run",
+        str(folder / "study.yaml"),
+        "--out",
+        str(out),
+        "--no-report",
+        "--set",
+        short,
+        "--set",
+        "factors.users=[32]",
+    )
+    assert done.returncode in (0, 4), done.stderr
+    summary = json.loads(next(out.glob("runs/*/summary.json")).read_text())
+    assert summary["transactions"]["page"]["throughput_per_s"]["value"] == pytest.approx(1 / 0.025, rel=0.25)
+    assert summary["tiers"]["app"]["cpus_used"]["value"] > 0
+
+
+def test_processes_that_a_name_leads_to_are_tiers(bench: Bench) -> None:
+    mark = f"mark-{os.getpid()}"
+    with own_application("lock") as shop, subprocess.Popen([sys.executable, "-c", BUSY, mark]) as worker:
+        try:
+            watch = ["--watch", f"command={mark}$", "--watch", f"pid={shop.workers[0]}"]
+            out = bench.folder / "drive"
+            asked = [shop.report, "--users", "4", "--duration", "4s", "--out", str(out), "--json"]
+            done = bench.towtank("drive", *asked, *watch)
+            assert done.returncode in (0, 4), done.stderr
+            tiers = json.loads((out / "run.json").read_text())["tiers"]
+            assert {worker.pid, shop.workers[0]} <= {tier["pid"] for tier in tiers.values()}
+
+            study = bench.study(users=[2])
+            (bench.folder / "system.yaml").write_text(
+                "schema: towtank/system/1\nname: own\nservices:\n"
+                f"  content: {{kind: existing, address: '{shop.url}', watch: {{command: {mark}$}}}}\n"
+            )
+            assert study.exists()
+            done = bench.run_study()
+            assert done.returncode in (0, 4), done.stderr
+            summary = json.loads(next(bench.results.glob("runs/*/summary.json")).read_text())
+            assert summary["tiers"]["content"]["cpus_used"]["value"] == pytest.approx(0.2, abs=0.1)
+            assert len(summary["tiers"]) == 2
+        finally:
+            worker.kill()
+    done = bench.towtank("drive", "http://127.0.0.1:1/", "--watch", f"command={mark}$", "--duration", "1s")
+    assert (done.returncode, f"command {mark}$: no process of this machine" in done.stderr) == (6, True)

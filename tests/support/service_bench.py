@@ -24,6 +24,7 @@ class Bench:
     def file(self, settings: str = "", port: int = 0) -> Path:
         """Write a system file with the service and the services that it depends on; return the path."""
         path = self.folder / "system.yaml"
+        settings = settings or self.case.always
         given = f"settings: {{{settings}}}, " if settings else ""
         path.write_text(
             "schema: towtank/system/1\n"

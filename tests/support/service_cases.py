@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import http.client
+import json
 import os
 import stat
 import subprocess
+import sys
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -49,7 +51,9 @@ class ServiceCase:
     intrude : callable, optional
         Asserts that another user of the machine is refused, if the service holds data or accepts commands.
     account : str
-        User that runs the server if Towtank is root and the machine has the user; empty for no such user.
+        User that the server runs as where Towtank is root and the machine has that user; empty if it has none.
+    always : str
+        Settings where a test gives none.
     """
 
     kind: str
@@ -62,6 +66,7 @@ class ServiceCase:
     grows: str
     intrude: Callable[[Any], None] | None = None
     account: str = ""
+    always: str = ""
 
 
 def fetch(address: str, path: str = "/") -> tuple[int, dict[str, str], str]:
@@ -258,6 +263,19 @@ def mariadb_variables(database: Any) -> list[str]:
     return mariadb_answer(database, f"SELECT {', '.join(f'@@{name}' for name in names)}, @@long_query_time").split()
 
 
+def answers_with_its_arguments(program: Any) -> None:
+    """Check that the program answers, with its working folder."""
+    status, _, body = fetch(program.address)
+    assert (status, Path(json.loads(body)["folder"]).name) == (200, "site")
+
+
+def its_arguments(program: Any) -> list[str]:
+    """Return the arguments of the running program."""
+    found: list[str] = json.loads(fetch(program.address)[2])["arguments"]
+    return found
+
+
+_SERVER = Path(__file__).with_name("command_server.py")
 _MEMBER = 'balancer_member_requests_total{member="web-1"}'
 CASES = (
     ServiceCase(
@@ -362,5 +380,17 @@ CASES = (
         "mariadb_rows_inserted_total",
         denies_strangers,
         "mysql",
+    ),
+    ServiceCase(
+        "command",
+        f'program: {sys.executable}, arguments: [{_SERVER}, "${{host}}", "${{port}}", '
+        '"--workers=${settings.workers}", "--sync=${settings.sync}"], metrics: /metrics, folder: site',
+        answers_with_its_arguments,
+        "workers: 4, sync: true",
+        its_arguments,
+        ["--workers=4", "--sync=true"],
+        {"workers: [1]": "must be", "a b: 1": "must be a name"},
+        "tried_requests_total",
+        always="workers: 2, sync: false",
     ),
 )

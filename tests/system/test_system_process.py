@@ -36,6 +36,13 @@ def test_failure_shows_the_last_lines_and_the_status(tmp_path: Path) -> None:
     assert "line 24" not in text
 
 
+def test_lines_of_an_earlier_process_are_not_its_last_lines(tmp_path: Path) -> None:
+    log = tmp_path / "worker.log"
+    log.write_text("a line of an earlier process\n")
+    with pytest.raises(TargetError, match=r"^worker ended with status 3\n  mine$"):
+        run_to_end(ServiceProcess(python("print('mine'); raise SystemExit(3)"), log))
+
+
 def test_program_that_takes_too_long_is_ended(tmp_path: Path) -> None:
     with pytest.raises(TargetError, match="took longer than 0 s"):
         run_to_end(ServiceProcess(python("import time; time.sleep(600)"), tmp_path / "worker.log"), limit_s=0.3)

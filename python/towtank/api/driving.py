@@ -241,6 +241,7 @@ def drive(
     streams: int | None = None,
     connect_to: Sequence[str] = (),
     source: Sequence[str] = (),
+    watch: Sequence[str] = (),
     threads: int | None = None,
     pin: Sequence[int] | None = None,
     seed: int = 1,
@@ -290,6 +291,9 @@ def drive(
         Number of concurrent requests on each connection of a pool, with `http2`. [1]
     connect_to, source : sequence of str
         Addresses to connect to instead of the URL's host; source addresses of connections.
+    watch : sequence of str
+        Processes of this machine to observe besides the one that listens on the target, as `--watch` takes them:
+        `unit=shop.service`, `command=app.py`.
     threads : int, optional
         Number of threads that generate load; default: half the number of CPUs. [1]
     pin : sequence of int, optional
@@ -351,6 +355,7 @@ def drive(
         streams=streams,
         connect_to=connect_to,
         source=source,
+        watch=watch,
         arrivals=arrivals,
         seed=seed,
         pin=None if pin is None else ",".join(map(str, pin)),

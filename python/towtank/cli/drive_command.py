@@ -96,6 +96,16 @@ def command(
         list[str] | None,
         typer.Option("--set", help="Set a parameter of the workload file, parameters.NAME=value; repeatable."),
     ] = None,
+    watch: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KEY=VALUE",
+            help=(
+                "Process of this machine to observe besides the one that listens on the target: pid=, pid_file=, "
+                "port=, unit=, container= or command=REGEX; repeatable."
+            ),
+        ),
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Save the run folder under this path.")] = None,
     i_may_load: Annotated[
         list[str] | None,
@@ -143,6 +153,7 @@ def command(
         seed=seed,
         pin=pin,
         changes=set_ or (),
+        watch=watch or (),
     )
     options.checked()
     live_sending = LiveSending(

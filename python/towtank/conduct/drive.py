@@ -305,6 +305,7 @@ def conduct_drive(
     display: Display,
     *,
     live_sending: LiveSending | None = None,
+    watched: Sequence[int] = (),
 ) -> RunOutcome:
     """Run the engine with a plan and send its results during the run; the records are written to the run folder.
 
@@ -322,7 +323,7 @@ def conduct_drive(
     run.update(status="running")
     outcome = RunOutcome(came_up=True)
     sending = (live_sending or LiveSending()).open(run, display, outcome.notes)
-    with marked(run.path), sending, _watched(run, plan) as started:
+    with marked(run.path), sending, _watched(run, plan, watched) as started:
         drive_engine(run, title, plan, ended=list, outcome=outcome, stop=stop, display=display, started=started)
     if outcome.disk_full:
         raise disk_is_full(run.path)
@@ -334,8 +335,13 @@ def conduct_drive(
 
 
 @contextmanager
-def _watched(run: RunFolder, plan: dict[str, Any]) -> Iterator[Callable[[int], None] | None]:
-    """Observe this machine during the load if a target runs on it; other programs then compete for CPU time.
+def _watched(run: RunFolder, plan: dict[str, Any], watched: Sequence[int]) -> Iterator[Callable[[int], None] | None]:
+    """Observe this machine if a target runs on it, since other programs then take CPU time from target and generator.
+
+    Parameters
+    ----------
+    watched : sequence of int
+        Processes of this machine that the user named.
 
     Yields
     ------
@@ -343,14 +349,14 @@ def _watched(run: RunFolder, plan: dict[str, Any]) -> Iterator[Callable[[int], N
         Function that adds the generator to the observation, by its process id; None if no target runs on this
         machine.
     """
-    if not addresses_here(plan):
+    if not addresses_here(plan) and not watched:
         yield None
         return
     from towtank.observe import Observation  # noqa: PLC0415 - starts the probe: only where something is watched
 
     with Observation(run, {}, interval_s=_SAMPLES_EVERY_S) as observation:
         run.event("observation_started")
-        with watching_targets(run, plan, {}, observation.add_group):
+        with watching_targets(run, plan, {}, observation.add_group, {"": watched}):
             yield partial(observation.add_group, GENERATOR_GROUP)
     run.event("observation_stopped", failures=observation.failures())
 

@@ -198,7 +198,7 @@ def _with_system(task: RunTask, outcome: RunOutcome, stop: StopRequest, display:
         with (
             task.observe(run, endpoints) as observation,
             task.live_sending.open(run, display, outcome.notes),
-            watching_targets(run, plan, endpoints.groups, observation.add_group),
+            watching_targets(run, plan, endpoints.groups, observation.add_group, endpoints.watched),
         ):
             run.event("observation_started")
             # The generator is observed as well, so that a CPU limit which slows it down is detected.

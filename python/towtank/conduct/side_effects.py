@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from towtank.secrets import redacted_text
+from towtank.secrets import redacted, redacted_text
 from towtank.system.host_model import NamespacesHost, SshHost
 from towtank.system.storage_models import Mount
 from towtank.terminal.streams import visible
@@ -37,9 +38,8 @@ def side_effects(study: Study) -> list[str]:
     if study.is_shipped:
         return []
     systems = list({run.system.model_dump_json(): run.system for run in study.design()}.values())
-    lines = dict.fromkeys(
-        [*_programs(systems), *_hosts(systems), *_addresses(study, systems), *_files(study), *_packages(systems)]
-    )
+    of_systems = [*_programs(systems), *_commands(systems), *_hosts(systems), *_addresses(study, systems)]
+    lines = dict.fromkeys([*of_systems, *_files(study), *_packages(systems)])
     return [f"{visible(str(study.path))} does not ship with Towtank. Outside of its folder it"] + [
         f"  {visible(redacted_text(line))}" for line in lines
     ]
@@ -54,6 +54,13 @@ def _programs(systems: Iterable[SystemFile]) -> Iterator[str]:
                 kinds.setdefault(service.kind, {})[name] = None
     if kinds:
         yield "starts " + "; ".join(f"{kind} ({_names(names)})" for kind, names in kinds.items())
+
+
+def _commands(systems: Iterable[SystemFile]) -> Iterator[str]:
+    """Describe the commands of the study's own programs, as written."""
+    for system in systems:
+        for service in system.services.values():
+            yield from (f"runs `{shlex.join(redacted(command))}`" for command in service.commands)
 
 
 def _hosts(systems: Iterable[SystemFile]) -> Iterator[str]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from types import MappingProxyType
 from typing import Any
 
 from towtank.results.folder import RunFolder
@@ -22,7 +23,11 @@ _LOOKS_AFTER_S = (0.5, 1.5, 3.0, 6.0, 12.0)
 
 @contextmanager
 def watching_targets(
-    run: RunFolder, plan: Mapping[str, Any], own: Mapping[str, int], add_group: Callable[[str, int], None]
+    run: RunFolder,
+    plan: Mapping[str, Any],
+    own: Mapping[str, int],
+    add_group: Callable[[str, int], None],
+    named: Mapping[str, Sequence[int]] = MappingProxyType({}),
 ) -> Iterator[None]:
     """Find the servers of a plan on this machine, and observe them as tiers inside the `with` block.
 
@@ -38,9 +43,13 @@ def watching_targets(
     own : dict
         Root process ids of the tiers that are already observed, by name.
     add_group : callable
-        Function that makes the probe observe a tree of processes under a name.
+        Has the probe watch a tree of processes under a name.
+    named : mapping of str to sequence of int
+        Processes that the user named, by the tier that they become; several get numbers. Without a name for the tier
+        (an empty text), it is that of the program.
     """
     watch = _Watch(plan, own, add_group)
+    watch.take_named(named)
     watch.find_targets()
     if watch.places:
         run.update(targets_here=watch.places)
@@ -82,13 +91,21 @@ class _Watch:
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
 
+    def take_named(self, named: Mapping[str, Sequence[int]]) -> None:
+        """Watch the processes that the user named."""
+        for name, pids in named.items():
+            for pid in pids:
+                self._take(pid, name, None)
+
     def find_targets(self) -> None:
         """Find the processes of the targets, and the servers to which they have connections at this moment."""
         started = [*self._own.values(), self._here]
         for address, name in self._names.items():
             pid = listening_root(*host_and_port(address))
             if pid is not None and is_below(self._here, [pid]):
-                pid = None  # The target's process started this process, so its tree contains the generator.
+                pid = None  # the target's process started this one, so its tree contains the generator
+            if pid is None and self._roots:
+                pid = self._named_for(name)
             # The processes of a system that Towtank started are observed already, even if this user cannot see their
             # sockets.
             if is_below(pid, started) if pid is not None else bool(self._own):
@@ -97,6 +114,10 @@ class _Watch:
             if pid is not None:
                 self._take(pid, "" if name == UNNAMED else name, address)
         self.find_behind()
+
+    def _named_for(self, target: str) -> int:
+        """Return the process that the user named for a target whose socket cannot be seen, as behind a relay."""
+        return self._roots.get(target, next(iter(self._roots.values())))
 
     def find_behind(self) -> None:
         """Find the servers to which the targets have connections."""

@@ -9,6 +9,18 @@ from __future__ import annotations
 from towtank.study.design import RunSpec
 from towtank.study.loading import load_study, study_path
 from towtank.study.shipping import find_shipped, shipped
+from towtank.study.starter import Asked, Starter, starter, write_starter
 from towtank.study.study import Study
 
-__all__ = ["RunSpec", "Study", "find_shipped", "load_study", "shipped", "study_path"]
+__all__ = [
+    "Asked",
+    "RunSpec",
+    "Starter",
+    "Study",
+    "find_shipped",
+    "load_study",
+    "shipped",
+    "starter",
+    "study_path",
+    "write_starter",
+]

@@ -74,7 +74,7 @@ def files_of_system(system: SystemFile, path: Path) -> Iterator[NamedFile]:
         given: dict[tuple[str, ...], object] = {
             ("population", "script"): getattr(population, "script", None),
             ("settings", "users"): getattr(settings, "users", None),
-            ("files",): getattr(service, "files", None),
+            **_served_or_filled(getattr(service, "files", None)),
             **{("exports", key): text for key, text in getattr(service, "exports", {}).items()},
         }
         for keys, text in given.items():
@@ -88,6 +88,11 @@ def files_of_system(system: SystemFile, path: Path) -> Iterator[NamedFile]:
         for key in ("key", "known_hosts"):
             if (text := getattr(host, key, None)) is not None:
                 yield named(str(Path(text).expanduser()), "hosts", name, key, leaves=False)
+
+
+def _served_or_filled(files: str | dict[str, str] | None) -> dict[tuple[str, ...], object]:
+    """Return a folder that is served, or the templates of files that a program reads."""
+    return {("files", name): text for name, text in files.items()} if isinstance(files, dict) else {("files",): files}
 
 
 def leads_out(named: NamedFile, folder: Path) -> Path | None:

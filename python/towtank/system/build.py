@@ -22,6 +22,7 @@ from towtank.system.system import System
 # service's name, its part of the system file, and the folder of the system file.
 KINDS: dict[str, str] = {
     "cmis_repository": "towtank.system.services.cmis_repository:CmisRepository",
+    "command": "towtank.system.services.command:CommandService",
     "content_server": "towtank.system.services.content_server:ContentServer",
     "existing": "towtank.system.services.existing:Existing",
     "glusterfs_mount": "towtank.system.services.glusterfs_mount:GlusterfsMount",

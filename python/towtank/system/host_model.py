@@ -195,6 +195,9 @@ def _variable(value: str) -> str:
     return value
 
 
+Variable = Annotated[str, AfterValidator(_variable), WithJsonSchema(_VARIABLE_SCHEMA)]
+
+
 class SshHost(FileModel):
     """Machine that Towtank uses over SSH: it copies files to the machine and starts processes there."""
 
@@ -211,7 +214,7 @@ class SshHost(FileModel):
         min_length=1,
         description="Private key file, relative to the system file; default: the SSH agent and the default keys.",
     )
-    password_from: Annotated[str, AfterValidator(_variable), WithJsonSchema(_VARIABLE_SCHEMA)] | None = Field(
+    password_from: Variable | None = Field(
         None, description="Name of the environment variable with the password for SSH; begins with `TOWTANK_`."
     )
     known_hosts: str | None = Field(

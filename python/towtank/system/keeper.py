@@ -221,7 +221,7 @@ class _Keeper:
     def _url(self, service: str, address: str) -> str:
         """Return an address with a scheme if the service speaks HTTP, otherwise unchanged."""
         part = self._file.services.get(service) if self._file is not None else None
-        if "://" in address or part is None or not part.serves_http:
+        if "://" in address or part is None or part.spoken != "http":
             return address
         return f"{'https' if getattr(part, 'is_secure', False) else 'http'}://{address}"
 

@@ -69,6 +69,16 @@ def listening_root(host: str, port: int, proc: Path = _PROC) -> int | None:
     return machine.root_of(machine.listening(ipaddress.ip_address(host), port))
 
 
+def port_root(port: int, proc: Path = _PROC) -> int | None:
+    """Return the process that listens on a port of any address of this machine; see `listening_root`."""
+    machine = _Machine(proc)
+    for host in ("127.0.0.1", "::1"):
+        inodes = machine.listening(ipaddress.ip_address(host), port)
+        if inodes:
+            return machine.root_of(inodes)
+    return machine.root_of(machine.listening_anywhere(port))
+
+
 def servers_behind(
     roots: int | Iterable[int],
     proc: Path = _PROC,
@@ -250,6 +260,10 @@ class _Machine:
         of_family = {inode for version, inode in anywhere if version == host.version}
         # A socket of IPv6 may accept connections of both families.
         return exact or of_family or {inode for _, inode in anywhere}
+
+    def listening_anywhere(self, port: int) -> set[str]:
+        """Return the inodes of the sockets that accept connections on a port of any address."""
+        return {inode for _, number, inode in self._listening if number == port}
 
     def tcp_behind(self, inodes: set[str]) -> list[set[str]]:
         """Return, for each other end of the given TCP sockets, the inodes of the sockets that accepted it."""

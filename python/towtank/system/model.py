@@ -26,7 +26,8 @@ from pydantic_core import PydanticCustomError
 from towtank import files, yamlfile
 from towtank.errors import Fault, StudyError
 from towtank.fields import Duration, FileModel, Name, PositiveDuration, Size, one_or_more
-from towtank.system import mariadb_model, plain_models, repository_model, server_models  # noqa: F401 - register kinds
+from towtank.system import command_model, mariadb_model, plain_models, repository_model, server_models  # noqa: F401 - register kinds
+from towtank.system.command_faults import command_faults
 from towtank.system.copies import copies_of, copy_faults, with_copies
 from towtank.system.directory_faults import directory_faults
 from towtank.system.host_faults import host_faults, unknown_name
@@ -37,6 +38,7 @@ from towtank.system.postgresql_model import PostgresqlSettings
 from towtank.system.service_model import SERVICE_KINDS, Port, Service, gateway_faults, service_kind
 from towtank.system.sql_models import SqlPopulation
 from towtank.system.storage_models import storage_faults
+from towtank.system.watched_model import Watched
 from towtank.treecheck import unknown_choice, validate_tree
 from towtank.typos import as_meant
 from towtank.units import shown
@@ -178,6 +180,16 @@ class Existing(Service):
     )
     metrics: Annotated[str, Field(pattern="^/")] | None = Field(
         None, description="Path of the server's metrics in the Prometheus text format, for example `/metrics`."
+    )
+    watch: Annotated[list[Watched], BeforeValidator(one_or_more, json_schema_input_type=Watched | list[Watched])] = (
+        Field(
+            default_factory=list,
+            max_length=16,
+            description=(
+                "Processes of this machine that belong to the server, each a tier, besides the one that listens on its "
+                "address."
+            ),
+        )
     )
     exports: dict[Name, str] = Field(
         default_factory=dict,
@@ -450,9 +462,8 @@ class SystemFile(FileModel):
         """Targets of the file; if the file names none, default targets for its services."""
         if self.targets:
             return dict(self.targets)
-        web = [name for name, service in self.services.items() if service.serves_http]
-        # Services that other servers use are targets only if the file names them as targets, or if no other service
-        # exists.
+        web = [name for name, service in self.services.items() if service.spoken == "http"]
+        # Services that other servers use are targets only if the file says so, or if there are no others.
         named = web or [name for name, service in self.services.items() if service.spoken is not None]
         return {name: Target(service=name) for name in named}
 
@@ -525,6 +536,7 @@ def check_tree_as_written(root: yamlfile.Node) -> tuple[SystemFile | None, list[
     faults += storage_faults(tree, system.services, system.hosts, services)
     faults += link_faults(tree, system, hosts)
     faults += copy_faults(tree, system)
+    faults += command_faults(tree, system, services)
     return system if faults else with_copies(system), sorted(set(faults))
 
 

@@ -7,6 +7,7 @@ the other end, so the tree always ends with that process.
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import time
 from collections.abc import Callable, Mapping
@@ -66,6 +67,8 @@ class ProcessSpec:
         Host of the process; by default the host of its service.
     open_files : int, optional
         Soft limit of open files, within the hard limit; by default the hard limit, 524,288 at most.
+    stop_signal : Signals
+        Signal that asks its command to end, on this machine; the whole tree then gets TERM.
     """
 
     name: str
@@ -74,6 +77,7 @@ class ProcessSpec:
     grace_s: float = 5.0
     host: Host | None = None
     open_files: int | None = None
+    stop_signal: signal.Signals = signal.SIGTERM
 
 
 class Process(Protocol):
@@ -153,6 +157,8 @@ class ServiceProcess:
         self._cpus = cpus
         self._entry = entry or Entry()
         self._guard: subprocess.Popen[bytes] | None = None
+        # Length of its log before it was started: earlier lines are of an earlier process.
+        self._since = 0
 
     def start(self) -> None:
         """Start the process; its output is appended to its log.
@@ -167,7 +173,8 @@ class ServiceProcess:
         spec = self.spec
         guard = guarded(entry.command(spec.command), cpus=self._cpus, grace_s=spec.grace_s, open_files=spec.open_files)
         with self.log.open("ab") as log, entry.starting():
-            # The guard has its own session, because only Towtank handles Ctrl-C on the terminal.
+            self._since = os.fstat(log.fileno()).st_size
+            # Its own session: only the conductor handles Ctrl-C on the terminal.
             self._guard = subprocess.Popen(
                 entry.guard(guard),
                 stdin=subprocess.PIPE,
@@ -203,6 +210,10 @@ class ServiceProcess:
         guard = self._guard
         if guard is None:
             return
+        if self.spec.stop_signal != signal.SIGTERM and guard.poll() is None:
+            guard.send_signal(self.spec.stop_signal)  # the guard forwards it to the command
+            with suppress(subprocess.TimeoutExpired):
+                guard.wait(self.spec.grace_s)
         if guard.stdin is not None:
             with suppress(OSError):
                 guard.stdin.close()
@@ -232,7 +243,7 @@ class ServiceProcess:
 
     def last_lines(self) -> str:
         """Return the last lines of the log, indented, for the end of a message; empty if the log is empty."""
-        lines = tail(self.log)
+        lines = tail(self.log, since=self._since)
         return "".join(f"\n  {line}" for line in lines) if lines else ""
 
     def ended_text(self) -> str:
@@ -252,11 +263,11 @@ def describe_status(status: int | None) -> str:
     return f"with status {status}"
 
 
-def tail(path: Path, lines: int = SHOWN_LINES) -> list[str]:
-    """Return the last lines of a log, without reading the whole log."""
+def tail(path: Path, lines: int = SHOWN_LINES, since: int = 0) -> list[str]:
+    """Return the last lines of a log after a position, without reading all of it."""
     with suppress(OSError), path.open("rb") as stream:
         end = stream.seek(0, os.SEEK_END)
-        stream.seek(max(0, end - _TAIL_BYTES))
+        stream.seek(max(0, since, end - _TAIL_BYTES))
         return stream.read().decode("utf-8", "replace").splitlines()[-lines:]
     return []
 

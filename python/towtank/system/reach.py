@@ -48,9 +48,13 @@ def refuses_unix(address: str, timeout_s: float = _TIMEOUT_S) -> str | None:
 
 
 def refuses_http(
-    address: str, path: str, timeout_s: float = _TIMEOUT_S, headers: Mapping[str, str] | None = None
+    address: str,
+    path: str,
+    timeout_s: float = _TIMEOUT_S,
+    headers: Mapping[str, str] | None = None,
+    wanted: int | None = None,
 ) -> str | None:
-    """Request a page once; return None if the status of the response is 2xx, otherwise the reason."""
+    """Request a page once. Return None if the answer is 2xx, or has the wanted status, else the reason."""
     host, port = split_address(address)
     connection = http.client.HTTPConnection(host, port, timeout=timeout_s)
     try:
@@ -60,4 +64,5 @@ def refuses_http(
         return f"http://{address}{path}: {fact(error)}"
     finally:
         connection.close()
-    return None if 200 <= status < 300 else f"http://{address}{path} answers with status {status}"
+    is_right = 200 <= status < 300 if wanted is None else status == wanted
+    return None if is_right else f"http://{address}{path} answers with status {status}"

@@ -102,6 +102,9 @@ class Service(Protocol):
     def processes(self, place: Place) -> list[ProcessSpec]:
         """Return the processes of the service, in the order of their start; none if the service already runs."""
 
+    def starting(self, process: str) -> None:
+        """Take note that one of its processes is about to start, or to start again."""
+
     def ready(self) -> str | None:
         """Return None if the service responds, otherwise the reason."""
 
@@ -125,6 +128,12 @@ class Service(Protocol):
 
         Empty if virtual users do not use the service.
         """
+
+    def client_url(self) -> str | None:
+        """Return the URL by which other services reach it, with its login; None if it has no address."""
+
+    def watched(self) -> list[int]:
+        """Return the processes of this machine that it consists of although Towtank did not start them."""
 
     def settings_used(self) -> dict[str, Any]:
         """Return the effective configuration of the service, for the manifest of the run."""
@@ -173,6 +182,9 @@ class PlainService:
         """Return no processes."""
         return []
 
+    def starting(self, process: str) -> None:
+        """Do nothing: its readiness does not depend on earlier starts."""
+
     def ready(self) -> str | None:
         """Return None, because the service is ready immediately."""
         return None
@@ -189,6 +201,15 @@ class PlainService:
 
     def addresses(self) -> list[str]:
         """Return no addresses, because virtual users do not use the service."""
+        return []
+
+    def client_url(self) -> str | None:
+        """Return its first address, with the scheme `http` if it has none."""
+        found = self.addresses()
+        return None if not found else found[0] if "://" in found[0] else f"http://{found[0]}"
+
+    def watched(self) -> list[int]:
+        """Return nothing: it runs elsewhere, or Towtank starts it."""
         return []
 
     def settings_used(self) -> dict[str, Any]:

@@ -71,6 +71,11 @@ class Service(FileModel):
         return "http" if self.serves_http else self.driven_by
 
     @property
+    def commands(self) -> list[list[str]]:
+        """Commands of the system file that it runs, as written."""
+        return []
+
+    @property
     def starts(self) -> bool:
         """True if Towtank starts the service, which therefore needs a host that starts services."""
         return True
@@ -157,7 +162,7 @@ def _wrong_member(services: Mapping[str, Service], known: list[str], gateway: st
     found = services.get(member)
     if found is None:  # The member has other faults, which are reported elsewhere.
         return None
-    if not found.serves_http or getattr(found, "is_secure", False):
+    if found.spoken != "http" or getattr(found, "is_secure", False):
         return f"must be a service that speaks HTTP without TLS, got {member!r} instead"
     if found.has_login:
         return f"must be a service without a login in its address: a gateway does not send it, got {member!r} instead"

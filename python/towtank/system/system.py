@@ -30,8 +30,8 @@ from towtank.system.service import Place, Service, scrapers_of
 
 T = TypeVar("T")
 _POLL_S = 0.1
-# The kernel releases a killed process tree in milliseconds, unless a disk blocks it; the guard then waits for its
-# grace time. [s]
+_IN_FOREGROUND = "a program that puts itself into the background must be started in the foreground"
+# The kernel releases a killed tree in milliseconds, unless a disk blocks it; the guard then waits its grace time.
 _KILLED_WITHIN_S = 10.0
 
 
@@ -81,6 +81,8 @@ class Endpoints:
         Provider, address and effective limits of each host.
     probes : list
         Probes on other machines.
+    watched : dict
+        Processes of this machine that Towtank did not start, by the service that names them.
     generator : GeneratorPlace
         Host and network of the load generator.
     """
@@ -93,6 +95,7 @@ class Endpoints:
     exports: dict[str, dict[str, Path]] = field(default_factory=dict)
     hosts: dict[str, Any] = field(default_factory=dict)
     probes: list[Any] = field(default_factory=list)
+    watched: dict[str, list[int]] = field(default_factory=dict)
     generator: GeneratorPlace = field(default_factory=GeneratorPlace)
 
 
@@ -261,6 +264,7 @@ class System:
         for spec in service.processes(place):
             process = (spec.host or service.host).process(spec, self._logs / f"{spec.name}.log", self._cpus)
             self._processes.append((service, process))
+            service.starting(spec.name)
             process.start()
         self._await(service, [process for owner, process in self._processes if owner is service], service.ready)
 
@@ -273,9 +277,8 @@ class System:
             # The processes are checked even if the service is ready, because another process may respond on its port.
             for process in own:
                 if process.status() is not None:
-                    raise TargetError(
-                        f"{process.spec.name} {process.ended_text()} before it was ready{process.last_lines()}"
-                    )
+                    reported = f"{process.spec.name} {process.ended_text()} before it was ready{process.last_lines()}"
+                    raise TargetError(reported, hint=_IN_FOREGROUND if process.status() == 0 else None)
             if reason is None:
                 return
             if time.monotonic() > deadline:
@@ -315,6 +318,7 @@ class System:
             exports={each.name: dict(each.exports()) for each in self._services if each.exports()},
             hosts=self._hosts.facts(),
             probes=self._hosts.probes(),
+            watched={each.name: pids for each in self._services if (pids := each.watched())},
             generator=self._generator_place(),
         )
 
@@ -436,6 +440,7 @@ class System:
             if self._processes[place : place + 1] != [(owner, old)]:
                 raise TargetError(f"{old.spec.name} is not started again: the system goes down")
             process = (old.spec.host or owner.host).process(old.spec, old.log, self._cpus)
+            owner.starting(old.spec.name)
             process.start()
             self._processes[place] = (owner, process)
             return process

@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from towtank.errors import TargetError
 from towtank.system import model
 from towtank.system.reach import refuses_connection
 from towtank.system.service import PlainService
+from towtank.system.watched import roots_of
 
 
 class Existing(PlainService):
@@ -22,13 +24,26 @@ class Existing(PlainService):
         self._part, self._base = part, base
 
     def ready(self) -> str | None:
-        """Return None if every address accepts connections."""
+        """Return None if every address accepts connections, and every process that is named runs."""
         refusals = [refusal for address in self.addresses() if (refusal := refuses_connection(address))]
+        try:
+            self.watched()
+        except TargetError as error:
+            refusals.append(str(error))
         return "; ".join(refusals) or None
+
+    def watched(self) -> list[int]:
+        """Return the processes that the system file names, without repetitions."""
+        found = [pid for named in self._part.watch for pid in roots_of(named, self._base)]
+        return list(dict.fromkeys(found))
 
     def addresses(self) -> list[str]:
         """Return the addresses of the service without scheme and login."""
         return [urlsplit(address).netloc.rpartition("@")[2] for address in self._part.address]
+
+    def client_url(self) -> str | None:
+        """Return the first address as configured."""
+        return self._part.address[0]
 
     def settings_used(self) -> dict[str, Any]:
         """Return the addresses and the page of metrics of the service."""

@@ -67,6 +67,10 @@ class Redis(PrivateServer):
             return str(error.args[0])
         return None if answer == "PONG" else f"it answers {answer!r} to a ping"
 
+    def client_url(self) -> str | None:
+        """Return its address with the password."""
+        return f"redis://:{self._password}@{self.address}"
+
     def settings_used(self) -> dict[str, Any]:
         """Return settings and port."""
         return {**self._part.configuration, "port": self._port}

@@ -56,7 +56,9 @@ class Options:
     keep_passwords : bool
         True if recorded passwords are stored in workload parameters.
     strict : bool
-        True if a key that the importer overlooks raises an exception; otherwise it becomes a note.
+        Whether a key that the importer overlooks raises an exception; otherwise it becomes a note.
+    only_reads : bool
+        Whether a description of an interface gives only GET requests whose required values it has examples of.
     """
 
     hosts: tuple[str, ...] = ()
@@ -65,6 +67,7 @@ class Options:
     host_option: str = "--host"
     keep_passwords: bool = False
     strict: bool = False
+    only_reads: bool = False
 
 
 @dataclass

@@ -41,8 +41,7 @@ _OTHER_METHODS = frozenset({"options", "trace"})
 
 
 def read(path: Path, options: Options) -> Draft:
-    """Read an OpenAPI description into a draft of a workload."""
-    del options  # all paths are of one interface
+    """Read an OpenAPI description into a draft."""
     root = _tree(path)
     version = child_of(root, "openapi")
     if version is None or not re.fullmatch(r"3\.[01](\.\d+)?", str(version.value)):
@@ -52,7 +51,7 @@ def read(path: Path, options: Options) -> Draft:
         raise StudyError.at(path, message, line=place.line, column=place.column, where="openapi")
     title = text_of(root, "info", "title") or path.stem
     draft = Draft(str(path), "openapi", identifier(title, "interface"), title)
-    reader = _Reader(draft, root)
+    reader = _Reader(draft, root, only_reads=options.only_reads)
     reader.read()
     ledger = Ledger(draft.notes, KEYS, own=lambda key: key.startswith(("x-", "/")))
     account(root, "openapi", ledger, SHAPE, References(root, lambda *_: None).resolve)
@@ -67,8 +66,9 @@ def _tree(path: Path) -> Node:
 
 
 class _Reader:
-    def __init__(self, draft: Draft, root: Node) -> None:
+    def __init__(self, draft: Draft, root: Node, *, only_reads: bool = False) -> None:
         self.draft = draft
+        self.only_reads = only_reads
         self.root = root
         self.note = draft.notes.add
         self.references = References(root, self.note)
@@ -126,6 +126,9 @@ class _Reader:
         name = identifier(text_of(operation, "operationId") or f"{method} {path}", "operation")
         name = unique(name, self.draft.transactions)
         label = f"{method.upper()} {path}"
+        if self.only_reads and (why := self._why_unready(path, method, operation, shared)) is not None:
+            self.note(place_of(operation), label, f"left out: {why}")
+            return
         values = self._parameters(label, [*shared, *items_of(operation, "parameters")])
         keys = self._body(label, operation)
         headers = {**values["header"], **keys.pop("headers", {})}
@@ -152,6 +155,17 @@ class _Reader:
                 check=_check(operation),
             )
         ]
+
+    def _why_unready(self, path: str, method: str, operation: Node, shared: list[Node]) -> str | None:
+        """Return the reason why an operation may change data, or needs a value without an example; None without one."""
+        if method.lower() != "get":
+            return "it may change data"
+        declared = [self.references.resolve(each) for each in (*shared, *items_of(operation, "parameters"))]
+        known = {text_of(each, "name"): each for each in declared if each is not None}
+        places = [name for name in _PLACE.findall(path) if name not in known]
+        required = [name for name, each in known.items() if getattr(each.child("required"), "value", False) is True]
+        lacking = places + [name for name in required if not self._example(known[name])[0]]
+        return None if not lacking else f"it needs {' and '.join(lacking)}, of which it has no example"
 
     def _path(self, label: str, path: str, values: dict[str, str], operation: Node) -> str:
         whole = literal(quote(self.base + path, safe="/{}:@!$&'()*+,;=~-._%"))
@@ -199,8 +213,8 @@ class _Reader:
             values[where][name] = quote(text, safe="-._~${}|,") if where == "path" and "${" not in text else text
         return values
 
-    def _given(self, parameter: Node) -> tuple[bool, Any]:
-        """Return True and the example of a parameter; without an example, False and a generated value."""
+    def _example(self, parameter: Node) -> tuple[bool, Any]:
+        """Return whether a parameter has an example, and the example."""
         holders: list[Node | None] = [parameter, self.references.resolve(parameter.child("schema"))]
         for media in entries_of(parameter, "content").values():
             holders += [media, self.references.resolve(media.child("schema"))]
@@ -208,6 +222,13 @@ class _Reader:
             given, value = self.maker.example(holder) if holder is not None else (False, None)
             if given:
                 return True, value
+        return False, None
+
+    def _given(self, parameter: Node) -> tuple[bool, Any]:
+        """Return whether a parameter has an example, and the example or else a generated value."""
+        given, value = self._example(parameter)
+        if given:
+            return True, value
         schema = parameter.child("schema") or next(
             (m.child("schema") for m in entries_of(parameter, "content").values()), None
         )

@@ -1,0 +1,303 @@
+"""The files of a first study: a system, a workload and a study, from an address, a command, or another tool's file."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import re
+import shlex
+import tempfile
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from urllib.parse import quote, urlsplit
+
+from towtank.errors import Fault, StudyError
+from towtank.option_check import COMMAND_LINE
+from towtank.secrets import open_private
+from towtank.study.loading import load_study
+from towtank.study.starter_texts import (
+    Running,
+    Started,
+    imported_text,
+    study_text,
+    system_text,
+    workload_text,
+)
+from towtank.workload.importers import Draft, Options, read
+from towtank.workload.importers.draft import identifier, literal
+from towtank.workload.importers.writing import finish, note_lines
+
+FILES = ("study.yaml", "system.yaml", "workload.yaml")
+_APPLICATION = "app"
+_ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)
+# Signs that only a shell understands.
+_SHELL = re.compile(r"[|&;<>`()*?~$\n]")
+_PORT = "${port}"
+_PORTS = {"http": 80, "https": 443}
+_HIGHEST_PORT = 65535
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Options of `towtank init`.
+
+    Attributes
+    ----------
+    folder : Path
+        Folder of the files; made if it does not exist.
+    url : str or None
+        Address of the application, with the path of a page.
+    command : str or None
+        Command that starts the application, as typed in a shell.
+    port : int or None
+        Port that the application listens on.
+    openapi, har : Path or None
+        Files that describe or record its requests.
+    """
+
+    folder: Path
+    url: str | None = None
+    command: str | None = None
+    port: int | None = None
+    openapi: Path | None = None
+    har: Path | None = None
+
+
+@dataclass(frozen=True)
+class Starter:
+    """The files of a first study, not written yet.
+
+    Attributes
+    ----------
+    folder : Path
+        Folder of the files.
+    texts : dict of str to str
+        Text of each file, by name.
+    services : dict of str to str
+        Address or command of each service, by name.
+    transactions : list of str
+        Names of the transactions of the workload.
+    notes : list of str
+        Lines about requests that were left out or changed.
+    """
+
+    folder: Path
+    texts: dict[str, str]
+    services: dict[str, str]
+    transactions: list[str]
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def study(self) -> Path:
+        """Path of the study file."""
+        return self.folder / FILES[0]
+
+
+def starter(asked: Asked) -> Starter:
+    """Make the texts of a first study, and check them.
+
+    Raises
+    ------
+    StudyError
+        With every fault of the options, or of the imported file.
+    """
+    faults = _faults(asked)
+    if faults:
+        raise StudyError(faults)
+    name = identifier(asked.folder.resolve().name, "study")
+    draft = _draft(asked)
+    if draft is None:
+        parts: list[Running | Started] = [_application(asked, _APPLICATION)]
+        made = workload_text(name, _APPLICATION, _page(asked.url))
+        transactions, notes = ["page"], []
+    else:
+        parts = _services(asked, draft)
+        made = imported_text(finish(draft, asked.folder).text)
+        transactions = list(draft.transactions)
+        notes = [line for note in draft.notes.sorted() for line in note_lines(draft.source, note, 1)]
+    texts = dict(zip(FILES, (study_text(name, _with_settings(parts)), system_text(name, parts), made), strict=True))
+    found = Starter(asked.folder, texts, {part.name: _shown(part) for part in parts}, transactions, notes)
+    _check(found)
+    return found
+
+
+def write_starter(found: Starter) -> None:
+    """Write the files.
+
+    Raises
+    ------
+    StudyError
+        If one of them exists, or the folder cannot be written.
+    """
+    try:
+        found.folder.mkdir(parents=True, exist_ok=True)
+        for name, text in found.texts.items():
+            # Another process may have made a file since the check.
+            if (found.folder / name).exists():
+                raise StudyError([_exists(found.folder / name)])
+            with open_private(found.folder / name) as stream:
+                stream.write(text)
+    except OSError as error:
+        message = f"must be a folder that can be written, got {str(found.folder)!r} instead: {error.strerror}"
+        raise StudyError.at(COMMAND_LINE, message, where="FOLDER") from None
+
+
+def _exists(path: Path) -> Fault:
+    return _fault("FOLDER", f"must have no {path.name} yet, got {str(path)!r}: choose another folder")
+
+
+def _fault(where: str, message: str) -> Fault:
+    return Fault(COMMAND_LINE, 0, 0, where, message)
+
+
+def _faults(asked: Asked) -> list[Fault]:
+    """Return every fault of the options."""
+    faults = [_exists(asked.folder / name) for name in FILES if os.path.lexists(asked.folder / name)]
+    if asked.folder.exists() and not asked.folder.is_dir():
+        faults.append(_fault("FOLDER", f"must be a folder, got the file {str(asked.folder)!r} instead"))
+    if asked.url is None and asked.command is None and asked.openapi is None and asked.har is None:
+        faults.append(_fault("--url", "must be given, or --command, --openapi or --har; got none of them"))
+    if asked.openapi is not None and asked.har is not None:
+        faults.append(_fault("--har", "must not be given with --openapi, got both"))
+    faults += _url_faults(asked.url)
+    if asked.port is not None and not 0 < asked.port <= _HIGHEST_PORT:
+        faults.append(_fault("--port", f"must be from 1 to {_HIGHEST_PORT}, got {asked.port} instead"))
+    if asked.command is None:
+        if asked.port is not None:
+            faults.append(_fault("--port", "must only be given with --command: --url has the port of its address"))
+        return faults
+    try:
+        words = shlex.split(asked.command)
+    except ValueError as error:
+        return [*faults, _fault("--command", f"must be a command of a shell, got {asked.command!r} instead: {error}")]
+    if not [word for word in words if not _ASSIGNMENT.fullmatch(word)]:
+        faults.append(_fault("--command", f"must be a program with arguments, got {asked.command!r} instead"))
+    if asked.port is None and asked.url is None and _PORT not in asked.command:
+        message = "must be given with --command: the port that the program listens on, or write ${port} in the command"
+        faults.append(_fault("--port", message))
+    return faults
+
+
+def _url_faults(url: str | None) -> list[Fault]:
+    if url is None:
+        return []
+    with suppress(ValueError):
+        parts = urlsplit(url)
+        if parts.scheme in _PORTS and parts.hostname and parts.port != 0:
+            return []
+    return [_fault("--url", f"must be an address such as http://host:port/page, got {url!r} instead")]
+
+
+def _draft(asked: Asked) -> Draft | None:
+    """Return the imported workload; None without a file."""
+    options = Options(folder=asked.folder, only_reads=True)
+    if asked.openapi is not None:
+        return read("openapi", asked.openapi, options)
+    return read("har", asked.har, options) if asked.har is not None else None
+
+
+def _services(asked: Asked, draft: Draft) -> list[Running | Started]:
+    """Return the services that an imported workload needs; a given address or command is that of its first target."""
+    given = asked.url is not None or asked.command is not None
+    if not draft.targets and not given:
+        message = f"must be given, as {draft.source} has no address of a server"
+        raise StudyError([_fault("--url", message)])
+    if not draft.targets:
+        draft.target(asked.url or "", _APPLICATION)
+    names = list(draft.targets)
+    found: list[Running | Started] = [_application(asked, names[0])] if given else []
+    return found + [_running(name, draft.targets[name]) for name in names[len(found) :]]
+
+
+def _application(asked: Asked, name: str) -> Running | Started:
+    if asked.command is None:
+        return _running(name, asked.url or "")
+    return _started(asked, name, asked.command)
+
+
+def _running(name: str, url: str) -> Running:
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    login = "".join(parts.netloc.rpartition("@")[:2])
+    shown = f"[{host}]" if ":" in host else host
+    return Running(name, f"{parts.scheme}://{login}{shown}:{parts.port or _PORTS[parts.scheme]}", _is_here(host))
+
+
+def _is_here(host: str) -> bool:
+    with suppress(ValueError):
+        return ipaddress.ip_address(host).is_loopback
+    return host == "localhost"
+
+
+def _started(asked: Asked, name: str, command: str) -> Started:
+    """Return the service of a command; its port is replaced by `${port}` where it is a word or the end of one."""
+    port = asked.port or 0
+    if asked.url is not None and not port and _PORT not in command:
+        parts = urlsplit(asked.url)
+        port = parts.port or _PORTS[parts.scheme]
+    words = shlex.split(command)
+    variables: dict[str, str] = {}
+    while words and (found := _ASSIGNMENT.fullmatch(words[0])) is not None and not _needs_shell(command):
+        variables[found[1]] = _with_port(found[2], port)
+        words.pop(0)
+    if _needs_shell(command):
+        words = ["sh", "-c", command]
+    program = words[0]
+    if "/" in program and not Path(program).is_absolute():
+        program = os.path.relpath(program, asked.folder)
+        program = program if "/" in program else f"./{program}"
+    arguments = tuple(_with_port(word, port) for word in words[1:])
+    return Started(name, program, arguments, port, os.path.relpath(Path.cwd(), asked.folder), variables)
+
+
+def _needs_shell(command: str) -> bool:
+    return _SHELL.search(command.replace(_PORT, "")) is not None
+
+
+def _with_port(word: str, port: int) -> str:
+    """Return a word with `${port}` in place of the port number; another `${` stays as it is.
+
+    Examples
+    --------
+    >>> [_with_port(word, 8080) for word in ("8080", "--listen=127.0.0.1:8080", "18080", "$HOME ${x}")]
+    ['${port}', '--listen=127.0.0.1:${port}', '18080', '$HOME $${x}']
+    """
+    literal_text = _PORT.join(part.replace("${", "$${") for part in word.split(_PORT))
+    return re.sub(rf"(?<![\w.]){port}(?!\w)", lambda _: _PORT, literal_text) if port else literal_text
+
+
+def _page(url: str | None) -> str:
+    """Return path and query of an address as a template."""
+    parts = urlsplit(url or "")
+    whole = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    return literal(quote(whole, safe="/%:@!$&'()*+,;=~-._?[]{}|"))
+
+
+def _with_settings(parts: list[Running | Started]) -> str | None:
+    """Return the name of the service whose settings a study can vary; None without one."""
+    return next((part.name for part in parts if isinstance(part, Started)), None)
+
+
+def _shown(part: Running | Started) -> str:
+    return part.address if isinstance(part, Running) else shlex.join([part.program, *part.arguments])
+
+
+def _check(found: Starter) -> None:
+    """Check the files as `towtank validate` does, in a temporary folder.
+
+    Raises
+    ------
+    StudyError
+        With every fault, under the paths of the files.
+    """
+    with tempfile.TemporaryDirectory(prefix="towtank-init-") as scratch:
+        for name, text in found.texts.items():
+            with open_private(Path(scratch) / name) as stream:
+                stream.write(text)
+        try:
+            load_study(Path(scratch) / FILES[0])
+        except StudyError as error:
+            at = str(found.folder)
+            moved = [replace(fault, file=fault.file.replace(scratch, at)) for fault in error.faults]
+            raise StudyError(moved) from None

@@ -1,0 +1,361 @@
+"""Any program: its texts and files are filled in, and its population is created once and copied for each run."""
+
+from __future__ import annotations
+
+import grp
+import hashlib
+import json
+import os
+import pwd
+import re
+import shutil
+import signal
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from towtank.errors import TargetError
+from towtank.system.command_faults import read_template, services_used
+from towtank.system.command_model import Command
+from towtank.system.hosts.local import LocalHost
+from towtank.system.placeholders import Reference, as_text, filled
+from towtank.system.process import ProcessSpec
+from towtank.system.reach import refuses_connection, refuses_http
+from towtank.system.service import Place, PlainService, Service
+from towtank.system.services.private_server import server_account
+
+# Longest time of one run of the command that checks whether the program is ready. [s]
+_CHECK_WITHIN_S = 10.0
+_READ_BYTES = 2**20
+_PATH = "PATH"
+# A line of a log that does not end is not kept beyond this length.
+_LINE_BYTES = 2**16
+# Permissions of the folder of a run for the group of its user: to enter it without listing it.
+_GROUP_FOLDER_MODE = 0o710
+
+
+class CommandService(PlainService):
+    """One program with its children."""
+
+    kind = "command"
+
+    def __init__(self, name: str, part: Command, base: Path) -> None:
+        super().__init__(name)
+        self._part, self._base = part, base.absolute()
+        self._others: dict[str, Service] = {}
+        self._port = part.port or 0
+        self._scratch, self._data = Path(), Path()
+        self._log: LogWatch | None = None
+        self._account = part.user if os.geteuid() == 0 else None
+
+    def missing(self) -> str | None:
+        """Return a message for a missing program, folder, or variable of Towtank."""
+        lacks = [
+            f"{self.name}: the variable {variable} is not set, which environment_from.{key} names"
+            for key, variable in self._part.environment_from.items()
+            if variable not in os.environ
+        ]
+        early = self._fill_early(self._part.program)
+        if early is not None and self._found(early) is None:
+            where = "on PATH" if "/" not in early else f"at {self._base / early}"
+            lacks.append(f"{self.name}: the program {early} is not installed: no executable file {where}")
+        folder = self._fill_early(self._part.folder or ".")
+        if self._account is not None and server_account([self._account]) is None:
+            lacks.append(f"{self.name}: this machine has no user {self._account}")
+        if folder is not None and not (self._base / folder).is_dir():
+            lacks.append(f"{self.name}: the working folder {self._base / folder} does not exist")
+        return "\n".join(lacks) or None
+
+    def _fill_early(self, text: str) -> str | None:
+        """Return a text with its settings filled in; None if the run has to exist first."""
+        late = "\0"
+        done = filled(text, lambda place: late if place.section in ("data", "scratch") else self._value(place))
+        return None if late in done else done
+
+    def _found(self, program: str) -> str | None:
+        """Return the path of a program: relative to the system file, or searched in `PATH`."""
+        if "/" in program:
+            path = self._base / program
+            return str(path) if path.is_file() and os.access(path, os.X_OK) else None
+        return shutil.which(program, path=self._part.environment.get(_PATH))
+
+    def meet(self, others: list[Service]) -> None:
+        """Remember the other services of the system."""
+        self._others = {other.name: other for other in others}
+
+    def requires(self) -> list[Service]:
+        """Return the services that its texts refer to, and those of `after`."""
+        used = services_used(self._part, (read_template(self._base / path) for path in self._part.files.values()))
+        return [self._others[name] for name in used]
+
+    def folders(self) -> list[Path]:
+        """Return its working folder and the folder of its program, if these are files of the user."""
+        program = self._part.program
+        named = [self._part.folder, os.path.dirname(program) if "/" in program else None]  # noqa: PTH120 - text
+        return [self._base / path for path in named if path is not None and "${" not in path]
+
+    def prepare(self, place: Place) -> None:
+        """Choose or check the port, bring the population back, and write its files."""
+        self._scratch = place.scratch
+        self._data = place.scratch / "data"
+        if self._part.port:
+            self.host.require_free(self._port, self.name)
+        elif self._part.port is not None:
+            self._port = self.host.free_ports()
+        if self._part.disk is not None:
+            self._data = self.host.disk(self._part.disk) / self.name
+        self.host.make_folder(self._data)
+        self._bring_back(place)
+        if self._account is not None:
+            shutil.chown(place.scratch, group=_group_of(self._account))
+            place.scratch.chmod(_GROUP_FOLDER_MODE)
+            place.run(ProcessSpec(f"{self.name}-owner", ["chown", "-R", f"{self._account}:", "--", str(self._data)]))
+        for name, template in self._part.files.items():
+            self._write(name, filled(read_template(self._base / template), self._value))
+        self._log = LogWatch(place.logs / f"{self.name}.log")
+
+    def _write(self, name: str, text: str) -> None:
+        """Write a file that only the user of the program can read, since it may contain secrets."""
+        path = self._file(name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        group = None if self._account is None else _group_of(self._account)
+        if group is not None:
+            for folder in path.parents:
+                if folder.is_relative_to(self._scratch / "files"):
+                    shutil.chown(folder, group=group)
+                    folder.chmod(_GROUP_FOLDER_MODE)
+        self.host.write(path, text, group)
+
+    def _bring_back(self, place: Place) -> None:
+        """Fill `${data}`: with a copy of the kept population, or by its command if that depends on the run."""
+        population = self._part.population
+        if population is None:
+            return
+        if not self._part.keeps_population:
+            place.note(f"{self.name}: creating the population")
+            place.run(self._populating(self._data))
+            return
+        kept = place.data / self._digest()
+        if not kept.is_dir():
+            place.note(f"{self.name}: creating the population, which is kept")
+            self._create(place, kept)
+        copying = ["cp", "-a", "--reflink=auto", "-T", str(kept), str(self._data)]
+        place.run(ProcessSpec(f"{self.name}-copy", copying))
+
+    def _create(self, place: Place, kept: Path) -> None:
+        """Run the command of the population on all CPUs, and keep its result only if the command succeeds."""
+        unfinished = kept.with_suffix(".unfinished")
+        shutil.rmtree(unfinished, ignore_errors=True)
+        unfinished.mkdir(parents=True, mode=0o700)
+        cpus = sorted({*(place.cpus or []), *os.sched_getaffinity(0)})
+        place.run(self._populating(unfinished), cpus=cpus, on=LocalHost())
+        unfinished.rename(kept)
+
+    def _populating(self, data: Path) -> ProcessSpec:
+        assert self._part.population is not None
+        value_of = partial(self._value, data=data)
+        command = [filled(text, value_of) for text in self._part.population.command]
+        return ProcessSpec(f"{self.name}-population", self._in_folder(command), self._environment(data))
+
+    def _digest(self) -> str:
+        """Return a digest of all that determines the population: command, environment, and the files named there."""
+        assert self._part.population is not None
+        command = [filled(text, partial(self._value, data=Path("/"))) for text in self._part.population.command]
+        folder = self._base / (self._fill_early(self._part.folder or ".") or ".")
+        named = (folder / word for word in command if len(word) < _LINE_BYTES and "\0" not in word)
+        files = [hashlib.sha256(path.read_bytes()).hexdigest() for path in named if path.is_file()]
+        facts = [command, sorted(self._part.environment.items()), sorted(self._part.settings.items()), files]
+        return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:32]
+
+    def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
+        """Return one process."""
+        command = [filled(text, self._value) for text in (self._part.program, *self._part.arguments)]
+        stop = self._part.stop
+        return [
+            ProcessSpec(
+                self.name,
+                self._in_folder(command, self._account),
+                self._environment(self._data),
+                grace_s=stop.grace,
+                stop_signal=signal.Signals[f"SIG{stop.signal}"],
+            )
+        ]
+
+    def _in_folder(self, command: list[str], account: str | None = None) -> list[str]:
+        """Return a command that runs in the working folder; a program with a path is relative to the system file.
+
+        The folder is entered before the user changes, since the user may be unable to enter the folders above it.
+        """
+        program = str(self._base / command[0]) if "/" in command[0] else command[0]
+        folder = self._base / filled(self._part.folder or ".", self._value)
+        change = ["setpriv", f"--reuid={account}", f"--regid={_group_of(account)}", "--clear-groups"] if account else []
+        change += ["--pdeathsig=keep", "--"] if account else []
+        return ["env", f"--chdir={folder}", "--", *change, program, *command[1:]]
+
+    def _environment(self, data: Path) -> dict[str, str]:
+        value_of = partial(self._value, data=data)
+        given = {name: filled(text, value_of) for name, text in self._part.environment.items()}
+        return given | {name: os.environ[variable] for name, variable in self._part.environment_from.items()}
+
+    def _value(self, place: Reference, data: Path | None = None) -> str:
+        """Return the value of a reference; the check of the system file has found wrong ones."""
+        plain = {
+            "host": lambda: self.host.address,
+            "port": lambda: str(self._port),
+            "address": lambda: self.address,
+            "scratch": lambda: str(self._scratch),
+            "data": lambda: str(data or self._data),
+            "files": lambda: str(self._file(place.name)),
+            "settings": lambda: as_text(self._part.settings[place.name]),
+            "services": lambda: _of_service(self._others[place.service], place),
+        }
+        if place.section == "values" and self._part.population is not None:
+            return as_text(self._part.population.values[place.name])
+        return plain[place.section]()
+
+    def _file(self, name: str) -> Path:
+        return self._scratch / "files" / name
+
+    @property
+    def address(self) -> str:
+        """Address that the program listens on."""
+        return f"{self.host.address}:{self._port}"
+
+    def starting(self, process: str) -> None:  # noqa: ARG002
+        """Search only the following lines of the log for the line that reports readiness."""
+        if self._log is not None:
+            self._log.skip()
+
+    def ready(self) -> str | None:
+        """Return None if its check succeeds; without one, if its port accepts connections."""
+        check = self._part.ready
+        if check is None:
+            return refuses_connection(self.address)
+        if check.port is not None:
+            return refuses_connection(f"{self.host.address}:{check.port}")
+        if check.page is not None:
+            return refuses_http(self.address, check.page, wanted=check.status)
+        if check.log is not None:
+            found = self._log is not None and self._log.finds(check.log)
+            return None if found else f"no line of its output matches {check.log!r}"
+        return self._refuses_command(check.command or [])
+
+    def _refuses_command(self, command: list[str]) -> str | None:
+        """Run the command of `ready` once."""
+        words = self._in_folder([filled(text, self._value) for text in command], self._account)
+        try:
+            answer = self.host.execute(words, _CHECK_WITHIN_S, self._environment(self._data))
+        except TargetError as error:
+            return str(error)
+        if answer.status == 0:
+            return None
+        last = answer.output.strip().splitlines()[-1:]
+        return f"the command {command[0]} ends with status {answer.status}" + (f": {last[0]}" if last else "")
+
+    def addresses(self) -> list[str]:
+        """Return its address, if it has a port."""
+        if self._part.port is None:
+            return []
+        return [f"tcp://{self.address}" if self._part.speaks == "tcp" else self.address]
+
+    def settings_used(self) -> dict[str, object]:
+        """Return program, arguments as written, settings, port, disk and population."""
+        part = self._part
+        population = None if part.population is None else part.population.model_dump(mode="json")
+        further = {"port": None if part.port is None else self._port, "disk": part.disk, "population": population}
+        given = {key: value for key, value in further.items() if value is not None}
+        return {**part.settings, "program": part.program, "arguments": list(part.arguments), **given}
+
+    def scrapers(self) -> list[Any]:
+        """Return the scraper of its page of metrics."""
+        from towtank.observe import PrometheusScraper  # noqa: PLC0415 - only where something is observed
+
+        if self._part.metrics is None:
+            return []
+        return [PrometheusScraper(self.name, self.kind, f"http://{self.address}{self._part.metrics}")]
+
+    def exports(self) -> Mapping[str, Path]:
+        """Return the files of its data for workloads."""
+        return {name: self.host.outside(self._data / path) for name, path in self._part.exports.items()}
+
+
+def _group_of(account: str) -> str:
+    """Return the primary group of a user of this machine."""
+    return grp.getgrgid(pwd.getpwnam(account).pw_gid).gr_name
+
+
+class LogWatch:
+    """Searches the lines that a program adds to its log.
+
+    Parameters
+    ----------
+    path : Path
+        The log, which may not exist yet.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._position = 0
+        self._rest = b""
+        self._found = False
+
+    def skip(self) -> None:
+        """Skip everything that the log contains now."""
+        self._position = self._path.stat().st_size if self._path.exists() else 0
+        self._rest, self._found = b"", False
+
+    def finds(self, pattern: str) -> bool:
+        """Return True if a whole line since the last `skip` matches a pattern."""
+        while not self._found and (lines := self._lines()) is not None:
+            self._found = any(re.search(pattern, line.decode("utf-8", "replace")) for line in lines)
+        return self._found
+
+    def _lines(self) -> list[bytes] | None:
+        """Return the next whole lines; None if the log has no further text."""
+        if not self._path.exists():
+            return None
+        with self._path.open("rb") as stream:
+            stream.seek(self._position)
+            more = stream.read(_READ_BYTES)
+        self._position += len(more)
+        *lines, rest = (self._rest + more).split(b"\n")
+        self._rest = rest[-_LINE_BYTES:]
+        return lines if more else None
+
+
+def _of_service(service: Service, place: Reference) -> str:
+    """Return a part of another service of the system.
+
+    Raises
+    ------
+    TargetError
+        If the service has no such part.
+    """
+    kind, _, key = place.part.partition(".")
+    if kind == "settings":
+        value = service.settings_used().get(key)
+        if isinstance(value, str | int | float | bool):
+            return as_text(value)
+        raise TargetError(f"{service.name} has no setting {key} of one value, which {place.text} refers to")
+    url = service.client_url()
+    if url is None:
+        raise TargetError(f"{service.name} has no address, which {place.text} refers to")
+    parts = urlsplit(url)
+    port = parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+    host = parts.hostname or ""
+    shown = f"[{host}]" if ":" in host else host
+    known = {
+        "url": url,
+        "address": shown if port is None else f"{shown}:{port}",
+        "host": host,
+        "port": None if port is None else str(port),
+        "user": parts.username,
+        "password": parts.password,
+        "database": parts.path.lstrip("/") or None,
+    }
+    found = known[kind]
+    if found is None:
+        raise TargetError(f"{service.name} has no {kind}, which {place.text} refers to")
+    return unquote(found) if kind in ("user", "password", "database") else found

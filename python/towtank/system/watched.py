@@ -1,0 +1,137 @@
+"""Finds running processes of this machine by pid, file, port, unit, container, or command line."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from towtank.errors import TargetError
+from towtank.system.hosts.local import execute
+from towtank.system.listeners import is_below, parent, port_root
+from towtank.system.watched_model import Watched
+
+_PROC = Path("/proc")
+_ENGINES = ("docker", "podman")
+_ASKED_WITHIN_S = 5.0
+# Beginnings of the names of control groups that container engines make of the id or name of a container.
+_MADE = r"(?:docker-|libpod-|cri-containerd-|crio-|lxc\.payload\.|machine-|systemd-nspawn@)?"
+# Engines shorten an id of 64 digits to 12.
+_ID = re.compile(r"[0-9a-f]{12,64}")
+
+
+def roots_of(watched: Watched, base: Path = Path(), proc: Path = _PROC) -> list[int]:
+    """Return the processes that a name stands for, without those that descend from others of them.
+
+    Parameters
+    ----------
+    watched : Watched
+        The name.
+    base : Path
+        Folder that a relative `pid_file` starts from.
+    proc : Path
+        Folder of the kernel's process files; tests pass recorded ones.
+
+    Returns
+    -------
+    list of int
+        Process ids in ascending order. Neither this process nor a process above it is among them, since the load
+        generator would be part of the target.
+
+    Raises
+    ------
+    TargetError
+        If there is no such process; the message names the reason.
+    """
+    found = _found(watched, base, proc)
+    here = os.getpid()
+    others = {pid for pid in found if not is_below(here, [pid], proc) and not is_below(pid, [here], proc)}
+    if found and not others:
+        raise TargetError(f"{watched}: it is this process, or one that started it")
+    roots = sorted(pid for pid in others if not _is_below_another(pid, others, proc))
+    if not roots:
+        raise TargetError(f"{watched}: no process of this machine, or none that this user can see")
+    return roots
+
+
+def _is_below_another(pid: int, others: set[int], proc: Path) -> bool:
+    above = parent(pid, proc)
+    return above is not None and is_below(above, others, proc)
+
+
+def _found(watched: Watched, base: Path, proc: Path) -> set[int]:
+    if watched.pid is not None:
+        return _living(watched, watched.pid, proc)
+    if watched.pid_file is not None:
+        return _of_file(watched, base / watched.pid_file, proc)
+    if watched.port is not None:
+        root = port_root(watched.port, proc)
+        return set() if root is None else {root}
+    if watched.unit is not None:
+        unit = watched.unit if "." in watched.unit else f"{watched.unit}.service"
+        return _in_groups(re.escape(unit), proc)
+    if watched.container is not None:
+        return _of_container(watched.container, proc)
+    pattern = re.compile(watched.command or "")
+    return {pid for pid in _pids(proc) if (line := _command_line(pid, proc)) and pattern.search(line)}
+
+
+def _living(watched: Watched, pid: int, proc: Path) -> set[int]:
+    if parent(pid, proc) is None and not (proc / str(pid) / "stat").exists():
+        raise TargetError(f"{watched}: no process has the id {pid}")
+    return {pid}
+
+
+def _of_file(watched: Watched, path: Path, proc: Path) -> set[int]:
+    """Return the process whose id is the first word of a file."""
+    try:
+        words = path.read_text("utf-8", "replace").split()
+    except OSError as error:
+        raise TargetError(f"{watched}: the file cannot be read: {error.strerror}") from None
+    if not words or not re.fullmatch(r"[1-9][0-9]{0,9}", words[0]):
+        raise TargetError(f"{watched}: the file must begin with a process id, got {' '.join(words)[:40]!r} instead")
+    return _living(watched, int(words[0]), proc)
+
+
+def _of_container(name: str, proc: Path) -> set[int]:
+    """Return the processes of a container: by its control group, or as its engine reports them."""
+    digits = "[0-9a-f]*" if _ID.fullmatch(name) else ""
+    in_group = _in_groups(rf"{_MADE}{re.escape(name)}{digits}(?:\.scope|\.service)?", proc)
+    return in_group or {pid for engine in _ENGINES if (pid := _asked(engine, name)) is not None}
+
+
+def _asked(engine: str, name: str) -> int | None:
+    """Ask a container engine for the first process of a container; None if it has no such container that runs."""
+    if shutil.which(engine) is None:
+        return None
+    with suppress(TargetError):
+        answer = execute([engine, "inspect", "--format", "{{.State.Pid}}", "--", name], _ASKED_WITHIN_S)
+        if answer.status == 0 and re.fullmatch(r"[1-9][0-9]*", answer.output.strip()):
+            return int(answer.output)
+    return None
+
+
+def _in_groups(pattern: str, proc: Path) -> set[int]:
+    """Return the processes in control groups with a part of their path that matches a pattern."""
+    wanted = re.compile(pattern)
+    return {pid for pid in _pids(proc) if any(wanted.fullmatch(part) for part in _group_parts(pid, proc))}
+
+
+def _group_parts(pid: int, proc: Path) -> Iterable[str]:
+    with suppress(OSError):
+        lines = (proc / str(pid) / "cgroup").read_text("utf-8", "replace").splitlines()
+        return {part for line in lines for part in line.split(":", 2)[-1].split("/") if part}
+    return ()
+
+
+def _pids(proc: Path) -> list[int]:
+    return [int(entry.name) for entry in os.scandir(proc) if entry.name.isdigit()]
+
+
+def _command_line(pid: int, proc: Path) -> str:
+    with suppress(OSError):
+        return (proc / str(pid) / "cmdline").read_text("utf-8", "replace").rstrip("\0").replace("\0", " ")
+    return ""

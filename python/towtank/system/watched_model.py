@@ -1,0 +1,78 @@
+"""Names of running processes of this machine, in a system file and on the command line."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+from pydantic import AfterValidator, Field, ValidationError, model_validator
+
+from towtank.fields import FileModel
+from towtank.units import shown
+
+KEYS = ("pid", "pid_file", "port", "unit", "container", "command")
+_NUMBERS = ("pid", "port")
+
+
+def _pattern(value: str) -> str:
+    try:
+        re.compile(value)
+    except re.error as error:
+        raise ValueError(f"must be a regular expression, got {shown(value)} instead: {error}") from error
+    return value
+
+
+GroupName = Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[^/\s]+$")]
+
+
+class Watched(FileModel):
+    """Process of this machine that Towtank did not start, named in exactly one way; its children belong to it."""
+
+    pid: Annotated[int, Field(ge=1)] | None = Field(None, description="Process id.")
+    pid_file: Annotated[str, Field(min_length=1)] | None = Field(
+        None, description="File with the process id, relative to the system file, for example `/run/shop.pid`."
+    )
+    port: Annotated[int, Field(ge=1, le=65535)] | None = Field(
+        None, description="TCP port that the process listens on."
+    )
+    unit: GroupName | None = Field(None, description="Unit of systemd, for example `shop.service`.")
+    container: GroupName | None = Field(
+        None, description="Name or id of a container, or the last part of the path of a control group."
+    )
+    command: Annotated[str, Field(min_length=1), AfterValidator(_pattern)] | None = Field(
+        None, description="Regular expression that the command line of the process matches."
+    )
+
+    @model_validator(mode="after")
+    def _exactly_one(self) -> Watched:
+        given = [key for key in KEYS if getattr(self, key) is not None]
+        if len(given) != 1:
+            raise ValueError(f"must have exactly one of {', '.join(KEYS)}, got {' and '.join(given) or 'none'}")
+        return self
+
+    def __str__(self) -> str:
+        return next(f"{key} {value}" for key in KEYS if (value := getattr(self, key)) is not None)
+
+
+def parse_watched(text: str) -> Watched:
+    """Read `KEY=VALUE` of the command line.
+
+    Raises
+    ------
+    ValueError
+        With the allowed forms, if the text has another one.
+
+    Examples
+    --------
+    >>> str(parse_watched("unit=shop.service")), str(parse_watched("pid=17"))
+    ('unit shop.service', 'pid 17')
+    """
+    key, equals, value = text.partition("=")
+    if not equals or key not in KEYS:
+        raise ValueError(f"must be one of {', '.join(f'{each}=VALUE' for each in KEYS)}, got {text!r} instead")
+    number = key in _NUMBERS and value.isascii() and value.isdigit()
+    try:
+        return Watched.model_validate({key: int(value) if number else value})
+    except ValidationError as error:
+        reason = error.errors(include_url=False)[0]["msg"].removeprefix("Value error, ")
+        raise ValueError(f"must be a right {key} in {key}=VALUE, got {text!r} instead: {reason}") from None

@@ -1,0 +1,51 @@
+"""Small server for tests of services of kind `command`: answers with its settings, and counts requests."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from types import FrameType
+
+COUNTS = {"requests": 0}
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Answers `/metrics` with the count, `/late` with status 503, all others with the arguments of the process."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        """Answer one request."""
+        COUNTS["requests"] += 1
+        body = json.dumps({"arguments": sys.argv[3:], "folder": str(Path.cwd()), "user": os.getuid()})
+        if self.path == "/metrics":
+            body = f"# TYPE tried_requests_total counter\ntried_requests_total {COUNTS['requests']}\n"
+        elif self.path.startswith("/file?"):
+            body = Path(self.path.partition("?")[2]).read_text("utf-8")
+        elif self.path.startswith("/variable?"):
+            body = os.environ.get(self.path.partition("?")[2], "(none)")
+        self.send_response(503 if self.path == "/late" else 200)
+        self.send_header("Content-Length", str(len(body.encode())))
+        self.end_headers()
+        self.wfile.write(body.encode())
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Print nothing."""
+
+
+def leave(number: int, frame: FrameType | None) -> None:
+    """Report the signal, and end."""
+    print(f"signal {number}", flush=True)
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1):
+        signal.signal(number, leave)
+    server = ThreadingHTTPServer((sys.argv[1], int(sys.argv[2])), Handler)
+    print("it listens", flush=True)
+    server.serve_forever()
