@@ -9,6 +9,7 @@ from typing import Any
 
 from towtank.observe.scraper import Concluding, ScrapeError, Scraper
 from towtank.observe.stream import LineStream
+from towtank.results.stream_forms import LARGEST_METRIC
 
 NANOSECONDS = 1_000_000_000
 SCHEMA = "towtank/service-metrics/1"
@@ -37,6 +38,7 @@ class _Target:
         self.last_failure = ""
         self.broken = ""
         self.concluded_not = ""
+        self.too_large: set[str] = set()
         self._stream = LineStream(folder / f"{scraper.service}.ndjson")
         header = {"k": "header", "schema": SCHEMA, "service": scraper.service, "kind": scraper.kind}
         self._stream.write({**header, "source": scraper.source})
@@ -47,7 +49,7 @@ class _Target:
             return
         line: dict[str, Any] = {"t_ns": time.monotonic_ns(), "wall_ns": time.time_ns()}
         try:
-            line = {"k": "metrics", **line, "values": self.scraper.scrape()}
+            line = {"k": "metrics", **line, **self._kept(self.scraper.scrape())}
         except ScrapeError as error:
             line = self._failure(line, str(error))
         except Exception as error:  # the border: a faulty scraper must not end the others
@@ -59,6 +61,14 @@ class _Target:
             self._stream.write(line)
         except OSError as error:
             self.broken = f"cannot be recorded: {error}"
+
+    def _kept(self, values: dict[str, float]) -> dict[str, Any]:
+        """Return the values that a stream may hold, and the number of the others."""
+        large = {name for name, value in values.items() if not abs(value) <= LARGEST_METRIC}
+        if not large:
+            return {"values": values}
+        self.too_large |= large
+        return {"values": {name: values[name] for name in values if name not in large}, "left_out": len(large)}
 
     def conclude(self) -> None:
         """Record the scraper's results about the whole run, if it returns any."""
@@ -81,14 +91,18 @@ class _Target:
         return {"k": "failure", **line, "message": message}
 
     def report(self) -> str | None:
-        """Return the failures in a sentence; None without failures."""
+        """Return the failures, and what was left out, in a sentence; None without either."""
         if self.broken:
             return f"{self.scraper.service}: {self.broken}"
+        parts = []
         if self.failed:
-            return f"{self.scraper.service}: {self.failed} of {self.scrapes} scrapes failed, last: {self.last_failure}"
-        if self.concluded_not:
-            return f"{self.scraper.service}: no conclusion: {self.concluded_not}"
-        return None
+            parts.append(f"{self.failed} of {self.scrapes} scrapes failed, last: {self.last_failure}")
+        elif self.concluded_not:
+            parts.append(f"no conclusion: {self.concluded_not}")
+        if self.too_large:
+            what = f"the values of {len(self.too_large)} metrics, such as {min(self.too_large)}"
+            parts.append(f"left out {what}, which exceed {LARGEST_METRIC:.0e}")
+        return f"{self.scraper.service}: {'; '.join(parts)}" if parts else None
 
     def close(self) -> None:
         """Close connection and stream."""
