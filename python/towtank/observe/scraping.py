@@ -9,7 +9,7 @@ from typing import Any
 
 from towtank.observe.scraper import Concluding, ScrapeError, Scraper
 from towtank.observe.stream import LineStream
-from towtank.results.stream_forms import LARGEST_METRIC
+from towtank.results import stream_forms
 
 NANOSECONDS = 1_000_000_000
 SCHEMA = "towtank/service-metrics/1"
@@ -49,7 +49,10 @@ class _Target:
             return
         line: dict[str, Any] = {"t_ns": time.monotonic_ns(), "wall_ns": time.time_ns()}
         try:
-            line = {"k": "metrics", **line, **self._kept(self.scraper.scrape())}
+            values = self.scraper.scrape()
+            kept = self._keep(values)
+            left_out = {"left_out": len(values) - len(kept)} if len(kept) < len(values) else {}
+            line = {"k": "metrics", **line, "values": kept, **left_out}
         except ScrapeError as error:
             line = self._failure(line, str(error))
         except Exception as error:  # the border: a faulty scraper must not end the others
@@ -62,13 +65,11 @@ class _Target:
         except OSError as error:
             self.broken = f"cannot be recorded: {error}"
 
-    def _kept(self, values: dict[str, float]) -> dict[str, Any]:
-        """Return the values that a stream may hold, and the number of the others."""
-        large = {name for name, value in values.items() if not abs(value) <= LARGEST_METRIC}
-        if not large:
-            return {"values": values}
+    def _keep(self, values: dict[str, float]) -> dict[str, float]:
+        """Return the values that a stream may hold, and remember the others."""
+        large = {name for name, value in values.items() if not abs(value) <= stream_forms.LARGEST_METRIC}
         self.too_large |= large
-        return {"values": {name: values[name] for name in values if name not in large}, "left_out": len(large)}
+        return {name: value for name, value in values.items() if name not in large} if large else values
 
     def conclude(self) -> None:
         """Record the scraper's results about the whole run, if it returns any."""
@@ -101,7 +102,7 @@ class _Target:
             parts.append(f"no conclusion: {self.concluded_not}")
         if self.too_large:
             what = f"the values of {len(self.too_large)} metrics, such as {min(self.too_large)}"
-            parts.append(f"left out {what}, which exceed {LARGEST_METRIC:.0e}")
+            parts.append(f"left out {what}, which exceed {stream_forms.LARGEST_METRIC:.0e}")
         return f"{self.scraper.service}: {'; '.join(parts)}" if parts else None
 
     def close(self) -> None:
