@@ -61,7 +61,7 @@ def validate_tree(root: Node, model: type[ModelT]) -> Checked[ModelT]:
         if attempt == 0:
             faults = _faults(rest, problems)
         wrong = [_wrong_node(rest, problem, path) for problem, path in problems]
-        if not all(_take_out(rest, node) for node in wrong):
+        if not _take_out(rest, wrong):
             break
     return Checked(None, rest, faults)
 
@@ -81,16 +81,16 @@ def _is_missing(problem: Any) -> bool:
     return bool(problem["type"] == "missing")
 
 
-def _take_out(root: Node, wrong: Node) -> bool:
-    """Remove a node from a tree; return False if the node is the root."""
-    if wrong is root:
-        return False
+def _take_out(root: Node, wrong: Iterable[Node]) -> bool:
+    """Remove nodes from a tree; return False if the root is among them."""
+    # Nodes are compared by identity: equal values at other places stay.
+    out = {id(node) for node in wrong}
     for node in root.walk():
         if isinstance(node.value, dict):
-            node.value = {key: child for key, child in node.value.items() if child is not wrong}
+            node.value = {key: child for key, child in node.value.items() if id(child) not in out}
         elif isinstance(node.value, list):
-            node.value = [child for child in node.value if child is not wrong]
-    return True
+            node.value = [child for child in node.value if id(child) not in out]
+    return id(root) not in out
 
 
 _MUST_BE = {

@@ -155,10 +155,14 @@ def fault_at(root: Node, path: Path_, message: str, *, key: bool = False) -> Fau
     line, column = node.line, node.column
     key = key or path[-1:] == ("[key]",)
     if key and parent is not None and isinstance(parent.value, dict):
-        # An override is stored under the last part of its path, so the key is found by its value.
-        name = next(name for name, child in parent.value.items() if child is node)
-        line, column = parent.keys.get(name, (line, column))
+        line, column = parent.keys.get(_key_of(node, parent.value), (line, column))
     return Fault(node.file, line, column, where(node.path), message)
+
+
+def _key_of(node: Node, children: dict[Any, Node]) -> Any:
+    """Return the key of a node; an override is stored under the last part of its path, and found by its value."""
+    own = node.path[-1] if node.path else None
+    return own if children.get(own) is node else next(name for name, child in children.items() if child is node)
 
 
 def put(root: Node, path: Path_, value: Node, place: tuple[int, int]) -> None:

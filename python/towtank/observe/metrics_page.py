@@ -47,10 +47,11 @@ thread that did not run has not switched.
 ## Metrics of services
 
 Any page in the Prometheus text format (`source` `prometheus`) is recorded as it is: series by name with labels, without
-values that are not finite and without the `_created` series. Cost: one exchange over a kept connection, and the CPU
-time to parse the page, about 2 µs per series. Each line of a service's stream has `took_s`, the time of this scrape,
-and `cpu_s_total`, the CPU time of the thread that scrapes all services. A failed scrape is a line of its own with the
-reason.
+values that are not finite and without the `_created` series. Values beyond 1e30 are left out of every service's
+metrics; `left_out` of a line is their number, and the run says which they were. Cost: one exchange over a kept
+connection, and the CPU time to parse the page, about 2 µs per series. Each line of a service's stream has `took_s`, the
+time of this scrape, and `cpu_s_total`, the CPU time of the thread that scrapes all services. A failed scrape is a line
+of its own with the reason.
 """
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from towtank.observe.scraper import Concluding, ScrapeError, Scraper
 from towtank.observe.stream import LineStream
+from towtank.results import stream_forms
 
 NANOSECONDS = 1_000_000_000
 SCHEMA = "towtank/service-metrics/1"
@@ -38,6 +39,7 @@ class _Target:
         self.last_failure = ""
         self.broken = ""
         self.concluded_not = ""
+        self.too_large: set[str] = set()
         self._stream = LineStream(folder / f"{scraper.service}.ndjson")
         header = {"k": "header", "schema": SCHEMA, "service": scraper.service, "kind": scraper.kind}
         self._stream.write({**header, "source": scraper.source})
@@ -48,7 +50,10 @@ class _Target:
             return
         line: dict[str, Any] = {"t_ns": time.monotonic_ns(), "wall_ns": time.time_ns()}
         try:
-            line = {"k": "metrics", **line, "values": self.scraper.scrape()}
+            values = self.scraper.scrape()
+            kept = self._keep(values)
+            left_out = {"left_out": len(values) - len(kept)} if len(kept) < len(values) else {}
+            line = {"k": "metrics", **line, "values": kept, **left_out}
         except ScrapeError as error:
             line = self._failure(line, str(error))
         except Exception as error:  # An error of one scraper must not end the other scrapers.
@@ -60,6 +65,12 @@ class _Target:
             self._stream.write(line)
         except OSError as error:
             self.broken = f"cannot be recorded: {error}"
+
+    def _keep(self, values: dict[str, float]) -> dict[str, float]:
+        """Return the values that a stream may hold, and remember the others."""
+        large = {name for name, value in values.items() if not abs(value) <= stream_forms.LARGEST_METRIC}
+        self.too_large |= large
+        return {name: value for name, value in values.items() if name not in large} if large else values
 
     def conclude(self) -> None:
         """Record the scraper's results about the whole run, if the scraper returns such results."""
@@ -82,14 +93,18 @@ class _Target:
         return {"k": "failure", **line, "message": message}
 
     def report(self) -> str | None:
-        """Return the failures of the scraper as a sentence; None without failures."""
+        """Return the failures, and what was left out, in a sentence; None without either."""
         if self.broken:
             return f"{self.scraper.service}: {self.broken}"
+        parts = []
         if self.failed:
-            return f"{self.scraper.service}: {self.failed} of {self.scrapes} scrapes failed, last: {self.last_failure}"
-        if self.concluded_not:
-            return f"{self.scraper.service}: no conclusion: {self.concluded_not}"
-        return None
+            parts.append(f"{self.failed} of {self.scrapes} scrapes failed, last: {self.last_failure}")
+        elif self.concluded_not:
+            parts.append(f"no conclusion: {self.concluded_not}")
+        if self.too_large:
+            what = f"the values of {len(self.too_large)} metrics, such as {min(self.too_large)}"
+            parts.append(f"left out {what}, which exceed {stream_forms.LARGEST_METRIC:.0e}")
+        return f"{self.scraper.service}: {'; '.join(parts)}" if parts else None
 
     def close(self) -> None:
         """Close connection and stream."""

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
+
+from towtank.workload.importers import Options, read
+from towtank.workload.importers.k6 import script as conversion
 
 Importer = Callable[..., Any]
 
@@ -204,3 +210,62 @@ def test_a_row_that_a_branch_draws_is_drawn_again_after_it(script: Callable[...,
 def test_the_text_of_a_place_is_text(script: Callable[..., Any]) -> None:
     found = script("visit('/${draw__7}/' + randomIntBetween(1, 5) + '/${users__row9.n}');")
     assert any("draw__7" in str(step) for step in steps_of(found))
+
+
+def test_characters_of_a_random_text_are_noted(script: Callable[..., Any]) -> None:
+    found = script("const x = randomString(8, 'abcdef');\nconst y = randomString(8);\nvisit(`/${x}/${y}`);")
+    (note,) = [note for note in found.notes() if "characters" in note[2]]
+    assert note[1:] == (
+        "randomString(8, 'abcdef')",
+        "consists of letters and digits, not of the characters of the script",
+    )
+    assert steps_of(found)[-1]["get"] == "/${random.text(8)}/${random.text(8)}"
+
+
+def calls_of(run: Callable[[], Any]) -> int:
+    """Return the calls of functions, without those in libraries written in C."""
+    calls = 0
+
+    def count(_frame: FrameType, event: str, _argument: Any) -> None:
+        nonlocal calls
+        calls += event == "call"
+
+    sys.setprofile(count)
+    try:
+        run()
+    finally:
+        sys.setprofile(None)
+    return calls
+
+
+@pytest.mark.parametrize(
+    ("draw", "use"),
+    [
+        ("const x{} = randomIntBetween(1, 9);", "http.get(`http://a/${{x{}}}`);"),
+        ("", "http.get(`http://a/${{x + {}}}`);"),
+    ],
+    ids=["many draws", "one draw in many ways"],
+)
+def test_the_work_for_draws_grows_with_their_number(draw: str, use: str, tmp_path: Path) -> None:
+    def calls(count: int) -> int:
+        lines = ["const x = randomIntBetween(1, 9);"]
+        lines += [form.format(number) for form in (draw, use) for number in range(count)]
+        path = tmp_path / "script.js"
+        path.write_text(f"{HEAD}export default function () {{\n" + "\n".join(lines) + "\n}\n", "utf-8")
+        return calls_of(lambda: read("k6", path, Options((), tmp_path)))
+
+    calls(1)  # the first import of a process loads modules
+    assert calls(400) < 6 * calls(100)
+
+
+def test_statements_that_are_converted_again_and_again_are_left_out_and_noted(
+    script: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A case without `break` repeats the statements of the next: 2^10 requests within each other."""
+    monkeypatch.setattr(conversion, "_CONVERSIONS_AT_MOST", 200)
+    body = "visit('/inner');"
+    for level in range(10):
+        body = f"switch (randomIntBetween(1, 2)) {{ case 1: visit('/{level}'); case 2: {body} }}"
+    found = script(body)
+    assert len(found.requests()) < 200
+    assert any("more than 200 statements" in why for _, _, why in found.notes())

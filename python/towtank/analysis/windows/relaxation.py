@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -44,8 +45,32 @@ def relaxation_s(in_system: float, response_s: float) -> float:
     return response_s / (1 + in_system) / (1 - math.sqrt(in_system / (1 + in_system))) ** 2
 
 
-def is_short(response_sums_s: Floats, ended: Floats, lengths_s: Floats) -> bool:
-    """Return True if a window is shorter than `RELAXATIONS` relaxation times, by the third that gives the shortest.
+@dataclass(frozen=True)
+class Memory:
+    """Length of a window in relaxation times of its queue.
+
+    Attributes
+    ----------
+    relaxations, least_relaxations : float
+        By the N and R of the whole window, and by the smallest N and R of any third; infinite without a response. [1]
+    """
+
+    relaxations: float = math.inf
+    least_relaxations: float = math.inf
+
+    @property
+    def is_short(self) -> bool:
+        """True if the window is shorter than `RELAXATIONS` relaxation times, whatever third of it shows them."""
+        return self.least_relaxations < RELAXATIONS
+
+    @property
+    def is_long(self) -> bool:
+        """True if the whole window shows that it has `RELAXATIONS` relaxation times or more."""
+        return self.relaxations >= RELAXATIONS
+
+
+def memory_of(response_sums_s: Floats, ended: Floats, lengths_s: Floats) -> Memory:
+    """Return the memory of a window.
 
     Parameters
     ----------
@@ -59,17 +84,21 @@ def is_short(response_sums_s: Floats, ended: Floats, lengths_s: Floats) -> bool:
 
     Notes
     -----
-    The function uses the smallest N and the smallest R of any third of the window. N and R of the whole window
-    contain the growth that is tested: an overload would make the window look short, and so weaken the test that
-    should detect the overload.
+    The smallest N and the smallest R of any third of the window count for `is_short`. Those of the whole window contain
+    the growth that is under test: an overload would make the window look short, and so weaken the test that should find
+    it. The whole window is the cautious choice for `is_long`.
     """
-    thirds = [np.array_split(np.asarray(values, dtype=float), _PARTS) for values in (response_sums_s, ended, lengths_s)]
-    parts = [
-        (float(sums.sum()), float(count.sum()), float(length.sum()))
-        for sums, count, length in zip(*thirds, strict=True)
-    ]
-    loads = [(sums / length, sums / count) for sums, count, length in parts if count > 0 and length > 0]
-    if not loads:
-        return False
+    sums_s, counts, lengths = (np.asarray(values, dtype=float) for values in (response_sums_s, ended, lengths_s))
+    thirds = zip(*(np.array_split(values, _PARTS) for values in (sums_s, counts, lengths)), strict=True)
+    loads = [load for part in thirds if (load := _load(*part)) is not None]
+    whole, length_s = _load(sums_s, counts, lengths), float(lengths.sum())
+    if whole is None or not loads:
+        return Memory()
     in_system, response_s = (min(values) for values in zip(*loads, strict=True))
-    return float(np.sum(lengths_s)) < RELAXATIONS * relaxation_s(in_system, response_s)
+    return Memory(length_s / relaxation_s(*whole), length_s / relaxation_s(in_system, response_s))
+
+
+def _load(sums_s: Floats, counts: Floats, lengths_s: Floats) -> tuple[float, float] | None:
+    """Return N [1] and R [s] of a part of a window; None if nothing ended in it."""
+    total_s, count, length_s = float(sums_s.sum()), float(counts.sum()), float(lengths_s.sum())
+    return (total_s / length_s, total_s / count) if count > 0 and length_s > 0 and total_s > 0 else None

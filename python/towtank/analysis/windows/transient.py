@@ -9,9 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from towtank.analysis.measurement import Floats
 from towtank.analysis.windows import changes, steady
 from towtank.analysis.windows.changes import Change
+from towtank.analysis.windows.relaxation import Memory
 from towtank.analysis.windows.rest import is_at_rest
 
 # A start that differs by less stays in the window: it hardly changes a mean, and a cut would shorten the window.
@@ -20,6 +23,9 @@ _WORTH_A_CUT = 0.01
 # error and fewer degrees of freedom: at the level of the plain test, a start with five times the response time would
 # stay in the window.
 _CAUTIOUS_SIGNIFICANCE = 0.02
+# Level of the plain test for a trend behind a high start, above that of a trend that counts: of windows in which
+# response time halves, 98 % are doubted, and 96 % at 0.01.
+_NO_TREND = 0.05
 
 
 @dataclass(frozen=True)
@@ -53,30 +59,31 @@ class Transient:
         return [change for change in self.at_limit if not is_at_rest(change.metric, kept[change.metric], edges_s)]
 
 
-def transient_of(series: Mapping[str, Floats], *, strict: bool = False) -> Transient:
-    """Find the transient at the start of a window.
+def transient_of(series: Mapping[str, Floats], memory: Memory | None = None) -> Transient:
+    """Find the transient of a window.
 
     Parameters
     ----------
     series : dict of ndarray of shape (n_observations,)
-    strict : bool, default False
-        Whether a change of response time at half of the window must also be significant in the cautious test, see
-        `relaxation.is_short`.
+    memory : Memory, optional
+        Memory of the queue in the window. A short one lets a change of response time at half of the window count only
+        if it is significant in the cautious test, too.
 
     Notes
     -----
-    A cut counts if the removed part differs from the rest by more than 1 % and significantly, from its first
-    observations on (see `steady.begins_apart`). In addition to the plain test, the cautious test, which allows for
-    the correlation of a queue, must have p < 0.02, so that usual fluctuations of the system stay in the window. A cut
-    at half of the window that removes a relevant change may be too short; `Transient.unsettled` tests the rest of the
-    window to decide.
+    A cut counts if what it removes differs by more than 1 % and beyond chance, from its first observations on, see
+    `steady.begins_apart`. Chance is judged with the correlation that a queue has, too, at p < 0.02, so that what a
+    system does by itself stays in the window, unless the start cannot be a queue's, see `_cannot_be_a_queue`. A cut at
+    half of the window that removes a change that matters may be too short; `Transient.unsettled` decides by what is
+    left, as in a settle stage.
     """
     cuts, latest, at_limit = dict[str, steady.Truncation](), 0, list[Change]()
+    strict = memory is not None and memory.is_short
     for name, values in series.items():
         cut = cuts[name] = steady.mser(values, steady.batch_for(len(values)))
         difference, error, freedom = steady.difference_at(values, cut.observations, cautious=True)
         change = changes.of_difference(name, difference, error, freedom, float(values[cut.observations :].mean()))
-        if _is_transient(values, cut) and abs(change.share) > _WORTH_A_CUT:
+        if _is_transient(name, values, cut, memory) and abs(change.share) > _WORTH_A_CUT:
             latest = max(latest, cut.observations)
             matters = abs(change.share) > change.tolerance and (
                 not (strict and name == "response_time") or change.p_value < steady.SIGNIFICANCE
@@ -86,10 +93,28 @@ def transient_of(series: Mapping[str, Floats], *, strict: bool = False) -> Trans
     return Transient(cuts, latest, tuple(at_limit))
 
 
-def _is_transient(values: Floats, cut: steady.Truncation) -> bool:
-    # After a cut at half of the window the series may still change. The cautious error would treat such a change as
-    # noise.
-    is_beyond_chance = steady.is_significant(values, cut) and (
-        cut.at_limit or steady.differs(values, cut.observations, cautious=True)[0] < _CAUTIOUS_SIGNIFICANCE
+def _is_transient(name: str, values: Floats, cut: steady.Truncation, memory: Memory | None) -> bool:
+    if not steady.is_significant(values, cut) or not steady.begins_apart(values, cut.observations):
+        return False
+    # Behind a cut at half the series may still change, which the cautious error would take for noise.
+    if cut.at_limit or _cannot_be_a_queue(name, values, cut, memory):
+        return True
+    return steady.differs(values, cut.observations, cautious=True)[0] < _CAUTIOUS_SIGNIFICANCE
+
+
+def _cannot_be_a_queue(name: str, values: Floats, cut: steady.Truncation, memory: Memory | None) -> bool:
+    """Return True if response times start high in a window of many relaxation times, and the rest has no trend.
+
+    A queue that was long by chance has left such a window in a small part of it, so that the cautious test, which
+    allows for the memory of a queue, is not needed. A low start is no transient of that kind: a queue that starts empty
+    fills as fast, and what rises more slowly is a growth that must not be cut off. Nor must the start of a slow fall,
+    which the rest continues.
+    """
+    kept = values[cut.observations :]
+    return (
+        name == "response_time"
+        and memory is not None
+        and memory.is_long
+        and steady.differs(values, cut.observations)[1] > 0
+        and steady.trend(np.arange(len(kept), dtype=float), kept).p_value >= _NO_TREND
     )
-    return is_beyond_chance and steady.begins_apart(values, cut.observations)

@@ -16,7 +16,7 @@ from towtank.analysis.statistics.change_points import lasting_steps
 from towtank.analysis.windows import changes, steady
 from towtank.analysis.windows.changes import Change, Step
 from towtank.analysis.windows.growth import Growth, growth_of
-from towtank.analysis.windows.relaxation import is_short
+from towtank.analysis.windows.relaxation import memory_of
 from towtank.analysis.windows.rest import TESTED, Rest, rest_of, unknown
 from towtank.analysis.windows.steady import Trend
 from towtank.analysis.windows.stretch import Stretch, stretches
@@ -183,13 +183,13 @@ def tested(
         window.rest = {name: unknown(name, observation_s) for name in TESTED}
         return window
     column, lengths_s = measurement.transactions, measurement.lengths[chosen]
-    strict = is_short(column.response_sum_s[chosen], column.response.counts[chosen], lengths_s)
-    transient = transient_of(series, strict=strict)
+    memory = memory_of(column.response_sum_s[chosen], column.response.counts[chosen], lengths_s)
+    transient = transient_of(series, memory)
     window.cuts_s = {name: float(edges[cut.observations] - edges[0]) for name, cut in transient.cuts.items()}
     latest = _leave_out(measurement, window, edges, 0 if settled else transient.observations)
     kept = _without_throughput({name: values[latest:] for name, values in series.items()})
     window.changes += [] if settled else transient.unsettled(kept, edges[latest:])
-    _test_trends(window, kept, edges[latest:], strict=strict)
+    _test_trends(window, kept, edges[latest:], strict=memory.is_short)
     _test_steps(window, kept, edges[latest:])
     window.steady = not (window.changes or window.steps or (window.growth and window.growth.is_significant))
     window.note = _note(window)

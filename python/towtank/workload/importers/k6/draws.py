@@ -7,6 +7,7 @@ and a row gets the name of its pool unless a different row of the pool is read.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,6 +24,7 @@ _WHOLE = 1e-6
 # Longest random text of a template. [character]
 _TEXT_AT_MOST = 2**20
 _FEWER = "chooses among {} of the {} rows in k6; here all rows are drawn"
+_OTHER_CHARACTERS = "consists of letters and digits, not of the characters of the script"
 _AGAIN = "is drawn once in k6; here it is drawn again at each of the places that use it in different ways"
 
 
@@ -34,15 +36,22 @@ class _Number:
     ----------
     values : dict of str to str
         Variables with the number, and their templates.
-    written : list of (Intervals, str)
-        Part of the draw that the enclosing conditions leave at each use, and the kind of the use.
+    named : dict of str to str
+        The same by template.
+    written : dict of Intervals to counts of str
+        Kinds of the uses, by the part of the draw that the enclosing conditions leave there.
     """
 
     place: Place
     shown: str
     base: str
     values: dict[str, str] = field(default_factory=dict)
-    written: list[tuple[Intervals, str]] = field(default_factory=list)
+    named: dict[str, str] = field(default_factory=dict)
+    written: dict[Intervals, Counter[str]] = field(default_factory=dict)
+
+    def use(self, part: Intervals, kind: str) -> None:
+        """Count a use; an empty kind is a pause."""
+        self.written.setdefault(part, Counter())[kind] += 1
 
 
 class Draws:
@@ -100,6 +109,8 @@ class Draws:
         if name == "randomIntBetween" and len(numbers) == 2:
             return self._number(Random(numbers[0], numbers[1] + 1, whole=True), _Number(place, shown, base))
         if name == "randomString" and numbers and 1 <= numbers[0] <= _TEXT_AT_MOST:
+            if len(values) > 1:
+                self.draft.notes.add(place, shown, _OTHER_CHARACTERS)
             return self._text(f"${{random.text({int(numbers[0])})}}", base)
         if name in {"uuidv4", "crypto.randomUUID"}:
             return self._text("${uuid}", base)
@@ -152,10 +163,9 @@ class Draws:
             return template
         if part is None or value.draw in self._pools_of or self._differs(value.draw, left, template):
             self.draft.notes.add(found.place, found.shown, _AGAIN)
-        found.written.append((left, template))
-        known = next((name for name, text in found.values.items() if text == template), None)
-        name = known or self._named(found.base)
-        found.values[name] = template
+        found.use(left, template)
+        name = found.named.get(template) or self._named(found.base)
+        found.values[name], found.named[template] = template, name
         return f"${{{name}}}"
 
     def paused(self, value: Random) -> None:
@@ -165,23 +175,22 @@ class Draws:
             return
         if value.draw < self.loop_from or value.draw in self._pools_of or self._differs(value.draw, ALL, ""):
             self.draft.notes.add(found.place, found.shown, _AGAIN)
-        found.written.append((ALL, ""))
+        found.use(ALL, "")
 
     def _differs(self, draw: int, left: Intervals, use: str) -> bool:
         """Return True if a number has been used in a different way before; an empty use differs from every
         use.
         """
         return draw in self.asked or any(
-            (use, other) == ("", "") or use != other for part, other in self._numbers[draw].written if meet(part, left)
+            (not use or len(kinds) > 1 or use not in kinds) and meet(part, left)
+            for part, kinds in self._numbers[draw].written.items()
         )
 
     def depends(self, draw: int) -> bool:
-        """Return True if a condition on a number depends on earlier decisions or requests with the same
-        number.
-        """
-        sent = self._numbers[draw].written if draw in self._numbers else []
+        """Return True if a condition on a number depends on what has been decided or sent before."""
+        sent = self._numbers[draw].written if draw in self._numbers else {}
         again = draw in self.asked or draw < self.loop_from
-        return again or any(meet(part, self.left.get(draw, ALL)) for part, _ in sent)
+        return again or any(meet(part, self.left.get(draw, ALL)) for part in sent)
 
     def fence(self) -> int:
         """Return the number of the next draw."""

@@ -19,6 +19,9 @@ from towtank.workload.importers.k6.values import Environment, Function, Namespac
 _ELEMENTS_AT_MOST = 100
 # Largest number of steps of a script, because nested unrolled loops could create any number. [1]
 _STEPS_AT_MOST = 20_000
+# Largest number of conversions of statements: functions that call others, and cases without `break`, convert the same
+# statements again, and twice as often with each level. [1]
+_CONVERSIONS_AT_MOST = 50_000
 _IGNORED = frozenset({"comment", "empty_statement", "import_statement", "hash_bang_line", "debugger_statement"})
 # Modules with supported functions, and the prefixes of these functions.
 _MODULES = {
@@ -51,6 +54,7 @@ class Script:
         # Draws outside of functions, which each user makes once.
         self.before: list[Step] = []
         self.conditions = Conditions(self)
+        self._conversions = 0
         self._kinds = {
             "expression_statement": self._expression,
             "lexical_declaration": self._declaration,
@@ -137,10 +141,14 @@ class Script:
             if node.type in _IGNORED:
                 continue
             kind = self._kinds.get(node.type)
+            self._conversions += 1
             if kind is None:
                 self.leave_out(node, f"{node.type.replace('_', ' ')} is not understood: left out", environment)
             elif len(self.calls.out) > _STEPS_AT_MOST:
                 self.leave_out(node, f"more than {_STEPS_AT_MOST} steps: left out", environment)
+            elif self._conversions > _CONVERSIONS_AT_MOST:
+                why = f"more than {_CONVERSIONS_AT_MOST} statements with those of functions and cases: left out"
+                self.leave_out(node, why, environment)
             elif whole and node.type == "if_statement":
                 followed = self.conditions.by_chance(node, environment, nodes[count:])
                 if followed:

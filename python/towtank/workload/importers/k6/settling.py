@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain, count
 from typing import Any
 
-from towtank.workload.importers.draft import Step, method_of, unique
+from towtank.workload.importers.draft import Step, method_of
 
 # Prefix of the names of draws until all statements are converted; identifiers never have two underscores in a
 # row.
@@ -41,14 +41,24 @@ def settled(
     times = Counter(found[1] for found in _VALUE.finditer(text))
     inlined = {**_inlined(once, times), **_inlined(steps, times), **_before_their_draw(every([*once, *steps]))}
     taken = [*pools, *(name for step in every([*once, *steps]) for name in step.get("extract", {}))]
-    names: dict[str, str] = {}
-    for name in sorted(set(times), key=lambda each: int(each.removeprefix(PREFIX))):
-        names[name] = unique(bases[name], [*taken, *names.values()])
+    names = _named(sorted(set(times), key=lambda each: int(each.removeprefix(PREFIX))), bases, set(taken))
     names |= _rows(once, steps, [*taken, *names.values()])
     text = json.dumps([_without(part, inlined, names) for part in (steps, once)])
     text = _VALUE.sub(lambda found: _value(found, inlined, names), text)
     each_round, first = json.loads(_ROW.sub(lambda found: f"${{{names.get(found[1], found[1])}.", text))
     return each_round, first
+
+
+def _named(draws: list[str], bases: dict[str, str], taken: set[str]) -> dict[str, str]:
+    """Return the names of the workload for draws: the wanted name, or with the next free number."""
+    names: dict[str, str] = {}
+    numbers = {base: count(2) for base in bases.values()}
+    for draw in draws:
+        base = bases[draw]
+        others = (name for number in numbers[base] if (name := f"{base}_{number}") not in taken)
+        names[draw] = base if base not in taken else next(others)
+        taken.add(names[draw])
+    return names
 
 
 def drawn(step: Step) -> list[str]:
@@ -96,13 +106,30 @@ def names_in(steps: Any) -> set[str]:
 def _inlined(steps: list[Step], times: Counter[str]) -> dict[str, str]:
     """Return values, by name, that only one later step reads and that can be written in that step."""
     inlined: dict[str, str] = {}
+    # The only reader of a value that is read once.
+    reader = {name: index for index, step in enumerate(steps) for name in names_in(step) if times[name] == 1}
+    looped = {index: _in_loops(steps[index]) for index in set(reader.values())}
+    # Index of the next step that is no draw.
+    following = [len(steps)] * (len(steps) + 1)
+    for index in range(len(steps) - 1, -1, -1):
+        following[index] = following[index + 1] if is_draw(steps[index]) else index
     for index, step in enumerate(steps):
         for key in _INNER:
             inlined |= _inlined(step.get(key, []), times)
         for name, template in _values(step).items():
-            if times[name] == 1 and _follows(name, template, steps[index + 1 :]):
+            at = reader.get(name, -1)
+            if at <= index or name in looped[at]:
+                continue
+            # A time is read by the next step: it would differ after another one.
+            is_time = template.startswith("${now.")
+            if not is_time or (following[index + 1] >= at and method_of(steps[at]) is not None):
                 inlined[name] = template
     return inlined
+
+
+def _in_loops(step: Step) -> set[str]:
+    """Return the values that are read in a loop of a step, or in the step if it is a loop."""
+    return {name for each in every([step]) if "loop" in each for name in names_in(each)}
 
 
 def _before_their_draw(order: Iterable[Step]) -> dict[str, str]:
@@ -117,21 +144,6 @@ def _before_their_draw(order: Iterable[Step]) -> dict[str, str]:
         before.update(_values(step))
         read |= names_in(_shallow(step))
     return found
-
-
-def _follows(name: str, template: str, steps: list[Step]) -> bool:
-    """Return True if a value can be written into the step that reads it.
-
-    This excludes steps in a loop, and times that are read after other steps.
-    """
-    for step in steps:
-        if name in names_in(step):
-            timely = method_of(step) is not None or not template.startswith("${now.")
-            loops = [each for each in every([step]) if "loop" in each]
-            return timely and not any(name in names_in(each) for each in loops)
-        if template.startswith("${now.") and not is_draw(step):
-            return False
-    return False
 
 
 def _without(steps: list[Step], inlined: dict[str, str], names: dict[str, str]) -> list[Step]:

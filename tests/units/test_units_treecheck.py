@@ -1,0 +1,55 @@
+"""Checks of trees with many faults."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from towtank import yamlfile
+from towtank.treecheck import validate_tree
+from towtank.workload.model import WorkloadFile
+
+WORKLOAD = (
+    "schema: towtank/workload/1\nname: w\ntransactions:\n  t:\n    - {get: /}\ngroups:\n  g: {loop: {mix: {t: 1}}}\n"
+)
+
+
+def calls_for(folder: Path, misspelt: int) -> int:
+    """Return the calls of functions while a workload with so many misspelt keys is checked."""
+    path = folder / "workload.yaml"
+    path.write_text(WORKLOAD + "".join(f"transaktion{number}: x\n" for number in range(misspelt)), "utf-8")
+    root, calls = yamlfile.load(path).root, 0
+
+    def count(_frame: FrameType, event: str, _argument: Any) -> None:
+        nonlocal calls
+        calls += event == "call"
+
+    sys.setprofile(count)
+    try:
+        checked = validate_tree(root, WorkloadFile)
+    finally:
+        sys.setprofile(None)
+    assert len(checked.faults) == misspelt
+    assert checked.model is not None
+    return calls
+
+
+def test_the_work_for_misspelt_keys_grows_with_their_number(tmp_path: Path) -> None:
+    calls_for(tmp_path, 1)  # the first check of a process imports and builds validators
+    few, many = calls_for(tmp_path, 100), calls_for(tmp_path, 400)
+    assert many < 6 * few
+
+
+@pytest.mark.parametrize("wrong", ["x", "[1, 2]"])
+def test_what_is_wrong_is_taken_out_and_an_equal_value_elsewhere_stays(tmp_path: Path, wrong: str) -> None:
+    path = tmp_path / "workload.yaml"
+    path.write_text(WORKLOAD + f"title: x\nmisspelt: {wrong}\n", "utf-8")
+    checked = validate_tree(yamlfile.load(path).root, WorkloadFile)
+    assert [fault.line for fault in checked.faults] == [9]
+    assert checked.model is not None
+    assert "misspelt" not in checked.tree.value
+    assert checked.model.title == "x"
