@@ -136,7 +136,8 @@ pub(crate) fn mixture(center: &Center, rates: &[f64]) -> (f64, f64) {
 
 /// First come, first served: Pollaczek and Khinchine's formula for one server; for more, the approximation of Allen and
 /// Cunneen: the wait for exponential times and Poisson arrivals, times the mean of the two squared coefficients of
-/// variation.
+/// variation. Also servers that jobs share, if arrivals are not Poisson: there the classes split the sum of the times in
+/// proportion to their loads.
 fn first_come(center: &Center, rates: &[f64], arrival_scv: f64) -> Visit {
     let load = load(center, rates);
     let utilization = load / center.speed.limit();
@@ -146,8 +147,13 @@ fn first_come(center: &Center, rates: &[f64], arrival_scv: f64) -> Visit {
         * arrival_factor(utilization, arrival_scv)
         * variation_factor(utilization, arrival_scv, scv);
     let single = center.speed.is_single();
+    let mut jobs = with_waits(center, rates, second, |_| wait);
+    if center.discipline != Discipline::Fcfs && center.is_product_form() {
+        // Servers that jobs share, and those that the last job takes, slow all classes by one factor, whatever arrives.
+        jobs = shares(center, rates, jobs.iter().sum(), load);
+    }
     Visit {
-        jobs: with_waits(center, rates, second, |_| wait),
+        jobs,
         loss: 0.0,
         exact: single && is_one(arrival_scv),
         formula: match (single, is_one(arrival_scv)) {
