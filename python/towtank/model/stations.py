@@ -15,7 +15,7 @@ _WRITTEN = 1e-6
 """Relative tolerance when comparing rates, since model files hold nine digits. [ratio]"""
 
 
-def servers_of(station: Json) -> int | None:
+def servers_of(station: Mapping[str, Any]) -> int | None:
     """Return the number of servers of a station; with rates from a fit, the fitted number; None for other rates.
 
     Notes
