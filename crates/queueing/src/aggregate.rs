@@ -113,6 +113,7 @@ fn mixed(network: &Network, throughput: &[f64]) -> Network {
                 service_time: vec![time],
                 demand: vec![demand],
                 scv: vec![scv.max(0.0)],
+                form: Vec::new(),
                 rank: vec![1],
                 ..center.clone()
             }

@@ -1,6 +1,7 @@
 //! A model converted to numbers: demands by station and class, speeds, ranks. All solvers use this form.
 
-use crate::model::{Discipline, Fault, Model, Station};
+use crate::model::{Discipline, Distribution, Fault, Model, Station};
+use crate::shape::Shape;
 
 /// Speed of a station with `n` jobs present.
 #[derive(Clone, Debug, PartialEq)]
@@ -76,6 +77,8 @@ pub struct Center {
     pub demand: Vec<f64>,
     /// Squared coefficient of variation of the service time. [1]
     pub scv: Vec<f64>,
+    /// Form of the service time; empty if only the variation is known.
+    pub form: Vec<Distribution>,
     /// Rank of each class: lower ranks are served first.
     pub rank: Vec<u32>,
 }
@@ -85,6 +88,29 @@ impl Center {
     #[must_use]
     pub fn is_queue(&self) -> bool {
         self.speed != Speed::Delay
+    }
+
+    /// Shape of the service time of a class.
+    #[must_use]
+    pub fn shape(&self, class: usize) -> Shape {
+        Shape {
+            form: self.form.get(class).copied(),
+            scv: self.scv[class],
+        }
+    }
+
+    /// The station with one class, which visits once, in place of all.
+    #[must_use]
+    pub fn only(&self, service_time: f64, scv: f64) -> Self {
+        Self {
+            visits: vec![1.0],
+            service_time: vec![service_time],
+            demand: vec![service_time],
+            scv: vec![scv],
+            form: Vec::new(),
+            rank: vec![0],
+            ..self.clone()
+        }
     }
 
     /// Classes that have a demand here.
@@ -161,6 +187,8 @@ pub enum Load {
         poisson: bool,
         /// Squared coefficient of variation of the times between arrivals. [1]
         scv: f64,
+        /// Form of the times between arrivals.
+        form: Distribution,
     },
 }
 
@@ -336,6 +364,7 @@ fn load(class: &crate::model::Class) -> Load {
             rate: class.arrival_rate_per_s.unwrap_or(0.0),
             poisson: class.arrivals.is_exponential(),
             scv: class.arrivals.squared_coefficient(),
+            form: class.arrivals.form(),
         },
     }
 }
@@ -376,6 +405,11 @@ fn center(model: &Model, station: &Station, visits: Vec<f64>) -> Center {
         preemptive: station.preemptive,
         scv: (model.classes.iter())
             .map(|class| service(class).map_or(1.0, |found| found.variation.squared_coefficient()))
+            .collect(),
+        form: (model.classes.iter())
+            .map(|class| {
+                service(class).map_or(Distribution::Exponential, |found| found.variation.form())
+            })
             .collect(),
         visits,
         service_time,

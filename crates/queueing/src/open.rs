@@ -1,8 +1,7 @@
-//! Solves stations that only open classes visit, each separately.
+//! Solves stations without a capacity that only open classes visit, each separately.
 
 use crate::model::Discipline;
 use crate::network::{Center, Speed};
-use crate::phases::{self, LEAST_SCV, Phases};
 use crate::series::Series;
 use crate::special::erlang_c;
 
@@ -11,8 +10,10 @@ use crate::special::erlang_c;
 pub struct Visit {
     /// Mean number of jobs of each class.
     pub jobs: Vec<f64>,
-    /// Share of arrivals that find the station full.
+    /// Largest share of the arrivals of a class that find the station full.
     pub loss: f64,
+    /// Share of the arrivals of each class that find the station full; empty if none does.
+    pub losses: Vec<f64>,
     /// `true` if the formula is exact for Poisson arrivals.
     pub exact: bool,
     /// Name of the formula.
@@ -33,13 +34,10 @@ pub fn solve(center: &Center, rates: &[f64], arrival_scv: f64) -> Visit {
             .collect();
         return Visit {
             jobs,
-            loss: 0.0,
             exact: true,
             formula: "delay",
+            ..Visit::default()
         };
-    }
-    if let Some(capacity) = center.capacity {
-        return finite(center, rates, capacity);
     }
     if center.discipline == Discipline::Priority {
         return if center.preemptive {
@@ -57,9 +55,9 @@ pub fn solve(center: &Center, rates: &[f64], arrival_scv: f64) -> Visit {
         };
         return Visit {
             jobs: shares(center, rates, total, load),
-            loss: 0.0,
             exact: true,
             formula,
+            ..Visit::default()
         };
     }
     first_come(center, rates, arrival_scv)
@@ -80,7 +78,7 @@ pub(crate) fn load(center: &Center, rates: &[f64]) -> f64 {
 }
 
 /// Jobs by class, if each waiting job belongs to a class with a probability proportional to its load.
-fn shares(center: &Center, rates: &[f64], total: f64, load: f64) -> Vec<f64> {
+pub(crate) fn shares(center: &Center, rates: &[f64], total: f64, load: f64) -> Vec<f64> {
     rates
         .iter()
         .zip(&center.demand)
@@ -136,7 +134,8 @@ pub(crate) fn mixture(center: &Center, rates: &[f64]) -> (f64, f64) {
 
 /// First come, first served: Pollaczek and Khinchine's formula for one server; for more, the approximation of Allen and
 /// Cunneen: the wait for exponential times and Poisson arrivals, times the mean of the two squared coefficients of
-/// variation.
+/// variation. Also servers that jobs share, if arrivals are not Poisson: there the classes split the sum of the times in
+/// proportion to their loads.
 fn first_come(center: &Center, rates: &[f64], arrival_scv: f64) -> Visit {
     let load = load(center, rates);
     let utilization = load / center.speed.limit();
@@ -146,15 +145,20 @@ fn first_come(center: &Center, rates: &[f64], arrival_scv: f64) -> Visit {
         * arrival_factor(utilization, arrival_scv)
         * variation_factor(utilization, arrival_scv, scv);
     let single = center.speed.is_single();
+    let mut jobs = with_waits(center, rates, second, |_| wait);
+    if center.discipline != Discipline::Fcfs && center.is_product_form() {
+        // Servers that jobs share, and those that the last job takes, slow all classes by one factor, whatever arrives.
+        jobs = shares(center, rates, jobs.iter().sum(), load);
+    }
     Visit {
-        jobs: with_waits(center, rates, second, |_| wait),
-        loss: 0.0,
+        jobs,
         exact: single && is_one(arrival_scv),
         formula: match (single, is_one(arrival_scv)) {
             (true, true) => "M/G/1",
             (_, true) => "Allen-Cunneen",
             _ => "GI/G/m (Kraemer and Langenbach-Belz)",
         },
+        ..Visit::default()
     }
 }
 
@@ -211,7 +215,7 @@ fn arrival_factor(utilization: f64, arrival_scv: f64) -> f64 {
 }
 
 /// Jobs in service and waiting, from the wait of a visit; `second` is the time that a second of service takes.
-fn with_waits(
+pub(crate) fn with_waits(
     center: &Center,
     rates: &[f64],
     second: f64,
@@ -264,7 +268,6 @@ fn waiting_by_rank(center: &Center, rates: &[f64], arrival_scv: f64) -> Visit {
     let servers = matches!(center.speed, Speed::Servers(_));
     Visit {
         jobs: with_waits(center, rates, second, by_rank),
-        loss: 0.0,
         exact: is_one(arrival_scv)
             && (center.speed.is_single() || servers && center.is_uniform_exponential()),
         formula: if center.speed.is_single() {
@@ -272,6 +275,7 @@ fn waiting_by_rank(center: &Center, rates: &[f64], arrival_scv: f64) -> Visit {
         } else {
             "M/G/m priority"
         },
+        ..Visit::default()
     }
 }
 
@@ -285,13 +289,13 @@ fn interrupting(center: &Center, rates: &[f64]) -> Visit {
     };
     Visit {
         jobs,
-        loss: 0.0,
         exact: single || center.is_uniform_exponential(),
         formula: if single {
             "M/G/1 preemptive priority"
         } else {
             "M/G/m preemptive priority"
         },
+        ..Visit::default()
     }
 }
 
@@ -367,42 +371,8 @@ fn by_variation(center: &Center, rates: &[f64], class: usize, servers: u32) -> f
     }
 }
 
-/// Limit on the operations for the phases of a station with a capacity. [1]
-const OPERATIONS_AT_MOST: f64 = 3e8;
-
-/// Stations with a limit on jobs: M/M/m/K and its load-dependent forms by the birth and death process; with other
-/// service times and first come, first served, by two phases of service.
-fn finite(center: &Center, rates: &[f64], capacity: u64) -> Visit {
-    let load = load(center, rates);
-    let (mean_time, scv) = mixture(center, rates);
-    let in_turn = center.discipline != Discipline::Ps;
-    let (jobs, loss) = match &center.speed {
-        Speed::Servers(servers) if in_turn && !is_one(scv) => varied(load, *servers, capacity, scv)
-            .unwrap_or_else(|| birth_death(center, load, capacity)),
-        _ => birth_death(center, load, capacity),
-    };
-    let by_class = if center.is_product_form() {
-        shares(center, rates, jobs, load)
-    } else {
-        let kept: Vec<f64> = rates.iter().map(|rate| rate * (1.0 - loss)).collect();
-        let taken = load * (1.0 - loss);
-        let wait = (jobs - taken).max(0.0) * mean_time / taken;
-        with_waits(center, &kept, 1.0, |_| wait)
-    };
-    Visit {
-        jobs: by_class,
-        loss,
-        exact: center.discipline != Discipline::Priority && center.is_product_form(),
-        formula: if center.is_product_form() {
-            "M/M/m/K"
-        } else {
-            "M/G/m/K"
-        },
-    }
-}
-
 /// Mean number of jobs and loss of M/M/m/K and its load-dependent forms.
-fn birth_death(center: &Center, load: f64, capacity: u64) -> (f64, f64) {
+pub(crate) fn birth_death(center: &Center, load: f64, capacity: u64) -> (f64, f64) {
     let (mut weight, mut total, mut mean) = (1.0_f64, 1.0_f64, 0.0_f64);
     for jobs in 1..=capacity {
         weight *= load / center.speed.at(jobs);
@@ -416,39 +386,6 @@ fn birth_death(center: &Center, load: f64, capacity: u64) -> (f64, f64) {
         }
     }
     (mean / total, weight / total)
-}
-
-/// Mean number of jobs and loss of M/G/m/K by two phases of service; extrapolated if the variation is too small for two
-/// phases.
-fn varied(load: f64, servers: u32, capacity: u64, scv: f64) -> Option<(f64, f64)> {
-    let cost = 4.0 * capacity as f64 * (f64::from(servers.min(1 << 20)) + 1.0).powi(3);
-    if cost > OPERATIONS_AT_MOST {
-        return None;
-    }
-    let arrivals = vec![load; capacity as usize];
-    let at = |scv: f64| {
-        let found = phases::solve(Phases::of(scv), servers as usize, &arrivals);
-        let chances = found.distribution();
-        let mean = chances
-            .iter()
-            .enumerate()
-            .map(|(jobs, chance)| jobs as f64 * chance);
-        (mean.sum::<f64>(), chances[chances.len() - 1])
-    };
-    if scv >= LEAST_SCV {
-        return Some(at(scv));
-    }
-    let ((plain, often), (near, seldom)) = (at(1.0), at(LEAST_SCV));
-    let steps = (1.0 - scv) / (1.0 - LEAST_SCV);
-    let loss = if often > 0.0 {
-        often * (seldom / often).powf(steps)
-    } else {
-        0.0
-    };
-    Some((
-        (plain + (near - plain) * steps).max(load * (1.0 - loss)),
-        loss,
-    ))
 }
 
 #[cfg(test)]
@@ -467,6 +404,7 @@ mod tests {
             service_time: service_time.to_vec(),
             demand: service_time.to_vec(),
             scv: vec![1.0; classes],
+            form: Vec::new(),
             rank: (1..).take(classes).collect(),
         }
     }
@@ -563,25 +501,6 @@ mod tests {
             assert!((bursts.jobs[0] / 0.8 - 10.819_192_77).abs() < 1e-6);
             let regular = solve(&center, &[0.5], 0.0).jobs[0] / 0.5;
             assert!((regular - 1.0 / (1.0 - 0.203_187_87)).abs() < 1e-6);
-        }
-    }
-
-    /// Two servers with room for ten, scv 4, 1.5/s: simulated are a loss of 5.9 % and R = 2.253 s; exponential times lose
-    /// 1.7 %. A full house of servers without a queue does not feel the variation (Erlang's loss formula).
-    #[test]
-    fn variation_fills_a_bounded_station() {
-        let mut center = center(Speed::Servers(2), &[1.0], Discipline::Fcfs);
-        center.scv = vec![4.0];
-        center.capacity = Some(10);
-        let visit = solve(&center, &[1.5], 1.0);
-        assert!((visit.loss - 0.059).abs() < 0.001, "{}", visit.loss);
-        let response = visit.jobs[0] / (1.5 * (1.0 - visit.loss));
-        assert!((response / 2.253 - 1.0).abs() < 0.01, "{response}");
-        center.capacity = Some(2);
-        for scv in [0.0, 0.7, 4.0] {
-            center.scv = vec![scv];
-            let loss = solve(&center, &[1.5], 1.0).loss;
-            assert!((loss - crate::special::erlang_b(2, 1.5)).abs() < 1e-12);
         }
     }
 

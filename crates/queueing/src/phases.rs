@@ -65,7 +65,8 @@ impl Conditional {
     }
 }
 
-type Matrix = Vec<Vec<f64>>;
+/// Rows of a matrix.
+pub type Matrix = Vec<Vec<f64>>;
 
 /// Solves the station for arrivals at the rate `arrivals[n]` with n jobs present, and none with more jobs than the list
 /// has entries. Rates are in jobs per mean service time.
@@ -179,11 +180,13 @@ impl Levels {
     }
 }
 
-fn product(left: &Matrix, right: &Matrix) -> Matrix {
+/// Returns the product of two matrices.
+pub(crate) fn product(left: &Matrix, right: &Matrix) -> Matrix {
     left.iter().map(|row| row_product(row, right)).collect()
 }
 
-fn row_product(row: &[f64], matrix: &Matrix) -> Vec<f64> {
+/// Returns the product of a row and a matrix.
+pub(crate) fn row_product(row: &[f64], matrix: &Matrix) -> Vec<f64> {
     let mut sum = vec![0.0; matrix[0].len()];
     for (factor, values) in row.iter().zip(matrix) {
         if *factor != 0.0 {
@@ -201,7 +204,7 @@ fn row_product(row: &[f64], matrix: &Matrix) -> Vec<f64> {
 /// States are eliminated one by one from the last, and transitions through them are replaced by direct ones. There are
 /// only additions, multiplications and divisions, so that there is no cancellation (Grassmann, Taksar and Heyman,
 /// Operations Research 33(5), 1985). Elimination with the diagonal lost all digits at 64 servers.
-fn divided(mut rows: Matrix, mut local: Matrix, mut exits: Vec<f64>) -> Matrix {
+pub(crate) fn divided(mut rows: Matrix, mut local: Matrix, mut exits: Vec<f64>) -> Matrix {
     let width = local.len();
     let mut out_of = vec![0.0; width];
     for last in (0..width).rev() {

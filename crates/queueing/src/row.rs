@@ -1,84 +1,154 @@
 //! Networks of open classes only, solved station by station in the order of the file.
 
+use crate::finite;
 use crate::join;
 use crate::network::{Center, Load, Network};
-use crate::open;
+use crate::open::{self, Visit};
+use crate::shape::Shape;
 use crate::solve::{Solution, TABLE_AT_MOST, why_not_exact};
 
-/// Throughput of open classes into each station in the order of the file, reduced by losses, and the results of the
-/// stations with a capacity.
-pub(crate) fn open_flows(network: &Network) -> (Vec<Vec<f64>>, Vec<f64>) {
+/// Arrivals of the open classes at a station, and their results there.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Stop {
+    /// Rate of transactions of each class that reach the station. [1/s]
+    pub rates: Vec<f64>,
+    /// Results; `None` if the station has no steady state, or too much room for a table.
+    pub visit: Option<Visit>,
+}
+
+impl Stop {
+    /// Share of the visits of a class that find the station full.
+    fn loss(&self, class: usize) -> f64 {
+        let losses = self.visit.as_ref().map(|visit| &visit.losses);
+        losses
+            .and_then(|losses| losses.get(class))
+            .copied()
+            .unwrap_or(0.0)
+    }
+
+    /// Share of all visits that find the station full.
+    fn mean_loss(&self, center: &Center) -> f64 {
+        let sum = |each: &dyn Fn(usize) -> f64| -> f64 {
+            center
+                .visitors()
+                .map(|class| self.rates[class] * center.visits[class] * each(class))
+                .sum()
+        };
+        let all = sum(&|_| 1.0);
+        if all > 0.0 {
+            sum(&|class| self.loss(class)) / all
+        } else {
+            0.0
+        }
+    }
+}
+
+/// Takes the open classes through the stations in the order of the file. Losses reduce their rates; the variation of the
+/// times between arrivals changes from station to station.
+///
+/// Whitt, *The queueing network analyzer*, Bell System Technical Journal 62(9), 1983: merging of classes, departures
+/// from a station, splitting by visits. With product form all variations are 1, as for Poisson arrivals.
+pub(crate) fn stops(network: &Network) -> Vec<Stop> {
     let mut left: Vec<f64> = (0..network.loads.len())
         .map(|class| network.rate(class))
         .collect();
-    let mut flows = vec![Vec::new(); left.len()];
-    let mut losses = Vec::new();
+    let mut gaps: Vec<Shape> = network.loads.iter().map(gaps_of).collect();
+    let mut found = Vec::new();
     for center in &network.centers {
-        let loss = match center.capacity {
-            Some(capacity) if capacity <= TABLE_AT_MOST => open::solve(center, &left, 1.0).loss,
-            _ => 0.0,
-        };
-        for (class, flow) in left.iter_mut().enumerate() {
-            flows[class].push(*flow);
-            if loss > 0.0 {
-                *flow *= (1.0 - loss).powf(center.visits[class]);
+        let stop = stop(center, &left, &gaps);
+        if center.is_queue() && network.splits.is_empty() {
+            leave(center, &stop, &mut gaps);
+        } else {
+            for (class, gaps) in gaps.iter_mut().enumerate() {
+                // A delay spreads arrivals, unless they are Poisson.
+                if center.demand[class] > 0.0 && *gaps != Shape::EXPONENTIAL {
+                    gaps.form = None;
+                }
             }
         }
-        losses.push(loss);
-    }
-    (flows, losses)
-}
-
-/// Squared coefficient of variation of the times between arrivals at each station, from `flow` by class and station.
-///
-/// Whitt, *The queueing network analyzer*, Bell System Technical Journal 62(9), 1983: merging of classes, departures
-/// from a station, splitting by visits. Stations are in the order of the file. Without losses and with product form all
-/// are 1, as for Poisson arrivals.
-fn arrival_scvs(network: &Network, flow: &[Vec<f64>]) -> Vec<f64> {
-    let lossy = network
-        .centers
-        .iter()
-        .any(|center| center.capacity.is_some());
-    let mut scv: Vec<f64> = (network.loads.iter())
-        .map(|load| match load {
-            Load::Open { scv, poisson, .. } if !poisson => *scv,
-            _ => 1.0,
-        })
-        .collect();
-    let mut found = Vec::new();
-    for (station, center) in network.centers.iter().enumerate() {
-        let rates: Vec<f64> = (flow.iter().zip(&center.visits))
-            .map(|(row, count)| row[station] * count)
-            .collect();
-        let total: f64 = center.visitors().map(|class| rates[class]).sum();
-        if lossy || total == 0.0 {
-            found.push(1.0);
-            continue;
+        for (class, rate) in left.iter_mut().enumerate() {
+            *rate *= (1.0 - stop.loss(class)).powf(center.visits[class]);
         }
-        let utilization = open::load(center, &flow_at(flow, station)) / center.speed.limit();
-        let shares: Vec<f64> = rates.iter().map(|rate| rate / total).collect();
-        let come = together(center, &shares, &scv, utilization);
-        found.push(come);
-        if !center.is_queue() || !network.splits.is_empty() {
-            continue;
-        }
-        let left = left_behind(center, &flow_at(flow, station), utilization, come);
-        for class in center.visitors() {
-            let kept = thinned(left, shares[class]);
-            let visits = center.visits[class];
-            scv[class] = if visits < 1.0 {
-                let past = thinned(scv[class], 1.0 - visits);
-                1.0 + visits * (kept - 1.0) + (1.0 - visits) * (past - 1.0)
-            } else {
-                thinned(kept, 1.0 / visits)
-            };
-        }
+        found.push(stop);
     }
     found
 }
 
-fn flow_at(flow: &[Vec<f64>], station: usize) -> Vec<f64> {
-    flow.iter().map(|row| row[station]).collect()
+fn gaps_of(load: &Load) -> Shape {
+    match load {
+        Load::Open {
+            scv, poisson, form, ..
+        } if !poisson => Shape {
+            form: Some(*form),
+            scv: *scv,
+        },
+        _ => Shape::EXPONENTIAL,
+    }
+}
+
+fn stop(center: &Center, rates: &[f64], gaps: &[Shape]) -> Stop {
+    let rates = rates.to_vec();
+    let (load, limit) = (open::load(center, &rates), center.speed.limit());
+    let come = together(center, &rates, gaps, load / limit);
+    let visit = match center.capacity {
+        Some(capacity) if load > 0.0 && center.is_queue() => (capacity <= TABLE_AT_MOST)
+            .then(|| finite::solve(center, &rates, &at_visits(center, gaps), come, capacity)),
+        _ if load < limit => Some(open::solve(center, &rates, come)),
+        _ => None,
+    };
+    Stop { rates, visit }
+}
+
+/// Times between the visits of each class.
+fn at_visits(center: &Center, gaps: &[Shape]) -> Vec<Shape> {
+    let visit = |class: usize| {
+        let visits = center.visits[class];
+        let once = (visits - 1.0).abs() < 1e-12;
+        if once || visits < 1.0 && gaps[class] == Shape::EXPONENTIAL {
+            gaps[class]
+        } else {
+            Shape::unknown(thinned(gaps[class].scv, visits.min(1.0 / visits)))
+        }
+    };
+    (0..gaps.len())
+        .map(|class| {
+            if center.visits[class] > 0.0 {
+                visit(class)
+            } else {
+                gaps[class]
+            }
+        })
+        .collect()
+}
+
+/// Changes the times between arrivals to those behind a station.
+fn leave(center: &Center, stop: &Stop, gaps: &mut [Shape]) {
+    let kept: Vec<f64> = (stop.rates.iter().enumerate())
+        .map(|(class, rate)| rate * (1.0 - stop.loss(class)))
+        .collect();
+    let visits: Vec<f64> = (0..kept.len())
+        .map(|class| kept[class] * center.visits[class])
+        .collect();
+    let total: f64 = center.visitors().map(|class| visits[class]).sum();
+    if total == 0.0 {
+        return;
+    }
+    let utilization = (open::load(center, &kept) / center.speed.limit()).min(1.0);
+    let come = thinned(
+        together(center, &stop.rates, gaps, utilization),
+        1.0 - stop.mean_loss(center),
+    );
+    let left = left_behind(center, &kept, utilization, come);
+    for class in center.visitors() {
+        let (own, visits) = (thinned(left, visits[class] / total), center.visits[class]);
+        let scv = if visits < 1.0 {
+            let past = thinned(gaps[class].scv, 1.0 - visits);
+            1.0 + visits * (own - 1.0) + (1.0 - visits) * (past - 1.0)
+        } else {
+            thinned(own, 1.0 / visits)
+        };
+        gaps[class] = Shape::unknown(scv);
+    }
 }
 
 /// Squared coefficient of variation of a stream of which each member is selected with a probability.
@@ -87,14 +157,20 @@ fn thinned(scv: f64, share: f64) -> f64 {
 }
 
 /// Squared coefficient of variation of the merged streams of several classes.
-fn together(center: &Center, shares: &[f64], scv: &[f64], utilization: f64) -> f64 {
-    let squares: f64 = center.visitors().map(|class| shares[class].powi(2)).sum();
-    let weight = 1.0 / (1.0 + 4.0 * (1.0 - utilization).powi(2) * (1.0 / squares - 1.0));
-    let mixed: f64 = (center.visitors())
-        .map(|class| {
-            let visits = center.visits[class];
-            shares[class] * (thinned(scv[class], visits.min(1.0 / visits)) - 1.0)
-        })
+fn together(center: &Center, rates: &[f64], gaps: &[Shape], utilization: f64) -> f64 {
+    let visits = |class: usize| rates[class] * center.visits[class];
+    let total: f64 = center.visitors().map(visits).sum();
+    if total == 0.0 {
+        return 1.0;
+    }
+    let shares = |class: usize| visits(class) / total;
+    let squares: f64 = center.visitors().map(|class| shares(class).powi(2)).sum();
+    let idle = (1.0 - utilization).max(0.0);
+    let weight = 1.0 / (1.0 + 4.0 * idle.powi(2) * (1.0 / squares - 1.0));
+    let streams = at_visits(center, gaps);
+    let mixed: f64 = center
+        .visitors()
+        .map(|class| shares(class) * (streams[class].scv - 1.0))
         .sum();
     1.0 + weight * mixed
 }
@@ -122,21 +198,16 @@ fn is_one_queue_once(network: &Network) -> bool {
 
 /// Solves a network of open classes, station by station.
 pub(crate) fn all_open(network: &Network) -> Solution {
-    let (flow, loss) = open_flows(network);
+    let stops = stops(network);
     let classes = network.loads.len();
     let mut solution = Solution {
         jobs: vec![Vec::new(); classes],
         ..Solution::default()
     };
-    let arrival_scvs = arrival_scvs(network, &flow);
     let mut formulas = Vec::new();
-    let mut exact = network
-        .loads
-        .iter()
-        .all(|load| matches!(load, Load::Open { poisson: true, .. }));
-    for (index, center) in network.centers.iter().enumerate() {
-        let rates: Vec<f64> = flow.iter().map(|row| row[index]).collect();
-        let visit = open::solve(center, &rates, arrival_scvs[index]);
+    let mut exact = true;
+    for (center, stop) in network.centers.iter().zip(&stops) {
+        let visit = stop.visit.clone().unwrap_or_default();
         exact &= visit.exact;
         if center.is_queue() && !formulas.contains(&visit.formula) {
             formulas.push(visit.formula);
@@ -150,7 +221,11 @@ pub(crate) fn all_open(network: &Network) -> Solution {
     // Without product form the departures of a station are not a Poisson process, and only the first station is exact.
     let alone = is_one_queue_once(network);
     let forks = !network.splits.is_empty();
-    solution.exact = exact && !forks && (network.is_product_form() || alone);
+    let poisson =
+        (network.loads.iter()).all(|load| matches!(load, Load::Open { poisson: true, .. }));
+    let finite =
+        (network.centers.iter()).all(|center| !center.is_queue() || center.capacity.is_some());
+    solution.exact = exact && !forks && (network.is_product_form() || alone && (poisson || finite));
     solution.method = formulas.join(", ");
     if solution.method.is_empty() {
         solution.method = "delays".into();
@@ -158,26 +233,24 @@ pub(crate) fn all_open(network: &Network) -> Solution {
     if !solution.exact {
         solution.warnings.push(why_not_exact(network));
     }
+    let kept = |class: usize, stop: &Stop| 1.0 - stop.loss(class);
     solution.throughput = (0..classes)
         .map(|class| {
-            let kept = network
-                .centers
-                .iter()
-                .zip(&loss)
-                .map(|(center, lost)| (1.0 - lost).powf(center.visits[class]));
+            let stations = network.centers.iter().zip(&stops);
+            let kept = stations.map(|(center, stop)| kept(class, stop).powf(center.visits[class]));
             network.rate(class) * kept.product::<f64>()
         })
         .collect();
-    solution.flow = flow
-        .iter()
-        .map(|row| {
-            row.iter()
-                .zip(&loss)
-                .map(|(rate, lost)| rate * (1.0 - lost))
+    solution.flow = (0..classes)
+        .map(|class| {
+            (stops.iter())
+                .map(|stop| stop.rates[class] * kept(class, stop))
                 .collect()
         })
         .collect();
-    solution.loss = loss;
+    solution.loss = (network.centers.iter().zip(&stops))
+        .map(|(center, stop)| stop.mean_loss(center))
+        .collect();
     solution.response = responses(network, &solution);
     solution.waiting = vec![Vec::new(); classes];
     solution

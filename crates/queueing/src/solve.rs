@@ -131,13 +131,12 @@ fn beyond_methods(network: &Network) -> Vec<Fault> {
 
 /// Faults of stations whose open classes exceed their capacity, and of tables that are too long.
 fn unsteady(network: &Network) -> Vec<Fault> {
-    let flows = row::open_flows(network).0;
+    let stops = row::stops(network);
     let mut faults = Vec::new();
     for (index, center) in network.centers.iter().enumerate() {
-        let load: f64 = flows
-            .iter()
-            .zip(&center.demand)
-            .map(|(flow, need)| flow[index] * need)
+        let rates = &stops[index].rates;
+        let load: f64 = (rates.iter().zip(&center.demand))
+            .map(|(rate, need)| rate * need)
             .sum();
         let utilization = load / center.speed.limit();
         if center

@@ -3,6 +3,7 @@
 from towtank.model.loading import ModelProblem, check_model, load_model
 from towtank.model.simulating import SimulationSettings, simulate_models
 from towtank.model.solving import METHODS, solve_models
+from towtank.model.waiting import wait_percentiles, waits_in_turn
 
 __all__ = [
     "METHODS",
@@ -12,4 +13,6 @@ __all__ = [
     "load_model",
     "simulate_models",
     "solve_models",
+    "wait_percentiles",
+    "waits_in_turn",
 ]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import scipy
 
@@ -117,15 +117,15 @@ def response_percentiles(model: Json, answer: Json, stations: Mapping[str, Stati
     name : str
         Name of a class, or of a transaction of a class.
     """
-    parts = transactions_of(next((job_class for job_class in model["classes"] if job_class["name"] == name), {}))
+    parts = transactions_of(class_of(model, name))
     if parts:
         gammas = [(part["share"], _gamma(model, answer, stations, part["name"])) for part in parts if part["share"] > 0]
         return lambda share: _of_mixture(gammas, share), f"{GAMMA}, of each transaction"
-    known = {station["name"]: station for station in model["stations"]}
+    known = stations_by_name(model)
     visited = [each for each, station in stations.items() if station.residence_s.get(name)]
-    alone = _lone_queue(model, known, visited, name)
+    alone = lone_queue(model, known, visited, name)
     if alone is not None:
-        rate, service, servers = alone
+        rate, service, servers, _ = alone
         return lambda share: mmm_percentile(rate, service, servers, share), EXACT
     shape, mean = _gamma(model, answer, stations, name)
     return lambda share: _of_gamma(shape, mean, share), GAMMA
@@ -154,11 +154,21 @@ def _of_mixture(gammas: list[tuple[float, tuple[float, float]]], share: float) -
     return float(scipy.optimize.brentq(beyond, low, high, xtol=1e-9 * high)) if beyond(low) < 0 < beyond(high) else high
 
 
+def class_of(model: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return a class of a model by its name; empty if there is none."""
+    return next((job_class for job_class in model["classes"] if job_class["name"] == name), {})
+
+
+def stations_by_name(model: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the stations of a model by their names."""
+    return {station["name"]: station for station in model["stations"]}
+
+
 def _gamma(model: Json, answer: Json, stations: Mapping[str, StationAnswer], name: str) -> tuple[float, float]:
     """Return shape and mean [s] of a class's response time; the shape is infinite if the variance is zero."""
     chain = chain_by_transaction(model).get(name)
     figures = answer["classes"][name] if chain is None else answer["classes"][chain]["transactions"][name]
-    known = {described["name"]: described for described in model["stations"]}
+    known = stations_by_name(model)
     mean = float(figures["response_time_s"])
     nodes = Counter(each.partition(NODE)[0] for each in known)
     variance = 0.0
@@ -170,14 +180,19 @@ def _gamma(model: Json, answer: Json, stations: Mapping[str, StationAnswer], nam
     return (mean**2 / variance, mean) if mean > 0 and variance > 0 else (math.inf, mean)
 
 
-def _lone_queue(
-    model: Json, known: Mapping[str, Json], visited: list[str], name: str
-) -> tuple[float, float, int] | None:
-    """Return rate, service time and servers if a class visits only one M/M/m station; otherwise None.
+def lone_queue(
+    model: Mapping[str, Any],
+    known: Mapping[str, Mapping[str, Any]],
+    visited: list[str],
+    name: str,
+    *,
+    bounded: bool = False,
+) -> tuple[float, float, int, int | None] | None:
+    """Return rate, service time, servers and capacity if a class visits only a single M/M/m station.
 
-    The nodes of the station share the rate equally.
+    Nodes share the rate. Without `bounded`, a station with a capacity gives None.
     """
-    load = {job_class["name"]: job_class for job_class in model["classes"]}.get(name, {})
+    load = class_of(model, name)
     if len(visited) != 1 or len(model["classes"]) != 1 or not load.get("arrival_rate_per_s"):
         return None
     station = known.get(visited[0]) or known[f"{visited[0]}{NODE}1"]
@@ -187,12 +202,13 @@ def _lone_queue(
         load.get("arrivals", {}).get("distribution") in (None, "exponential")
         and squared_variation(load.get("arrivals")) == 1
     )
-    plain = station["discipline"] == "fcfs" and not station["rates"] and station["capacity"] is None
+    room = station["capacity"]
+    plain = station["discipline"] == "fcfs" and not station["rates"] and (bounded or room is None)
     once = abs((service["visits"] or 1.0) * nodes - 1) < 1e-9
     held = model["pools"] or model["forks"] or model["routing"]
     if not (poisson and plain and once) or held or squared_variation(service["variation"]) != 1:
         return None
-    return float(load["arrival_rate_per_s"]) / nodes, float(service["service_time_s"]), int(station["servers"])
+    return float(load["arrival_rate_per_s"]) / nodes, float(service["service_time_s"]), int(station["servers"]), room
 
 
 def _variance(station: Json, nodes: int, found: StationAnswer, name: str) -> float:
@@ -211,21 +227,52 @@ def _variance(station: Json, nodes: int, found: StationAnswer, name: str) -> flo
     .. [1] E. G. Coffman, R. R. Muntz and H. Trotter, "Waiting time distributions for processor-sharing systems",
            Journal of the ACM 17(1), 123-130, 1970, doi:10.1145/321556.321568.
     """
-    service = next(candidate for candidate in station["services"] if candidate["class"] == name)
-    time, scv = float(service["service_time_s"]), squared_variation(service["variation"])
-    # Each node gets a part of the visits; together the nodes get all visits.
-    visits = max((1.0 if service["visits"] is None else service["visits"]) * nodes, 1e-12)
-    residence = max(found.residence_s[name] / visits, time)
+    visits, time, scv, residence = visits_of(station, nodes, found, name)
     if station["discipline"] == "delay":
         return visits * scv * time**2
     if station["discipline"] == "ps":
         share = 1 - time / residence
         return visits * residence**2 * (scv + (1 + scv) * share / (2 - share))
     wait = residence - time
+    return float(visits * (scv * time**2 + wait**2 * (2 / waiting_probability(station, found, time, wait) - 1)))
+
+
+class Visits(NamedTuple):
+    """Visits of a transaction at a station: their number, service time, its variation, and the time of each.
+
+    Attributes
+    ----------
+    count : float
+        Visits over all nodes. [1]
+    service_s : float
+        Mean service time. [s]
+    scv : float
+        Squared coefficient of variation of the service time. [1]
+    residence_s : float
+        Mean time of a visit, at least the service time. [s]
+    """
+
+    count: float
+    service_s: float
+    scv: float
+    residence_s: float
+
+
+def visits_of(station: Mapping[str, Any], nodes: int, found: StationAnswer, name: str) -> Visits:
+    """Return the visits of a class or transaction at a station."""
+    service = next(candidate for candidate in station["services"] if candidate["class"] == name)
+    time, scv = float(service["service_time_s"]), squared_variation(service["variation"])
+    # Each node gets a part of the visits; together the nodes get all of them.
+    visits = max((1.0 if service["visits"] is None else service["visits"]) * nodes, 1e-12)
+    return Visits(visits, time, scv, max(found.residence_s[name] / visits, time))
+
+
+def waiting_probability(station: Mapping[str, Any], found: StationAnswer, service_s: float, wait_s: float) -> float:
+    """Return the probability that a visit waits at a station that serves in turn. [ratio]
+
+    It is the larger of the solution's and Erlang's: they agree in an open network, but in a closed network the solution
+    may have more waiting. With a service time of 0 only Erlang's is defined.
+    """
     servers, idle = servers_of(station) or 1, 1 - found.utilization
-    # The probability of waiting is the larger of the solution's and Erlang's. Both agree in an open network,
-    # but in a closed network the solution may have more waiting. With a service time of 0 only Erlang's is
-    # defined.
-    solved = min(1.0, wait * servers * idle / time) if time > 0 else 0.0
-    waits = max(erlang_c(servers, found.utilization * servers), solved, 1e-12)
-    return float(visits * (scv * time**2 + wait**2 * (2 / waits - 1)))
+    solved = min(1.0, wait_s * servers * idle / service_s) if service_s > 0 else 0.0
+    return max(erlang_c(servers, found.utilization * servers), solved, 1e-12)

@@ -15,8 +15,8 @@ _WRITTEN = 1e-6
 """Relative tolerance when rates are compared, since model files hold nine digits. [ratio]"""
 
 
-def servers_of(station: Json) -> int | None:
-    """Return the number of servers of a station; None if the rates of the station do not come from a fit.
+def servers_of(station: Mapping[str, Any]) -> int | None:
+    """Return the number of servers of a station; with rates from a fit, the fitted number; None for other rates.
 
     Notes
     -----

@@ -89,7 +89,7 @@ def _objectives(question: Question, answer: Found, steps: Steps) -> None:
     for number, check in enumerate(question.checks):
         simulated = simulation is not None and number in simulation.values
         source = "simulated" if simulated else _worked_out(check, hardest)
-        unit = "1/s" if check.upward else "s"
+        unit = check.unit
         formula = f"{check.objective.metric} {check.objective.comparison} limit"
         values = {"limit": check.objective.value}
         interval = hardest.interval(number, answer.intervals(lost))
@@ -102,4 +102,4 @@ def _objectives(question: Question, answer: Found, steps: Steps) -> None:
 
 
 def _worked_out(check: Check, outcome: Outcome) -> str:
-    return outcome.method if check.is_percentile else "solved" if outcome.exact else "approximate"
+    return outcome.method if check.is_percentile or check.is_wait else "solved" if outcome.exact else "approximate"

@@ -39,7 +39,7 @@ def refused_by_bounds(question: Question, model: Json, answer: Json, wrong: str)
     for check in question.checks:
         best = _best(check, model, answer)
         if best is not None and check.ratio(best) > 1:
-            unit = "/s" if check.upward else "s"
+            unit = "/s" if check.upward else check.unit
             return f"{check.text}: not even its bound, {best:.4g} {unit}"
     raise ModelError(
         f"the solution of the model is outside of its bounds ({wrong}), so it cannot be used for sizing",
@@ -55,7 +55,7 @@ def _best(check: Check, model: Json, answer: Json) -> float | None:
     if check.upward and check.name is None:
         most = [bound["throughput_per_s"]["upper"] for bound in bounds.values()]
         return None if not most or None in most else float(sum(most))
-    if check.name not in bounds or check.is_percentile:
+    if check.name not in bounds or check.objective.metric not in ("mean", "throughput"):
         return None
     rate = bounds[check.name]["throughput_per_s"]["upper"]
     if check.upward:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
-from towtank.model import solve_models
+from towtank.model import solve_models, wait_percentiles
 from towtank.model.percentiles import response_percentiles
 from towtank.model.stations import StationAnswer, servers_of, stations_of
 from towtank.size.bounds import outside, refused_by_bounds
@@ -93,6 +93,10 @@ class Outcome:
         True if the solution is exact.
     within : float
         Error bound of mean response times stated by the solution; 0 if none. [ratio]
+    loss : dict of str to float
+        Share of the arrivals of each class that full stations drop. [ratio]
+    invalid : bool
+        True if the model of the job is wrong, such as one with more servers than room. Another load does not help.
     """
 
     job: Job
@@ -106,6 +110,8 @@ class Outcome:
     method: str = ""
     exact: bool = False
     within: float = 0.0
+    loss: Mapping[str, float] = field(default_factory=dict)
+    invalid: bool = False
 
     def is_rough(self, check: Check) -> bool:
         """Return True if simulation may change the value of a check: a percentile, or a value with a large
@@ -187,7 +193,9 @@ class Outcome:
 
 
 def shown_value(check: Check, value: float, interval: Interval | None = None) -> str:
-    """Render the value of an objective as a rate or as a time."""
+    """Render a value of a check."""
+    if check.is_loss:
+        return share_text(value, interval) if math.isfinite(value) else duration_text(value)
     return rate_text(value, interval) if check.upward else duration_text(value, interval)
 
 
@@ -239,30 +247,34 @@ def _nodes_left(question: Question, job: Job) -> int:
     return 1
 
 
-def _nothing(question: Question, job: Job, why: str) -> Outcome:
+def _nothing(question: Question, job: Job, why: str, *, invalid: bool = False) -> Outcome:
     values = tuple(0.0 if check.upward else math.inf for check in question.checks)
-    return Outcome(job, values, {}, {}, {}, {}, {}, why)
+    return Outcome(job, values, {}, {}, {}, {}, {}, why, invalid=invalid)
 
 
 def _outcome(question: Question, job: Job, model: Json, solved: Json) -> Outcome:
     answer = solved.get("answer")
     if answer is None:
-        reasons = "; ".join(f"{'.'.join(fault['path'][1:2])}: {fault['message']}" for fault in solved["faults"])
-        return _nothing(question, job, reasons.replace("@1", ""))
+        faults = [(fault["path"], fault["message"]) for fault in solved["faults"]]
+        reasons = "; ".join(f"{'.'.join(path[1:2])}: {message}" for path, message in faults)
+        # A station, pool or class without a steady state is named as a whole; other faults name a key of it.
+        invalid = any(len(path) != len(("stations", "name")) for path, _ in faults)
+        return _nothing(question, job, reasons.replace("@1", ""), invalid=invalid)
     wrong = outside(answer)
     if wrong:
         return _nothing(question, job, refused_by_bounds(question, model, answer, wrong))
     stations = stations_of(answer)
     used = {name: stations[name].utilization for name in question.basis.queues if name in stations}
-    throughput = {name: job_class["throughput_per_s"] for name, job_class in answer["classes"].items()}
-    response = {name: job_class["response_time_s"] for name, job_class in answer["classes"].items()}
+    figures = {name: figures_of(job_class) for name, job_class in answer["classes"].items()}
+    throughput = {name: each.throughput for name, each in figures.items()}
+    response = {name: each.response_s for name, each in figures.items()}
     methods: dict[str, str] = {}
     values = []
     for number, check in enumerate(question.checks):
         value = _value(check, model, answer, stations, methods) * _correction(question, check, methods)
         scaled = value * (job.scale[number].value if number in job.scale else 1.0)
         values.append(scaled)
-        of_classes = throughput if check.upward else {} if check.is_percentile else response
+        of_classes = throughput if check.upward else response if check.objective.metric == "mean" else {}
         if check.name in of_classes:
             of_classes[check.name] = scaled
     return Outcome(
@@ -272,29 +284,62 @@ def _outcome(question: Question, job: Job, model: Json, solved: Json) -> Outcome
         stations,
         throughput,
         response,
-        {name: job_class["users_in_system"] for name, job_class in answer["classes"].items()},
+        {name: each.present for name, each in figures.items()},
         method=", ".join(dict.fromkeys(methods.values())),
         exact=bool(answer["exact"]),
         within=answer["approximate_within"] or 0.0,
+        loss={name: each.loss for name, each in figures.items()},
     )
+
+
+class Figures(NamedTuple):
+    """Figures of a class or transaction: its throughput, response time, number in the system and lost share.
+
+    Attributes
+    ----------
+    throughput : float
+        [1/s]
+    response_s : float
+        [s]
+    present : float
+        Transactions in the system. [1]
+    loss : float
+        Share of the arrivals that full stations drop; 0 for a closed class and for a transaction. [ratio]
+    """
+
+    throughput: float
+    response_s: float
+    present: float
+    loss: float
+
+
+def figures_of(answered: Mapping[str, Any]) -> Figures:
+    """Return the figures of a class or transaction from an answer."""
+    throughput, dropped = answered["throughput_per_s"], answered.get("dropped_per_s") or 0.0
+    loss = dropped / (dropped + throughput) if dropped > 0 else 0.0
+    return Figures(throughput, answered["response_time_s"], answered["users_in_system"], loss)
 
 
 def _value(
     check: Check, model: Json, answer: Json, stations: Mapping[str, StationAnswer], methods: dict[str, str]
 ) -> float:
-    classes = {**answer["classes"]}
+    found: Json = answer["classes"]
     if check.upward and check.name is None:
-        return float(sum(job_class["throughput_per_s"] for job_class in classes.values()))
-    for job_class in answer["classes"].values():
+        return float(sum(figures_of(job_class).throughput for job_class in found.values()))
+    classes = {**found}
+    for job_class in found.values():
         classes |= job_class.get("transactions", {})
     if check.name not in classes:
         return 0.0  # a class without load has no response time and no throughput
-    if check.upward:
-        return float(classes[check.name]["throughput_per_s"])
-    if check.objective.metric == "mean":
-        return float(classes[check.name]["response_time_s"])
-    percentile, method = response_percentiles(model, answer, stations, str(check.name))
-    methods[str(check.name)] = method
+    name, figures = check.name, figures_of(classes[check.name])
+    if check.is_loss:
+        return figures.loss
+    if check.upward or check.objective.metric == "mean":
+        return figures.throughput if check.upward else figures.response_s
+    if check.is_wait:
+        percentile, methods[f"wait of {name}"] = wait_percentiles(model, stations, name)
+    else:
+        percentile, methods[name] = response_percentiles(model, answer, stations, name)
     return percentile(check.share)
 
 

@@ -16,7 +16,7 @@ from towtank.estimates import FEW_DIGITS, significant
 from towtank.size.drawn import Draws
 from towtank.size.evaluate import ROUNDING, Outcome, grouped, under_load
 from towtank.size.factors import Factors
-from towtank.size.interval import Interval, draws_outside, number_text
+from towtank.size.interval import Interval, draws_outside, number_text, share_text
 from towtank.size.load import Load
 from towtank.size.question import Question
 from towtank.size.tiers import Candidate
@@ -175,7 +175,11 @@ class Limits:
             return NO_LIMIT
         total, unit = self._load.total
         tried = number_text(significant(float(self._best_bracket().low[0]) * total, FEW_DIGITS), None, unit)
-        return f"{NO_LIMIT}, up to {tried}"
+        lost = max(
+            (max(each.loss.values(), default=0.0) for each in self._best_bracket().at_low.get(0, ())), default=0.0
+        )
+        dropped = f", of which full stations drop {share_text(lost)}" if lost > ROUNDING else ""
+        return f"{NO_LIMIT}, up to {tried}{dropped}"
 
     @property
     def why_no_interval(self) -> str:

@@ -12,7 +12,7 @@ from towtank.size.growth import NORMAL_95
 from towtank.size.load import Load
 from towtank.size.sizing_file import SizingFile
 from towtank.size.tiers import Candidate, Cost, Tier
-from towtank.study.objectives import Objective
+from towtank.study.objectives import LOSS, WAIT, Objective
 
 
 @dataclass(frozen=True)
@@ -36,20 +36,35 @@ class Check:
 
     @property
     def is_percentile(self) -> bool:
-        """True if the metric of the objective is a percentile."""
+        """True if the objective is about a percentile of the response time."""
         return self.objective.metric.startswith("p")
 
     @property
+    def is_wait(self) -> bool:
+        """True if the objective is about a percentile of the waiting time."""
+        return self.objective.metric.startswith(WAIT)
+
+    @property
+    def is_loss(self) -> bool:
+        """True if the objective is about the share of arrivals that full stations drop."""
+        return self.objective.metric == LOSS
+
+    @property
+    def unit(self) -> str:
+        """Unit of the value: `1/s`, `ratio` or `s`."""
+        return "1/s" if self.upward else "ratio" if self.is_loss else "s"
+
+    @property
     def share(self) -> float:
-        """Probability of the percentile, in (0, 1); 0.95 for p95."""
-        return float(self.objective.metric[1:]) / 100
+        """Probability of the percentile, in (0, 1)."""
+        return float(self.objective.metric.removeprefix(WAIT).removeprefix("p")) / 100
 
     @property
     def text(self) -> str:
         """Text of the objective, with the name of the class."""
         if self.name is None or self.objective.transaction is not None:
             return self.objective.text
-        metric = self.objective.metric
+        metric = WAIT if self.is_wait else self.objective.metric
         return self.objective.text.replace(metric, f"{metric} of {self.name}", 1)
 
     def ratio(self, value: float) -> float:

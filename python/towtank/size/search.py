@@ -216,9 +216,12 @@ def _least(question: Question, strongest: Candidate, number: int, chains: list[l
 
 
 def _misses_clearly(question: Question, outcome: Outcome) -> bool:
-    """Return True if a value misses its limit by so much that neither simulation nor draws can change the
-    result.
+    """Return True if a value misses its limit by so much that neither simulation nor draws could change this.
+
+    A candidate whose model is wrong says nothing of weaker ones.
     """
+    if outcome.invalid:
+        return False
     return outcome.used(question, rough=False) > 1 + 1e-9 or outcome.used(question) > NEAR
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from towtank.errors import Fault, ModelError, StudyError
+from towtank.model import waits_in_turn
 from towtank.model.stations import servers_of
 from towtank.size.basis import DRAWS, Basis
 from towtank.size.factors import Factor
@@ -26,7 +27,7 @@ from towtank.size.scores import scores, shares
 from towtank.size.sizing_file import SizingFile, TierFile
 from towtank.size.steps import Step, Steps
 from towtank.size.tiers import Option, Tier, cost_of, machine_options, plain_options
-from towtank.study.objectives import read_objective
+from towtank.study.objectives import read_planned_objective
 from towtank.treecheck import Checked
 from towtank.yamlfile import Node, Path_, did_you_mean, fault_at
 
@@ -119,7 +120,7 @@ def _known(at: _Place, name: str, what: str, known: list[str], faults: list[Faul
 def _checks(tree: Node, file: SizingFile, basis: Basis, faults: list[Fault]) -> tuple[Check, ...]:
     found = []
     for place, text in enumerate(file.objectives):
-        objective = read_objective(text)
+        objective = read_planned_objective(text)
         names: list[str | None] = list(basis.classes)
         if objective.transaction is not None:
             known = [*basis.classes, *basis.transactions]
@@ -127,8 +128,16 @@ def _checks(tree: Node, file: SizingFile, basis: Basis, faults: list[Fault]) -> 
             names = [objective.transaction]
         elif objective.metric == "throughput":
             names = [None]
-        found += [Check(objective, name) for name in names]
+        found += [check for name in names if _is_answered(check := Check(objective, name), basis)]
+        if not any(check.objective is objective for check in found):
+            message = "must be about a class that waits in turn, at a station of 'fcfs' or 'priority', got none instead"
+            faults.append(fault_at(tree, ("objectives", place), message))
     return tuple(found)
+
+
+def _is_answered(check: Check, basis: Basis) -> bool:
+    """Return True if the model has the value of a check: a class that never waits in turn has no wait."""
+    return not check.is_wait or check.name is None or waits_in_turn(basis.document, check.name)
 
 
 def _utilization(tree: Node, file: SizingFile, basis: Basis, faults: list[Fault]) -> dict[str, float]:
@@ -294,7 +303,22 @@ def _tier(
         options = [each for each in options if each.nodes * each.cpus >= needed]
         if not options:
             raise ModelError(f"tiers.{name}.cpus: must allow {needed} disks, which the data need")
-    return Tier(name, stations, tuple(options), tier_file.kind, tier_file.disk_size)
+    able = _with_room(basis, name, stations, options)
+    left_out = len(options) - len(able)
+    return Tier(name, stations, able, tier_file.kind, tier_file.disk_size, beyond_room=left_out)
+
+
+def _with_room(basis: Basis, name: str, stations: Sequence[str], options: Sequence[Option]) -> tuple[Option, ...]:
+    """Return the options whose servers all find room in the stations with a capacity."""
+    rooms = [room for station in stations if (room := basis.stations[station].get("capacity")) is not None]
+    able = tuple(option for option in options if all(option.cpus <= room for room in rooms))
+    if not able:
+        raise ModelError(
+            f"tiers.{name}.cpus: must allow at most {min(rooms)} CPUs, since its station has room for {min(rooms)} "
+            f"jobs only, got {min(option.cpus for option in options)} or more instead",
+            hint="give fewer CPUs, or a larger `capacity` in the model",
+        )
+    return able
 
 
 def _currency(tiers: Sequence[Tier], machines: Mapping[str, Machine]) -> str:

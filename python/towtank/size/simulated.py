@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from towtank.model import SimulationSettings, simulate_models
 from towtank.model.percentiles import EXACT
-from towtank.size.evaluate import Job, Outcome, model_of
+from towtank.size.evaluate import Job, Outcome, figures_of, model_of
 from towtank.size.factors import Factor, Factors
 from towtank.size.question import Check, Question
 from towtank.size.tiers import Candidate
@@ -60,9 +61,9 @@ def simulate(question: Question, outcome: Outcome) -> Simulated | None:
         return None
     settings = SimulationSettings(precision=PRECISION, events=EVENTS, seed=SEED)
     simulated = simulate_models([model_of(question, outcome.job)], settings)
-    if "faults" in simulated or not simulated["answers"][0]["steady"]:
+    answer = {"steady": False} if "faults" in simulated else simulated["answers"][0]
+    if not answer["steady"]:
         return None
-    answer = simulated["answers"][0]
     doubts = tuple(answer["warnings"])
     if _is_short(answer):
         return Simulated({}, {}, {}, doubts, too_short=True)
@@ -96,6 +97,7 @@ def _open(question: Question, outcome: Outcome) -> dict[int, Check]:
         for number, check in enumerate(question.checks)
         if outcome.is_rough(check)
         and question.correction(check) is None
+        and not check.is_wait
         and not (check.is_percentile and outcome.method == EXACT)
     }
 
@@ -114,15 +116,34 @@ def _figure(classes: Mapping[str, Any], check: Check) -> tuple[float | None, flo
         job_class = classes[str(check.name)]
         return (
             job_class["response_time_percentiles_s"].get(metric),
-            *(job_class["confidence_interval"].get(metric) or (None, None)),
+            *_ends(job_class, metric),
         )
+    if check.is_loss:
+        return _loss(classes[str(check.name)])
     key = "throughput_per_s" if check.upward else "response_time_s"
     chosen = list(classes.values()) if check.name is None else [classes[check.name]]
-    ends = [answered["confidence_interval"][key] for answered in chosen]
-    if any(end is None for pair in ends for end in pair):
+    ends = [_ends(answered, key) for answered in chosen]
+    known = [(low, high) for low, high in ends if low is not None and high is not None]
+    if len(known) < len(ends):
         return None, None, None
-    # Errors of several classes are correlated, so the sums of the interval ends serve as outer bounds.
-    return sum(answered[key] for answered in chosen), sum(low for low, _ in ends), sum(high for _, high in ends)
+    # Errors of several classes are correlated, so the sum of the interval ends is used as an upper bound.
+    return sum(answered[key] for answered in chosen), sum(low for low, _ in known), sum(high for _, high in known)
+
+
+def _ends(answered: Mapping[str, Any], key: str) -> tuple[float | None, float | None]:
+    """Return the ends of the interval of a figure of a class; None if unavailable."""
+    low, high = answered["confidence_interval"].get(key) or (None, None)
+    return low, high
+
+
+def _loss(job_class: Mapping[str, Any]) -> tuple[float | None, float | None, float | None]:
+    """Return the simulated loss of a class with the ends of its interval; None if unavailable. [ratio]"""
+    low, high = _ends(job_class, "dropped_per_s")
+    figures = figures_of(job_class)
+    if low is None or high is None:
+        return None, None, None
+    come = figures.throughput / (1 - figures.loss) if figures.loss < 1 else math.inf
+    return figures.loss, low / come, high / come
 
 
 def needs_simulation(question: Question, outcome: Outcome) -> bool:

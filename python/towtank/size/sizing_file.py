@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 from towtank.fields import Duration, FileModel, Name, PositiveRate, Share, Size, mapping_or_plain, one_or_more
 from towtank.model.file import Count
 from towtank.size.quantities import Day, Growth, Numbers, Span
-from towtank.study.objectives import read_objective
+from towtank.study.objectives import PLANNED, read_planned_objective
 from towtank.units import shown
 
 SCHEMA: Literal["towtank/sizing/1"] = "towtank/sizing/1"
@@ -27,9 +27,9 @@ def sizing_objective(value: object) -> object:
     """Check the text of an objective that a model can evaluate."""
     if not isinstance(value, str):
         raise ValueError(f"must be an objective as 'p95 < 500 ms', got {shown(value)} instead")
-    found = read_objective(value)
-    if found.metric not in ("mean", "p50", "p90", "p95", "p99", "p99.9", "throughput"):
-        raise ValueError(f"must be about mean, p50 to p99.9 or throughput here, got {found.metric!r} instead")
+    found = read_planned_objective(value)
+    if found.metric not in ("mean", "throughput", "loss") and found.metric[-1:] not in set("0123456789"):
+        raise ValueError(f"must be about one of {', '.join(PLANNED)} here, got {found.metric!r} instead")
     upward = found.metric == "throughput"
     if found.comparison[0] != (">" if upward else "<"):
         raise ValueError(f"must ask for {'at least' if upward else 'at most'} a value, got {value!r} instead")

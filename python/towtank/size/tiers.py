@@ -80,6 +80,8 @@ class Tier:
     options : tuple of Option
     disk_size_bytes : int or None
         Capacity of one disk. [byte]
+    beyond_room : int
+        Number of options left out because a station has fewer places for jobs than the option has servers. [1]
     """
 
     name: str
@@ -88,6 +90,7 @@ class Tier:
     kind: str = "cpu"
     disk_size_bytes: int | None = None
     ratios: Mapping[str, Ratio] = field(default_factory=dict, compare=False)
+    beyond_room: int = 0
 
     @property
     def unit(self) -> str:

@@ -10,8 +10,9 @@ from towtank.estimates import few_digits, number_estimate, relative_error
 from towtank.model.fitting.goodness import MISS_LIMIT
 from towtank.model.percentiles import EXACT
 from towtank.model.stations import servers_of
-from towtank.size.evaluate import COARSE, CORRECTED, Job, outcomes
+from towtank.size.evaluate import COARSE, CORRECTED, Job, Outcome, outcomes
 from towtank.size.growth import GrowthModel, HistoricGrowth
+from towtank.size.interval import rate_text, share_text
 from towtank.size.limit_search import Limits
 from towtank.size.question import Question
 from towtank.size.rests import rests_on
@@ -28,6 +29,8 @@ work (locks, garbage collection, network).
 FARTHEST_CPUS = 4.0
 """Ratio of CPUs to measured CPUs above which contention between CPUs is a doubt. [ratio]"""
 
+LOSS_UNASKED = 0.001
+"""Share of dropped arrivals above which a sizing without an objective for losses has a doubt. [ratio]"""
 FARTHEST_HORIZON = 3.0
 """Longest horizon without a doubt, relative to the length of the load history. [ratio]
 
@@ -201,7 +204,13 @@ def _doubts_of(question: Question, answer: Found) -> list[str]:
             )
         if question.file.nodes_lost and not tier.scales:
             doubts.append(f"{tier.name} has one node: the check with nodes lost does not cover the loss of this one")
+        if tier.beyond_room:
+            doubts.append(
+                f"{tier.name}: {tier.beyond_room} options have more {tier.unit}s than its station has room for jobs, "
+                "and were left out: raise `capacity` in the model if the room grows with them"
+            )
     first = answer.outcomes[0]
+    doubts = _losses(question, first) + doubts
     if not first.exact:
         doubts.append(f"the network has no exact solution: the answer rests on an approximation{_stated(answer)}")
     if not question.draws:
@@ -211,6 +220,18 @@ def _doubts_of(question: Question, answer: Found) -> list[str]:
     if first.method and first.method not in (EXACT, CORRECTED) and not simulated:
         doubts.append(f"percentiles are approximate ({first.method}) and were not simulated")
     return doubts
+
+
+def _losses(question: Question, outcome: Outcome) -> list[str]:
+    """Return a doubt for each class of which full stations drop arrivals that no objective limits."""
+    limited = {check.name for check in question.checks if check.is_loss}
+    return [
+        f"{name}: full stations drop {share_text(loss)} of the arrivals, so {rate_text(outcome.throughput[name])} of "
+        f"{rate_text(outcome.throughput[name] / (1 - loss))} are carried, and no objective limits this: "
+        "give `loss < 1 %`"
+        for name, loss in outcome.loss.items()
+        if loss > LOSS_UNASKED and name not in limited
+    ]
 
 
 def _stated(answer: Found) -> str:

@@ -19,6 +19,12 @@ TIMES = ("mean", "min", "p50", "p90", "p95", "p99", "p99.9", "max")
 STORED = ("stored.lost", "stored.different", "stored.unreadable", "stored.unread")
 """Metrics about items that the system confirmed as stored, by the result of reading the items back after the run."""
 METRICS = (*TIMES, "throughput", "errors", *STORED)
+LOSS = "loss"
+"""Share of arrivals that a full station drops. Only a model evaluates this metric."""
+WAIT = "wait"
+"""Prefix of a percentile of the waiting time, such as `wait80` for `80 % wait`. Only a model evaluates this metric."""
+PLANNED = ("mean", "pNN", "throughput", LOSS, f"NN % {WAIT}")
+"""Metrics of objectives for a model."""
 PHASES = ("ramp_up", "settle", "steady", "ramp_down")
 """Names of the phases to which an objective may apply."""
 # The engine records one interval per second. [s]
@@ -126,6 +132,49 @@ def read_objective(text: str) -> Objective:
         _window(scopes.get("every")),
         units.share(scopes["of_limit"]) if "of_limit" in scopes else None,
     )
+
+
+_WAIT = re.compile(r"\s*(\d{1,2}(?:\.\d{1,6})?)\s*%\s*wait\b(.*)", re.DOTALL)
+_PERCENTILE = re.compile(r"p(\d{1,2}(?:\.\d{1,6})?)")
+
+
+def read_planned_objective(text: str) -> Objective:
+    """Read an objective for a model: as for a study, and also any percentile, a waiting time or a loss.
+
+    Raises
+    ------
+    ValueError
+        If the text is not such an objective; the message shows the form.
+
+    Examples
+    --------
+    >>> read_planned_objective("80 % wait of calls < 20 s").metric
+    'wait80'
+    >>> read_planned_objective("loss < 1 %").value
+    0.01
+    >>> read_planned_objective("p80 < 2 s").metric
+    'p80'
+    """
+    waits = _WAIT.fullmatch(text)
+    if waits is not None:
+        found = read_objective(f"mean{waits[2]}")
+        return replace(found, text=text.strip(), metric=f"{WAIT}{_share(waits[1], text)}")
+    match = _FORM.fullmatch(text)
+    percentile = _PERCENTILE.fullmatch(match[1]) if match is not None else None
+    if match is None or (match[1] != LOSS and percentile is None):
+        return read_objective(text)
+    start, end = match.span(1)
+    known = "errors" if percentile is None else "mean"
+    found = read_objective(text[:start] + known + text[end:])
+    metric = LOSS if percentile is None else f"p{_share(percentile[1], text)}"
+    return replace(found, text=text.strip(), metric=metric)
+
+
+def _share(digits: str, text: str) -> str:
+    """Return the per cent of a percentile in its shortest form."""
+    if float(digits) <= 0:
+        raise ValueError(f"must be about a percentile above 0 and below 100, got {text!r} instead")
+    return f"{float(digits):g}"
 
 
 def _reader(metric: str) -> Callable[[str], float]:

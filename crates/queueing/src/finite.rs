@@ -1,0 +1,624 @@
+//! Stations with room for a number of jobs, which drop arrivals while they are full.
+//!
+//! Small ones are solved exactly, by the process of births and deaths, an embedded Markov chain or a chain of phases.
+
+use crate::model::Discipline;
+use crate::network::{Center, Speed};
+use crate::open::{Visit, birth_death, load, mixture, shares, with_waits};
+use crate::room::{self, Stream};
+use crate::shape::Shape;
+
+/// Least variation of times in the chain of phases, with more and with fewer phases. [1]
+const FLOORS: [f64; 3] = [0.125, 0.25, 0.5];
+/// Limit on the room in a table of the embedded chain. [1]
+const ROOM_AT_MOST: u64 = 1000;
+/// Probability of more events that the embedded chain leaves out. [1]
+const NEGLIGIBLE: f64 = 1e-16;
+
+/// Solves a station for arrivals of transactions at `rates`, with times between the arrivals of each class as `gaps`;
+/// `together` is the squared coefficient of variation of all arrivals together.
+#[must_use]
+pub fn solve(
+    center: &Center,
+    rates: &[f64],
+    gaps: &[Shape],
+    together: f64,
+    capacity: u64,
+) -> Visit {
+    let streams: Vec<Stream> = (center.visitors())
+        .filter(|&class| rates[class] > 0.0)
+        .map(|class| Stream {
+            class,
+            rate: rates[class] * center.visits[class],
+            gaps: gaps[class],
+        })
+        .collect();
+    let poisson = streams
+        .iter()
+        .all(|stream| stream.gaps.is_like_exponential());
+    let sure = streams
+        .iter()
+        .all(|stream| stream.gaps == Shape::EXPONENTIAL);
+    if center.is_product_form() && poisson {
+        let (jobs, loss) = birth_death(center, load(center, rates), capacity);
+        let jobs = shares(center, rates, jobs, load(center, rates));
+        return visit(jobs, vec![loss; rates.len()], sure, "M/M/m/K");
+    }
+    if center.discipline == Discipline::Fcfs && center.speed == Speed::Servers(1) && poisson {
+        if let Some((found, exact)) = one_server(center, rates, &streams, capacity) {
+            return Visit {
+                exact: sure && exact,
+                ..found
+            };
+        }
+    }
+    if let (true, [only]) = (center.is_uniform_exponential(), &streams[..]) {
+        if let Some((jobs, loss, exact)) = renewal(center, only, capacity) {
+            return alone(only, jobs, loss, rates.len(), exact);
+        }
+    }
+    by_phases(center, rates, &streams, capacity)
+        .unwrap_or_else(|| rough(center, rates, together, capacity))
+}
+
+fn visit(jobs: Vec<f64>, losses: Vec<f64>, exact: bool, formula: &'static str) -> Visit {
+    let loss = losses.iter().copied().fold(0.0, f64::max);
+    Visit {
+        jobs,
+        loss,
+        losses,
+        exact,
+        formula,
+    }
+}
+
+fn alone(only: &Stream, jobs: f64, loss: f64, classes: usize, exact: bool) -> Visit {
+    let mut by_class = vec![0.0; classes];
+    by_class[only.class] = jobs;
+    visit(by_class, vec![loss; classes], exact, "GI/M/m/K")
+}
+
+/// M/G/1/K by the chain at departures (Gross, Shortle, Thompson and Harris, *Fundamentals of Queueing Theory*, 2008,
+/// section 5.1.7). Rates up and down across each number of jobs are equal, which gives a recursion of positive terms.
+fn one_server(
+    center: &Center,
+    rates: &[f64],
+    streams: &[Stream],
+    capacity: u64,
+) -> Option<(Visit, bool)> {
+    let rate: f64 = streams.iter().map(|stream| stream.rate).sum();
+    let (mut counts, mut exact) = (Vec::new(), true);
+    for stream in streams {
+        let class = stream.class;
+        let events = center
+            .shape(class)
+            .events(rate * center.service_time[class], NEGLIGIBLE)?;
+        exact &= events.exact;
+        counts.resize(events.probabilities.len().max(counts.len()), 0.0);
+        for (sum, chance) in counts.iter_mut().zip(&events.probabilities) {
+            *sum += chance * stream.rate / rate;
+        }
+    }
+    if capacity > 10 * ROOM_AT_MOST {
+        return None;
+    }
+    let more = tails(&counts);
+    let above = |number: usize| more.get(number).copied().unwrap_or(0.0);
+    let mut left = vec![1.0_f64];
+    for jobs in 0..capacity as usize - 1 {
+        let up: f64 = left[0] * above(jobs)
+            + (1..=jobs)
+                .map(|from| left[from] * above(jobs + 1 - from))
+                .sum::<f64>();
+        left.push(up / counts[0]);
+        if left[jobs + 1] > 1e200 {
+            left.iter_mut().for_each(|weight| *weight *= 1e-200);
+        }
+    }
+    let total: f64 = left.iter().sum();
+    let offered = load(center, rates);
+    let taken = left[0] / total + offered;
+    let loss = last_is_full(&left, &more, total, taken);
+    let mean: f64 = left
+        .iter()
+        .enumerate()
+        .map(|(jobs, weight)| jobs as f64 * weight / total / taken)
+        .sum();
+    let jobs = mean + capacity as f64 * loss;
+    let kept: Vec<f64> = rates.iter().map(|rate| rate * (1.0 - loss)).collect();
+    let wait = (jobs - offered * (1.0 - loss)).max(0.0) / (rate * (1.0 - loss));
+    let jobs = with_waits(center, &kept, 1.0, |_| wait);
+    Some((
+        visit(jobs, vec![loss; rates.len()], exact, "M/G/1/K"),
+        exact,
+    ))
+}
+
+/// Share of arrivals that find the station full: those beyond the room in a service, over all that arrive in a cycle.
+fn last_is_full(left: &[f64], more: &[f64], total: f64, taken: f64) -> f64 {
+    let room = left.len();
+    // Mean number above `from` of the arrivals during a service: the sum of the probabilities of more.
+    let beyond = |from: usize| more.iter().skip(from).sum::<f64>();
+    let lost = left[0] * beyond(room - 1)
+        + (1..room)
+            .map(|jobs| left[jobs] * beyond(room - jobs))
+            .sum::<f64>();
+    lost / total / taken
+}
+
+/// Probabilities of more than 0, 1, ... events, summed from the smallest.
+fn tails(counts: &[f64]) -> Vec<f64> {
+    let mut found = vec![0.0; counts.len()];
+    for number in (1..counts.len()).rev() {
+        found[number - 1] = found[number] + counts[number];
+    }
+    found
+}
+
+/// GI/M/m/K by the chain at arrivals (Gross et al., section 5.3). Services between two arrivals come from a Poisson
+/// process at the highest speed, of which some do not count. Returns mean jobs, loss and whether the form of the times
+/// is known.
+fn renewal(center: &Center, only: &Stream, capacity: u64) -> Option<(f64, f64, bool)> {
+    if capacity > ROOM_AT_MOST {
+        return None;
+    }
+    let (time, room) = (center.service_time[only.class], capacity as usize);
+    let highest = center.speed.highest().min(match center.speed {
+        Speed::Servers(_) => capacity as f64,
+        _ => f64::INFINITY,
+    });
+    let events = only.gaps.events(highest / time / only.rate, NEGLIGIBLE)?;
+    let ends: Vec<f64> = (0..=room)
+        .map(|jobs| center.speed.at(jobs as u64) / highest)
+        .collect();
+    // For each number before an arrival the probabilities of 0, 1, ... jobs before the next one, and their sums.
+    let next: Vec<Vec<f64>> = (0..=room)
+        .map(|jobs| after(&ends, (jobs + 1).min(room), &events.probabilities))
+        .collect();
+    let below: Vec<Vec<f64>> = next.iter().map(|row| sums(row)).collect();
+    let mut seen = vec![0.0; room + 1];
+    seen[room] = 1.0;
+    for jobs in (0..room).rev() {
+        let down: f64 = (jobs + 1..=room)
+            .map(|from| seen[from] * below[from][jobs])
+            .sum();
+        seen[jobs] = down / next[jobs][jobs + 1];
+        if seen[jobs] > 1e200 {
+            seen.iter_mut().for_each(|weight| *weight *= 1e-200);
+        }
+    }
+    let total: f64 = seen.iter().sum();
+    let present = (0..room).map(|jobs| {
+        let rate = center.speed.at(jobs as u64 + 1) / time;
+        (jobs + 1) as f64 * only.rate * seen[jobs] / total / rate
+    });
+    let exact = events.exact && only.gaps.form.is_some();
+    Some((present.sum(), seen[room] / total, exact))
+}
+
+/// Probabilities of the numbers of jobs that are left of `jobs` before the next arrival.
+fn after(ends: &[f64], jobs: usize, events: &[f64]) -> Vec<f64> {
+    let mut now = vec![0.0; jobs + 1];
+    now[jobs] = 1.0;
+    let mut found = vec![0.0; jobs + 1];
+    let mut rest = 1.0_f64;
+    for &chance in events {
+        found
+            .iter_mut()
+            .zip(&now)
+            .for_each(|(sum, share)| *sum += chance * share);
+        rest -= chance;
+        for number in 0..=jobs {
+            let from_above = if number < jobs {
+                now[number + 1] * ends[number + 1]
+            } else {
+                0.0
+            };
+            now[number] = now[number] * (1.0 - ends[number]) + from_above;
+        }
+        if now[0] > 1.0 - NEGLIGIBLE {
+            break;
+        }
+    }
+    found[0] += rest.max(0.0);
+    found
+}
+
+fn sums(chances: &[f64]) -> Vec<f64> {
+    let mut total = 0.0;
+    chances
+        .iter()
+        .map(|chance| {
+            total += chance;
+            total
+        })
+        .collect()
+}
+
+/// The chain of phases; extrapolated from two of them if times vary less than the phases allow.
+fn by_phases(center: &Center, rates: &[f64], streams: &[Stream], capacity: u64) -> Option<Visit> {
+    if capacity > 10 * ROOM_AT_MOST {
+        return None;
+    }
+    let least = (streams.iter())
+        .flat_map(|stream| [stream.gaps.scv, center.scv[stream.class]])
+        .fold(f64::INFINITY, f64::min);
+    let shapes_known = streams
+        .iter()
+        .all(|stream| stream.gaps.has_phases() && center.shape(stream.class).has_phases());
+    for floor in FLOORS {
+        let Some(found) = room::solve(center, streams, capacity, floor.min(least.max(FLOORS[0])))
+        else {
+            continue;
+        };
+        let (jobs, loss) = if least < floor {
+            let coarse = room::solve(center, streams, capacity, 2.0 * floor)?;
+            (
+                between(&found.jobs, &coarse.jobs, floor, least, false),
+                between(&found.loss, &coarse.loss, floor, least, true),
+            )
+        } else {
+            (found.jobs, found.loss)
+        };
+        let exact = shapes_known && least >= floor && is_markov(center, streams);
+        return Some(spread(rates.len(), streams, &jobs, &loss, exact));
+    }
+    None
+}
+
+/// Extends figures from the variations 2 `floor` and `floor` to `least`, in logarithms or plainly.
+fn between(fine: &[f64], coarse: &[f64], floor: f64, least: f64, logs: bool) -> Vec<f64> {
+    let steps = (floor - least) / floor;
+    let extended = |(fine, coarse): (&f64, &f64)| {
+        if logs && *fine > 0.0 && *coarse > 0.0 {
+            fine * (fine / coarse).powf(steps)
+        } else {
+            fine + (fine - coarse) * steps
+        }
+    };
+    fine.iter().zip(coarse).map(extended).collect()
+}
+
+/// Returns `true` if the state of the chain is enough: the classes of the jobs that wait in one queue are independent of
+/// everything else, and interrupted jobs of one rank are alike.
+fn is_markov(center: &Center, streams: &[Stream]) -> bool {
+    let ranked = center.discipline == Discipline::Priority;
+    let alike = |one: &Stream, other: &Stream| {
+        let (first, second) = (one.class, other.class);
+        (center.service_time[first] - center.service_time[second]).abs()
+            <= 1e-12 * center.service_time[first]
+            && center.shape(first) == center.shape(second)
+    };
+    let pairs = streams
+        .iter()
+        .flat_map(|one| streams.iter().map(move |other| (one, other)));
+    let exponential = streams
+        .iter()
+        .all(|stream| center.shape(stream.class).is_like_exponential());
+    let together = |one: &Stream, other: &Stream| {
+        !ranked || center.rank[one.class] == center.rank[other.class]
+    };
+    if center.preemptive && ranked {
+        return exponential
+            && pairs
+                .filter(|(one, other)| together(one, other))
+                .all(|(one, other)| alike(one, other));
+    }
+    if center.discipline == Discipline::LcfsPr {
+        return false;
+    }
+    center.discipline == Discipline::Ps
+        || pairs
+            .filter(|(one, other)| one.class != other.class && together(one, other))
+            .all(|(one, other)| one.gaps.is_like_exponential() && other.gaps.is_like_exponential())
+}
+
+fn spread(classes: usize, streams: &[Stream], jobs: &[f64], loss: &[f64], exact: bool) -> Visit {
+    let (mut by_class, mut losses) = (vec![0.0; classes], vec![0.0; classes]);
+    for ((stream, jobs), loss) in streams.iter().zip(jobs).zip(loss) {
+        by_class[stream.class] = *jobs;
+        losses[stream.class] = *loss;
+    }
+    visit(by_class, losses, exact, "Markov chain of phases")
+}
+
+/// Where no chain is small enough: the numbers of exponential times, with all classes together, and one wait for all.
+fn rough(center: &Center, rates: &[f64], together: f64, capacity: u64) -> Visit {
+    let total = load(center, rates);
+    let (mean_time, scv) = mixture(center, rates);
+    let visits: f64 = center
+        .visitors()
+        .map(|class| rates[class] * center.visits[class])
+        .sum();
+    let merged = Center {
+        discipline: Discipline::Fcfs,
+        ..center.only(mean_time, scv)
+    };
+    let stream = Stream {
+        class: 0,
+        rate: visits,
+        gaps: Shape::unknown(together),
+    };
+    let found = (FLOORS.iter())
+        .find_map(|floor| room::solve(&merged, &[stream], capacity, *floor))
+        .map(|found| (found.jobs[0], found.loss[0]));
+    let exponential = || {
+        renewal(&center.only(mean_time, 1.0), &stream, capacity).map(|(jobs, loss, _)| (jobs, loss))
+    };
+    let (jobs, loss) = found
+        .or_else(exponential)
+        .unwrap_or_else(|| birth_death(center, total, capacity));
+    let by_class = if center.is_product_form() {
+        shares(center, rates, jobs, total)
+    } else {
+        let kept: Vec<f64> = rates.iter().map(|rate| rate * (1.0 - loss)).collect();
+        let taken = total * (1.0 - loss);
+        let wait = (jobs - taken).max(0.0) * mean_time / taken;
+        with_waits(center, &kept, 1.0, |_| wait)
+    };
+    visit(
+        by_class,
+        vec![loss; rates.len()],
+        false,
+        "G/G/m/K (merged classes)",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Distribution;
+
+    fn center(servers: u32, service_time: &[f64], scv: f64, discipline: Discipline) -> Center {
+        let classes = service_time.len();
+        let form = match scv {
+            0.0 => Distribution::Deterministic,
+            1.0 => Distribution::Exponential,
+            scv if scv < 1.0 => Distribution::Gamma,
+            _ => Distribution::Hyperexponential,
+        };
+        Center {
+            name: "one".into(),
+            discipline,
+            speed: Speed::Servers(servers),
+            capacity: None,
+            preemptive: false,
+            visits: vec![1.0; classes],
+            service_time: service_time.to_vec(),
+            demand: service_time.to_vec(),
+            scv: vec![scv; classes],
+            form: vec![form; classes],
+            rank: (1..).take(classes).collect(),
+        }
+    }
+
+    fn poisson(center: &Center, rates: &[f64], capacity: u64) -> Visit {
+        solve(
+            center,
+            rates,
+            &vec![Shape::EXPONENTIAL; rates.len()],
+            1.0,
+            capacity,
+        )
+    }
+
+    fn gaps(form: Distribution, scv: f64) -> Shape {
+        Shape {
+            form: Some(form),
+            scv,
+        }
+    }
+
+    #[track_caller]
+    fn near(found: f64, expected: f64, within: f64) {
+        assert!(
+            (found / expected - 1.0).abs() < within,
+            "{found} must be {expected}"
+        );
+    }
+
+    /// Expected by a chain at departures that was written separately and solved as linear equations, to the digits shown:
+    /// load, room, loss, response time.
+    #[test]
+    fn constant_times_lose_what_the_chain_at_departures_loses() {
+        let center = center(1, &[1.0], 0.0, Discipline::Fcfs);
+        for (rate, room, loss, response) in [
+            (0.8, 5, 0.03529, 2.2097),
+            (0.8, 10, 0.003_639, 2.8298),
+            (0.8, 20, 4.827e-5, f64::NAN),
+            (0.8, 30, 6.5e-7, f64::NAN),
+            (0.9, 20, 0.001_853, 5.1412),
+            (0.9, 30, 2.30e-4, 5.4325),
+            (0.5, 10, 4.06e-6, f64::NAN),
+        ] {
+            let visit = poisson(&center, &[rate], room);
+            assert!(visit.exact && visit.formula == "M/G/1/K");
+            near(visit.loss, loss, 0.01);
+            let found = visit.jobs[0] / (rate * (1.0 - visit.loss));
+            assert!(
+                response.is_nan() || (found / response - 1.0).abs() < 1e-4,
+                "{found}"
+            );
+        }
+    }
+
+    /// Expected by a chain at arrivals that was written separately: bursts (scv 4) and regular arrivals at one exponential
+    /// server of 1 s with room for 10, 0.8/s.
+    #[test]
+    fn the_variation_of_arrivals_fills_a_room() {
+        let center = center(1, &[1.0], 1.0, Discipline::Fcfs);
+        for (form, scv, loss, response) in [
+            (Distribution::Hyperexponential, 4.0, 0.09098, 4.978),
+            (Distribution::Deterministic, 0.0, 0.002_082, 2.590),
+        ] {
+            let visit = solve(&center, &[0.8], &[gaps(form, scv)], scv, 10);
+            assert!(visit.exact);
+            near(visit.loss, loss, 1e-3);
+            near(visit.jobs[0] / (0.8 * (1.0 - visit.loss)), response, 1e-3);
+        }
+    }
+
+    /// Both embedded chains against the chain of phases, which has the same distributions here.
+    #[test]
+    fn embedded_chains_agree_with_the_chain_of_phases() {
+        for scv in [0.25, 0.5, 4.0] {
+            let form = if scv > 1.0 {
+                Distribution::Hyperexponential
+            } else {
+                Distribution::Gamma
+            };
+            let varied = center(1, &[1.0], scv, Discipline::Fcfs);
+            let stream = |rate: f64, gaps: Shape| Stream {
+                class: 0,
+                rate,
+                gaps,
+            };
+            let exact = poisson(&varied, &[0.9], 7);
+            let chain = room::solve(&varied, &[stream(0.9, Shape::EXPONENTIAL)], 7, 0.0).unwrap();
+            near(chain.loss[0], exact.loss, 1e-9);
+            near(chain.jobs[0], exact.jobs[0], 1e-9);
+            for servers in [1, 3] {
+                let plain = center(servers, &[1.0], 1.0, Discipline::Fcfs);
+                let rate = 0.9 * f64::from(servers);
+                let exact = solve(&plain, &[rate], &[gaps(form, scv)], scv, 7);
+                let chain = room::solve(&plain, &[stream(rate, gaps(form, scv))], 7, 0.0).unwrap();
+                assert!(exact.formula == "GI/M/m/K" && exact.exact);
+                near(chain.loss[0], exact.loss, 1e-9);
+                near(chain.jobs[0], exact.jobs[0], 1e-9);
+            }
+        }
+    }
+
+    /// Stationary probabilities of a dense chain by repeated steps, for the tests only.
+    fn dense(size: usize, rates: &[(usize, usize, f64)]) -> Vec<f64> {
+        let mut found = vec![1.0 / size as f64; size];
+        for _ in 0..200_000 {
+            let mut next = found.clone();
+            for &(from, to, rate) in rates {
+                let moved = 0.05 * found[from] * rate;
+                next[from] -= moved;
+                next[to] += moved;
+            }
+            found = next;
+        }
+        found
+    }
+
+    /// One exponential server, two ranks, interrupting: the state is the two numbers of jobs; here room for 4, 0.7 and
+    /// 0.5/s of 1 and 0.5 s.
+    #[test]
+    fn interrupting_ranks_in_a_full_room_are_the_chain_of_two_numbers() {
+        let mut center = center(1, &[1.0, 0.5], 1.0, Discipline::Priority);
+        center.preemptive = true;
+        let rates = [0.7, 0.5];
+        let states: Vec<(usize, usize)> = (0..=4)
+            .flat_map(|first| (0..=4 - first).map(move |second| (first, second)))
+            .collect();
+        let place = |state| states.iter().position(|&other| other == state).unwrap();
+        let mut moves = Vec::new();
+        for &(first, second) in &states {
+            let from = place((first, second));
+            if first + second < 4 {
+                moves.push((from, place((first + 1, second)), rates[0]));
+                moves.push((from, place((first, second + 1)), rates[1]));
+            }
+            if first > 0 {
+                moves.push((from, place((first - 1, second)), 1.0));
+            } else if second > 0 {
+                moves.push((from, place((first, second - 1)), 2.0));
+            }
+        }
+        let chances = dense(states.len(), &moves);
+        let mean = |each: &dyn Fn(&(usize, usize)) -> f64| {
+            states
+                .iter()
+                .zip(&chances)
+                .map(|(state, chance)| each(state) * chance)
+                .sum::<f64>()
+        };
+        let visit = poisson(&center, &rates, 4);
+        assert!(visit.exact);
+        near(visit.jobs[0], mean(&|state| state.0 as f64), 1e-8);
+        near(visit.jobs[1], mean(&|state| state.1 as f64), 1e-8);
+        near(
+            visit.losses[1],
+            mean(&|state| f64::from(u8::from(state.0 + state.1 == 4))),
+            1e-8,
+        );
+    }
+
+    /// One exponential server of 1 s, two ranks without interruption, room for 10, 0.5/s each. The state is the numbers of
+    /// waiting jobs and whether the server is busy, since the service times are equal.
+    #[test]
+    fn ranks_in_a_full_room_wait_as_their_own_chain_says() {
+        let center = center(1, &[1.0, 1.0], 1.0, Discipline::Priority);
+        let rates = [0.5, 0.5];
+        let waiting: Vec<(usize, usize)> = (0..=9)
+            .flat_map(|first| (0..=9 - first).map(move |second| (first, second)))
+            .collect();
+        let place = |state| 1 + waiting.iter().position(|&other| other == state).unwrap();
+        let mut moves = vec![(0, place((0, 0)), 1.0), (place((0, 0)), 0, 1.0)];
+        for &(first, second) in &waiting {
+            let from = place((first, second));
+            if first + second < 9 {
+                moves.push((from, place((first + 1, second)), rates[0]));
+                moves.push((from, place((first, second + 1)), rates[1]));
+            }
+            if first > 0 {
+                moves.push((from, place((first - 1, second)), 1.0));
+            } else if second > 0 {
+                moves.push((from, place((first, second - 1)), 1.0));
+            }
+        }
+        let chances = dense(waiting.len() + 1, &moves);
+        let full: f64 = waiting
+            .iter()
+            .filter(|state| state.0 + state.1 == 9)
+            .map(|&state| chances[place(state)])
+            .sum();
+        let mean = |each: &dyn Fn(&(usize, usize)) -> usize| {
+            waiting
+                .iter()
+                .map(|state| each(state) as f64 * chances[place(*state)])
+                .sum::<f64>()
+        };
+        let visit = poisson(&center, &rates, 10);
+        assert!(visit.exact);
+        near(visit.loss, full, 1e-7);
+        let kept = 0.5 * (1.0 - full);
+        near(
+            visit.jobs[0] / kept,
+            1.0 + mean(&|state| state.0) / kept,
+            1e-7,
+        );
+        near(
+            visit.jobs[1] / kept,
+            1.0 + mean(&|state| state.1) / kept,
+            1e-7,
+        );
+        assert!(visit.jobs[1] > 2.0 * visit.jobs[0]);
+    }
+
+    /// Two servers with room for ten, scv 4, 1.5/s: simulated are a loss of 5.9 % and R = 2.253 s; exponential times lose
+    /// 1.7 %. A full house of servers without a queue does not feel the variation (Erlang's loss formula).
+    #[test]
+    fn variation_fills_a_bounded_station() {
+        let visit = poisson(&center(2, &[1.0], 4.0, Discipline::Fcfs), &[1.5], 10);
+        assert!(visit.exact);
+        assert!((visit.loss - 0.059).abs() < 0.001, "{}", visit.loss);
+        near(visit.jobs[0] / (1.5 * (1.0 - visit.loss)), 2.253, 0.01);
+        for scv in [0.0, 0.7, 4.0] {
+            let loss = poisson(&center(2, &[1.0], scv, Discipline::Fcfs), &[1.5], 2).loss;
+            assert!((loss - crate::special::erlang_b(2, 1.5)).abs() < 1e-12);
+        }
+    }
+
+    /// A room too large for any chain of phases still has an answer, which is not called exact.
+    #[test]
+    fn large_rooms_are_answered_roughly() {
+        let center = center(64, &[1.0, 3.0], 4.0, Discipline::Priority);
+        let visit = poisson(&center, &[16.0, 12.0], 200);
+        assert!(!visit.exact && visit.formula.contains("merged"));
+        assert!(visit.jobs.iter().sum::<f64>() >= 52.0 * (1.0 - visit.loss) - 1e-9);
+    }
+}

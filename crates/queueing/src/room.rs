@@ -1,0 +1,471 @@
+//! The Markov chain of a station with room for a number of jobs: phases of the times between arrivals and of service
+//! times, ranks, shared servers.
+
+use std::collections::HashMap;
+
+use crate::levels::{Level, operations, stationary};
+use crate::model::Discipline;
+use crate::network::{Center, Speed};
+use crate::shape::{Phases, Shape};
+
+/// Limit on the operations for one station. [1]
+const OPERATIONS_AT_MOST: f64 = 3e8;
+/// Limit on the states of a level: its matrices have as many rows and columns. [1]
+const STATES_AT_MOST: usize = 400;
+
+/// A stream of jobs of one class to the station.
+#[derive(Clone, Copy, Debug)]
+pub struct Stream {
+    /// Index of the class.
+    pub class: usize,
+    /// Rate of visits. [1/s]
+    pub rate: f64,
+    /// Times between arrivals.
+    pub gaps: Shape,
+}
+
+/// Results by stream.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// Mean number of jobs present.
+    pub jobs: Vec<f64>,
+    /// Share of arrivals that find the station full.
+    pub loss: Vec<f64>,
+}
+
+/// How jobs are chosen for service.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Order {
+    /// Waiting jobs by rank, then in the order of arrival.
+    Turn,
+    /// All jobs share the servers.
+    Shared,
+    /// The best ranks are served, others are interrupted.
+    Interrupted,
+}
+
+/// The station as a chain.
+struct Room<'a> {
+    speed: &'a Speed,
+    servers: u64,
+    capacity: u64,
+    order: Order,
+    streams: Vec<Incoming>,
+    kinds: Vec<Kind>,
+    queues: usize,
+    /// Share of each stream in the arrivals of its queue.
+    shares: Vec<f64>,
+}
+
+struct Incoming {
+    rate: f64,
+    /// `None` for a Poisson process, which needs no phase.
+    gaps: Option<Phases>,
+    queue: usize,
+    kind: usize,
+}
+
+/// Jobs with the same service times. Their counts stand from `first` on in the state, one for each phase.
+struct Kind {
+    mean: f64,
+    phases: Phases,
+    first: usize,
+}
+
+type State = Vec<u16>;
+
+/// Solves the chain; `None` if it is too large. Squared coefficients of variation below `floor` are raised to it.
+#[must_use]
+pub fn solve(center: &Center, streams: &[Stream], capacity: u64, floor: f64) -> Option<Found> {
+    let room = Room::of(center, streams, capacity, floor);
+    let states = room.states()?;
+    if operations(states.iter().map(Vec::len)) > OPERATIONS_AT_MOST {
+        return None;
+    }
+    let places: Vec<HashMap<&State, usize>> = (states.iter())
+        .map(|level| {
+            level
+                .iter()
+                .enumerate()
+                .map(|(place, state)| (state, place))
+                .collect()
+        })
+        .collect();
+    let levels: Vec<Level> = (0..states.len())
+        .map(|number| room.level(&states, &places, number))
+        .collect();
+    Some(room.figures(&states, &stationary(&levels)))
+}
+
+impl<'a> Room<'a> {
+    fn of(center: &'a Center, streams: &[Stream], capacity: u64, floor: f64) -> Self {
+        let order = match (center.discipline, center.preemptive) {
+            (Discipline::Ps | Discipline::LcfsPr, _) => Order::Shared,
+            (Discipline::Priority, true) => Order::Interrupted,
+            _ => Order::Turn,
+        };
+        let shape = |class: usize| match order {
+            // A job that was interrupted would need its phase: its time counts as exponential.
+            Order::Interrupted => 1.0,
+            _ => center.scv[class].max(floor),
+        };
+        let alike = |class: usize| {
+            (
+                center.service_time[class].to_bits(),
+                shape(class).to_bits(),
+                match order {
+                    Order::Interrupted => center.rank[class],
+                    _ => 0,
+                },
+            )
+        };
+        let mut classes: Vec<usize> = Vec::new();
+        for stream in streams {
+            if !classes
+                .iter()
+                .any(|&other| alike(other) == alike(stream.class))
+            {
+                classes.push(stream.class);
+            }
+        }
+        let ranked = center.discipline == Discipline::Priority;
+        let mut ranks: Vec<u32> = streams
+            .iter()
+            .filter(|_| ranked)
+            .map(|stream| center.rank[stream.class])
+            .collect();
+        ranks.sort_unstable();
+        ranks.dedup();
+        let queue = |class: usize| {
+            ranks
+                .iter()
+                .position(|&rank| rank == center.rank[class])
+                .unwrap_or(0)
+        };
+        classes.sort_by_key(|&class| queue(class));
+        let incoming: Vec<Incoming> = (streams.iter())
+            .map(|stream| Incoming {
+                rate: stream.rate,
+                gaps: (!stream.gaps.is_like_exponential())
+                    .then(|| Phases::of(stream.gaps.scv.max(floor))),
+                queue: queue(stream.class),
+                kind: classes
+                    .iter()
+                    .position(|&other| alike(other) == alike(stream.class))
+                    .unwrap_or(0),
+            })
+            .collect();
+        let queues = if order == Order::Turn {
+            ranks.len().max(1)
+        } else {
+            0
+        };
+        let mut first = incoming.len() + queues;
+        let kinds = (classes.iter())
+            .map(|&class| {
+                let phases = Phases::of(shape(class));
+                first += phases.count();
+                Kind {
+                    mean: center.service_time[class],
+                    first: first - phases.count(),
+                    phases,
+                }
+            })
+            .collect();
+        let total = |queue: usize| {
+            incoming
+                .iter()
+                .filter(|each| each.queue == queue)
+                .map(|each| each.rate)
+                .sum::<f64>()
+        };
+        let shares = incoming
+            .iter()
+            .map(|each| each.rate / total(each.queue))
+            .collect();
+        Self {
+            speed: &center.speed,
+            servers: match center.speed {
+                Speed::Servers(servers) => u64::from(servers),
+                _ => 1,
+            },
+            capacity,
+            order,
+            streams: incoming,
+            kinds,
+            queues,
+            shares,
+        }
+    }
+
+    fn present(&self, state: &State) -> u64 {
+        state[self.streams.len()..]
+            .iter()
+            .map(|&count| u64::from(count))
+            .sum()
+    }
+
+    /// Speed of each job in service: 1, or its part of what the station has to share.
+    fn pace(&self, present: u64) -> f64 {
+        let served = match self.order {
+            Order::Shared => present,
+            _ => present.min(self.servers),
+        };
+        self.speed.at(present) / served.max(1) as f64
+    }
+
+    /// Adds a job of a stream to a state with `present` jobs, with its probabilities.
+    fn joined(&self, state: &State, stream: usize, present: u64) -> Vec<(f64, State)> {
+        let incoming = &self.streams[stream];
+        if self.order == Order::Turn && present >= self.servers {
+            let mut next = state.clone();
+            next[self.streams.len() + incoming.queue] += 1;
+            return vec![(1.0, next)];
+        }
+        self.started(state, incoming.kind)
+    }
+
+    /// Begins the service of a job of a kind.
+    fn started(&self, state: &State, kind: usize) -> Vec<(f64, State)> {
+        let Kind { phases, first, .. } = &self.kinds[kind];
+        (phases.begin.iter().enumerate())
+            .filter(|(_, share)| **share > 0.0)
+            .map(|(phase, &share)| {
+                let mut next = state.clone();
+                next[first + phase] += 1;
+                (share, next)
+            })
+            .collect()
+    }
+
+    /// Begins the service of the next waiting job, if there is one.
+    fn followed(&self, state: &State) -> Vec<(f64, State)> {
+        let from = self.streams.len();
+        let Some(queue) = (0..self.queues).find(|queue| state[from + queue] > 0) else {
+            return vec![(1.0, state.clone())];
+        };
+        let mut left = state.clone();
+        left[from + queue] -= 1;
+        (self.streams.iter().enumerate())
+            .filter(|(_, stream)| stream.queue == queue)
+            .flat_map(|(number, stream)| {
+                let begun = self.started(&left, stream.kind);
+                begun
+                    .into_iter()
+                    .map(move |(share, next)| (share * self.shares[number], next))
+            })
+            .collect()
+    }
+
+    /// All transitions out of a state: rate and next state.
+    fn moves(&self, state: &State) -> Vec<(f64, State)> {
+        let mut found = self.arrivals(state);
+        found.extend(self.services(state));
+        found
+    }
+
+    fn arrivals(&self, state: &State) -> Vec<(f64, State)> {
+        let (present, mut found) = (self.present(state), Vec::new());
+        for number in 0..self.streams.len() {
+            let incoming = &self.streams[number];
+            let mut ends = vec![(incoming.rate, state.clone())];
+            if let Some(gaps) = &incoming.gaps {
+                let phase = state[number] as usize;
+                let rate = gaps.rates[phase] * incoming.rate;
+                if gaps.goes_on[phase] > 0.0 {
+                    let mut next = state.clone();
+                    next[number] += 1;
+                    found.push((rate * gaps.goes_on[phase], next));
+                }
+                let ended = rate * (1.0 - gaps.goes_on[phase]);
+                ends = (gaps.begin.iter().enumerate())
+                    .map(|(begin, share)| {
+                        let mut next = state.clone();
+                        next[number] = begin as u16;
+                        (ended * share, next)
+                    })
+                    .collect();
+            }
+            for (rate, after) in ends.into_iter().filter(|(rate, _)| *rate > 0.0) {
+                if present < self.capacity {
+                    let joined = self.joined(&after, number, present);
+                    found.extend(joined.into_iter().map(|(share, next)| (rate * share, next)));
+                } else {
+                    found.push((rate, after));
+                }
+            }
+        }
+        found
+    }
+
+    fn services(&self, state: &State) -> Vec<(f64, State)> {
+        let (present, mut found) = (self.present(state), Vec::new());
+        let pace = self.pace(present);
+        let mut left = self.servers;
+        for kind in &self.kinds {
+            for phase in 0..kind.phases.count() {
+                let mut served = u64::from(state[kind.first + phase]);
+                if self.order == Order::Interrupted {
+                    served = served.min(left);
+                    left -= served;
+                }
+                if served == 0 {
+                    continue;
+                }
+                let rate = served as f64 * pace * kind.phases.rates[phase] / kind.mean;
+                let on = kind.phases.goes_on[phase];
+                let mut next = state.clone();
+                next[kind.first + phase] -= 1;
+                if on < 1.0 {
+                    let after = if self.order == Order::Turn {
+                        self.followed(&next)
+                    } else {
+                        vec![(1.0, next.clone())]
+                    };
+                    found.extend(
+                        after
+                            .into_iter()
+                            .map(|(share, next)| (rate * (1.0 - on) * share, next)),
+                    );
+                }
+                if on > 0.0 {
+                    next[kind.first + phase + 1] += 1;
+                    found.push((rate * on, next));
+                }
+            }
+        }
+        found
+    }
+
+    /// All states that can be reached, by the number of jobs; `None` if a level has too many.
+    fn states(&self) -> Option<Vec<Vec<State>>> {
+        let size = self
+            .kinds
+            .iter()
+            .map(|kind| kind.first + kind.phases.count())
+            .max()?;
+        let mut found: Vec<Vec<State>> = vec![Vec::new(); self.capacity as usize + 1];
+        let mut known: HashMap<State, ()> = HashMap::new();
+        let mut open = vec![vec![0_u16; size]];
+        while let Some(state) = open.pop() {
+            if known.insert(state.clone(), ()).is_some() {
+                continue;
+            }
+            let level = &mut found[self.present(&state) as usize];
+            level.push(state.clone());
+            if level.len() > STATES_AT_MOST {
+                return None;
+            }
+            open.extend(
+                self.moves(&state)
+                    .into_iter()
+                    .map(|(_, next)| next)
+                    .filter(|next| !known.contains_key(next)),
+            );
+        }
+        Some(found)
+    }
+
+    fn level(
+        &self,
+        states: &[Vec<State>],
+        places: &[HashMap<&State, usize>],
+        number: usize,
+    ) -> Level {
+        let zeros = |other: usize| vec![vec![0.0; states[other].len()]; states[number].len()];
+        let mut level = Level {
+            local: zeros(number),
+            ..Level::default()
+        };
+        if number + 1 < states.len() {
+            level.up = zeros(number + 1);
+        }
+        if number > 0 {
+            level.down = zeros(number - 1);
+        }
+        for (place, state) in states[number].iter().enumerate() {
+            for (rate, next) in self.moves(state) {
+                let other = self.present(&next) as usize;
+                let to = places[other][&next];
+                match other.cmp(&number) {
+                    std::cmp::Ordering::Less => level.down[place][to] += rate,
+                    std::cmp::Ordering::Greater => level.up[place][to] += rate,
+                    std::cmp::Ordering::Equal if to != place => level.local[place][to] += rate,
+                    std::cmp::Ordering::Equal => {}
+                }
+            }
+        }
+        level
+    }
+
+    /// Rate at which jobs of a stream arrive in a state. [1/s]
+    fn rate(&self, stream: usize, state: &State) -> f64 {
+        let incoming = &self.streams[stream];
+        incoming.gaps.as_ref().map_or(incoming.rate, |gaps| {
+            let phase = state[stream] as usize;
+            incoming.rate * gaps.rates[phase] * (1.0 - gaps.goes_on[phase])
+        })
+    }
+
+    /// Jobs and losses of each stream, from the probabilities of the states.
+    fn figures(&self, states: &[Vec<State>], chances: &[Vec<f64>]) -> Found {
+        let number = self.streams.len();
+        let (mut come, mut lost, mut ahead) =
+            (vec![0.0; number], vec![0.0; number], vec![0.0; number]);
+        let mut waiting = vec![0.0; self.queues];
+        let mut inside = vec![0.0; self.kinds.len()];
+        for (level, row) in chances.iter().enumerate() {
+            for (state, chance) in states[level].iter().zip(row) {
+                for stream in 0..number {
+                    let rate = chance * self.rate(stream, state);
+                    come[stream] += rate;
+                    if level as u64 == self.capacity {
+                        lost[stream] += rate;
+                    } else {
+                        ahead[stream] += rate * (level as f64 + 1.0 - self.servers as f64).max(0.0);
+                    }
+                }
+                for (queue, sum) in waiting.iter_mut().enumerate() {
+                    *sum += chance * f64::from(state[number + queue]);
+                }
+                for (kind, sum) in self.kinds.iter().zip(&mut inside) {
+                    let count: u16 = state[kind.first..kind.first + kind.phases.count()]
+                        .iter()
+                        .sum();
+                    *sum += chance * f64::from(count);
+                }
+            }
+        }
+        let loss: Vec<f64> = lost
+            .iter()
+            .zip(&come)
+            .map(|(lost, come)| lost / come)
+            .collect();
+        let kept: Vec<f64> = (self.streams.iter().zip(&loss))
+            .map(|(stream, loss)| stream.rate * (1.0 - loss))
+            .collect();
+        let split =
+            |total: f64, weights: &[f64], alike: &dyn Fn(&Incoming) -> bool, stream: usize| {
+                let sum: f64 = (0..number)
+                    .filter(|&other| alike(&self.streams[other]))
+                    .map(|other| weights[other])
+                    .sum();
+                if sum > 0.0 {
+                    total * weights[stream] / sum
+                } else {
+                    0.0
+                }
+            };
+        let jobs = (0..number)
+            .map(|stream| {
+                let Incoming { kind, queue, .. } = self.streams[stream];
+                let served = split(inside[kind], &kept, &|other| other.kind == kind, stream);
+                let waits = waiting.get(queue).map_or(0.0, |&total| {
+                    split(total, &ahead, &|other| other.queue == queue, stream)
+                });
+                served + waits
+            })
+            .collect();
+        Found { jobs, loss }
+    }
+}

@@ -1,0 +1,297 @@
+//! Forms of times: phases of a time, and the number of random events during a time.
+
+use crate::model::Distribution;
+
+/// Form and variation of a time, whose mean is known elsewhere.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Shape {
+    /// Form of the distribution; `None` if only the variation is known.
+    pub form: Option<Distribution>,
+    /// Squared coefficient of variation. [1]
+    pub scv: f64,
+}
+
+impl Shape {
+    /// The shape of exponential times.
+    pub const EXPONENTIAL: Self = Self {
+        form: Some(Distribution::Exponential),
+        scv: 1.0,
+    };
+
+    /// Creates a shape of which only the variation is known.
+    #[must_use]
+    pub fn unknown(scv: f64) -> Self {
+        Self { form: None, scv }
+    }
+
+    /// Returns `true` if the variation is that of exponential times.
+    #[must_use]
+    pub fn is_like_exponential(&self) -> bool {
+        (self.scv - 1.0).abs() < 1e-12
+    }
+
+    /// Returns `true` if [`Phases::of`] has this distribution, not only its variation.
+    #[must_use]
+    pub fn has_phases(&self) -> bool {
+        let stages = 1.0 / self.scv;
+        match self.form {
+            Some(Distribution::Exponential | Distribution::Hyperexponential) => true,
+            Some(Distribution::Erlang | Distribution::Gamma) => {
+                (stages - stages.round()).abs() < 1e-9
+            }
+            _ => false,
+        }
+    }
+
+    /// Probabilities of 0, 1, ... events of a Poisson process during such a time, with `mean` events on average.
+    ///
+    /// They add up to 1 but for `negligible`. A time of a form without a known transform counts as gamma below a squared
+    /// coefficient of 1 and as hyperexponential above it. `None` if the first probability is too small for a double.
+    #[must_use]
+    pub fn events(&self, mean: f64, negligible: f64) -> Option<Events> {
+        let mut probabilities = Vec::new();
+        let (mut total, mut parts) = (0.0, self.parts(mean)?);
+        // Rounding may keep the total below 1, so small probabilities beyond the mean end the list as well.
+        let mut last = 1.0;
+        while 1.0 - total > negligible
+            && probabilities.len() < EVENTS_AT_MOST
+            && (last > 1e-3 * negligible || (probabilities.len() as f64) < mean + 1.0)
+        {
+            let next: f64 = parts.iter_mut().map(Part::next).sum();
+            last = next;
+            probabilities.push(next);
+            total += next;
+        }
+        let exact = !matches!(
+            self.form,
+            None | Some(Distribution::Lognormal | Distribution::Pareto)
+        );
+        Some(Events {
+            probabilities,
+            exact,
+        })
+    }
+
+    fn parts(&self, mean: f64) -> Option<Vec<Part>> {
+        let parts = match self.form {
+            Some(Distribution::Uniform) => vec![Part::uniform(2.0 * mean)],
+            _ if self.scv == 0.0 => vec![Part::poisson(mean)],
+            _ if self.scv <= 1.0 => vec![Part::gamma(1.0, mean, self.scv)],
+            _ => {
+                let begin = balanced(self.scv);
+                [begin, 1.0 - begin]
+                    .map(|share| Part::gamma(share, mean / (2.0 * share), 1.0))
+                    .to_vec()
+            }
+        };
+        (mean < EVENTS_FROM_ZERO).then_some(parts)
+    }
+}
+
+/// Probability of the shorter of two exponential times that each contribute half of the mean.
+fn balanced(scv: f64) -> f64 {
+    0.5 * (1.0 + ((scv - 1.0) / (scv + 1.0)).sqrt())
+}
+
+/// Largest number of events whose probability is computed. [1]
+const EVENTS_AT_MOST: usize = 20_000;
+/// Mean number of events above which none at all is too improbable for a double. [1]
+const EVENTS_FROM_ZERO: f64 = 300.0;
+
+/// Number of events during a time.
+pub struct Events {
+    /// Probabilities of 0, 1, ... events.
+    pub probabilities: Vec<f64>,
+    /// `true` if they are those of the distribution of the time.
+    pub exact: bool,
+}
+
+/// Successive probabilities of one part of a mixture.
+#[derive(Clone)]
+struct Part {
+    now: f64,
+    number: f64,
+    kind: Kind,
+}
+
+#[derive(Clone)]
+enum Kind {
+    /// Negative binomial of a number of stages and a ratio; the Poisson distribution is its limit.
+    Gamma {
+        stages: f64,
+        ratio: f64,
+    },
+    Poisson {
+        mean: f64,
+    },
+    /// Probability that a Poisson number with this mean is larger, divided by the mean.
+    Uniform {
+        term: f64,
+        above: f64,
+        mean: f64,
+    },
+}
+
+impl Part {
+    fn gamma(share: f64, mean: f64, scv: f64) -> Self {
+        let ratio = mean * scv / (1.0 + mean * scv);
+        Self {
+            now: share * (1.0 + mean * scv).powf(-1.0 / scv),
+            number: 0.0,
+            kind: Kind::Gamma {
+                stages: 1.0 / scv,
+                ratio,
+            },
+        }
+    }
+
+    fn poisson(mean: f64) -> Self {
+        Self {
+            now: (-mean).exp(),
+            number: 0.0,
+            kind: Kind::Poisson { mean },
+        }
+    }
+
+    fn uniform(mean: f64) -> Self {
+        let term = (-mean).exp();
+        let above = -(-mean).exp_m1();
+        Self {
+            now: if mean > 0.0 { above / mean } else { 1.0 },
+            number: 0.0,
+            kind: Kind::Uniform { term, above, mean },
+        }
+    }
+
+    fn next(&mut self) -> f64 {
+        let found = self.now;
+        self.number += 1.0;
+        match &mut self.kind {
+            Kind::Gamma { stages, ratio } => {
+                self.now *= (*stages + self.number - 1.0) / self.number * *ratio;
+            }
+            Kind::Poisson { mean } => self.now *= *mean / self.number,
+            Kind::Uniform { term, above, mean } => {
+                *term *= *mean / self.number;
+                *above = (*above - *term).max(0.0);
+                self.now = if *mean > 0.0 { *above / *mean } else { 0.0 };
+            }
+        }
+        found
+    }
+}
+
+/// A time of mean 1 in exponential phases: it begins in one of them, and after each the next one follows with a
+/// probability.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Phases {
+    /// Probability of each phase to be the first.
+    pub begin: Vec<f64>,
+    /// Rate of each phase.
+    pub rates: Vec<f64>,
+    /// Probability that the next phase follows.
+    pub goes_on: Vec<f64>,
+}
+
+impl Phases {
+    /// Creates phases of a squared coefficient of variation above 0: one of two exponential times above 1, k or k − 1
+    /// equal phases in sequence below it (Tijms, *Stochastic Models*, Wiley, 1994, section A.4).
+    #[must_use]
+    pub fn of(scv: f64) -> Self {
+        if scv > 1.0 + 1e-12 {
+            let begin = balanced(scv);
+            return Self {
+                begin: vec![begin, 1.0 - begin],
+                rates: vec![2.0 * begin, 2.0 * (1.0 - begin)],
+                goes_on: vec![0.0; 2],
+            };
+        }
+        let stages = (1.0 / scv - 1e-9).ceil().max(1.0);
+        let inside = (stages * (1.0 + scv) - stages.powi(2) * scv).max(0.0);
+        let fewer = if stages > 1.0 {
+            (stages * scv - inside.sqrt()) / (1.0 + scv)
+        } else {
+            0.0
+        };
+        let number = stages as usize;
+        let mut begin = vec![0.0; number];
+        begin[0] = 1.0 - fewer;
+        if number > 1 {
+            begin[1] = fewer;
+        }
+        let mut goes_on = vec![1.0; number];
+        goes_on[number - 1] = 0.0;
+        Self {
+            begin,
+            rates: vec![stages - fewer; number],
+            goes_on,
+        }
+    }
+
+    /// Number of phases.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.rates.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Mean and variance of the phases by first and second moments of the remaining time, from the last phase back.
+    #[test]
+    fn phases_have_the_mean_and_the_variation() {
+        for scv in [0.05, 0.125, 0.3, 0.5, 0.7, 0.99, 1.0, 1.5, 4.0, 30.0] {
+            let phases = Phases::of(scv);
+            let (mut first, mut second) =
+                (vec![0.0; phases.count() + 1], vec![0.0; phases.count() + 1]);
+            for phase in (0..phases.count()).rev() {
+                let (mean, on) = (1.0 / phases.rates[phase], phases.goes_on[phase]);
+                first[phase] = mean + on * first[phase + 1];
+                second[phase] =
+                    2.0 * mean * mean + on * (2.0 * mean * first[phase + 1] + second[phase + 1]);
+            }
+            let begin = |moments: &[f64]| {
+                phases
+                    .begin
+                    .iter()
+                    .zip(moments)
+                    .map(|(share, moment)| share * moment)
+                    .sum::<f64>()
+            };
+            let (mean, square) = (begin(&first), begin(&second));
+            assert!((mean - 1.0).abs() < 1e-12, "{scv}: {mean}");
+            assert!((square - 1.0 - scv).abs() < 1e-9, "{scv}: {square}");
+        }
+    }
+
+    /// A number of Poisson events with mean x during a time of variation c has mean x and variance x + c x².
+    #[test]
+    fn events_have_the_mean_and_variance_of_a_mixed_poisson_number() {
+        let uniform = Shape {
+            form: Some(Distribution::Uniform),
+            scv: 1.0 / 3.0,
+        };
+        let shapes = [0.0, 0.2, 1.0, 4.0].map(Shape::unknown);
+        for shape in shapes.iter().chain([&uniform]) {
+            for mean in [0.3, 5.0] {
+                let found = shape.events(mean, 1e-14).unwrap().probabilities;
+                let moment = |power: i32| -> f64 {
+                    found
+                        .iter()
+                        .enumerate()
+                        .map(|(number, chance)| (number as f64).powi(power) * chance)
+                        .sum()
+                };
+                assert!((moment(0) - 1.0).abs() < 1e-12);
+                assert!((moment(1) / mean - 1.0).abs() < 1e-8);
+                let variance = moment(2) - moment(1).powi(2);
+                assert!(
+                    (variance / (mean + shape.scv * mean * mean) - 1.0).abs() < 1e-7,
+                    "{shape:?} {variance}"
+                );
+            }
+        }
+    }
+}
