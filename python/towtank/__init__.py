@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from towtank.api.driving import Drive, drive
     from towtank.api.fits import Fit, Prediction, fit
     from towtank.api.frames import Frame
-    from towtank.api.judged import Claim, Comparison, Objective
+    from towtank.api.judged import Claim, Comparison, Judged, Objective, judge
     from towtank.api.measured import Doubt, Tier, Times, Transaction, Verdict
     from towtank.api.models import ClassFigures, PoolFigures, Solution, StationFigures, simulate, solve
     from towtank.api.points import Point, Run
@@ -41,7 +41,7 @@ _HOMES = {
     "driving": ("Drive", "drive"),
     "fits": ("Fit", "Prediction", "fit"),
     "frames": ("Frame",),
-    "judged": ("Claim", "Comparison", "Objective"),
+    "judged": ("Claim", "Comparison", "Judged", "Objective", "judge"),
     "measured": ("Doubt", "Tier", "Times", "Transaction", "Verdict"),
     "models": ("ClassFigures", "PoolFigures", "Solution", "StationFigures", "simulate", "solve"),
     "points": ("Point", "Run"),
@@ -68,6 +68,7 @@ __all__ = [
     "Fit",
     "Frame",
     "Interval",
+    "Judged",
     "Objective",
     "Point",
     "PoolFigures",
@@ -90,6 +91,7 @@ __all__ = [
     "drive",
     "errors",
     "fit",
+    "judge",
     "open",
     "run",
     "simulate",

@@ -73,6 +73,9 @@ class Kind(StrEnum):
     STORED_UNKNOWN = "stored_unknown"
     OBSERVATION_GAP = "observation_gap"
     OBSERVATION_COST = "observation_cost"
+    COORDINATED_OMISSION = "coordinated_omission"
+    COARSE_TIMES = "coarse_times"
+    SUMMARIES_ONLY = "summaries_only"
 
 
 EXPLANATIONS: dict[Kind, tuple[str, str]] = {
@@ -332,6 +335,20 @@ EXPLANATIONS: dict[Kind, tuple[str, str]] = {
         "Watching the system took CPU time that the system might have used.",
         "lengthen the sampling interval, or leave out costly metrics",
     ),
+    Kind.COORDINATED_OMISSION: (
+        "The load generator left out requests while the system was slow. They would have been slow, too, so high "
+        "percentiles, means and throughput look better than the system is.",
+        "give the generator more connections or users than the slowest time needs, or use one that counts response "
+        "times from the planned start (towtank drive --rate)",
+    ),
+    Kind.COARSE_TIMES: (
+        "The times of the file are too coarse for what they measure, so percentiles are those of the rounding.",
+        "let the tool write finer times, or read a response time as its range of rounding",
+    ),
+    Kind.SUMMARIES_ONLY: (
+        "Without single requests neither a transient nor correlation shows, so no figure has an error.",
+        "let the tool write single requests (see the guide to results of other tools), and judge those",
+    ),
 }
 """For each kind of doubt, the reason why it matters and the next step."""
 
@@ -346,6 +363,11 @@ class Doubt:
     seen: float | None = None
     limit: float | None = None
     unit: str = ""
+
+    @property
+    def hint(self) -> str:
+        """Next step."""
+        return EXPLANATIONS[self.kind][1]
 
     def document(self) -> dict[str, Any]:
         """Return the doubt as JSON for a summary: kind, level, values, message, reason and hint."""

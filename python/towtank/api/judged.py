@@ -1,14 +1,19 @@
-"""Results for the questions of a study: objectives, claims, comparisons of configurations."""
+"""Judgements: objectives, claims and comparisons of a study, and results of other tools."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from towtank.api.measured import Doubt, Times
 from towtank.api.quantity import COUNT, PER_SECOND, SECONDS, Quantity, estimate, number
 
 if TYPE_CHECKING:
+    import os
+
+    from towtank.analysis import Judged as FileJudged
     from towtank.report.source import Results as Source
 
 Json = Mapping[str, Any]
@@ -114,6 +119,97 @@ class Claim:
     why: str
     do: str = ""
     doubts: tuple[str, ...] = ()
+
+
+class Judged:
+    """Judgement of a result file of any tool, as `towtank judge` prints it."""
+
+    def __init__(self, judged: FileJudged) -> None:
+        self._judged = judged
+
+    @property
+    def document(self) -> Mapping[str, object]:
+        """Complete judgement, an entry of `files` of `towtank judge --json`."""
+        return self._judged.document()
+
+    @property
+    def file(self) -> str:
+        """Name of the file."""
+        return str(self._judged.file)
+
+    @property
+    def form(self) -> str:
+        """Form of the file, for example `k6 JSON`."""
+        return self._judged.form
+
+    @property
+    def verdict(self) -> str:
+        """`valid`, `suspect` or `invalid`."""
+        return self._judged.verdict
+
+    @property
+    def valid(self) -> bool:
+        """True if the figures may be used: they are valid, or suspect with named doubts."""
+        return self.verdict != "invalid"
+
+    @property
+    def doubts(self) -> tuple[Doubt, ...]:
+        """Doubts that the data show."""
+        return tuple(Doubt.of(doubt.document()) for doubt in self._judged.doubts)
+
+    @property
+    def window_s(self) -> tuple[float, float] | None:
+        """Analysed window, from the first start; None for a file of summaries. [s]"""
+        return self._judged.window_s
+
+    @property
+    def requests(self) -> int | None:
+        """Number of requests of the whole file; None if it is not known. [1]"""
+        return self._judged.requests
+
+    @property
+    def errors(self) -> int | None:
+        """Number of failed requests of the whole file; None if it is not known. [1]"""
+        return self._judged.errors
+
+    @property
+    def throughput_per_s(self) -> Quantity | None:
+        """Rate of successful requests in the window. [1/s]"""
+        return estimate(self._judged.figures.throughput_per_s.document(), PER_SECOND, f"throughput of {self.file}")
+
+    @property
+    def response_time_ms(self) -> Times:
+        """Response times of the requests that started in the window, in milliseconds. [ms]"""
+        return Times.of(
+            {name: found.document() for name, found in self._judged.figures.response_time_s.items()}, f" of {self.file}"
+        ).in_ms()
+
+    def __repr__(self) -> str:
+        figures = f"{self.throughput_per_s}, p95 {self.response_time_ms.p95}"
+        return f"<Judged {self.file}: {self.form}, {self.verdict}, {figures}>"
+
+
+def judge(path: str | os.PathLike[str]) -> Judged:
+    """Judge a result file of any tool: steady window, intervals that hold, doubts that the data show.
+
+    Parameters
+    ----------
+    path : path
+        Result file of k6, JMeter, Locust, Gatling, hey, oha, vegeta, wrk2, fio or pgbench, or a CSV with the columns
+        `start_s` and `elapsed_ms`. The content decides the form.
+
+    Returns
+    -------
+    Judged
+
+    Raises
+    ------
+    StudyError
+        If the file cannot be read, or its form is not recognised.
+    """
+    from towtank.analysis import judge as judge_file  # noqa: PLC0415 - imports the analysis
+
+    return Judged(judge_file(Path(path)))
 
 
 def objective_of(source: Source, found: Json) -> Objective:

@@ -13,6 +13,7 @@ from towtank.analysis.statistics.batches import (
     ratio_of_sums,
 )
 from towtank.analysis.statistics.differences import mean_along_trend, ratio_along_trend
+from towtank.analysis.statistics.estimates import Estimate
 from towtank.analysis.statistics.intervals import (
     difference_interval,
     ratio_interval,
@@ -31,6 +32,7 @@ from towtank.analysis.statistics.ranks import (
 __all__ = [
     "ERROR_AT_LEAST",
     "OBSERVATIONS_AT_LEAST",
+    "Estimate",
     "RatioError",
     "design_effect",
     "difference_interval",

@@ -189,8 +189,39 @@ def tested(
     latest = _leave_out(measurement, window, edges, 0 if settled else transient.observations)
     kept = _without_throughput({name: values[latest:] for name, values in series.items()})
     window.changes += [] if settled else transient.unsettled(kept, edges[latest:])
-    _test_trends(window, kept, edges[latest:], strict=memory.is_short)
-    _test_steps(window, kept, edges[latest:])
+    return _judged(window, kept, edges[latest:], strict=strict)
+
+
+def of_series(window: Window, series: dict[str, Floats], edges: Floats) -> Window:
+    """Test a window for a steady state by series of any origin, and set its analysed part.
+
+    Parameters
+    ----------
+    window : Window
+        Whole window; it is changed in place and returned.
+    series : dict of ndarray of shape (n_observations,)
+        `throughput`, and `response_time` as logarithms of means.
+    edges : ndarray of shape (n_observations + 1,)
+        Edges of the observations. [s]
+    """
+    if len(edges) < _TESTED_AT_LEAST + 1:
+        window.note = "too short to be tested"
+        window.rest = {name: unknown(name, window.length_s) for name in TESTED}
+        return window
+    transient = transient_of(series, strict=True)
+    window.cuts_s = {name: float(edges[cut.observations] - edges[0]) for name, cut in transient.cuts.items()}
+    latest = transient.observations
+    if latest and edges[latest] - edges[0] <= (1 - _KEEP_AT_LEAST) * (edges[-1] - edges[0]) + _ROUNDING_S:
+        window.start_s = float(edges[latest])
+    kept = {name: values[latest:] for name, values in series.items()}
+    window.changes += transient.unsettled(kept, edges[latest:])
+    return _judged(window, kept, edges[latest:], strict=True)
+
+
+def _judged(window: Window, kept: dict[str, Floats], edges: Floats, *, strict: bool) -> Window:
+    """Test the analysed part for trends and steps, and set the verdict of the window."""
+    _test_trends(window, kept, edges, strict=strict)
+    _test_steps(window, kept, edges)
     window.steady = not (window.changes or window.steps or (window.growth and window.growth.is_significant))
     window.note = _note(window)
     return window

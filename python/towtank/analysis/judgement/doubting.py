@@ -1,0 +1,132 @@
+"""Doubts about a result of another tool, as far as its data show them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from towtank.analysis.checks.course import ERRORS_SHARE
+from towtank.analysis.checks.window import EFFECTIVE_SAMPLES, NARROW
+from towtank.analysis.doubts import Doubt, Kind, Level, percent, seconds, signed_percent
+from towtank.analysis.judgement.figures import Figures
+from towtank.analysis.judgement.observations import resolution_of
+from towtank.analysis.judgement.omission import omission_of
+from towtank.analysis.windows.window import Window
+from towtank.foreign import Foreign, Requests
+
+_NOTABLE, _SERIOUS = 0.1, 0.5
+"""Resolution of times, relative to the median, that is noted, and that makes the file suspect. [1]"""
+_OMITTED_AT_LEAST = 0.0005
+_OMITTED_SERIOUS = 0.01
+_SKIPPED_SERIOUS = 0.01
+# A burst shorter than this shows neither drift nor pauses of a system. [s]
+_SHORT_S = 10.0
+
+
+def of_file(found: Foreign) -> Iterator[Doubt]:
+    """Yield the doubts about what was read: rows left out, an early end, requests that the tool did not send."""
+    skipped, read = found.skipped, len(found.requests) if found.requests is not None else 0
+    if skipped.rows:
+        reasons = ", ".join(f"{count:,} × {reason}" for reason, count in skipped.by_reason.items())
+        share = skipped.rows / (skipped.rows + read)
+        level = Level.NOTE if skipped.rows == 1 else Level.SUSPECT
+        line = f", first in line {skipped.first_line}" if skipped.first_line else ""
+        text = f"{skipped.rows:,} rows of {skipped.rows + read:,} were left out: {reasons}{line}"
+        yield Doubt(Kind.DATA_DAMAGED, level if share <= _SKIPPED_SERIOUS else Level.SUSPECT, text, share, 0.0)
+    if found.cut:
+        yield Doubt(Kind.DATA_DAMAGED, Level.SUSPECT, found.cut)
+    if found.not_sent:
+        sent = found.not_sent + read
+        text = f"the load generator left out {found.not_sent:,} of {sent:,} planned iterations, as it says itself"
+        yield Doubt(Kind.COORDINATED_OMISSION, Level.SUSPECT, text, found.not_sent / sent, 0.0)
+
+
+def of_counts(requests: int | None, errors: int | None) -> Iterator[Doubt]:
+    """Yield the doubts about the numbers of requests and errors."""
+    if requests is not None and requests - (errors or 0) <= 0:
+        yield Doubt(Kind.NOTHING_COMPLETED, Level.INVALID, "no request of the file succeeded", 0.0, 1.0)
+    elif requests and errors and errors / requests > ERRORS_SHARE:
+        share = errors / requests
+        text = f"{percent(share)} of requests failed, limit {percent(ERRORS_SHARE)}"
+        yield Doubt(Kind.ERRORS_ABOVE_LIMIT, Level.INVALID, text, share, ERRORS_SHARE)
+
+
+def of_summaries() -> Iterator[Doubt]:
+    """Yield the doubt about a file that has no single requests."""
+    text = "the file has summaries only: no steady window and no interval can be derived from it"
+    yield Doubt(Kind.SUMMARIES_ONLY, Level.SUSPECT, text)
+
+
+def of_window(window: Window) -> Iterator[Doubt]:
+    """Yield the doubts about the steadiness of the window."""
+    for change in window.changes:
+        level = Level.INVALID if change.is_gross else Level.SUSPECT
+        limit = percent(change.tolerance)
+        text = f"{change.text} changes by {signed_percent(change.share)} over the window, limit {limit}"
+        yield Doubt(Kind.NO_STEADY_STATE, level, text, abs(change.share), change.tolerance)
+    for step in window.steps:
+        level = Level.INVALID if step.is_gross else Level.SUSPECT
+        name, limit = step.metric.replace("_", " "), percent(step.tolerance)
+        text = f"{name} steps by {signed_percent(step.share)} at {step.at_s:.0f} s, limit {limit}"
+        yield Doubt(Kind.NO_STEADY_STATE, level, text, abs(step.share), step.tolerance)
+    if window.length_s < _SHORT_S:
+        text = f"the window of {seconds(window.length_s)} is too short to show a slow change, at least 10 s are wanted"
+        yield Doubt(Kind.REST_NOT_SHOWN, Level.NOTE, text, window.length_s, _SHORT_S, "s")
+
+
+def of_samples(requests: Requests, figures: Figures) -> Iterator[Doubt]:
+    """Yield the doubts about too few values."""
+    mean = figures.mean_s
+    if mean.low is None or mean.high is None:
+        text = f"{len(requests):,} response times, with their correlation, are too few for an interval of the mean"
+        yield Doubt(Kind.TOO_FEW_SAMPLES, Level.SUSPECT, text, float(len(requests)))
+        return
+    width = (mean.half_width or 0.0) / mean.value if mean.value else 0.0
+    worth = independent(requests, figures)
+    if worth < EFFECTIVE_SAMPLES and width > NARROW:
+        text = (
+            f"the mean response time rests on {worth:.0f} independent values, at least {EFFECTIVE_SAMPLES} are needed"
+        )
+        yield Doubt(Kind.TOO_FEW_SAMPLES, Level.SUSPECT, text, worth, float(EFFECTIVE_SAMPLES))
+    without = [name for name, found in figures.response_time_s.items() if found.low is None]
+    if without:
+        text = f"too few independent values lie beyond {' and '.join(without)} for an interval"
+        yield Doubt(Kind.TOO_FEW_SAMPLES, Level.NOTE, text)
+
+
+def independent(requests: Requests, figures: Figures) -> float:
+    """Return the number of independent response times that would give as precise a mean. [1]"""
+    mean = figures.mean_s
+    half = mean.half_width
+    if not half:
+        return float(len(requests))
+    return min(float(len(requests)), 4 * float(np.var(requests.elapsed_s)) / half**2)
+
+
+def of_times(requests: Requests) -> Iterator[Doubt]:
+    """Yield the doubts about times that are coarse."""
+    median = float(np.median(requests.elapsed_s)) if len(requests) else 0.0
+    step = resolution_of(requests.elapsed_s)
+    if len(requests) > 1 and float(np.ptp(requests.elapsed_s)) == 0:
+        text = f"all response times are equal ({seconds(median)}): the file does not show their spread"
+        yield Doubt(Kind.COARSE_TIMES, Level.SUSPECT, text)
+    elif median <= 0 < step or (median > 0 and step / median > _NOTABLE):
+        level = Level.SUSPECT if median <= 0 or step / median > _SERIOUS else Level.NOTE
+        text = f"response times are multiples of {seconds(step)}, and their median is {seconds(median)}"
+        yield Doubt(Kind.COARSE_TIMES, level, text, step, _NOTABLE * median, "s")
+
+
+def of_omission(requests: Requests) -> Iterator[Doubt]:
+    """Yield the doubt about requests that a load of fixed rate left out while it waited."""
+    found = omission_of(requests)
+    if found is None or found.share < _OMITTED_AT_LEAST:
+        return
+    text = (
+        f"the load of fixed rate stopped {found.stops:,} times, for up to {seconds(found.longest_s)}, while an answer "
+        f"was awaited: about {found.missing:,} requests ({percent(found.share)}) were left out; with them p99 would be "
+        f"about {seconds(found.corrected_p99_s)}, not {seconds(found.p99_s)}"
+    )
+    is_serious = found.share >= _OMITTED_SERIOUS and found.corrected_p99_s > 2 * found.p99_s
+    level = Level.INVALID if is_serious else Level.SUSPECT
+    yield Doubt(Kind.COORDINATED_OMISSION, level, text, found.share, _OMITTED_AT_LEAST)

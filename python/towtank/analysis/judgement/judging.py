@@ -1,0 +1,208 @@
+"""Judges a result file of any tool."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from towtank.analysis.doubts import Doubt, level_of
+from towtank.analysis.judgement import doubting
+from towtank.analysis.judgement.figures import Figures, of_requests, of_summary
+from towtank.analysis.judgement.observations import Observations, observations_of, whole_window
+from towtank.analysis.windows.window import Window, of_series
+from towtank.errors import Fault, StudyError
+from towtank.foreign import Foreign, Requests, read
+
+SCHEMA = "towtank/judge/1"
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Judgement of a result file.
+
+    Attributes
+    ----------
+    file : Path
+    form : str
+        Form of the file, such as `k6 JSON`.
+    doubts : tuple of Doubt
+    window_s : (float, float) or None
+        Analysed window, from the first start; None for a file of summaries. [s]
+    requests, errors : int or None
+        Requests of the whole file, and failures among them. [1]
+    figures : Figures
+        Throughput and response times in the window.
+    inside : Requests or None
+        Requests that started in the window.
+    notes : tuple of str
+        What the reader of the figures must know about the form.
+    """
+
+    file: Path
+    form: str
+    doubts: tuple[Doubt, ...]
+    window_s: tuple[float, float] | None
+    requests: int | None
+    errors: int | None
+    figures: Figures
+    inside: Requests | None = None
+    skipped: dict[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    note: str = ""
+
+    @property
+    def verdict(self) -> str:
+        """`valid`, `suspect` or `invalid`, by the most severe doubt."""
+        return level_of(list(self.doubts))
+
+    def document(self) -> dict[str, object]:
+        """Return the judgement as JSON, an entry of `files`."""
+        inside = self.inside
+        return {
+            "file": str(self.file),
+            "form": self.form,
+            "verdict": self.verdict,
+            "doubts": [doubt.document() for doubt in self.doubts],
+            "window_s": None if self.window_s is None else list(self.window_s),
+            "requests": self.requests,
+            "errors": self.errors,
+            **self.figures.document(),
+            "in_window": None if inside is None else {"requests": len(inside), "errors": int((~inside.ok).sum())},
+            "skipped": self.skipped,
+            "notes": list(self.all_notes),
+        }
+
+    @property
+    def all_notes(self) -> tuple[str, ...]:
+        """Notes about the form, and about the window."""
+        return (*self.notes, *([self.note] if self.note else []))
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """Judgements of several files."""
+
+    files: tuple[Judged, ...]
+
+    @property
+    def is_invalid(self) -> bool:
+        """True if a file is not valid."""
+        return any(judged.verdict == "invalid" for judged in self.files)
+
+    def document(self) -> dict[str, object]:
+        """Return the judgements as the JSON document of `towtank judge --json`."""
+        return {"schema": SCHEMA, "files": [judged.document() for judged in self.files]}
+
+
+def judge_all(paths: Sequence[Path]) -> Judgement:
+    """Read and judge several files.
+
+    Raises
+    ------
+    StudyError
+        If files cannot be read or their forms are not recognised, with all faults.
+    """
+    judged, faults, hint = [], list[Fault](), None
+    for path in paths:
+        try:
+            judged.append(judge(path))
+        except StudyError as error:
+            faults += error.faults
+            hint = error.hint or hint
+    if faults:
+        raise StudyError(faults, hint=hint)
+    return Judgement(tuple(judged))
+
+
+def judge(path: Path) -> Judged:
+    """Read and judge one file.
+
+    Raises
+    ------
+    StudyError
+        If the file cannot be read, or its form is not recognised.
+    """
+    found = read(path)
+    if found.requests is None:
+        return _of_summary(found)
+    if not len(found.requests):
+        return _without_requests(found)
+    return _of_requests(found, found.requests)
+
+
+def _of_summary(found: Foreign) -> Judged:
+    summary = found.summary
+    assert summary is not None
+    doubts = [
+        *doubting.of_file(found),
+        *doubting.of_counts(summary.requests, summary.errors),
+        *doubting.of_summaries(),
+    ]
+    return Judged(
+        found.file,
+        found.form,
+        tuple(doubts),
+        None,
+        summary.requests,
+        summary.errors,
+        of_summary(summary),
+        skipped=found.skipped.by_reason,
+        notes=tuple(found.notes),
+    )
+
+
+def _without_requests(found: Foreign) -> Judged:
+    assert found.requests is not None
+    doubts = (*doubting.of_file(found), *doubting.of_counts(0, 0))
+    nothing = of_requests(found.requests, Observations(*(np.zeros(0) for _ in range(4)), np.zeros(0, dtype=np.int64)))
+    notes = tuple(found.notes)
+    return Judged(found.file, found.form, doubts, None, 0, 0, nothing, skipped=found.skipped.by_reason, notes=notes)
+
+
+def _of_requests(found: Foreign, requests: Requests) -> Judged:
+    window = steady_window(requests)
+    inside = requests.chosen((requests.start_s >= window.start_s) & (requests.start_s <= window.end_s))
+    figures = of_requests(inside, observations_of(inside, window.start_s, window.end_s))
+    errors = int((~requests.ok).sum())
+    doubts = (
+        *doubting.of_file(found),
+        *doubting.of_counts(len(requests), errors),
+        *doubting.of_window(window),
+        *doubting.of_samples(inside, figures),
+        *doubting.of_times(inside),
+        *doubting.of_omission(inside),
+    )
+    return Judged(
+        found.file,
+        found.form,
+        doubts,
+        (window.start_s, window.end_s),
+        len(requests),
+        errors,
+        figures,
+        inside,
+        found.skipped.by_reason,
+        tuple(found.notes),
+        window.note,
+    )
+
+
+def steady_window(requests: Requests) -> Window:
+    """Return the window of the requests without a transient, tested for a steady state."""
+    start, end = whole_window(requests)
+    window = Window(start, end, start, end, end)
+    observed = observations_of(requests, start, end)
+    if end <= start:
+        window.note = "all requests started at once"
+        return window
+    throughput = np.bincount(
+        np.clip(np.searchsorted(observed.edges_s, requests.end_s, side="right") - 1, 0, len(observed.started)),
+        minlength=len(observed.started) + 1,
+    )[: len(observed.started)]
+    series = {"throughput": throughput / observed.lengths_s}
+    if observed.started.min() > 0 and observed.response_sum_s.min() > 0:
+        series |= {"response_time": np.log(observed.response_sum_s / observed.started)}
+    return of_series(window, series, observed.edges_s)

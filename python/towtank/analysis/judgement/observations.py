@@ -1,0 +1,94 @@
+"""Requests of a file in observations of equal length."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from towtank.analysis.measurement import Counts, Floats
+from towtank.analysis.statistics.nominal import BATCHES
+from towtank.foreign import Requests
+
+# Observations have this many requests or more, so that tests of steadiness see means rather than single times.
+_REQUESTS_AT_LEAST = 20
+_AT_MOST = 8 * BATCHES
+# A window that ends with the last start must hold this share of the file; else the requests came in one wave.
+_SHARE_OF_STARTS = 0.5
+
+
+@dataclass(frozen=True)
+class Observations:
+    """Counts and sums by observation.
+
+    Attributes
+    ----------
+    edges_s : ndarray of shape (n_observations + 1,)
+        Edges. [s]
+    completed : ndarray of shape (n_observations,)
+        Requests that ended with success. [1]
+    started : ndarray of shape (n_observations,)
+        Requests that started. [1]
+    response_sum_s : ndarray of shape (n_observations,)
+        Sum of the response times of the started. [s]
+    places : ndarray of int of shape (n_requests,)
+        Observation in which each request started.
+    """
+
+    edges_s: Floats
+    completed: Floats
+    started: Floats
+    response_sum_s: Floats
+    places: Counts
+
+    @property
+    def lengths_s(self) -> Floats:
+        """Lengths of the observations. [s]"""
+        return np.diff(self.edges_s)
+
+
+def whole_window(requests: Requests) -> tuple[float, float]:
+    """Return the window from the first start to the last start; to the last end if nearly all started at once. [s]
+
+    After the last start only the slowest requests go on, so the throughput of that time is not that of the load.
+    """
+    last_start, last_end = float(requests.start_s[-1]), float(requests.end_s.max())
+    return 0.0, (last_start if last_start >= _SHARE_OF_STARTS * last_end else last_end)
+
+
+def resolution_of(values: Floats) -> float:
+    """Return the step between different values, as far as they are ties of few values; 0 if hardly any are equal."""
+    different = np.unique(values)
+    if len(different) < 2 or len(different) > len(values) / 2:
+        return 0.0
+    return float(np.min(np.diff(different)))
+
+
+def observations_of(requests: Requests, start_s: float, end_s: float) -> Observations:
+    """Return the observations of a window; requests belong to it if they start in it."""
+    count = _number(requests, end_s - start_s)
+    edges = np.linspace(start_s, end_s, count + 1)
+    length = (end_s - start_s) / count
+    inside = requests.ok & (requests.end_s >= start_s) & (requests.end_s <= end_s)
+    completed = np.bincount(_places(requests.end_s[inside], start_s, length, count), minlength=count)
+    places = _places(requests.start_s, start_s, length, count)
+    started = np.bincount(places, minlength=count)
+    sums = np.bincount(places, weights=requests.elapsed_s, minlength=count)
+    return Observations(edges, completed.astype(float), started.astype(float), sums, places)
+
+
+def _places(times_s: Floats, start_s: float, length_s: float, count: int) -> Counts:
+    return (
+        np.clip(((times_s - start_s) / length_s).astype(np.int64), 0, count - 1)
+        if length_s > 0
+        else np.zeros(len(times_s), dtype=np.int64)
+    )
+
+
+def _number(requests: Requests, length_s: float) -> int:
+    """Return the number of observations: a multiple of `BATCHES` for long files, none shorter than the resolution."""
+    count = max(1, min(_AT_MOST, len(requests) // _REQUESTS_AT_LEAST))
+    resolution = resolution_of(requests.start_s)
+    if resolution > 0 and length_s / resolution < count:
+        count = max(1, int(length_s / resolution))
+    return count // BATCHES * BATCHES if count > BATCHES else count

@@ -1,0 +1,33 @@
+"""`towtank judge`: results of any tool, with their steady window, intervals and doubts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def command(
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            help="Result files of k6, JMeter, Locust, Gatling, hey, oha, vegeta, wrk2, fio or pgbench, or a CSV with "
+            "the columns start_s and elapsed_ms; also compressed with gzip. The content decides the form."
+        ),
+    ],
+    json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
+) -> int:
+    """Judge results of any tool: steady window, intervals that hold, doubts. Status 4 if a file is not valid."""
+    from towtank.analysis import judge_all  # noqa: PLC0415 - imports the analysis
+    from towtank.cli.judge_table import judge_table  # noqa: PLC0415
+    from towtank.cli.output import print_json, printer  # noqa: PLC0415
+    from towtank.errors import ExitStatus  # noqa: PLC0415
+
+    judgement = judge_all(files)
+    if json:
+        print_json(judgement.document())
+    else:
+        for part in judge_table(judgement):
+            printer().print(part, markup=False, soft_wrap=isinstance(part, str))
+    return ExitStatus.INVALID_MEASUREMENT if judgement.is_invalid else ExitStatus.DONE

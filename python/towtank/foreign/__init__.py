@@ -1,0 +1,9 @@
+"""Reads result files of other load generators: single requests with their times, or summaries.
+
+`read` recognises the form of a file by its content. To add a form, write a module in `forms` and list it there.
+"""
+
+from towtank.foreign.reading import Foreign, read, recognised
+from towtank.foreign.requests import Requests, Summary
+
+__all__ = ["Foreign", "Requests", "Summary", "read", "recognised"]

@@ -1,0 +1,50 @@
+"""Forms of result files, one module each, in the order in which they are tried.
+
+A module has `NAME`, `recognises(head)`, which sees the first 64 KiB of the text, and `read(source, rows)`, which adds
+single requests to the rows or returns a summary.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from towtank.foreign.forms import (
+    fio,
+    gatling,
+    hdr,
+    hey,
+    jmeter_csv,
+    jmeter_xml,
+    k6_csv,
+    k6_json,
+    locust,
+    oha_csv,
+    oha_json,
+    pgbench,
+    plain,
+    vegeta_csv,
+    vegeta_json,
+)
+from towtank.foreign.forms.found import Found
+from towtank.foreign.requests import Collector
+from towtank.foreign.source import Source
+
+
+class Form(Protocol):
+    """A module of this package."""
+
+    NAME: str
+
+    @staticmethod
+    def recognises(head: str) -> bool:
+        """Return True if a text of this beginning has the form."""
+
+    @staticmethod
+    def read(source: Source, rows: Collector) -> Found:
+        """Read the file: requests into `rows`, or a summary into the result."""
+
+
+FORMS: tuple[Form, ...] = (
+    plain, jmeter_csv, jmeter_xml, k6_json, k6_csv, locust, gatling, hey, oha_csv, oha_json, vegeta_json, vegeta_csv,
+    hdr, fio, pgbench,
+)  # type: ignore[assignment]  # fmt: skip

@@ -1,0 +1,30 @@
+"""Requests of `hey -o csv`: times in seconds, starts from the start of the run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from towtank.foreign.forms.found import Found
+from towtank.foreign.forms.tables import add_each, has_columns
+from towtank.foreign.requests import Collector, number_of
+from towtank.foreign.source import Source
+
+NAME = "hey CSV"
+_NOTE = "hey writes only requests that got an answer, at most a million: requests that failed without one are missing"
+
+
+def recognises(head: str) -> bool:
+    """Return True if the header is that of hey."""
+    return has_columns(head, ("response-time", "response-delay", "status-code", "offset"))
+
+
+def read(source: Source, rows: Collector) -> Found:
+    """Read one request a row; a status of 400 or more is an error."""
+
+    def add(row: Mapping[str, str]) -> None:
+        status = number_of(row, "status-code")
+        start, elapsed = number_of(row, "offset"), number_of(row, "response-time")
+        rows.add(start, elapsed, 0 < status < 400)
+
+    add_each(source, rows, add)
+    return Found(notes=(_NOTE,))

@@ -1,0 +1,50 @@
+"""Values of k6's metrics: which of them are requests, and how many iterations were dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from towtank.foreign.forms.found import Found
+from towtank.foreign.requests import Collector, text_of
+
+TIMES = {
+    "http_req_duration": "response times are http_req_duration, which leaves out connecting and TLS handshakes",
+    "grpc_req_duration": "response times are grpc_req_duration",
+    "iteration_duration": "the file has no times of requests, so each iteration counts as a request",
+}
+"""Metrics with the time of a request, the best first, with a note for the reader of the figures."""
+DROPPED = "dropped_iterations"
+_NAMES = ("name", "group", "scenario")
+METRICS = (*TIMES, DROPPED)
+
+
+class Values:
+    """Values of a file by metric. Only the best metric that the file has becomes its requests."""
+
+    def __init__(self) -> None:
+        self._collected = {name: Collector() for name in TIMES}
+        self._dropped = 0.0
+
+    def add(self, metric: str, end_s: float, value: float, tags: Mapping[str, object]) -> None:
+        """Add a value with the instant of its end.
+
+        Raises
+        ------
+        BadRowError
+            If it is no usable time.
+        """
+        if metric == DROPPED:
+            self._dropped += value
+            return
+        ok = text_of(tags, "expected_response").lower() != "false" and not text_of(tags, "error_code")
+        name = next((found for tag in _NAMES if (found := text_of(tags, tag))), "")
+        # A bad value is found here, where its line is known.
+        self._collected[metric].add(end_s - value / 1e3, value / 1e3, ok, name)
+
+    def best(self, rows: Collector) -> Found:
+        """Move the requests of the best metric into the rows."""
+        for metric, note in TIMES.items():
+            if len(self._collected[metric]):
+                rows.take(self._collected[metric])
+                return Found(notes=(note,), not_sent=round(self._dropped))
+        return Found(not_sent=round(self._dropped))

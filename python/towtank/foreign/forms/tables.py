@@ -1,0 +1,79 @@
+"""Tables with a header: columns by name, and one request a row."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
+
+from towtank.foreign.requests import BadRowError, Collector
+from towtank.foreign.source import Source
+
+DELIMITERS = ",;\t|"
+
+
+def header_of(head: str, delimiters: str = DELIMITERS) -> tuple[list[str], str]:
+    """Return the names of the first row in small letters, and the delimiter that gives most of them."""
+    first = next((line for line in head.splitlines() if line.strip()), "")
+    found = max(delimiters, key=first.count)
+    try:
+        row = next(csv.reader([first], delimiter=found), [])
+    except csv.Error:
+        row = []
+    return [name.strip().lower() for name in row], found
+
+
+def has_columns(head: str, names: Iterable[str]) -> bool:
+    """Return True if the first row has all of these names."""
+    return set(names) <= set(header_of(head)[0])
+
+
+def cells(source: Source, rows: Collector) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield the rows below the header as cells by column name, with the numbers of their lines."""
+    names, delimiter = header_of(source.head)
+    table = source.rows(rows.skipped, delimiter)
+    next(table, None)
+    for line, row in table:
+        if len(row) < len(names) - 1 and len(row) <= 1:
+            rows.skipped.add("too few columns", line)
+            continue
+        yield line, dict(zip(names, (cell.strip() for cell in row), strict=False))
+
+
+def add_each(source: Source, rows: Collector, add: Callable[[Mapping[str, str]], object]) -> None:
+    """Add the request of each row below the header, and count the rows that have none."""
+    for line, row in cells(source, rows):
+        try:
+            add(row)
+        except BadRowError as fault:
+            rows.skipped.add(str(fault), line)
+
+
+def instant(text: str, what: str) -> float:
+    """Return an RFC 3339 instant since 1970. [s]
+
+    Raises
+    ------
+    BadRowError
+        If the text is no instant.
+    """
+    try:
+        return datetime.fromisoformat(text).timestamp()
+    except (TypeError, ValueError, OverflowError, OSError):
+        raise BadRowError(f"{what} is not an instant") from None
+
+
+def truth(text: str | None, what: str) -> bool:
+    """Return the truth of a cell such as `true`, `0` or `yes`; an empty cell is true.
+
+    Raises
+    ------
+    BadRowError
+        If the text is none of these words.
+    """
+    word = (text or "").lower()
+    if word in ("", "1", "true", "yes", "ok"):
+        return True
+    if word in ("0", "false", "no", "ko"):
+        return False
+    raise BadRowError(f"{what} is not true or false")

@@ -1,0 +1,98 @@
+"""Recognises the form of a result file, and reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+from towtank.errors import Fault, StudyError
+from towtank.foreign.forms import FORMS
+from towtank.foreign.requests import Collector, Requests, Skipped, Summary
+from towtank.foreign.source import Source
+
+PLAIN = "start_s,elapsed_ms and optionally ok (0 or 1) and transaction"
+"""Columns of the form that any tool can write."""
+_Content = TypeVar("_Content")
+
+
+@dataclass
+class Foreign:
+    """Content of a result file.
+
+    Attributes
+    ----------
+    file : Path
+    form : str
+        Name of the form, such as `k6 JSON`.
+    requests : Requests or None
+        None for a file of summaries.
+    summary : Summary or None
+        None for a file of single requests.
+    skipped : Skipped
+        Rows that were left out.
+    cut : str
+        Why the file ends early; empty if it does not.
+    not_sent : int
+        Requests that the load generator planned and did not send, as far as the file says so. [1]
+    notes : list of str
+        What the reader of the figures must know about this form.
+    """
+
+    file: Path
+    form: str
+    requests: Requests | None = None
+    summary: Summary | None = None
+    skipped: Skipped = field(default_factory=Skipped)
+    cut: str = ""
+    not_sent: int = 0
+    notes: list[str] = field(default_factory=list)
+
+
+def recognised() -> str:
+    """Return the names of all forms, as text."""
+    names = [form.NAME for form in FORMS]
+    return f"{', '.join(names[:-1])} or {names[-1]}"
+
+
+def read(path: Path) -> Foreign:
+    """Read a result file of any form.
+
+    Raises
+    ------
+    StudyError
+        If the file cannot be read, or its form is not recognised.
+    """
+    source = Source(path)
+    head = _head(source)
+    for form in FORMS:
+        if not form.recognises(head):
+            continue
+        content = Collector()
+        found = _guarded(path, lambda form=form, content=content: form.read(source, content))  # type: ignore[misc]
+        foreign = Foreign(path, form.NAME, skipped=content.skipped, cut=source.cut or found.cut)
+        foreign.notes, foreign.not_sent, foreign.summary = list(found.notes), found.not_sent, found.summary
+        if found.summary is None:
+            foreign.requests = content.requests()
+        return foreign
+    begin = head.strip().splitlines()[0][:80] if head.strip() else ""
+    got = f"a file that begins with {begin!r}" if begin else "an empty file"
+    fault = Fault(str(path), 0, 0, "", f"must be a result file ({recognised()}), got {got} instead")
+    raise StudyError([fault], hint=f"a plain CSV has the columns {PLAIN}")
+
+
+def _head(source: Source) -> str:
+    if source.path.is_dir():
+        raise StudyError.at(source.path, "must be a result file, got a folder instead")
+    return _guarded(source.path, lambda: source.head)
+
+
+def _guarded(path: Path, call: Callable[[], _Content]) -> _Content:
+    """Call a reader; a file that cannot be opened is an error of the input."""
+    try:
+        return call()
+    except FileNotFoundError:
+        raise StudyError.at(path, "must be a result file, got no such file instead") from None
+    except (OSError, ValueError) as fault:
+        raise StudyError.at(path, f"must be a result file that can be read, got {fault} instead") from None

@@ -1,0 +1,199 @@
+"""Requests of a result file as arrays, and the summary of a file that has no single requests."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Counts = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Requests:
+    """Requests in the order of their starts.
+
+    Attributes
+    ----------
+    start_s : ndarray of shape (n_requests,)
+        Starts, from the first start. [s]
+    elapsed_s : ndarray of shape (n_requests,)
+        Response times, >= 0. [s]
+    ok : ndarray of bool of shape (n_requests,)
+        Whether the request succeeded.
+    transaction : ndarray of int of shape (n_requests,)
+        Number of the transaction in `names`.
+    names : tuple of str
+    """
+
+    start_s: Floats
+    elapsed_s: Floats
+    ok: Mask
+    transaction: Counts
+    names: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.start_s)
+
+    @property
+    def end_s(self) -> Floats:
+        """Ends of the requests. [s]"""
+        return np.asarray(self.start_s + self.elapsed_s)
+
+    def chosen(self, mask: Mask) -> Requests:
+        """Return the requests of a mask, with the same clock."""
+        return Requests(self.start_s[mask], self.elapsed_s[mask], self.ok[mask], self.transaction[mask], self.names)
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Figures of a file without single requests; None for figures that the file does not have.
+
+    Attributes
+    ----------
+    requests, errors : int or None
+        Counts. [1]
+    length_s : float or None
+        Length of the measurement. [s]
+    throughput_per_s : float or None
+        Successful requests. [1/s]
+    mean_s : float or None
+        Mean response time. [s]
+    percentiles_s : dict
+        Response times by name of the percentile, such as `p95`. [s]
+    """
+
+    requests: int | None
+    errors: int | None
+    length_s: float | None
+    throughput_per_s: float | None
+    mean_s: float | None
+    percentiles_s: Mapping[str, float]
+
+
+@dataclass
+class Skipped:
+    """Rows that were left out, by reason.
+
+    Attributes
+    ----------
+    by_reason : dict
+        Number of rows by reason. [1]
+    first_line : int or None
+        Line of the first row that was left out, from 1.
+    """
+
+    by_reason: dict[str, int] = field(default_factory=dict)
+    first_line: int | None = None
+
+    @property
+    def rows(self) -> int:
+        """Number of all rows that were left out. [1]"""
+        return sum(self.by_reason.values())
+
+    def add(self, reason: str, line: int | None) -> None:
+        """Count one row."""
+        self.by_reason[reason] = self.by_reason.get(reason, 0) + 1
+        if self.first_line is None:
+            self.first_line = line
+
+
+class BadRowError(ValueError):
+    """A row of a result file has no usable request; the message is the reason."""
+
+
+class Collector:
+    """Collects the rows of a file, and counts those that cannot be used."""
+
+    def __init__(self) -> None:
+        self.skipped = Skipped()
+        self._starts: list[float] = []
+        self._elapsed: list[float] = []
+        self._ok: list[bool] = []
+        self._codes: list[int] = []
+        self._names: dict[str, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._starts)
+
+    def add(self, start_s: float, elapsed_s: float, ok: bool, name: str = "") -> None:
+        """Add a request.
+
+        Raises
+        ------
+        BadRowError
+            If a time is not finite, or a response time is negative.
+        """
+        if not (math.isfinite(start_s) and math.isfinite(elapsed_s)):
+            raise BadRowError("a time is not a finite number")
+        if elapsed_s < 0:
+            raise BadRowError("a response time is negative")
+        self._starts.append(start_s)
+        self._elapsed.append(elapsed_s)
+        self._ok.append(ok)
+        self._codes.append(self._names.setdefault(name, len(self._names)))
+
+    def keep(self, kept: Sequence[bool]) -> None:
+        """Keep the requests marked True, in the order in which they were added."""
+        for values in (self._starts, self._elapsed, self._ok, self._codes):
+            values[:] = [value for value, is_kept in zip(values, kept, strict=True) if is_kept]  # type: ignore[misc]
+
+    def take(self, other: Collector) -> None:
+        """Add the requests of another collector to an empty one."""
+        self._starts, self._elapsed, self._ok = other._starts, other._elapsed, other._ok
+        self._codes, self._names = other._codes, other._names
+
+    def requests(self) -> Requests:
+        """Return all requests in the order of their starts, counted from the first start."""
+        starts = np.asarray(self._starts, dtype=float)
+        order = np.argsort(starts, kind="stable")
+        starts = starts[order] - (starts.min() if len(starts) else 0.0)
+        return Requests(
+            starts,
+            np.asarray(self._elapsed, dtype=float)[order],
+            np.asarray(self._ok, dtype=bool)[order],
+            np.asarray(self._codes, dtype=np.int64)[order],
+            tuple(self._names),
+        )
+
+
+def text_of(row: Mapping[str, object], name: str) -> str:
+    """Return a text of a row by its name; empty if it is missing."""
+    value = row.get(name)
+    return "" if value is None else str(value)
+
+
+def mapping_of(row: Mapping[str, object], name: str) -> Mapping[str, object]:
+    """Return an object of a document by its name; empty if it is missing, or no object."""
+    value = row.get(name)
+    return value if isinstance(value, Mapping) else {}
+
+
+def number_of(row: Mapping[str, object], name: str) -> float:
+    """Return a number of a row by its name.
+
+    Raises
+    ------
+    BadRowError
+        If it is missing, or no number.
+    """
+    return number(row.get(name), name)
+
+
+def number(text: object, what: str) -> float:
+    """Return a number of a row.
+
+    Raises
+    ------
+    BadRowError
+        If the text is not a number.
+    """
+    try:
+        return float(text)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        raise BadRowError(f"{what} is not a number" if text not in (None, "") else f"{what} is missing") from None

@@ -1,0 +1,185 @@
+"""Judgement of results of other tools: intervals around known truths, and the doubts that data show."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from known_requests import Known, lognormal, queue, write_csv
+
+from towtank.analysis.judgement import Judged, judge
+from towtank.analysis.judgement.omission import omission_of
+from towtank.foreign import Requests
+
+
+def judged(folder: Path, requests: Requests) -> Judged:
+    return judge(write_csv(folder / "requests.csv", requests))
+
+
+def kinds(found: Judged) -> dict[str, str]:
+    return {str(doubt.kind): str(doubt.level) for doubt in found.doubts}
+
+
+def changed(known: Known, **arrays: np.ndarray) -> Requests:
+    values = known.requests
+    parts = {"start_s": values.start_s, "elapsed_s": values.elapsed_s, "ok": values.ok, **arrays}
+    return Requests(parts["start_s"], parts["elapsed_s"], parts["ok"], values.transaction, values.names)
+
+
+@pytest.mark.parametrize("make", [queue, lognormal], ids=["queue", "lognormal"])
+def test_intervals_of_long_files_hold_the_truth(make, tmp_path: Path) -> None:
+    rng, held, rates = np.random.default_rng(5), 0, 0
+    names = ("mean", "p50", "p90", "p95")
+    for _ in range(10):
+        known = make(rng, 10_000, 0.5)
+        found = judged(tmp_path, known.requests)
+        assert (found.verdict, found.requests, found.errors) == ("valid", 10_000, 0)
+        assert found.window_s == pytest.approx((0.0, known.requests.start_s[-1]))
+        for name in names:
+            estimate = found.figures.response_time_s[name]
+            assert estimate.low is not None
+            assert estimate.high is not None
+            assert estimate.high / estimate.low < 1.6
+            held += estimate.low <= known.times_s[name] <= estimate.high
+        # The slack is the request at the edge of a window that begins with the first start.
+        rate = found.figures.throughput_per_s
+        rates += rate.low * 0.999 <= known.throughput_per_s <= rate.high * 1.001
+    # Of 40 correlated intervals at 95 %, 34 hold with a probability of about 99 %.
+    assert 34 <= held <= 40
+    assert rates >= 8
+
+
+def test_percentiles_are_values_of_the_file_at_the_rank_of_the_definition(tmp_path: Path) -> None:
+    elapsed = np.random.default_rng(1).permutation(np.arange(1, 1001)) / 1e3
+    requests = Requests(np.arange(1000) * 0.1, elapsed, np.ones(1000, bool), np.zeros(1000, np.int64), ("",))
+    times = judged(tmp_path, requests).figures.response_time_s
+    assert {name: round(1e3 * times[name].value) for name in ("p50", "p90", "p95", "p99")} == {
+        "p50": 500, "p90": 900, "p95": 950, "p99": 990,
+    }  # fmt: skip
+    assert times["mean"].value == pytest.approx(0.5005)
+
+
+def test_correlated_times_have_wider_intervals_than_their_number_suggests(tmp_path: Path) -> None:
+    widths = []
+    for correlation in (0.0, 0.98):
+        mean = judged(tmp_path, lognormal(np.random.default_rng(2), 10_000, correlation).requests).figures
+        estimate = mean.response_time_s["mean"]
+        widths.append((estimate.high - estimate.low) / estimate.value)
+    # sqrt((1 + 0.98) / (1 - 0.98)) is 9.9 for the logarithms themselves; of the times, it is somewhat less.
+    assert 5 < widths[1] / widths[0] < 14
+
+
+def test_few_values_have_no_interval(tmp_path: Path) -> None:
+    found = judged(tmp_path, lognormal(np.random.default_rng(3), 60, 0.0).requests)
+    assert kinds(found)["too_few_samples"] == "suspect"
+    assert all(estimate.low is None for estimate in found.figures.response_time_s.values())
+
+
+def test_a_start_that_is_slower_is_left_out(tmp_path: Path) -> None:
+    known = lognormal(np.random.default_rng(4), 10_000, 0.0)
+    slow = 1 + 9 * np.exp(-known.requests.start_s / 5)
+    found = judged(tmp_path, changed(known, elapsed_s=known.requests.elapsed_s * slow))
+    assert 5 < found.window_s[0] < 40
+    mean = found.figures.response_time_s["mean"]
+    assert mean.low <= known.times_s["mean"] <= mean.high
+    assert found.requests == 10_000
+    assert found.document()["in_window"]["requests"] < 10_000
+
+
+def test_a_drift_is_no_steady_state(tmp_path: Path) -> None:
+    known = lognormal(np.random.default_rng(4), 10_000, 0.0)
+    drift = 1 + 4 * known.requests.start_s / known.requests.start_s[-1]
+    found = judged(tmp_path, changed(known, elapsed_s=known.requests.elapsed_s * drift))
+    assert found.verdict != "valid"
+    assert "no_steady_state" in kinds(found)
+
+
+def test_errors_beyond_one_per_cent_make_a_file_invalid(tmp_path: Path) -> None:
+    known = lognormal(np.random.default_rng(4), 10_000, 0.0)
+    for every, verdict in ((50, "invalid"), (200, "valid")):
+        ok = np.arange(10_000) % every != 0
+        found = judged(tmp_path, changed(known, ok=ok))
+        assert (found.verdict, found.errors) == (verdict, 10_000 // every)
+        # Failed requests are no throughput, and their times count.
+        assert found.figures.throughput_per_s.value == pytest.approx(50 * (1 - 1 / every), rel=2e-3)
+
+
+def test_coarse_times_are_named(tmp_path: Path) -> None:
+    known = lognormal(np.random.default_rng(4), 10_000, 0.0)
+    for step, level in ((0.001, None), (0.002, "note"), (0.008, "suspect")):
+        rounded = np.round(known.requests.elapsed_s / step) * step
+        assert kinds(judged(tmp_path, changed(known, elapsed_s=rounded))).get("coarse_times") == level
+
+
+def test_starts_in_whole_seconds_are_no_obstacle(tmp_path: Path) -> None:
+    known = lognormal(np.random.default_rng(4), 10_000, 0.0)
+    found = judged(tmp_path, changed(known, start_s=np.floor(known.requests.start_s)))
+    mean = found.figures.response_time_s["mean"]
+    assert mean.low <= known.times_s["mean"] <= mean.high
+    assert found.verdict == "valid"
+
+
+def stalled(stall_s: float, every: int = 1000, waits: bool = True) -> Requests:
+    """Return 5,000 requests of 2 to 6 ms at 100 /s; each `every`-th takes longer, and a generator that waits stops."""
+    rng = np.random.default_rng(6)
+    elapsed = rng.uniform(0.002, 0.006, 5000)
+    elapsed[every // 2 :: every] = stall_s
+    starts, now = np.zeros(5000), 0.0
+    for number in range(5000):
+        starts[number] = now
+        now += max(0.01, elapsed[number] if waits else 0.0)
+    return Requests(starts, elapsed, np.ones(5000, bool), np.zeros(5000, np.int64), ("",))
+
+
+def test_omitted_requests_of_a_fixed_rate_are_counted(tmp_path: Path) -> None:
+    requests = stalled(2.0)
+    omission = omission_of(requests)
+    assert omission is not None
+    # Five stops of 2 s at 100 /s: 199 requests each.
+    assert (omission.stops, omission.missing) == (5, 5 * 199)
+    assert omission.longest_s == pytest.approx(2.0)
+    # Of 5,995 requests the slowest 59.95 are those of the first 12 positions of each stop, so p99 is 1.89 s or so.
+    assert omission.corrected_p99_s == pytest.approx(1.89, abs=0.02)
+    assert omission.p99_s < 0.006
+    found = judged(tmp_path, requests)
+    assert kinds(found)["coordinated_omission"] == "invalid"
+
+
+@pytest.mark.parametrize(
+    "requests",
+    [
+        stalled(2.0, waits=False),
+        stalled(0.004),
+        queue(np.random.default_rng(7), 5000, 0.8).requests,
+        lognormal(np.random.default_rng(7), 5000, 0.9).requests,
+    ],
+    ids=["does not wait", "no stall", "independent arrivals", "fixed rate"],
+)
+def test_no_omission_where_the_generator_does_not_wait(requests: Requests) -> None:
+    assert omission_of(requests) is None
+
+
+def test_a_closed_user_omits_nothing_since_it_has_no_rate() -> None:
+    elapsed = np.random.default_rng(8).uniform(0.009, 0.011, 5000)
+    elapsed[500::1000] = 2.0
+    starts = np.concatenate([[0.0], np.cumsum(elapsed)[:-1]])
+    assert omission_of(Requests(starts, elapsed, np.ones(5000, bool), np.zeros(5000, np.int64), ("",))) is None
+
+
+def test_a_file_without_a_usable_row_is_invalid(tmp_path: Path) -> None:
+    path = tmp_path / "requests.csv"
+    path.write_text("start_s,elapsed_ms\nx,1\n")
+    found = judge(path)
+    assert found.verdict == "invalid"
+    assert set(kinds(found)) == {"data_damaged", "nothing_completed"}
+    assert found.document()["response_time_ms"]["mean"] == {"value": None, "low": None, "high": None}
+
+
+@pytest.mark.parametrize("rows", ["0,1\n", "0,1\n0,1\n0,2\n", "0,0\n1,0\n", "5,1e300\n6,1\n", "-5,1\n1e12,1\n"])
+def test_odd_files_are_judged(rows: str, tmp_path: Path) -> None:
+    path = tmp_path / "requests.csv"
+    path.write_text(f"start_s,elapsed_ms\n{rows}")
+    found = judge(path)
+    assert found.requests == rows.count("\n")
+    assert found.verdict in ("suspect", "invalid")
