@@ -92,6 +92,11 @@ class FileHash:
     sha256: str
     files: int = 1
 
+    @property
+    def line(self) -> str:
+        """Line of a list of hashes."""
+        return f"{self.sha256}  {self.path}\n"
+
 
 @dataclass(frozen=True)
 class Results:
@@ -216,8 +221,8 @@ def load(path: Path) -> Results:
         If it is no results folder, or its manifest cannot be read.
     """
     found = measured(path)
-    sizing = attempt("sizing", sizing_of, path, found.manifest)
     hashes = tuple(attempt_or("hashes", [], _hashes, open_folder(path)))
+    sizing = attempt("sizing", sizing_of, path, found.manifest, [entry.line for entry in hashes])
     return replace(
         found,
         hashes=hashes,
@@ -262,8 +267,7 @@ def model_of(path: Path, hashes: Sequence[FileHash]) -> Json:
     hashes : sequence of FileHash
         Hashes of all recorded files; without them, the kept model is not used.
     """
-    lines = [f"{entry.sha256}  {entry.path}\n" for entry in hashes]
-    sources = kept.sources_of(lines) if hashes else None
+    sources = kept.sources_of(entry.line for entry in hashes) if hashes else None
     document = attempt("capacity model", kept.made_or_kept, path / MODEL_FILE, lambda: _model(path), lambda: sources)
     return {"refused": document.sentence, "configurations": []} if isinstance(document, Failed) else document
 
