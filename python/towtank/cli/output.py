@@ -7,23 +7,13 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-from rich.table import Table
-
-from towtank.terminal import fit_table, is_unicode
-
-
-class Printer(Console):
-    """Console that fits tables to its width."""
-
-    def print(self, *objects: Any, **options: Any) -> None:
-        """Print as `Console.print` does, with tables in a form that fits the width."""
-        fitting = (fit_table(self, each) if isinstance(each, Table) else each for each in objects)
-        super().print(*fitting, **options)
-
+from towtank.terminal import is_unicode
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from towtank.containment import Parts
+    from towtank.terminal import Printer
 
 
 def print_json(document: Mapping[str, Any]) -> None:
@@ -34,11 +24,15 @@ def print_json(document: Mapping[str, Any]) -> None:
 
 def console(*, quiet: bool = False) -> Console:
     """Return the console for progress and notes, on standard error; it honours NO_COLOR and non-terminals."""
+    from rich.console import Console  # noqa: PLC0415 - heavy, and many commands print plain text
+
     return Console(stderr=True, quiet=quiet, highlight=False)
 
 
 def printer() -> Printer:
     """Return the console for results, on standard output."""
+    from towtank.terminal import Printer  # noqa: PLC0415 - heavy
+
     return Printer(highlight=False, soft_wrap=True)
 
 
