@@ -18,11 +18,12 @@ from towtank.digging import dig
 from towtank.errors import Fault, StudyError
 from towtank.load_level import KINDS, Load
 from towtank.report.runs_over_time import Recorded, recordings
-from towtank.report.sizing_source import sizing_of
+from towtank.report.sizing_source import ANSWER_FILE, sizing_of
 from towtank.results import earlier, kept
 from towtank.results.folder import STUDY_MANIFEST, ResultsFolder, RunFolder
 from towtank.results.manifests import RunManifest, usable
 
+SUMMARY_FILE = "study-summary.json"
 MODEL_FILE = "model.json"
 CLAIMS_FILE = "claims.json"
 PREDICTION_FILE = "prediction.json"
@@ -253,6 +254,12 @@ def measured(path: Path) -> Results:
         claims=kept.read_finite(path / CLAIMS_FILE) if summary.get("claims") else {},
         prediction=kept.read_finite(path / PREDICTION_FILE),
     )
+
+
+def documents(path: Path) -> list[Path]:
+    """Return the derived documents of a results folder that exist; a read-only folder may have none."""
+    names = (SUMMARY_FILE, CLAIMS_FILE, MODEL_FILE, ANSWER_FILE, PREDICTION_FILE)
+    return [path / name for name in names if (path / name).is_file()]
 
 
 def model_of(path: Path, hashes: Sequence[FileHash]) -> Json:
