@@ -57,16 +57,16 @@ def check_file(path: Path | str) -> FileReport:
             report.faults = [fault]
             return report
         report.kind = (meant_schema or str(document.data.get("schema", "towtank/model/1"))).split("/")[1]
-        report.faults = _check_study(path) if report.kind == "study" else _CHECKS[report.kind](document)
+        report.faults = _check_study(document) if report.kind == "study" else _CHECKS[report.kind](document)
     except StudyError as error:
         report.faults = error.faults
     return report
 
 
-def _check_study(path: Path | str) -> list[Fault]:
+def _check_study(document: Document) -> list[Fault]:
     from towtank.study import load_study  # noqa: PLC0415
 
-    study = load_study(path)
+    study = load_study(document)
     return [] if study.sizing_path is None else _check_sizing(yamlfile.load(study.sizing_path))
 
 

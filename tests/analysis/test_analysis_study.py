@@ -35,7 +35,7 @@ def summary(tmp_path_factory):
 
 def test_a_copied_run_is_no_repetition(tmp_path):
     results = copy_of_results_1(tmp_path / "results")
-    before = summarize_study(results, fresh=True)
+    before = summarize_study(results)
     original = results.runs()[0]
     shutil.copytree(original.path, original.path.parent / "r900")
     RunFolder(original.path.parent / "r900").update(run="r900")
@@ -53,7 +53,7 @@ def test_a_copied_run_is_no_repetition(tmp_path):
 def test_a_summary_is_computed_again_when_its_data_change(tmp_path):
     results = copy_of_results_1(tmp_path / "results")
     run = results.runs()[0]
-    summarize_study(results, fresh=True)
+    summarize_study(results)
     made = known_summary(run)
     assert made is not None
     assert made["verdict"]["level"] != "invalid"
@@ -154,6 +154,7 @@ def test_the_study_summary_is_written_as_plain_json(tmp_path):
     results = copy_of_results_1(tmp_path / "results")
     summary = summarize_study(results)
     written = json.loads((results.path / "study-summary.json").read_text("utf-8"))
+    assert set(written.pop("made_from")) == {"files", "code"}
     assert written == json.loads(json.dumps(summary, allow_nan=False))
 
 

@@ -16,7 +16,7 @@ from towtank.cli import app, run_command
 from towtank.conduct import study
 from towtank.conduct.request import StudyRequest
 from towtank.containment import contained
-from towtank.report import html
+from towtank.report import pictures
 from towtank.results.folder import ResultsFolder
 
 SIZE = ["--users", "20", "--objective", "mean < 1 s", "--cpus", "content=1..4", "--no-simulation", "--beyond"]
@@ -69,7 +69,7 @@ def test_a_fault_in_a_part_leaves_all_other_parts(
     name: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    monkeypatch.setattr(html, "static_svg", lambda _: "<svg></svg>")
+    monkeypatch.setattr(pictures, "static_svg", lambda _: "<svg></svg>")
     with few_replicates():
         with contained() as parts:
             before = answered(name, folder, capsys)[1]

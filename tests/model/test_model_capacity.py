@@ -11,7 +11,7 @@ import pytest
 from results_1 import RESULTS_1, copy_of_results_1
 
 from towtank.model.fitting.capacity import capacity_document
-from towtank.report.source import finite
+from towtank.results.kept import finite
 
 # The common document of these tests takes seconds to create.
 pytestmark = [pytest.mark.waits, pytest.mark.xdist_group("model_capacity")]

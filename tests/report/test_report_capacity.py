@@ -17,7 +17,7 @@ from towtank.estimates import FEW_DIGITS
 from towtank.report.content import capacity_model, demand_table, limits, misfits, model_trust
 from towtank.report.document import Table
 from towtank.report.figures import FIGURES, MAIN, capacity_curve, residuals, utilization_by_load
-from towtank.report.html import static_svg
+from towtank.report.pictures import static_svg
 from towtank.report.source import Results, load
 
 # The common document of these tests takes seconds to create.

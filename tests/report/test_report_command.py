@@ -14,7 +14,8 @@ from results_1 import copy_with_model
 
 from towtank.cli import app
 from towtank.report import write, write_report
-from towtank.report.source import finite, load
+from towtank.report.source import load
+from towtank.results.kept import finite
 
 RUNS = 8
 

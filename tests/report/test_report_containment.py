@@ -15,7 +15,7 @@ from towtank import containment
 from towtank.cli import app
 from towtank.containment import Failed, Parts, attempt, attempt_or, contained
 from towtank.errors import ModelError, Stopped
-from towtank.report import html
+from towtank.report import html, pictures
 from towtank.report.content import SECTIONS, build_document, part_of
 from towtank.report.document import Figure
 from towtank.report.figures import FIGURES, MAIN
@@ -100,7 +100,7 @@ def test_a_statement_replaces_a_picture_that_cannot_be_drawn(
     for figure in figures:
         with monkeypatch.context() as patch, contained() as parts:
             break_part(patch, f"picture {figure.name}")
-            patch.setattr(html, "static_svg", lambda spec: "<svg></svg>")
+            patch.setattr(pictures, "static_svg", lambda spec: "<svg></svg>")
             page = html.render(document)
         assert [each.part for each in parts.failed] == [f"picture {figure.name}"]
         assert "this part could not be made: BrokenError: on purpose" in page
@@ -112,7 +112,7 @@ def test_every_other_part_of_the_command_may_fail(
     towtank: Any, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The list is taken from the parts that a report attempts, so it includes new parts."""
-    monkeypatch.setattr(html, "static_svg", lambda spec: "<svg></svg>")
+    monkeypatch.setattr(pictures, "static_svg", lambda spec: "<svg></svg>")
     with contained() as parts:
         load(small)
     wrong = []
@@ -135,7 +135,7 @@ def test_people_find_the_report_in_the_last_line(
     out = tmp_path / "out.html"
     # A stored model is not fitted again.
     (small / "model.json").unlink(missing_ok=True)
-    monkeypatch.setattr(html, "static_svg", lambda spec: "<svg></svg>")
+    monkeypatch.setattr(pictures, "static_svg", lambda spec: "<svg></svg>")
     break_part(monkeypatch, "capacity model")
     assert towtank(["report", str(small), "--out", str(out)]) == 1
     printed = capsys.readouterr()

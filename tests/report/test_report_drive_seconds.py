@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from towtank.report.figures import drive_seconds
-from towtank.report.html import static_svg
+from towtank.report.pictures import static_svg
 
 DOCUMENT = {
     "intervals": [

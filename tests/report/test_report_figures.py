@@ -29,7 +29,7 @@ from towtank.report.figures import (
     timeline,
     transactions,
 )
-from towtank.report.html import static_svg
+from towtank.report.pictures import static_svg
 from towtank.report.source import Results
 
 

@@ -12,8 +12,8 @@ from results_1 import copy_of_results_1
 from towtank import containment
 from towtank.containment import contained
 from towtank.model.fitting import capacity
-from towtank.report import source
 from towtank.report.source import load
+from towtank.results import kept
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def test_a_summary_is_no_recorded_file(folder: Path, made: list[Path]) -> None:
 
 def test_another_program_makes_another_model(folder: Path, made: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     load(folder)
-    monkeypatch.setattr(source, "_code", lambda: "another")
+    monkeypatch.setattr(kept, "code", lambda: "another")
     load(folder)
     assert len(made) == 2
 

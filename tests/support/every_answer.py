@@ -23,7 +23,7 @@ from towtank.model.fitting import demand_classes, knees, replicates
 from towtank.model.fitting.across import write_prediction
 from towtank.model.fitting.networks import judging
 from towtank.model.fitting.networks import replicates as network_replicates
-from towtank.report import html
+from towtank.report import pictures
 from towtank.results.exports import FORMATS
 
 ANSWERS = (ExitStatus.DONE, ExitStatus.INPUT, ExitStatus.OBJECTIVE_MISSED, ExitStatus.INVALID_MEASUREMENT)
@@ -103,7 +103,7 @@ def _watched(faults: list[str]) -> Iterator[None]:
     with (
         patch.object(containment, "_failed", failed),
         patch.object(app, "_internal_fault", internal),
-        patch.object(html, "static_svg", lambda _: "<svg></svg>"),
+        patch.object(pictures, "static_svg", lambda _: "<svg></svg>"),
         # The boundary would write a file for each fault.
         patch.object(containment, "keep_fault", lambda *_: None),
         few_replicates(),

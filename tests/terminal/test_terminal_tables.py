@@ -7,7 +7,7 @@ import pytest
 from rich.table import Table
 
 from towtank.cli.drive_table import drive_table
-from towtank.cli.output import Printer
+from towtank.terminal import Printer
 
 NAMES = ("class", "throughput /s", "response time", "where most of the time is spent")
 ROWS = (

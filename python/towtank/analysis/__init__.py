@@ -6,34 +6,34 @@ judges a result of another tool. All of these functions accept incomplete data a
 `docs/background/architecture.md` describes the packages in here.
 """
 
-from towtank.analysis.compaction import compact
-from towtank.analysis.deciding import OpenQuestion, open_questions
-from towtank.analysis.diagnoses import Diagnoses, diagnoses_of
-from towtank.analysis.diagnosis import Diagnosis
-from towtank.analysis.doubts import Level, not_checked
-from towtank.analysis.drive import drive_document
-from towtank.analysis.exporting import gather
-from towtank.analysis.judgement import Judged, Judgement, judge, judge_all
-from towtank.analysis.run import summarize_run
-from towtank.analysis.statistics import Estimate
-from towtank.analysis.study import summarize_study
+from __future__ import annotations
 
-__all__ = [
-    "Diagnoses",
-    "Diagnosis",
-    "Estimate",
-    "Judged",
-    "Judgement",
-    "Level",
-    "OpenQuestion",
-    "compact",
-    "diagnoses_of",
-    "drive_document",
-    "gather",
-    "judge",
-    "judge_all",
-    "not_checked",
-    "open_questions",
-    "summarize_run",
-    "summarize_study",
-]
+from typing import TYPE_CHECKING
+
+from towtank.doors import door
+
+if TYPE_CHECKING:
+    from towtank.analysis.compaction import compact as compact
+    from towtank.analysis.diagnoses import Diagnoses as Diagnoses
+    from towtank.analysis.diagnoses import diagnoses_of as diagnoses_of
+    from towtank.analysis.diagnosis import Diagnosis as Diagnosis
+    from towtank.analysis.doubts import Level as Level
+    from towtank.analysis.doubts import not_checked as not_checked
+    from towtank.analysis.drive import drive_document as drive_document
+    from towtank.analysis.exporting import gather as gather
+    from towtank.analysis.run import summarize_run as summarize_run
+    from towtank.analysis.study import summarize_study as summarize_study
+
+__getattr__, __dir__ = door(
+    __name__,
+    {
+        "compaction": "compact",
+        "diagnoses": "Diagnoses diagnoses_of",
+        "diagnosis": "Diagnosis",
+        "doubts": "Level not_checked",
+        "drive": "drive_document",
+        "exporting": "gather",
+        "run": "summarize_run",
+        "study": "summarize_study",
+    },
+)

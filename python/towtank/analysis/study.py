@@ -20,12 +20,12 @@ from towtank.analysis.run import SUMMARY, is_current, kept_summary
 from towtank.analysis.service_logs import first_words
 from towtank.analysis.statistics.estimates import CONFIDENCE
 from towtank.claim_words import sentence
-from towtank.containment import Failed, attempt, attempt_or
+from towtank.containment import Failed, attempt, attempt_or, failures_so_far
 from towtank.errors import StudyError
 from towtank.load_level import KINDS, Load
 from towtank.over_runs import alike, merged
-from towtank.results import earlier
-from towtank.results.folder import ResultsFolder, RunFolder, offer_json
+from towtank.results import earlier, kept
+from towtank.results.folder import STUDY_MANIFEST, ResultsFolder, RunFolder, offer_json
 from towtank.results.manifests import read_object
 
 SCHEMA = "towtank/study-summary/1"
@@ -70,27 +70,38 @@ class Question:
     confidence: float
 
 
-def summarize_study(results: ResultsFolder, fresh: bool = False) -> dict[str, Any]:
-    """Analyse all runs of a study, and write `study-summary.json`; write `claims.json` if the study has claims.
+def summarize_study(results: ResultsFolder) -> dict[str, Any]:
+    """Analyse all runs of a study, and write `study-summary.json`, and `claims.json` if the study has claims.
+
+    Documents of this version that were made from the present data are read instead.
 
     Parameters
     ----------
     results : ResultsFolder
         Results folder in any state; missing and incomplete runs are reported. A read-only folder is analysed without
         writing files.
-    fresh : bool, default False
-        Whether to analyse runs again that already have a summary of this version.
 
     Returns
     -------
     dict
         The study summary, as `docs/reference/summary.md` describes.
     """
-    manifest = results.manifest
-    scoped = _scoped(manifest)
+    failures = failures_so_far()
+    scoped = _scoped(results.manifest)
     folders = [run for run in results.runs() if SET_ASIDE not in run.run_id]
-    made = [attempt(f"summary of {run.run_id}", _summary_of, run, fresh, scoped) for run in folders]
+    made = [attempt(f"summary of {run.run_id}", _summary_of, run, scoped) for run in folders]
     runs = [summary for summary in made if not isinstance(summary, Failed)]
+    is_whole = failures_so_far() == failures
+    return kept.made_or_kept(
+        results.path / SUMMARY_FILE,
+        lambda: _with_claims(results, runs),
+        lambda: kept.sources_of(_sources(results, folders, runs)) if is_whole else None,
+    )
+
+
+def _with_claims(results: ResultsFolder, runs: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the summary of a study, with the answers of its claims, and write `claims.json`."""
+    manifest = results.manifest
     summary = describe_study(manifest, runs)
     judged = attempt_or("claims", None, claims.of_manifest, manifest, runs)
     if judged is not None:
@@ -99,13 +110,27 @@ def summarize_study(results: ResultsFolder, fresh: bool = False) -> dict[str, An
             summary["required_claims"] = judged["required"]
         summary["answers"] = [sentence(claim) for claim in judged["claims"]]
         offer_json(results.path / claims.CLAIMS_FILE, judged)
-    offer_json(results.path / SUMMARY_FILE, summary)
     return summary
 
 
+def _sources(results: ResultsFolder, folders: list[RunFolder], runs: list[dict[str, Any]]) -> Iterator[str]:
+    """Yield a line for each source of the summary of a study: its manifest, its runs, and the claims beside it.
+
+    A summary that could not be written is known by what it was made from.
+    """
+    for path in (
+        results.path / STUDY_MANIFEST,
+        results.path / claims.CLAIMS_FILE,
+        *(run.path / SUMMARY for run in folders),
+    ):
+        yield f"{path.relative_to(results.path)} {kept.sha256(path) if path.is_file() else None}\n"
+    for run in runs:
+        yield f"{run['run']} {run.get('status')} {run.get('inputs')}\n"
+
+
 def summaries_of(runs: Iterable[RunFolder]) -> dict[str, dict[str, Any]]:
-    """Return the summary of each run by name, read from disk or computed; runs whose analysis failed are omitted."""
-    made = {run.run_id: attempt(f"summary of {run.run_id}", _summary_of, run, False, []) for run in runs}
+    """Return the summaries of runs by name, from disk or recomputed; runs whose analysis failed are omitted."""
+    made = {run.run_id: attempt(f"summary of {run.run_id}", _summary_of, run, []) for run in runs}
     return {name: summary for name, summary in made.items() if not isinstance(summary, Failed)}
 
 
@@ -120,8 +145,8 @@ def _scoped(manifest: dict[str, Any]) -> list[str]:
     ]
 
 
-def _summary_of(run: RunFolder, fresh: bool, scoped: list[str]) -> dict[str, Any]:
-    known = None if fresh else known_summary(run)
+def _summary_of(run: RunFolder, scoped: list[str]) -> dict[str, Any]:
+    known = known_summary(run)
     texts = {objective.get("text") for objective in known.get("objectives") or ()} if known else set()
     return known if known and texts.issuperset(scoped) else kept_summary(run)
 

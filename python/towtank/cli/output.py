@@ -7,23 +7,13 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-from rich.table import Table
-
-from towtank.terminal import fit_table, is_unicode
-
-
-class Printer(Console):
-    """Console that fits tables to the width of the terminal."""
-
-    def print(self, *objects: Any, **options: Any) -> None:
-        """Print objects as `Console.print` does, with tables in a form that fits the width of the console."""
-        fitting = (fit_table(self, each) if isinstance(each, Table) else each for each in objects)
-        super().print(*fitting, **options)
-
+from towtank.terminal import is_unicode
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from towtank.containment import Parts
+    from towtank.terminal import Printer
 
 
 def print_json(document: Mapping[str, Any]) -> None:
@@ -33,14 +23,16 @@ def print_json(document: Mapping[str, Any]) -> None:
 
 
 def console(*, quiet: bool = False) -> Console:
-    """Return the console for progress and notes, on standard error; without colours if NO_COLOR is set or off
-    a terminal.
-    """
+    """Return the console for progress and notes, on standard error; it honours NO_COLOR and non-terminals."""
+    from rich.console import Console  # noqa: PLC0415 - heavy, and many commands print plain text
+
     return Console(stderr=True, quiet=quiet, highlight=False)
 
 
 def printer() -> Printer:
     """Return the console for results, on standard output."""
+    from towtank.terminal import Printer  # noqa: PLC0415 - heavy
+
     return Printer(highlight=False, soft_wrap=True)
 
 

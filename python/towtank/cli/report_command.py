@@ -29,7 +29,7 @@ def command(
     check.refuse_faults()
     with contained() as parts:
         found = load(results)
-        path = write(found, out or results / REPORT)
+        path = write(found, out or results / REPORT, results)
     print_failed(parts)
     if json:
         document = {

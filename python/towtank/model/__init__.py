@@ -1,18 +1,25 @@
 """Models of a system: queueing networks from files, solved by the engine; `fitting` fits them to measurements."""
 
-from towtank.model.loading import ModelProblem, check_model, load_model
-from towtank.model.simulating import SimulationSettings, simulate_models
-from towtank.model.solving import METHODS, solve_models
-from towtank.model.waiting import wait_percentiles, waits_in_turn
+from __future__ import annotations
 
-__all__ = [
-    "METHODS",
-    "ModelProblem",
-    "SimulationSettings",
-    "check_model",
-    "load_model",
-    "simulate_models",
-    "solve_models",
-    "wait_percentiles",
-    "waits_in_turn",
-]
+from typing import TYPE_CHECKING
+
+from towtank.doors import door
+
+if TYPE_CHECKING:
+    from towtank.model.loading import ModelProblem as ModelProblem
+    from towtank.model.loading import check_model as check_model
+    from towtank.model.loading import load_model as load_model
+    from towtank.model.simulating import SimulationSettings as SimulationSettings
+    from towtank.model.simulating import simulate_models as simulate_models
+    from towtank.model.solving import METHODS as METHODS
+    from towtank.model.solving import solve_models as solve_models
+
+__getattr__, __dir__ = door(
+    __name__,
+    {
+        "loading": "ModelProblem check_model load_model",
+        "simulating": "SimulationSettings simulate_models",
+        "solving": "METHODS solve_models",
+    },
+)

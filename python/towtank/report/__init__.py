@@ -40,16 +40,29 @@ def write_report(results: ResultsFolder | Path, path: Path | None = None) -> Pat
     """
     folder = results.path if isinstance(results, ResultsFolder) else results
     with contained():
-        return write(load(folder), path or folder / REPORT)
+        return write(load(folder), path or folder / REPORT, folder)
 
 
-def write(results: Results, path: Path) -> Path:
-    """Write the report of results that are already in memory to a file, and return the path of the file."""
+def write(results: Results, path: Path, folder: Path | None = None) -> Path:
+    """Write the report of results that are already in memory, in one atomic step.
+
+    Parameters
+    ----------
+    results : Results
+        All data that the report shows.
+    path : Path
+        File to write.
+    folder : Path, optional
+        The results folder, which keeps the pictures of the report for the next one.
+    """
     from towtank.report.content import build_document  # noqa: PLC0415 - jinja2 and Vega are heavy
     from towtank.report.html import render  # noqa: PLC0415
+    from towtank.report.pictures import PICTURES_FILE, Pictures  # noqa: PLC0415
 
+    pictures = Pictures(None if folder is None else folder / PICTURES_FILE)
     with contained():
-        page = render(build_document(results))
+        page = render(build_document(results), pictures)
+    pictures.keep()
     try:
         put_text(path, page)
     except OSError as error:

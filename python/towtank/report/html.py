@@ -16,7 +16,6 @@ import re
 from dataclasses import replace
 from functools import lru_cache
 from importlib.resources import files
-from typing import Any
 
 import vl_convert
 from jinja2 import Environment, StrictUndefined
@@ -26,6 +25,7 @@ from towtank.containment import Failed, attempt
 from towtank.report import bidi, theme
 from towtank.report.content.not_made import not_made
 from towtank.report.document import Block, Column, Document, Figure, Section, Table
+from towtank.report.pictures import Pictures
 
 # Names of the bundled libraries that the page uses.
 _NAMES = "window.vegaEmbed = vegaEmbed;"
@@ -54,9 +54,10 @@ _LONG = re.compile(r"(\.\d\d)\d+")
 _COUNTED_ID = re.compile(r'(?<=\bid=")(?:gradient_|clip)\d+|(?<=url\(#)(?:gradient_|clip)\d+')
 
 
-def render(document: Document) -> str:
-    """Render a document as one self-contained HTML page; a statement replaces a figure that cannot be drawn."""
-    document = replace(document, sections=tuple(_drawn(section) for section in document.sections))
+def render(document: Document, pictures: Pictures | None = None) -> str:
+    """Render a document as one self-contained HTML page; a failed figure is replaced by a statement."""
+    pictures = pictures or Pictures()
+    document = replace(document, sections=tuple(_drawn(section, pictures) for section in document.sections))
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.globals["picture"] = picture
     environment.globals["specification"] = specification
@@ -134,27 +135,27 @@ def numbering(sections: tuple[Section, ...]) -> dict[str, str]:
     }
 
 
-def _drawn(section: Section) -> Section:
-    """Return a section in which every figure has an SVG."""
-    return replace(section, blocks=tuple(_drawn_block(block) for block in section.blocks))
+def _drawn(section: Section, pictures: Pictures) -> Section:
+    """Return a section with the SVG of every figure."""
+    return replace(section, blocks=tuple(_drawn_block(block, pictures) for block in section.blocks))
 
 
-def _drawn_block(block: Block) -> Block:
+def _drawn_block(block: Block, pictures: Pictures) -> Block:
     if not isinstance(block, Figure):
         return block
-    made = attempt(f"picture {block.name}", _with_svg, block)
+    made = attempt(f"picture {block.name}", _with_svg, block, pictures)
     return not_made(made) if isinstance(made, Failed) else made
 
 
-def _with_svg(figure: Figure) -> Figure:
+def _with_svg(figure: Figure, pictures: Pictures) -> Figure:
     isolated = replace(figure, spec=bidi.of_specification(figure.spec))
     specification(isolated)
-    return replace(isolated, svg=isolated.svg or static_svg(isolated.spec or {}))
+    return replace(isolated, svg=isolated.svg or pictures.of(isolated.spec or {}))
 
 
 def picture(figure: Figure) -> Markup:
-    """Return the SVG of a figure as safe HTML; Vega and the writer of drawings have escaped all texts."""
-    svg = lean(figure.svg or static_svg(figure.spec or {}))
+    """Return the SVG of a figure; Vega and the writer of drawings have escaped all texts in it."""
+    svg = lean(figure.svg)
     counted = {name: number for number, name in enumerate(dict.fromkeys(_COUNTED_ID.findall(svg)))}
     svg = _COUNTED_ID.sub(lambda found: f"{found[0].rstrip('0123456789')}{counted[found[0]]}", svg)
     svg = _OWN_ID.sub(rf"\g<1>{figure.name}-", svg)
@@ -170,11 +171,6 @@ def lean(svg: str) -> str:
 def _lean_tag(found: re.Match[str]) -> str:
     tag = _COLOUR.sub(lambda colour: "#{:02x}{:02x}{:02x}".format(*map(int, colour.groups())), found[0])
     return _PLACES.sub(lambda places: _LONG.sub(r"\1", places[0]), _NEEDLESS.sub("", tag))
-
-
-def static_svg(spec: dict[str, Any]) -> str:
-    """Draw a Vega-Lite specification as SVG, without loading anything from a network."""
-    return vl_convert.vegalite_to_svg(spec, vl_version=theme.VEGA_LITE_VERSION, allowed_base_urls=[])
 
 
 def specification(figure: Figure) -> Markup:

@@ -8,25 +8,23 @@ disk.
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 from towtank.analysis import Diagnosis
-from towtank.containment import Failed, attempt, attempt_or, failures_so_far
+from towtank.containment import Failed, attempt, attempt_or
 from towtank.digging import dig
-from towtank.engine import binary
 from towtank.errors import Fault, StudyError
 from towtank.load_level import KINDS, Load
 from towtank.report.runs_over_time import Recorded, recordings
-from towtank.report.sizing_source import sizing_of
-from towtank.results import earlier
-from towtank.results.folder import STUDY_MANIFEST, ResultsFolder, RunFolder, offer_json
-from towtank.results.manifests import RunManifest, read_object, usable
+from towtank.report.sizing_source import ANSWER_FILE, sizing_of
+from towtank.results import earlier, kept
+from towtank.results.folder import STUDY_MANIFEST, ResultsFolder, RunFolder
+from towtank.results.manifests import RunManifest, usable
 
+SUMMARY_FILE = "study-summary.json"
 MODEL_FILE = "model.json"
 CLAIMS_FILE = "claims.json"
 PREDICTION_FILE = "prediction.json"
@@ -97,6 +95,11 @@ class FileHash:
     path: str
     sha256: str
     files: int = 1
+
+    @property
+    def line(self) -> str:
+        """Line of a list of hashes."""
+        return f"{self.sha256}  {self.path}\n"
 
 
 @dataclass(frozen=True)
@@ -222,8 +225,8 @@ def load(path: Path) -> Results:
         If the path is no results folder, or its manifest cannot be read.
     """
     found = measured(path)
-    sizing = attempt("sizing", sizing_of, path, found.manifest)
     hashes = tuple(attempt_or("hashes", [], _hashes, open_folder(path)))
+    sizing = attempt("sizing", sizing_of, path, found.manifest, [entry.line for entry in hashes])
     return replace(
         found,
         hashes=hashes,
@@ -245,22 +248,27 @@ def measured(path: Path) -> Results:
 
     folder = open_folder(path)
     manifest = folder.manifest
-    summary: Json = finite(attempt_or("summary of the study", {}, summarize_study, folder))
+    summary: Json = attempt_or("summary of the study", {}, summarize_study, folder)
     return Results(
         name=path.resolve().name,
         manifest=manifest,
         summary=summary,
         runs=tuple(_runs(folder, manifest, summary)),
-        claims=_json(path / CLAIMS_FILE) if summary.get("claims") else {},
-        prediction=_json(path / PREDICTION_FILE),
+        claims=kept.read_finite(path / CLAIMS_FILE) if summary.get("claims") else {},
+        prediction=kept.read_finite(path / PREDICTION_FILE),
     )
+
+
+def documents(path: Path) -> list[Path]:
+    """Return the derived documents of a results folder that exist; a read-only folder may have none."""
+    names = (SUMMARY_FILE, CLAIMS_FILE, MODEL_FILE, ANSWER_FILE, PREDICTION_FILE)
+    return [path / name for name in names if (path / name).is_file()]
 
 
 def model_of(path: Path, hashes: Sequence[FileHash]) -> Json:
     """Return the capacity model of a results folder: the kept model, or a new model, which is then kept.
 
-    The kept model, `model.json`, is used if the same code made it from files with the same hashes. A model
-    with a failed part is not kept, and no model is kept in a read-only folder.
+    The kept model, `model.json`, is used if the same code made it from files with the same hashes.
 
     Parameters
     ----------
@@ -269,36 +277,15 @@ def model_of(path: Path, hashes: Sequence[FileHash]) -> Json:
     hashes : sequence of FileHash
         Hashes of all recorded files; without hashes, the kept model is not used.
     """
-    made_from = _made_from(hashes) if hashes else None
-    kept = _json(path / MODEL_FILE)
-    if made_from is not None and kept.pop("made_from", None) == made_from:
-        return kept
-    from towtank.model.fitting.capacity import capacity_document  # noqa: PLC0415 - heavy, and only needed here
-
-    failures = failures_so_far()
-    document = attempt("capacity model", capacity_document, path)
-    is_whole = failures_so_far() == failures
-    if isinstance(document, Failed):
-        return {"refused": document.sentence, "configurations": []}
-    document = finite(document)
-    offer_json(path / MODEL_FILE, {**document, "made_from": made_from if is_whole else None})
-    return dict(document)
+    sources = kept.sources_of(entry.line for entry in hashes) if hashes else None
+    document = attempt("capacity model", kept.made_or_kept, path / MODEL_FILE, lambda: _model(path), lambda: sources)
+    return {"refused": document.sentence, "configurations": []} if isinstance(document, Failed) else document
 
 
-def _made_from(hashes: Sequence[FileHash]) -> Json:
-    """Return a digest of the recorded files, and a digest of the code and the engine that fit the model."""
-    lines = "".join(f"{entry.sha256}  {entry.path}\n" for entry in hashes)
-    return {"files": hashlib.sha256(lines.encode()).hexdigest(), "code": _code()}
+def _model(path: Path) -> dict[str, Any]:
+    from towtank.model.fitting.capacity import capacity_document  # noqa: PLC0415 - heavy, and seldom needed
 
-
-@cache
-def _code() -> str:
-    """Return a digest of the Python code of Towtank and of the engine."""
-    package = Path(__file__).parents[1]
-    digest = hashlib.sha256()
-    for program in [*sorted(package.rglob("*.py")), binary()]:
-        digest.update(_sha256(program).encode())
-    return digest.hexdigest()
+    return capacity_document(path)
 
 
 def open_folder(path: Path) -> ResultsFolder:
@@ -307,23 +294,6 @@ def open_folder(path: Path) -> ResultsFolder:
         message = f"must be a results folder with a {STUDY_MANIFEST} in it, got the folder of one of its runs"
         raise StudyError([Fault(str(path), 0, 0, "", message)], hint="name the results folder, two levels up")
     return ResultsFolder.open(path)
-
-
-def finite(document: Any) -> Any:
-    """Copy a document with None in place of NaN and infinity, which JSON and figures do not support."""
-    if isinstance(document, Mapping):
-        return {key: finite(value) for key, value in document.items()}
-    if isinstance(document, (list, tuple)):
-        return [finite(value) for value in document]
-    return None if isinstance(document, float) and not math.isfinite(document) else document
-
-
-def _json(path: Path) -> dict[str, Any]:
-    """Read a JSON object; empty if the file is missing, or incomplete after a kill."""
-    try:
-        return dict(finite(read_object(path)))
-    except (ValueError, OSError, StudyError):
-        return {}
 
 
 def runs_that_count(folder: ResultsFolder) -> list[RunFolder]:
@@ -337,8 +307,11 @@ def _runs(folder: ResultsFolder, manifest: Json, summary: Json) -> Iterator[RunR
     planned = {spec["run"]: spec for spec in _design(manifest, summary)}
     for run_id in sorted({*planned, *on_disk}):
         path = folder.run_path(run_id)
-        found = usable(dict(_json(path / "run.json")), RunManifest) or {**planned.get(run_id, {}), "status": "missing"}
-        yield RunResult(run_id, found, earlier.run_summary(_json(path / "summary.json")))
+        found = usable(dict(kept.read_finite(path / "run.json")), RunManifest) or {
+            **planned.get(run_id, {}),
+            "status": "missing",
+        }
+        yield RunResult(run_id, found, earlier.run_summary(kept.read_finite(path / "summary.json")))
 
 
 def _design(manifest: Json, summary: Json) -> list[Json]:
@@ -368,16 +341,11 @@ def _each_hash(folder: ResultsFolder) -> Iterator[FileHash]:
     root = folder.path
     for path in [root / STUDY_MANIFEST, *sorted((root / "files").rglob("*"))]:
         if path.is_file():
-            yield FileHash(path.relative_to(root).as_posix(), _sha256(path))
+            yield FileHash(path.relative_to(root).as_posix(), kept.sha256(path))
     for run in runs_that_count(folder):
         streams = sorted(path for part in (run.engine, run.observe) for path in part.rglob("*") if path.is_file())
         named = [
             path.relative_to(root).as_posix() for path in (run.path / "run.json", run.plan, *streams) if path.is_file()
         ]
-        lines = "".join(f"{_sha256(root / name)}  {name}\n" for name in named)
+        lines = "".join(f"{kept.sha256(root / name)}  {name}\n" for name in named)
         yield FileHash(f"runs/{run.run_id}", hashlib.sha256(lines.encode()).hexdigest(), len(named))
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()

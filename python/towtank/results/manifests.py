@@ -152,7 +152,11 @@ def read_object(path: Path) -> Json:
     StudyError
         If the file contains JSON, but no object.
     """
-    text = read_regular(path)
+    return object_of(path, read_regular(path))
+
+
+def object_of(path: Path, text: str) -> Json:
+    """Return the JSON object in the text of a file; the errors are those of `read_object`."""
     try:
         document = json.loads(text)
     except RecursionError:

@@ -12,9 +12,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import duckdb
 import numpy as np
 
 from towtank.files import put
@@ -22,6 +21,9 @@ from towtank.results import observe, segments
 from towtank.results.folder import RunFolder
 from towtank.results.observe import ProbeStream, ServiceStream
 from towtank.results.segments import Interval, Recording, Series
+
+if TYPE_CHECKING:
+    import duckdb
 
 INTERVALS = "intervals.parquet"
 METRICS = "metrics.parquet"
@@ -96,6 +98,8 @@ def _number_of(error: duckdb.IOException) -> int:
 
 
 def _write(path: Path, columns: dict[str, str], rows: Iterator[dict[str, Any]]) -> None:
+    import duckdb  # noqa: PLC0415 - heavy, and a table is written once
+
     table: dict[str, list[Any]] = defaultdict(list)
     for row in rows:
         for name in columns:
@@ -123,7 +127,9 @@ def _write(path: Path, columns: dict[str, str], rows: Iterator[dict[str, Any]]) 
 
 @cache
 def _database() -> duckdb.DuckDBPyConnection:
-    """Return an in-memory database, opened once per process: opening takes longer than writing the tables of a run."""
+    """Return a database in memory, opened once per process: opening takes longer than writing the tables of a run."""
+    import duckdb  # noqa: PLC0415
+
     return duckdb.connect(config={"threads": 1})
 
 

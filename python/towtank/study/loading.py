@@ -32,7 +32,7 @@ from towtank.yamlfile import Document, Node, did_you_mean, fault_at
 COMMAND_LINE = "<command line>"
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Named:
     """File that a study names, with the content and faults found when reading it."""
 
@@ -42,13 +42,46 @@ class _Named:
     system: SystemFile | None = None
 
 
-def load_study(path: Path | str, preset: str | None = None, *, changes: dict[str, str] | None = None) -> Study:
+class _Files:
+    """The study file and the files that its variants name; each is read and checked once."""
+
+    def __init__(self, document: Document, corrected: Corrected) -> None:
+        self.document = document
+        self._corrected = corrected
+        self._known: dict[tuple[str, str], _Named] = {}
+
+    def named(self, tree: Node, key: str, name: str) -> _Named:
+        """Read a file named by the study; an unreadable file is reported at the study's key."""
+        path = self.document.path.parent / name
+        try:
+            if (key, name) not in self._known:
+                self._known[key, name] = _checked(self._corrected.document(yamlfile.load(path)), key)
+        except StudyError as error:
+            if all(fault.line for fault in error.faults):
+                return _Named(None, tuple(error.faults))
+            node = yamlfile.find(tree, (key,))[0]
+            message = error.faults[0].message
+            return _Named(None, (Fault(node.file, node.line, node.column, key, f"{message} ({path})"),))
+        return self._known[key, name]
+
+
+def _checked(named: Document, key: str) -> _Named:
+    if key == "system":
+        system, faults = check_tree_as_written(named.root)
+        return _Named(named, tuple(faults), system=system)
+    workload, faults = check_workload_as_written(named, {})
+    return _Named(named, tuple(faults), workload=workload)
+
+
+def load_study(
+    path: Path | str | Document, preset: str | None = None, *, changes: dict[str, str] | None = None
+) -> Study:
     """Read and check a study with its workload and its system.
 
     Parameters
     ----------
-    path : Path or str
-        Path of the study file.
+    path : Path, str or Document
+        The study file, or its path.
     preset : str, optional
         Name of the preset to apply; without it, the file is used unchanged.
     changes : dict of str to str, optional
@@ -60,7 +93,7 @@ def load_study(path: Path | str, preset: str | None = None, *, changes: dict[str
     StudyError
         Lists every fault of the three files.
     """
-    document = yamlfile.load(path)
+    document = path if isinstance(path, Document) else yamlfile.load(path)
     study, faults = as_meant(lambda corrected: _check_all(document, preset, changes or {}, corrected))
     if faults or study is None:
         raise StudyError(faults)
@@ -70,15 +103,15 @@ def load_study(path: Path | str, preset: str | None = None, *, changes: dict[str
 def _check_all(
     document: Document, preset: str | None, changes: dict[str, str], corrected: Corrected
 ) -> tuple[Study | None, list[Fault]]:
-    """Check all variants of a study; return the requested variant, and the faults of all variants."""
-    document = corrected.document(document)
-    faults: list[Fault] = []
-    study = _check_one(document, _with_changes(_with_preset(document, preset), changes), faults, corrected)
+    """Check all variants of a study; return the one that is asked for, and the faults of all."""
+    files = _Files(corrected.document(document), corrected)
+    document, faults = files.document, []
+    study = _check_one(files, _with_changes(_with_preset(document, preset), changes), faults)
     for name in _presets(document):
         if name != preset:
-            _check_one(document, _with_preset(document, name), faults, corrected)
+            _check_one(files, _with_preset(document, name), faults)
     if preset is not None:
-        _check_one(document, _with_preset(document, None), faults, corrected)
+        _check_one(files, _with_preset(document, None), faults)
     return study, _distinct(faults)
 
 
@@ -129,15 +162,16 @@ def _with_changes(tree: Node, changes: dict[str, str]) -> Node:
     return tree
 
 
-def _check_one(document: Document, tree: Node, faults: list[Fault], corrected: Corrected) -> Study | None:
-    """Check one variant of a study with the files that it names; its faults are appended to `faults`."""
+def _check_one(files: _Files, tree: Node, faults: list[Fault]) -> Study | None:
+    """Check one variant of a study with the files that it names; faults are appended to `faults`."""
+    document = files.document
     checked = validate_tree(tree, StudyFile)
     faults += checked.faults
     study = checked.model
     if study is None:
         return None
-    system = _named(document, checked.tree, "system", study.system, corrected)
-    workload = _named(document, checked.tree, "workload", study.workload, corrected)
+    system = files.named(checked.tree, "system", study.system)
+    workload = files.named(checked.tree, "workload", study.workload)
     faults += [*system.faults, *workload.faults]
     check = StudyCheck(
         study,
@@ -244,24 +278,6 @@ def _make(
     texts = (document, system_document, workload.document)
     files = {str(each.path): each.text for each in texts}
     return Study(study, workload, system, document.path, None, files, tree, system_document)
-
-
-def _named(document: Document, tree: Node, key: str, name: str, corrected: Corrected) -> _Named:
-    """Read a file that the study names; if the file is unreadable, the fault is placed at the key of the study."""
-    path = document.path.parent / name
-    try:
-        named = corrected.document(yamlfile.load(path))
-    except StudyError as error:
-        if all(fault.line for fault in error.faults):
-            return _Named(None, tuple(error.faults))
-        node = yamlfile.find(tree, (key,))[0]
-        message = error.faults[0].message
-        return _Named(None, (Fault(node.file, node.line, node.column, key, f"{message} ({path})"),))
-    if key == "system":
-        system, faults = check_tree_as_written(named.root)
-        return _Named(named, tuple(faults), system=system)
-    workload, faults = check_workload_as_written(named, {})
-    return _Named(named, tuple(faults), workload=workload)
 
 
 def _seams(workload: Workload, system: SystemFile) -> list[Fault]:

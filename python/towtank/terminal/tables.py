@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable
+from typing import Any
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.segment import Segment
@@ -18,6 +19,15 @@ UNBOUNDED = 10_000
 # Smallest width of a folded column of names; a narrower column is hard to read. [columns]
 _FOLDED = 14
 _FIGURE = re.compile(r"[\d–-]")
+
+
+class Printer(Console):
+    """Console that fits tables to its width."""
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        """Print as `Console.print` does, with tables in a form that fits the width."""
+        fitting = (fit_table(self, each) if isinstance(each, Table) else each for each in objects)
+        super().print(*fitting, **options)
 
 
 def fit_table(console: Console, table: Table) -> RenderableType:

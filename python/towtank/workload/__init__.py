@@ -7,8 +7,22 @@ permitted.
 
 from __future__ import annotations
 
-from towtank.workload.compiling import compile_workload
-from towtank.workload.loading import Workload, check_workload, load_workload
-from towtank.workload.targets import check_targets
+from typing import TYPE_CHECKING
 
-__all__ = ["Workload", "check_targets", "check_workload", "compile_workload", "load_workload"]
+from towtank.doors import door
+
+if TYPE_CHECKING:
+    from towtank.workload.compiling import compile_workload as compile_workload
+    from towtank.workload.loading import Workload as Workload
+    from towtank.workload.loading import check_workload as check_workload
+    from towtank.workload.loading import load_workload as load_workload
+    from towtank.workload.targets import check_targets as check_targets
+
+__getattr__, __dir__ = door(
+    __name__,
+    {
+        "compiling": "compile_workload",
+        "loading": "Workload check_workload load_workload",
+        "targets": "check_targets",
+    },
+)

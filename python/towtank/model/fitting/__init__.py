@@ -4,18 +4,28 @@
 service demands of a results folder. All of these functions audit their input first.
 """
 
-from towtank.model.fitting.demands import demands_document
-from towtank.model.fitting.documents import Answer, FitRequest, fit_results, fit_table, written_model
-from towtank.model.fitting.measured import is_results
-from towtank.model.fitting.table import Columns
+from __future__ import annotations
 
-__all__ = [
-    "Answer",
-    "Columns",
-    "FitRequest",
-    "demands_document",
-    "fit_results",
-    "fit_table",
-    "is_results",
-    "written_model",
-]
+from typing import TYPE_CHECKING
+
+from towtank.doors import door
+
+if TYPE_CHECKING:
+    from towtank.model.fitting.demands import demands_document as demands_document
+    from towtank.model.fitting.documents import Answer as Answer
+    from towtank.model.fitting.documents import FitRequest as FitRequest
+    from towtank.model.fitting.documents import fit_results as fit_results
+    from towtank.model.fitting.documents import fit_table as fit_table
+    from towtank.model.fitting.documents import written_model as written_model
+    from towtank.model.fitting.measured import is_results as is_results
+    from towtank.model.fitting.table import Columns as Columns
+
+__getattr__, __dir__ = door(
+    __name__,
+    {
+        "demands": "demands_document",
+        "documents": "Answer FitRequest fit_results fit_table written_model",
+        "measured": "is_results",
+        "table": "Columns",
+    },
+)

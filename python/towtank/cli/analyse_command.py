@@ -1,0 +1,39 @@
+"""`towtank analyse`: makes the documents of a results folder from its records."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def command(
+    results: Annotated[Path, typer.Argument(help="Results folder of a study.")],
+    json: Annotated[bool, typer.Option("--json", help="Print headline, verdict and the documents as JSON.")] = False,
+) -> int:
+    """Analyse the runs of a results folder, and keep summaries, claims, models and sizing for reports."""
+    from towtank.cli.output import failed_parts, print_failed, print_json  # noqa: PLC0415
+    from towtank.containment import contained  # noqa: PLC0415
+    from towtank.errors import ExitStatus  # noqa: PLC0415
+    from towtank.report.content.headline import headline, level  # noqa: PLC0415
+    from towtank.report.source import documents, load  # noqa: PLC0415
+    from towtank.terminal import visible  # noqa: PLC0415
+
+    with contained() as parts:
+        found = load(results)
+    print_failed(parts)
+    kept = documents(results)
+    if json:
+        document = {
+            "schema": "towtank/analyse/1",
+            "headline": headline(found),
+            "verdict": level(found),
+            "documents": [str(path) for path in kept],
+            **failed_parts(parts),
+        }
+        print_json(document)
+    else:
+        lines = [headline(found), f"verdict: {level(found)}", *(f"document: {path}" for path in kept)]
+        print(visible("\n".join(lines)))
+    return parts.status(ExitStatus.INVALID_MEASUREMENT if level(found) == "invalid" else ExitStatus.DONE)

@@ -1,0 +1,40 @@
+"""Doors of packages: a name is imported from its module when it is first used.
+
+Importing all modules of a large package takes longer than most commands need for their work.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any
+
+
+def door(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return the functions `__getattr__` and `__dir__` of a package.
+
+    Parameters
+    ----------
+    package : str
+        Name of the package.
+    homes : dict of str to str
+        The public names, separated by blanks, by the module of the package that defines them. A type checker reads the
+        same names from imports under `TYPE_CHECKING`.
+
+    Examples
+    --------
+    >>> get, names = door("json", {"decoder": "JSONDecoder JSONDecodeError"})
+    >>> names(), get("JSONDecoder").__name__
+    (['JSONDecodeError', 'JSONDecoder'], 'JSONDecoder')
+    """
+    modules = {name: f"{package}.{module}" for module, names in homes.items() for name in names.split()}
+
+    def get(name: str) -> Any:
+        if name not in modules:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        found = getattr(import_module(modules[name]), name)
+        setattr(sys.modules[package], name, found)
+        return found
+
+    return get, lambda: sorted(modules)

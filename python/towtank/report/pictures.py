@@ -1,0 +1,131 @@
+"""Pictures of a report: drawn from their specifications, and kept with the results because drawing takes seconds.
+
+A kept picture belongs to one specification and one version of Vega. A results folder may come from anywhere, and a page
+contains its pictures unescaped, so a kept picture is used only if it consists of shapes and texts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from xml.parsers import expat
+
+import vl_convert
+
+from towtank.errors import StudyError
+from towtank.report import theme
+from towtank.results.folder import offer_json
+from towtank.results.manifests import read_object
+
+PICTURES_FILE = "pictures.json"
+SCHEMA = "towtank/pictures/1"
+_ELEMENTS = frozenset(
+    [
+        "svg",
+        "g",
+        "defs",
+        "clipPath",
+        "linearGradient",
+        "stop",
+        "path",
+        "rect",
+        "circle",
+        "line",
+        "polyline",
+        "polygon",
+        "text",
+        "tspan",
+        "title",
+    ]
+)
+# Attributes that load or run something; those that begin with `on` are programs.
+_ACTIVE = frozenset({"href", "xlink:href", "src", "style"})
+_OWN_REFERENCE = "url(#"
+
+
+class Pictures:
+    """Drawings of specifications as SVG.
+
+    Parameters
+    ----------
+    path : Path, optional
+        File in which the drawings are kept; without it, every specification is drawn.
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._path = path
+        self._kept = {} if path is None else _read(path)
+        self._used: dict[str, str] = {}
+
+    def of(self, spec: Mapping[str, Any]) -> str:
+        """Return the drawing of a Vega-Lite specification, from the file if it is there."""
+        key = digest(spec)
+        known = self._kept.get(key)
+        self._used[key] = known if known is not None and is_drawing(known) else static_svg(dict(spec))
+        return self._used[key]
+
+    def keep(self) -> None:
+        """Write the drawings that were used, unless the file holds them already or cannot be written."""
+        if self._path is not None and self._used != self._kept:
+            offer_json(self._path, {"schema": SCHEMA, "pictures": self._used})
+
+
+def static_svg(spec: dict[str, Any]) -> str:
+    """Draw a Vega-Lite specification as SVG, without loading anything from a network."""
+    return vl_convert.vegalite_to_svg(spec, vl_version=theme.VEGA_LITE_VERSION, allowed_base_urls=[])
+
+
+def digest(spec: Mapping[str, Any]) -> str:
+    """Return the digest of a specification and of the versions of the libraries that draw it."""
+    versions = f"{vl_convert.__version__} {theme.VEGA_LITE_VERSION}\n"
+    return hashlib.sha256((versions + json.dumps(spec, sort_keys=True)).encode()).hexdigest()
+
+
+def is_drawing(svg: str) -> bool:
+    """Return True if a text is one well-formed SVG of shapes and texts, which loads and runs nothing.
+
+    Examples
+    --------
+    >>> is_drawing('<svg><path d="M0 0"/></svg>'), is_drawing('<svg><script/></svg>')
+    (True, False)
+    """
+    parser = expat.ParserCreate()
+    parser.StartElementHandler = _refuse_active
+    parser.StartDoctypeDeclHandler = parser.ProcessingInstructionHandler = parser.CommentHandler = _refuse
+    parser.StartCdataSectionHandler = _refuse
+    try:
+        parser.Parse(svg, True)
+    except (expat.ExpatError, _RefusedError, UnicodeEncodeError):
+        return False
+    return svg.startswith("<svg")
+
+
+class _RefusedError(Exception):
+    """Part of an SVG that a kept picture must not have."""
+
+
+def _refuse_active(element: str, attributes: Mapping[str, str]) -> None:
+    if element not in _ELEMENTS:
+        raise _RefusedError(element)
+    for name, value in attributes.items():
+        if name in _ACTIVE or name.startswith("on") or value.count("url(") != value.count(_OWN_REFERENCE):
+            raise _RefusedError(name)
+
+
+def _refuse(*_part: object) -> None:
+    raise _RefusedError
+
+
+def _read(path: Path) -> dict[str, str]:
+    """Read the kept drawings; none if the file is missing, damaged or of another version."""
+    try:
+        document = read_object(path)
+    except (OSError, ValueError, StudyError):
+        return {}
+    found = document.get("pictures")
+    if document.get("schema") != SCHEMA or not isinstance(found, dict):
+        return {}
+    return {key: svg for key, svg in found.items() if isinstance(svg, str)}

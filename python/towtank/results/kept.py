@@ -1,0 +1,95 @@
+"""Derived documents of a results folder: each is made once, and kept until its sources or the programs change.
+
+The key `made_from` of a kept document has the digests of its sources and of the programs that made it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from towtank.containment import failures_so_far
+from towtank.engine import binary
+from towtank.errors import EngineError, StudyError
+from towtank.files import read_regular
+from towtank.results.folder import offer_json
+from towtank.results.manifests import object_of
+
+MADE_FROM = "made_from"
+Document = dict[str, Any]
+Sources = Mapping[str, str | None]
+# JSON has no infinity, but a number with such an exponent may become one.
+_NOT_FINITE = re.compile(r"NaN|Infinity|\d[eE]\+?\d{3}")
+
+
+def made_or_kept(path: Path, make: Callable[[], Document], sources: Callable[[], Sources | None]) -> Document:
+    """Return the kept document, or a new one, which is then kept.
+
+    A document with a failed part is written, but it is made again the next time. In a read-only folder nothing is kept.
+
+    Parameters
+    ----------
+    path : Path
+        File of the document.
+    make : callable
+        Makes the document.
+    sources : callable
+        Returns the digests of what the document is made from; None if they are unknown, so that nothing kept is used.
+    """
+    kept = read_finite(path)
+    known = sources()
+    if known is not None and kept.pop(MADE_FROM, None) == known:
+        return kept
+    failures = failures_so_far()
+    document = dict(finite(make()))
+    is_whole = failures_so_far() == failures
+    offer_json(path, {**document, MADE_FROM: sources() if is_whole else None})
+    return document
+
+
+def sources_of(lines: Iterable[str]) -> dict[str, str | None]:
+    """Return the digests of sources, which are given as lines, and of the programs."""
+    return {"files": hashlib.sha256("".join(lines).encode()).hexdigest(), "code": code()}
+
+
+@cache
+def code() -> str:
+    """Return a digest of this package's programs and of the engine."""
+    programs = sorted(Path(__file__).parents[1].rglob("*.py"))
+    with suppress(EngineError):
+        programs.append(binary())
+    digest = hashlib.sha256()
+    for program in programs:
+        digest.update(sha256(program).encode())
+    return digest.hexdigest()
+
+
+def sha256(path: Path) -> str:
+    """Return the SHA-256 of a file."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def read_finite(path: Path) -> Document:
+    """Read a JSON object with None in place of NaN and infinity; empty if it cannot be read."""
+    try:
+        text = read_regular(path)
+        document = object_of(path, text)
+        return dict(finite(document)) if _NOT_FINITE.search(text) else document
+    except (ValueError, OSError, StudyError):
+        return {}
+
+
+def finite(document: Any) -> Any:
+    """Copy a document with None in place of NaN and infinity, which JSON and figures do not support."""
+    if isinstance(document, Mapping):
+        return {key: finite(value) for key, value in document.items()}
+    if isinstance(document, (list, tuple)):
+        return [finite(value) for value in document]
+    return None if isinstance(document, float) and not math.isfinite(document) else document

@@ -1,0 +1,125 @@
+"""The answer to a study's sizing question is made once, until something that it rests on changes."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from towtank.errors import ModelError
+from towtank.report import sizing_source
+from towtank.report.sizing_source import sizing_of
+from towtank.size import basis, sizing
+
+QUESTION = """
+schema: towtank/sizing/1
+title: Of the study
+objectives: [p95 < 1 s]
+machine_files: [machines.yaml]
+load:
+  users: 60
+  history: {csv: days.csv, date: day, load: users}
+"""
+RECORDED = ["12  study.json\n"]
+
+
+class Asked:
+    """A results folder whose study asks, and the answers that were made from it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.origin = folder / "origin"
+        self.made: list[int] = []
+        self.error: str | None = None
+        (folder / "files").mkdir()
+        self.origin.mkdir()
+        (self.origin / "days.csv").write_text("day,users\n")
+
+    def write(self, question: str = QUESTION) -> None:
+        (self.folder / "files" / "sizing.yaml").write_text(question)
+
+    def size(self, *_arguments: Any) -> dict[str, Any]:
+        """Count an answer; stands in place of a search that takes seconds."""
+        self.made.append(1)
+        if self.error is not None:
+            raise ModelError(self.error)
+        return {"schema": "towtank/size/1", "answer": {"number": len(self.made), "error": float("nan")}}
+
+    def answer(self, recorded: list[str] | None = None) -> Any:
+        entry = {"role": "sizing", "name": "sizing.yaml", "path": str(self.origin / "sizing.yaml")}
+        return sizing_of(self.folder, {"files": [entry]}, RECORDED if recorded is None else recorded)
+
+
+@pytest.fixture
+def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Asked:
+    found = Asked(tmp_path)
+    found.write()
+    monkeypatch.setattr(basis, "load_basis", lambda folder: folder)
+    monkeypatch.setattr(sizing, "size", found.size)
+    return found
+
+
+def test_a_kept_answer_is_the_answer(asked: Asked) -> None:
+    first = asked.answer()
+    assert first == {"schema": "towtank/size/1", "answer": {"number": 1, "error": None}}
+    assert asked.answer() == first
+    assert len(asked.made) == 1
+
+
+@pytest.mark.parametrize("name", ["days.csv", "machines.yaml"])
+def test_a_file_that_the_question_names_makes_another_answer(asked: Asked, name: str) -> None:
+    asked.answer()
+    (asked.origin / name).write_text("changed")
+    assert asked.answer()["answer"]["number"] == 2
+    assert asked.answer()["answer"]["number"] == 2
+
+
+def test_other_recorded_files_make_another_answer(asked: Asked) -> None:
+    asked.answer()
+    assert asked.answer(["34  study.json\n"])["answer"]["number"] == 2
+
+
+def test_without_hashes_nothing_kept_is_used(asked: Asked) -> None:
+    asked.answer()
+    assert asked.answer([])["answer"]["number"] == 2
+
+
+class Tomorrow(datetime):
+    """A clock that is a day ahead."""
+
+    @classmethod
+    def now(cls, tz: Any = None) -> Any:
+        return datetime(2199, 1, 1, tzinfo=tz)
+
+
+@pytest.mark.parametrize(("start", "answers"), [("", 2), ("\n  start: '2026-01-01'", 1)])
+def test_an_answer_that_begins_today_ends_with_the_day(
+    asked: Asked, monkeypatch: pytest.MonkeyPatch, start: str, answers: int
+) -> None:
+    asked.write(QUESTION.rstrip() + start + "\n")
+    asked.answer()
+    monkeypatch.setattr(sizing_source, "datetime", Tomorrow)
+    asked.answer()
+    assert len(asked.made) == answers
+    assert datetime.now(UTC).year < 2199
+
+
+def test_a_refusal_is_kept_too(asked: Asked) -> None:
+    asked.error = "three levels are needed"
+    assert asked.answer() == {"refused": "three levels are needed"}
+    assert asked.answer() == {"refused": "three levels are needed"}
+    assert len(asked.made) == 1
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"source_files": {"paths": 3}}', '{"source_files": []}'])
+def test_a_damaged_answer_is_made_again(asked: Asked, text: str) -> None:
+    (asked.folder / "study-sizing.json").write_text(text)
+    assert asked.answer()["answer"]["number"] == 1
+    kept = json.loads((asked.folder / "study-sizing.json").read_text())
+    assert kept["source_files"] == {
+        "paths": [str(asked.origin / "machines.yaml"), str(asked.origin / "days.csv")],
+        "today": True,
+    }

@@ -1,0 +1,79 @@
+"""A second report of the same results only reads: no analysis, no fit, no drawing and no process."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from results_1 import copy_with_model
+
+from towtank.analysis import study
+from towtank.analysis.run import summary
+from towtank.cli import app
+from towtank.model.fitting import capacity
+from towtank.report import pictures
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory, kept_model: Path) -> Path:
+    """Return a results folder that was analysed and reported once."""
+    folder = copy_with_model(tmp_path_factory.mktemp("second") / "results", kept_model)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pictures, "static_svg", lambda spec: f"<svg><title>{len(spec)}</title></svg>")
+        assert app.run(["analyse", str(folder)]) == 0
+        assert app.run(["report", str(folder)]) == 0
+    return folder
+
+
+def test_analyse_names_the_documents(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert app.run(["analyse", str(results), "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["schema"] == "towtank/analyse/1"
+    assert printed["documents"] == [str(results / name) for name in ("study-summary.json", "model.json")]
+    assert app.run(["analyse", str(results)]) == 0
+    assert f"document: {results / 'model.json'}" in capsys.readouterr().out
+
+
+def test_what_is_no_results_folder_is_not_analysed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert app.run(["analyse", str(tmp_path)]) == 2
+    assert str(tmp_path) in capsys.readouterr().err
+
+
+def test_a_second_report_only_reads(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = results / "report.html"
+    first = page.read_bytes()
+
+    def refuse(*arguments: Any, **_keywords: Any) -> Any:
+        raise AssertionError(f"made again from {arguments}")
+
+    for place, name in (
+        (summary, "describe"),
+        (study, "describe_study"),
+        (capacity, "capacity_document"),
+        (pictures, "static_svg"),
+        (subprocess, "Popen"),
+    ):
+        monkeypatch.setattr(place, name, refuse)
+    page.unlink()
+    assert app.run(["report", str(results)]) == 0
+    assert page.read_bytes() == first
+
+
+def test_a_second_report_imports_no_fitting(results: Path) -> None:
+    program = f"from towtank.cli.app import run; run(['report', {str(results)!r}]); import sys; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, encoding="utf-8", check=True)
+    imported = set(done.stdout.split())
+    heavy = {
+        "duckdb",
+        "scipy.optimize",
+        "scipy.stats",
+        "scipy.interpolate",
+        "towtank.system.model",
+        "towtank.size.sizing",
+    }
+    assert imported & heavy == set()
+    assert "towtank.report.html" in imported

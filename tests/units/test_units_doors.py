@@ -1,0 +1,47 @@
+"""A package that imports its names when they are used has the names that a type checker sees."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from importlib import import_module
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(str(files("towtank")))
+
+
+def doors() -> Iterator[str]:
+    """Yield the names of all packages with such a door."""
+    for path in sorted(PACKAGE.rglob("__init__.py")):
+        if "door(" in path.read_text("utf-8"):
+            yield ".".join(path.parent.relative_to(PACKAGE.parent).parts)
+
+
+def declared(package: str) -> set[str]:
+    """Return the names that a package imports for type checkers."""
+    tree = ast.parse(Path(str(files(package)), "__init__.py").read_text("utf-8"))
+    checked = next(node for node in tree.body if isinstance(node, ast.If))
+    return {alias.name for node in checked.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+
+
+@pytest.mark.parametrize("package", list(doors()))
+def test_a_door_has_the_declared_names(package: str) -> None:
+    module = import_module(package)
+    names = declared(package)
+    assert names == set(dir(module))
+    assert [name for name in names if not hasattr(module, name)] == []
+
+
+@pytest.mark.parametrize("package", list(doors()))
+def test_no_name_is_that_of_a_module(package: str) -> None:
+    """Importing a module sets its name in the package, which would hide a function of this name."""
+    modules = {path.stem for path in Path(str(files(package))).iterdir()}
+    assert declared(package) & modules == set()
+
+
+def test_a_door_has_no_other_names() -> None:
+    with pytest.raises(AttributeError, match=r"module 'towtank.study' has no attribute 'no_such_name'"):
+        _ = import_module("towtank.study").no_such_name
