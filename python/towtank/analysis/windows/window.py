@@ -16,7 +16,7 @@ from towtank.analysis.statistics.change_points import lasting_steps
 from towtank.analysis.windows import changes, steady
 from towtank.analysis.windows.changes import Change, Step
 from towtank.analysis.windows.growth import Growth, growth_of
-from towtank.analysis.windows.relaxation import memory_of
+from towtank.analysis.windows.relaxation import Memory, memory_of
 from towtank.analysis.windows.rest import TESTED, Rest, rest_of, unknown
 from towtank.analysis.windows.steady import Trend
 from towtank.analysis.windows.stretch import Stretch, stretches
@@ -189,7 +189,7 @@ def tested(
     latest = _leave_out(measurement, window, edges, 0 if settled else transient.observations)
     kept = _without_throughput({name: values[latest:] for name, values in series.items()})
     window.changes += [] if settled else transient.unsettled(kept, edges[latest:])
-    return _judged(window, kept, edges[latest:], strict=strict)
+    return _judged(window, kept, edges[latest:], strict=memory.is_short)
 
 
 def of_series(window: Window, series: dict[str, Floats], edges: Floats) -> Window:
@@ -208,7 +208,8 @@ def of_series(window: Window, series: dict[str, Floats], edges: Floats) -> Windo
         window.note = "too short to be tested"
         window.rest = {name: unknown(name, window.length_s) for name in TESTED}
         return window
-    transient = transient_of(series, strict=True)
+    # The number of requests in progress is not known, so the window may be short for its queue.
+    transient = transient_of(series, Memory(relaxations=0.0, least_relaxations=0.0))
     window.cuts_s = {name: float(edges[cut.observations] - edges[0]) for name, cut in transient.cuts.items()}
     latest = transient.observations
     if latest and edges[latest] - edges[0] <= (1 - _KEEP_AT_LEAST) * (edges[-1] - edges[0]) + _ROUNDING_S:
