@@ -158,7 +158,7 @@ def test_other_programs_take_their_share_of_the_servers(known: Measured) -> None
 
 
 def test_a_quota_leaves_so_much_of_a_server() -> None:
-    """A tenth of a CPU has a tenth of a CPU's capacity, less its background, and is then fully used."""
+    """A quota of 0.1 CPU leaves a server 0.1 CPU minus the background load; a high load uses all of it."""
     whole = exact()
     web, app = whole.stations
     tight = dataclasses.replace(whole, stations=(web, dataclasses.replace(app, part=0.1)))

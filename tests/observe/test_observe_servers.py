@@ -196,7 +196,7 @@ def test_what_is_no_status_page_is_a_failure(page: str) -> None:
 
 
 def test_a_table_with_an_endless_field_is_refused() -> None:
-    with pytest.raises(ScrapeError, match="must be a table, got: field larger"):
+    with pytest.raises(ScrapeError, match="must be a CSV table, got field larger"):
         haproxy.parse_stat(f"# pxname,svname\nback,{'x' * 140_000}\n")
 
 

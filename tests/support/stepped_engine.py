@@ -1,4 +1,4 @@
-"""Engine in memory that advances second by second and writes the segments of a load thread.
+"""Stand-in for the load engine that advances one second per step and writes the files of recorded results.
 
 The engine executes commands of the conductor; the response of the system is a function of the load.
 """

@@ -111,7 +111,7 @@ impl Damaging {
         text.splice(start..end, number.bytes());
     }
 
-    /// One of some inputs, damaged; every other time with the rest of a second one behind its beginning.
+    /// Picks an input at random and damages it at no more than `times_at_most` places. In half of the cases the input first gets the end of another input.
     pub fn one_of<B: AsRef<[u8]>>(&mut self, inputs: &[B], times_at_most: u64) -> Vec<u8> {
         let mut bytes = inputs[self.below(inputs.len())].as_ref().to_vec();
         if self.next().is_multiple_of(2) {

@@ -123,7 +123,7 @@ impl NotStarted {
     /// Number of reasons.
     pub const COUNT: usize = 2;
 
-    /// All reasons, in the order of their index.
+    /// All reasons why an arrival was not started, in the order of their index.
     pub const ALL: [Self; Self::COUNT] = [Self::Overflow, Self::Stopped];
 
     /// Index in [`NotStarted::ALL`], in `[0, COUNT)`.

@@ -598,7 +598,9 @@ def _says_little(ratio: dict[str, Any]) -> bool:
 
 
 def _strongest(summary: Summary) -> dict[str, Any] | None:
-    """Return the significant comparison of a transaction with the largest change, at the lowest load that has one.
+    """Return the comparison with the largest change among the significant comparisons of single transactions.
+
+    Only comparisons at the lowest load with a significant change count.
 
     At a high load, only one of the two configurations may be saturated. All transactions then differ because of the
     saturation, and none shows the effect of the factor alone.

@@ -122,7 +122,7 @@ def _sound(point: Point) -> Point:
     if not point.started or point.failed:
         raise MeasurementError(
             f"the machine cannot be calibrated: {point.failed:,} of {point.started:,} requests failed",
-            hint="see `towtank doctor` for open files and ports, and stop other programs on this machine",
+            hint="`towtank doctor` shows the limits of open files and ports; stop other programs on this machine",
         )
     return point
 

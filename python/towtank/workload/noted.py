@@ -42,7 +42,12 @@ Replaces = Annotated[
 Removes = Annotated[Keyed | None, Field(description="Item, written `{KIND: KEY}`, that the request removes.")]
 Reads = Annotated[
     Name | None,
-    Field(description="Kind of the stored item in the response; only allowed in the transaction named in `read_back`."),
+    Field(
+        description=(
+            "Kind of the item that the response returns, for example `order`; only allowed in the transaction "
+            "named in `read_back`, which checks that stored items can be read."
+        )
+    ),
 ]
 
 

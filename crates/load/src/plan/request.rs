@@ -208,7 +208,7 @@ pub enum Destination {
 pub enum Source {
     /// The body as JSON.
     Json,
-    /// The fields of the head, by name.
+    /// A header of the response, by name.
     Header,
     /// The body as bytes.
     Regex,

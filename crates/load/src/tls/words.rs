@@ -7,7 +7,7 @@ const TRUST: &str = "give the certificate of its authority (--cacert FILE, key `
 /// Next step if the server's certificate is wrong.
 const RENEW: &str =
     "give the server another certificate, or verify none (--insecure, `verify: false`)";
-/// Next step if the server refuses the certificate of the client.
+/// Hint for the user if the server refuses the certificate of the client.
 const OWN: &str =
     "check the client's certificate and key (--cert, --key) and the log of the server";
 /// Next step if the peer does not speak TLS.

@@ -125,7 +125,7 @@ def verdict(band: Json | None, measured: people.Estimate | None) -> str:
 
 
 def _time(prediction: Json) -> float:
-    """Return the service time of a transaction at each station of the enlarged bottleneck, without waiting.
+    """Return the service times of a transaction at the stations of the tier that is made larger, without waiting.
     [s]
     """
     each = float(prediction["fitted"]["bottleneck_demand_s"]) / int(prediction["servers_to"])

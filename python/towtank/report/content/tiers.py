@@ -206,7 +206,7 @@ def copies(results: Results) -> dict[str, list[int]]:
 
 
 def times(numbers: Iterable[int]) -> str:
-    """Render numbers of copies as text after a name, such as `× 2 or 6`; empty for a single copy."""
+    """Render the number of replicas of a tier as text after its name: `× 2 or 6`, or empty for one replica."""
     shown = [f"{number:,}" for number in numbers]
     if shown in ([], ["1"]):
         return ""

@@ -157,7 +157,7 @@ class Chances:
     def _drawn_switch(
         self, node: Node, value: Random, cases: list[tuple[Any, list[Node]]], environment: Environment
     ) -> None:
-        """Convert a `switch` on a draw.
+        """Convert a `switch` on a random number into steps with probabilities.
 
         The default covers the part that the cases leave, wherever it is written.
         """

@@ -33,5 +33,5 @@ def rest(part: Intervals) -> Intervals:
 
 
 def length(part: Intervals) -> float:
-    """Return the total length of a part of a draw, which is its probability."""
+    """Return the probability that a random number in [0, 1) falls into these intervals: the sum of their lengths."""
     return sum(high - low for low, high in part)

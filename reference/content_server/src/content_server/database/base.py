@@ -85,7 +85,7 @@ class Database(ABC):
 
     @abstractmethod
     def is_populated(self) -> bool:
-        """Return True if the tables exist."""
+        """Return True if the tables exist; their contents are not checked."""
 
     @abstractmethod
     def close(self) -> None:
