@@ -77,7 +77,8 @@ def is_bounded(question: Question, load: Load) -> bool:
 
 
 def nearness(question: Question, outcome: Outcome) -> float:
-    """Return the largest ratio of a response time to its limit, or of a utilization if all nodes run. [ratio]"""
+    """Return the largest ratio of a response time to its limit and, with all nodes up, of a utilization to its
+    limit. [ratio]"""
     if outcome.why_not:
         return math.inf
     pairs = zip(question.checks, outcome.values, strict=True)
