@@ -174,7 +174,7 @@ def test_plateaus_have_the_error_that_intervals_rest_on():
 
 
 def autoregressive(stream, count, correlation):
-    """Draw values with mean 10, standard deviation 1 and this lag-1 correlation."""
+    """Draw values with mean 10, standard deviation 1 and the given lag-1 correlation."""
     noise = stream.normal(size=count)
     for number in range(1, count):
         noise[number] = correlation * noise[number - 1] + np.sqrt(1 - correlation**2) * noise[number]

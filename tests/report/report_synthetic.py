@@ -27,7 +27,7 @@ FACTORS_OF_MEAN = {"view_properties": 0.5, "open_all_searches": 2.0, "download":
 
 
 def estimate(value: float, half: float = 0.05, method: str = "batch means") -> dict[str, Any]:
-    """Return an estimate with an interval of this relative half width."""
+    """Return an estimate with an interval of a given relative half width."""
     return {
         "value": value,
         "low": value * (1 - half),
