@@ -264,8 +264,9 @@ class Limits:
 
         Notes
         -----
-        An end is above 1 exactly if the corresponding number of draws hold at their load, because the search always
-        tries the load itself. With too many users for this search, limits that were narrowed for a date are used.
+        The search always solves the required load of a draw. So the lower end is above 1 if and only if the objectives
+        hold at the required load in 97.5 % of the draws. If there are too many users for the search, limits from the
+        table of dates are used.
         """
         if self.varies and not self.able and not self._narrowed:
             return None
