@@ -36,7 +36,7 @@ def mean_of(values: list[float]) -> Estimate:
     [([10.0, 12.0, 11.0, 15.0], [3.0, 9.0]), ([1.0, 2.0, 4.0, 2.5, 2.5], [7.0, 1.0, 12.0, 5.0, 9.0])],
 )
 def test_a_difference_is_that_of_welch(first: list[float], second: list[float]) -> None:
-    """Equal to `scipy.stats.ttest_ind` with unequal variances."""
+    """The interval equals that of `scipy.stats.ttest_ind` with unequal variances."""
     known = stats.ttest_ind(first, second, equal_var=False).confidence_interval(0.95)
     found = difference_interval(mean_of(first), mean_of(second))
     assert (found.value, found.n) == (pytest.approx(np.mean(first) - np.mean(second)), min(len(first), len(second)))
@@ -135,7 +135,7 @@ def test_values_of_an_autoregressive_series_are_worth_fewer(correlation: float, 
 
 @pytest.mark.parametrize("worth", [0.25, 1.0])
 def test_the_p_value_of_a_change_is_that_of_the_t_test(worth: float) -> None:
-    """Two sides of 8 and 12 observations, each with weight `worth`: t with (8 + 12) worth - 2 degrees of freedom."""
+    """With 8 and 12 observations, each of weight `worth`, Student's t has (8 + 12) worth - 2 degrees of freedom."""
     left, right = np.tile([1.0, 3.0], 4), np.tile([2.0, 6.0], 6)
     first, second = 8 * worth, 12 * worth
     freedom = first + second - 2

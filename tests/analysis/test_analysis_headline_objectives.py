@@ -16,7 +16,7 @@ Json = dict[str, Any]
 
 
 def study(p95: dict[int, float], *texts: str) -> Json:
-    """Return a study with one run at each load with this p95 [s]; throughput is 0.7 /s for each user."""
+    """Return a study with one run at each load, with the given p95 [s]; throughput is 0.7 /s for each user."""
     runs = []
     for number, (users, value) in enumerate(p95.items(), 1):
         run = made(f"r{number}", users, 0.7 * users)

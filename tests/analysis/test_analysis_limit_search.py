@@ -242,7 +242,7 @@ def test_plan_from_a_manifest():
 
 
 def further(*margins):
-    """Decide after two alternating plateaus at each of 100 and 105, with these margins of the objective."""
+    """Decide after two alternating plateaus at each of 100 and 105, with the given margins of the objective."""
     plan = SearchPlan(50, 500, (Step(by=50),), whole=False, refine_to=0.05, repeats=2)
     levels = [100.0, 105.0, 100.0, 105.0]
     outcomes = [

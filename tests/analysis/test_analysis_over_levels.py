@@ -10,7 +10,7 @@ from towtank.analysis.statistics.estimates import Estimate
 
 
 def series(*values: float, half: float = 0.5) -> LevelSeries:
-    """Return levels with means of nine runs each and 95 % intervals of this half width."""
+    """Return load levels with means over nine runs, and 95 % intervals with the given half width."""
     return [
         (str(number), Estimate(value, value - half, value + half, "runs", 9)) for number, value in enumerate(values)
     ]

@@ -260,7 +260,7 @@ def test_a_doubt_names_no_run_that_has_another(doubts, message):
 
 
 def configurations(*levels, verdict="valid"):
-    """Return runs with one level of a factor each, at 10 users; the last run has this verdict."""
+    """Return runs with one level of a factor each, at 10 users; the last run has the given verdict."""
     runs = []
     for number, level in enumerate(levels, start=1):
         run = made(f"r{number}", 10, 10.0 * number, verdict=verdict if number == len(levels) else "valid")

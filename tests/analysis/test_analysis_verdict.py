@@ -261,7 +261,7 @@ def many(**changes):
 
 
 def test_start_lag_of_one_request_in_fifty_is_a_share_of_p99(tmp_path):
-    """One in fifty is 240 ms late and takes 480 ms; all others take 250 ms: 1.8 % of the mean, and 48 % of p99."""
+    """One request in fifty starts 240 ms late and takes 480 ms; all others take 250 ms."""
     base = many()
     late = [
         replace(each, actual=each.intended + 0.24, end=each.intended + 0.48) if number % 50 == 0 else each

@@ -63,7 +63,8 @@ def test_the_length_allows_for_few_transactions():
 
 
 def test_a_series_without_a_value_in_some_observations_is_not_at_rest():
-    """Each second has ten answers, but the eleventh has none: throughput has a value there, response time has none."""
+    """Each second has ten responses, but the eleventh has none: its throughput is zero, and its response time
+    is unknown."""
     ends = np.arange(0.05, 20, 0.1)
     ends = ends[(ends < 10) | (ends > 11)]
     window = window_of(ends - 0.01, ends, 0, 20, is_open=False)
@@ -173,7 +174,7 @@ def test_plateaus_have_the_error_that_intervals_rest_on():
 
 
 def autoregressive(stream, count, correlation):
-    """Draw values with mean 10, standard deviation 1 and this lag-1 correlation."""
+    """Draw values with mean 10, standard deviation 1 and the given lag-1 correlation."""
     noise = stream.normal(size=count)
     for number in range(1, count):
         noise[number] = correlation * noise[number - 1] + np.sqrt(1 - correlation**2) * noise[number]

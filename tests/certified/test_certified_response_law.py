@@ -164,7 +164,7 @@ def test_intervals_of_mean_and_throughput_hold_them(system: Closed, length: int,
 
 
 def held(found: list[Estimate], truth: float) -> tuple[int, int]:
-    """Return the number of estimates with an interval, and of those whose interval holds the truth."""
+    """Return the number of estimates with an interval, and the number of intervals that contain the true value."""
     known = [estimate for estimate in found if estimate.low is not None and estimate.high is not None]
     return len(known), sum(estimate.low <= truth <= estimate.high for estimate in known)
 

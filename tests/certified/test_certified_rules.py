@@ -114,7 +114,7 @@ def test_kept_fractions(row):
 
 
 def in_a_table(topic: str, section: str, line: str, values: list[str], unit: str) -> bool:
-    """Return True if rows of the tables of a topic hold these values at this place in the source."""
+    """Return True if rows of the tables of a topic contain the given values at a place in the source."""
     tables = [row for rule in load_rules().topics()[topic] for row in rule.entry.table]
     here = [row for row in tables if row.note.endswith(f"; {section}, line {line}") and unit in row.note]
     return all(any(float(row.value) == float(value) for row in here) for value in values if value)

@@ -43,7 +43,7 @@ class EventTarget:
 
 @pytest.fixture
 def happen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], None]], Events]:
-    """Run an event that kills a service by this function."""
+    """Run an event that kills a service with the given function."""
     monkeypatch.setattr(Events, "_origin_ns", lambda _: time.monotonic_ns())
 
     def begin(kill: Callable[[], None]) -> Events:

@@ -238,7 +238,7 @@ def test_one_ctrl_c_stops_the_engine_gracefully(conduct: Any) -> None:
 
 
 class StopsAtNote(Watching):
-    """Also requests a stop at the first note."""
+    """Display that requests a stop at the first note."""
 
     def note(self, text: str) -> None:
         os.kill(os.getpid(), signal.SIGINT)

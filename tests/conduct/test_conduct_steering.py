@@ -31,7 +31,8 @@ def closed(load: float, name: str, second: int) -> tuple[float, float]:
 
 
 def opened(load: float, name: str, second: int) -> tuple[float, float]:
-    """One server of 200 /s: arrivals above this rate wait; below it, R is that of M/M/1."""
+    """Return throughput and response time of a server with 200 /s: M/M/1 below this rate; above it, arrivals
+    wait."""
     return min(load, CAPACITY), 1 / (CAPACITY - load) if load < CAPACITY - 1 else 1.0
 
 
@@ -213,7 +214,8 @@ def test_busy_generator_ends_the_search_with_a_lower_bound(run):
 
 
 def test_throughput_that_no_longer_grows(run):
-    """Without an objective: 110 users are the knee; 140 have the throughput of 120."""
+    """Without an objective, the search ends where throughput stays the same: 140 users have the throughput of
+    120."""
     wavering = lambda load, name, second: (min(load / 0.55, 200.0) + second % 2, 0.05)  # noqa: E731
     load = load_of(start=120, stop_when=["throughput grows < 5 % of the ideal"], refine=None)
     _, _, found = search(run, load, wavering, objectives=())

@@ -174,7 +174,7 @@ class Synopsis(Judgement):
 
 @dataclass(frozen=True)
 class Keys(Judgement):
-    """JSON, possibly with values left out, whose keys are compared with those of a real document.
+    """JSON, possibly with values left out, whose keys are compared with the keys of a real document.
 
     Attributes
     ----------

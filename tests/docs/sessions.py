@@ -213,7 +213,7 @@ class Session:
         return self.ended[-1]
 
     def _shorter(self, command: str, line: Line) -> str:
-        """Define a shell function that appends options to those of the command."""
+        """Define a shell function that runs a command with further options appended."""
         more = self.addressed(line.more) + "".join(f" --set {shlex.quote(change)}" for change in line.sets)
         program = command.split(maxsplit=1)[0]
         return f'{program}() {{ command {program} "$@" {more}; }}\n' if more else ""
@@ -252,7 +252,7 @@ class Session:
         self.held.close()
 
     def ended_with(self, begins: str) -> Ended | None:
-        """Return the last command with this beginning."""
+        """Return the last command that begins with a text."""
         return next((done for done in reversed(self.ended) if done.command.startswith(begins)), None)
 
     def was_disturbed(self, done: Ended) -> bool:

@@ -28,7 +28,7 @@ _SCALES = (1.0, 1e3, 1e6, 1e2, 1e-3, 1e-6)
 
 @cache
 def sections() -> dict[str, str]:
-    """Return the sections of the page by their headings."""
+    """Return the text of each section of the page, by heading."""
     found: dict[str, str] = {}
     heading = ""
     for _, line in page("docs/performance.md").prose:

@@ -38,7 +38,7 @@ class Section:
 
     @property
     def plain(self) -> str:
-        """Its text without inline code."""
+        """Text of the section without inline code."""
         return re.sub(r"(`+)(?!`).+?\1", "", self.text)
 
     @property
@@ -165,7 +165,8 @@ _RAW = re.compile(r"`(benches/raw/[\w.-]+\.json)`")
 
 @pytest.mark.parametrize("heading", sections_with_raw_runs())
 def test_the_text_about_performance_has_the_numbers_of_its_raw_files(heading: str) -> None:
-    """As for the tables (`test_docs_figures.py`): numbers of three or more digits, outside of code."""
+    """The check covers numbers of three or more digits outside of code, in the same way as for tables
+    (`test_docs_figures.py`)."""
     text = sections_with_raw_runs()[heading]
     values = [value for path in _RAW.findall(text) for value in numbers_of(path)]
     prose = [re.sub(r"`[^`]*`", "", line) for line in text.splitlines() if not line.startswith("|")]

@@ -36,7 +36,7 @@ def test_two_users_who_think_by_hand() -> None:
 @pytest.mark.parametrize("servers", [1, 4])
 @pytest.mark.parametrize("away_s", [0.5, 10.0, 200.0])
 def test_the_mean_is_that_of_jobs_in_turn(users: int, servers: int, away_s: float) -> None:
-    """Both disciplines have the same number at the queue, and by Little's law the same mean time."""
+    """Both disciplines have the same mean number of jobs at the queue, and by Little's law the same mean time."""
     mean, _ = repairman_moments(users, 1.0, servers, away_s)
     assert sharing_moments(users, 1.0, servers, away_s)[0] == pytest.approx(mean, rel=1e-9)
 

@@ -96,7 +96,8 @@ def test_estimators_of_a_class_are_compared_by_largest_over_smallest() -> None:
 
 
 def test_a_mixture_of_exponential_services_varies_more() -> None:
-    """Half of 1 s and half of 3 s, exponential: mean 2 s, mean square (2 + 18) / 2, so 10 / 4 - 1 = 1.5."""
+    """Half of the exponential times have mean 1 s, half 3 s: mean 2 s, mean square (2 + 18) / 2, so 10 / 4 - 1
+    = 1.5."""
     services = [
         {
             "class": name,

@@ -83,7 +83,7 @@ def test_utilization_without_a_steady_state_is_the_offered_load_of_each_station(
 
 
 def test_a_class_away_from_the_saturated_station_keeps_its_time(tmp_path: Path, capsys: Any) -> None:
-    """M/M/1 twice: half of the replicates saturate app, which batch does not visit; R of batch is D / (1 - 10 D)."""
+    """Half of the replicates saturate station app, which class batch does not visit: its R stays D / (1 - 10 D)."""
     app, db = np.linspace(0.8, 1.2, 200), np.linspace(0.9, 1.1, 200)
     text = (
         "classes: {web: {rate: 99 /s}, batch: {rate: 10 /s}}\nstations:\n  app: {demand: {web: 10 ms}}\n"

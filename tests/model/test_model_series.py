@@ -36,7 +36,7 @@ def observed(disks: dict[str, list[float]], last: set[str]) -> Any:
 
 
 def test_busy_time_is_reported_by_resource_part_and_disk() -> None:
-    """Half a CPU by quota: 0.3 s of CPU time keep its one server busy for 0.6 s."""
+    """With a quota of half a CPU, 0.3 s of CPU time keep the only server busy for 0.6 s."""
     starts = np.arange(SECONDS, dtype=float)
     measurement = SimpleNamespace(starts=starts, ends=starts + 1, lengths=np.ones(SECONDS))
     disks = {"vda": [0.2] * SECONDS, "idle": [0.01] * SECONDS, "gone": [0.2] * SECONDS}
@@ -122,7 +122,8 @@ def measured_of(rates: np.ndarray, busy: np.ndarray, response_s: tuple[float, ..
 
 @pytest.mark.parametrize("size", [1.0, 1e-6, 1e6])
 def test_groups_do_not_depend_on_how_busy_a_resource_is(size: float) -> None:
-    """Two classes with demands of 1 and 3 and a noise of a hundredth: apart, whatever the unit of busy time."""
+    """Two classes with demands of 1 and 3 and a noise of a hundredth are separate groups, whatever the unit of
+    busy time."""
     stream = np.random.default_rng(6)
     rates = stream.uniform(1, 20, (200, 2))
     busy = size * (rates @ np.array([1e-3, 3e-3]) + 1e-4 * stream.standard_normal(200))

@@ -29,7 +29,7 @@ def site() -> Iterator[Site]:
 
 @pytest.fixture(scope="session")
 def authority() -> Authority:
-    """The certificate authority of the proxies in these tests."""
+    """Certificate authority of the proxies in the tests of recordings."""
     return new_authority()
 
 

@@ -1,4 +1,5 @@
-"""The certificate authority ends with its recording or stays private for a month; an unusable one is reported."""
+"""The certificate authority ends with its recording or stays private for a month; an unusable authority is
+reported."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ FACTORS_OF_MEAN = {"view_properties": 0.5, "open_all_searches": 2.0, "download":
 
 
 def estimate(value: float, half: float = 0.05, method: str = "batch means") -> dict[str, Any]:
-    """Return an estimate with an interval of this relative half width."""
+    """Return an estimate with an interval of a given relative half width."""
     return {
         "value": value,
         "low": value * (1 - half),
@@ -418,7 +418,7 @@ def study_summary(
     levels: tuple[int, ...],
     indices: tuple[str, ...],
 ) -> dict[str, Any]:
-    """Return `study-summary.json`."""
+    """Return the summary of the synthetic study."""
     states = [run.verdict for run in runs]
     level = "valid" if "valid" in states else "suspect" if "suspect" in states else "invalid"
     several = len(indices) > 1

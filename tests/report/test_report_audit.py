@@ -40,7 +40,7 @@ UNTESTED = {"test": "think time", "group": "editors", "stage": None, "why": "no 
 
 
 def results(tests, untested=()):
-    """Return a study of two runs; the first has this audit, and the audit of the second found no fault."""
+    """Return a study of two runs; the first has the given audit, and the audit of the second found no fault."""
     found = synthetic.results(levels=(30,))
     first, *others = found.runs
     summary = {**first.summary, "audit": document(tests, untested)}

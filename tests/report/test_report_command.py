@@ -28,7 +28,7 @@ def results(tmp_path: Path, kept_model: Path) -> Path:
 
 @pytest.fixture
 def towtank(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The command line with this one command."""
+    """Command line that has only the command `report`."""
     monkeypatch.setattr(app, "COMMANDS", ("report", "report"))
     monkeypatch.setattr(app, "GROUPS", ())
     return app.run

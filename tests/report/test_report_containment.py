@@ -32,7 +32,7 @@ def fail(*_: Any, **__: Any) -> None:
 
 @pytest.fixture
 def towtank(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
-    """The command line with this one command; fault files are written to the folder of the test."""
+    """Command line that has only the command `report`; fault files are written to the folder of the test."""
     monkeypatch.setattr(app, "COMMANDS", ("report", "report"))
     monkeypatch.setattr(app, "GROUPS", ())
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))

@@ -61,7 +61,7 @@ def words(section: Section) -> str:
 
 
 def rows(section: Section, caption: str) -> list[tuple[str, ...]]:
-    """Return the rows of the table whose caption has this beginning."""
+    """Return the rows of the table whose caption begins with a text."""
     (table,) = [block for block in section.blocks if isinstance(block, Table) and block.caption.startswith(caption)]
     return [tuple(cell.replace("\N{NO-BREAK SPACE}", " ") for cell in row) for row in table.rows]
 

@@ -64,7 +64,7 @@ def summary_of(run: str, users: int, index: str, verdict: str) -> dict[str, Any]
 
 
 def studied(verdict: str) -> Results:
-    """Return the study in which all runs without the index have this verdict."""
+    """Return the study in which all runs without the index have the given verdict."""
     runs = []
     for number, (index, users) in enumerate(((index, users) for index in ("present", "absent") for users in LEVELS), 1):
         name = f"r{number:03d}"

@@ -223,7 +223,7 @@ def test_transactions_at_both_loads_have_one_unit_and_one_scale() -> None:
 
 
 def with_low(low: float) -> Results:
-    """Return the synthetic study with this lower end of the interval of one transaction. [s]"""
+    """Return the synthetic study with a given lower end of one transaction's interval. [s]"""
     results = synthetic.results()
     point = results.summary["configurations"][0]["points"][0]
     mean = point["transactions"]["view_properties"]["mean_s"]

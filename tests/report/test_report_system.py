@@ -39,7 +39,7 @@ def run(number: int, manifest: dict[str, Any], **factors: str) -> RunResult:
 
 
 def copied(count: int, link: str = "bridge") -> dict[str, Any]:
-    """Return the manifest of a run with this number of servers and a generator on a host."""
+    """Return the manifest of a run with a given number of servers, and the generator on a given host."""
     numbers = range(1, count + 1)
     return {
         "hosts": {name: {"link": link} for name in ("client", *(f"server-{number}" for number in numbers))},

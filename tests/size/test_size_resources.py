@@ -220,8 +220,8 @@ def test_the_error_of_the_simulation_counts_for_a_pool(
 @pytest.mark.waits
 @pytest.mark.parametrize("uncertainty", ["", "uncertainty: 1 %\nprobability: 50 %\n"])
 def test_a_pool_for_which_hardly_anybody_waits_has_a_size(tmp_path: Path, capsys: Any, uncertainty: str) -> None:
-    """As above, with a wait of 20 us. So few jobs wait for 82 units that the simulated wait has an error of more than a
-    factor of two and no interval; the interval of the number of waiting jobs is used."""
+    """The limit of the wait is 20 us. So few jobs wait for 82 units that the simulated wait has an error of
+    more than a factor of two and no interval; the interval of the number of waiting jobs is used."""
     text = asked(
         tiers="{app: {cpus: [4], nodes: [2]}}", nodes_lost="1", pools="{units: {holds: [app], wait_at_most: 20 us}}"
     )

@@ -21,7 +21,7 @@ MARK = "⟦"
 
 @dataclass(frozen=True)
 class Case:
-    """One fault: a text, its replacement, and words of the message."""
+    """Fault: a text in a file, the replacement that causes the fault, and words of the message."""
 
     name: str
     kind: str

@@ -46,7 +46,7 @@ class Machine:
             (self.folder / name).unlink()
 
     def preflight(self, **variables: str) -> str:
-        """Return the output: one line, or nothing with status 0."""
+        """Run the script and return the output: one line, or nothing with status 0."""
         done = subprocess.run(
             [str(ROOT / "scripts" / "preflight"), "python3"],
             env={"PATH": str(self.folder), "TOWTANK_MEMINFO": str(self.memory), **variables},

@@ -9,7 +9,7 @@ from synthetic_runs import Script, Stage, even_schedule
 
 
 def stages_of(users: int, ramp_s: float, steady_s: float) -> list[Stage]:
-    """Return a ramp-up and a steady stage with these lengths. [s]"""
+    """Return a ramp-up and a steady stage with the given lengths. [s]"""
     return [Stage("ramp_up", "ramp_up", ramp_s, users), Stage("steady", "steady", steady_s, users)]
 
 

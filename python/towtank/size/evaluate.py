@@ -200,7 +200,7 @@ def shown_value(check: Check, value: float, interval: Interval | None = None) ->
 
 
 def layouts_of(question: Question, job: Job) -> dict[str, Layout]:
-    """Return nodes, servers and speed of every station that the job puts on other hardware, by station name."""
+    """Return nodes, servers and speed of every station whose hardware differs from the model's, by station name."""
     found: dict[str, Layout] = {}
     for tier, option in zip(question.tiers, job.candidate, strict=True):
         lost = question.file.nodes_lost if job.lost == tier.name else 0

@@ -139,11 +139,11 @@ class HistoricGrowth:
 
     Notes
     -----
-    Least squares of ln N = a + b t + s(t). The logarithm of the load on a future day has variance s^2 (1 + x' (X'X)^-1
-    x) and a Student distribution with n - p degrees of freedom [1]_. With the frequency of the days excluded from the
-    fit, the load is as far from the line as on one of those (`FurtherDay`). Assumes that growth continues and that
-    residuals are independent. If neighbouring residuals are correlated, the interval is too narrow, and a note states
-    this.
+    Least squares of ln N = a + b t + s(t). The logarithm of the load on a future day has variance s^2 (1 + x'
+    (X'X)^-1 x) and a Student distribution with n - p degrees of freedom [1]_. Days that the fit excluded as
+    outliers occur in the future as often as in the history, as far from the line (`FurtherDay`). Assumes that
+    growth continues and that residuals are independent. If neighbouring residuals are correlated, the interval is
+    too narrow, and a note states this.
 
     References
     ----------

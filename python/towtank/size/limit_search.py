@@ -77,7 +77,8 @@ def is_bounded(question: Question, load: Load) -> bool:
 
 
 def nearness(question: Question, outcome: Outcome) -> float:
-    """Return the largest ratio of a response time to its limit, or of a utilization if all nodes run. [ratio]"""
+    """Return the largest ratio of a response time to its limit and, with all nodes up, of a utilization to its
+    limit. [ratio]"""
     if outcome.why_not:
         return math.inf
     pairs = zip(question.checks, outcome.values, strict=True)
@@ -267,8 +268,9 @@ class Limits:
 
         Notes
         -----
-        An end is above 1 exactly if the corresponding number of draws hold at their load, because the search always
-        tries the load itself. With too many users for this search, limits that were narrowed for a date are used.
+        The search always solves the required load of a draw. So the lower end is above 1 if and only if the objectives
+        hold at the required load in 97.5 % of the draws. If there are too many users for the search, limits from the
+        table of dates are used.
         """
         if self.varies and not self.able and not self._narrowed:
             return None

@@ -37,7 +37,7 @@ class Import:
         return [line for line, named, _ in self.notes() if what in named]
 
     def requests(self) -> list[dict[str, Any]]:
-        """All requests in their order."""
+        """Return all requests, in order."""
         return [step for steps in self.workload["transactions"].values() for step in _requests(steps)]
 
 

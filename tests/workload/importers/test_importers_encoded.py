@@ -62,7 +62,7 @@ def meaning(text: str) -> list[tuple[bytes, bytes]]:
 
 
 def har(*requests: dict[str, Any]) -> str:
-    """Return a recording with these requests."""
+    """Return a recording with the given requests."""
     answer = {"status": 200, "headers": [], "cookies": [], "content": {"size": 0, "mimeType": "text/plain"}}
     entries = [
         {

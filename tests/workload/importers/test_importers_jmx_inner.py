@@ -41,7 +41,7 @@ def _text(name: str, value: str) -> str:
 
 
 def _inner(kind: str, name: str = "", value: str = "") -> str:
-    """Return an element as a property, with one property of this value."""
+    """Return an element as a property, with one property that has the given value."""
     own = {**_OWN[kind], **_NEEDED.get(name, {}), name: value}
     texts = "".join(_text(key, text) for key, text in own.items() if key)
     return f'<elementProp name="n" elementType="{kind}" testname="n">{texts}</elementProp>'

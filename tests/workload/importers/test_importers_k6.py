@@ -16,7 +16,7 @@ HEAD = "import http from 'k6/http';\nimport { check, sleep, group } from 'k6';\n
 
 @pytest.fixture
 def script(import_text: Importer) -> Callable[..., Any]:
-    """Import a script whose default function has this body from the third line."""
+    """Import a script whose default function has the given body from the third line on."""
 
     def run(body: str, before: str = "") -> Any:
         own = "" if "options" in before else "export const options = { noCookiesReset: true, maxRedirects: 0 };\n"

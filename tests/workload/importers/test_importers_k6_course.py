@@ -20,7 +20,7 @@ HEAD = "import http from 'k6/http';\nimport exec from 'k6/execution';\nimport { 
 
 @pytest.fixture
 def script(import_text: Importer) -> Callable[..., Any]:
-    """Import a script whose default function has this body."""
+    """Import a script whose default function has the given body."""
 
     def run(body: str, before: str = "") -> Any:
         return import_text("k6", f"{HEAD}{before}\nexport default function () {{\n{body}\n}}\n", "script.js")

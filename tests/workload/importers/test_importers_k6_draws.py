@@ -28,7 +28,7 @@ ASKED = "is decided by a number of its own; k6 decides it by the number that was
 
 @pytest.fixture
 def script(import_text: Importer) -> Callable[..., Any]:
-    """Import a script whose default function has this body; `visit(path)` makes a request."""
+    """Import a script whose default function has the given body; `visit(path)` makes a request."""
 
     def run(body: str, before: str = "") -> Any:
         visit = "const visit = (path) => { http.get('http://a' + path); };\n"

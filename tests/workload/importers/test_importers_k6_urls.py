@@ -14,7 +14,7 @@ _ELSEWHERE = "where requests go to is not in the script"
 
 @pytest.fixture
 def script(import_text: Importer) -> Callable[..., Any]:
-    """Import a script whose default function has this body."""
+    """Import a script whose default function has the given body."""
 
     def run(body: str, before: str = "") -> Any:
         return import_text("k6", f"{HEAD}{before}\nexport default function () {{\n{body}\n}}\n")

@@ -118,7 +118,7 @@ ODD = (
 
 @pytest.fixture
 def script(import_text: Importer) -> Callable[[str], Any]:
-    """Import a script whose default function has this body."""
+    """Import a script whose default function has the given body."""
 
     def run(body: str) -> Any:
         return import_text("k6", f"{HEAD}export default function () {{\n{body}\n}}\n", "script.js")

@@ -102,10 +102,11 @@ def total(series: Series) -> Floats | None:
     times.
 
     Notes
-    ----- Work is done before the transaction is counted, so counts in short intervals have errors too. In
-    ordinary least squares these errors pull the demands towards zero. Total least squares finds the hyperplane
-    nearest to the points by the singular value decomposition [1]_. The method assumes that all columns are
-    equally uncertain relative to their standard deviations, and is unstable if the classes are collinear.
+    -----
+    Work is done before the transaction is counted, so counts in short intervals have errors too. In ordinary least
+    squares these errors pull the demands towards zero. Total least squares finds the hyperplane nearest to the
+    points by the singular value decomposition [1]_. The method assumes that all columns are equally uncertain
+    relative to their standard deviations, and is unstable if the classes are collinear.
 
     References
     ----------

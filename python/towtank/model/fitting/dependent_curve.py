@@ -52,7 +52,8 @@ class DependentCurve(ClosedCurve):
 
     @property
     def bounds(self) -> Bounds:
-        """Bounds of the parameters: times are not negative; r lies between `LEAST_RATIO` and `MOST_RATIO`."""
+        """Bounds of the parameters: times are at least 0; the ratio r of idle to full demand is within fixed
+        limits."""
         return Bounds(np.array([0.0, 0.0, LEAST_RATIO]), np.array([np.inf, np.inf, MOST_RATIO]))
 
     def held_up(self, parameters: Floats, others: float | None = None) -> Floats:

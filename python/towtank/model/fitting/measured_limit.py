@@ -75,9 +75,10 @@ def of_network(shape: Json, network: Json) -> MeasuredLimit:
         Document of the network: `stations`, `levels` and `held_out`.
 
     Notes
-    ----- A shape without a saturated resource is classified as contention. If the network predicts the highest
-    load correctly, its queues explain the contention. If the network predicts too high a throughput at the
-    highest load, or less than half of the response time, it lacks the station that limits the system.
+    -----
+    A shape without a saturated resource is classified as contention. If the network predicts the highest load
+    correctly, its queues explain the contention. If the network predicts too high a throughput at the highest load,
+    or less than half of the response time, it lacks the station that limits the system.
     """
     kind = shape["kind"]
     lacks = kind in ("memory", "generator", "quota")

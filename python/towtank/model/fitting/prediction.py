@@ -60,9 +60,10 @@ def predict(candidate: Candidate, loads: list[float], think_s: float) -> list[di
         N / X - Z; or `refused` with the reason.
 
     Notes
-    ----- The bands are percentiles over the bootstrap replicates, whose demand drifts beyond the measured
-    utilizations (`drift`); the bands refer to the true curve. `measurement_95` adds the error of a further
-    measurement. An infinite end is None.
+    -----
+    The bands are percentiles over the bootstrap replicates, whose demand drifts beyond the measured utilizations
+    (`drift`); the bands refer to the true curve. `measurement_95` adds the error of a further measurement. An
+    infinite end is None.
 
     A straight line has no limit, but the true system may reach one anywhere beyond the highest load. There, the bands
     start at the throughput of the highest measured load, and `bound` is `upper`.

@@ -32,7 +32,7 @@ _ROUNDS = 3
 
 @dataclass(frozen=True)
 class Condition:
-    """Load and outside influences under which a network is solved.
+    """Users, think time, mix, and work of other programs, for which a network is solved.
 
     Attributes
     ----------
@@ -149,7 +149,7 @@ def _coming(demands: Floats) -> npt.NDArray[np.bool_]:
 
 
 def conditions(of: Measured, shares: Floats | None = None) -> list[Condition]:
-    """Return the load and outside influences at each level, by default with the measured mix of the level."""
+    """Return users, think time, mix and work of other programs at each level; the default is the measured mix."""
     mixes = of.levels().shares if shares is None else np.tile(shares, (len(of.loads), 1))
     return [
         Condition(round(float(load)), float(think), mix, others)

@@ -157,7 +157,8 @@ class _Plan:
         return [pool for pool in sorted(self.texts.pools - self.controllers.inner) if f"${{{pool}." in written]
 
     def _whole(self, steps: list[Step], item: Item, drawn: list[str] | None = None) -> list[Step]:
-        """Complete a transaction: draw rows at its start, and set variables to empty that are read before they are set.
+        """Complete a transaction: draw rows at the start, and set variables that are read too early to an empty
+        text.
 
         If the steps of the first round (`once`) have `drawn` a row, the first round uses that row and the
         next row is drawn at the end of the round.
