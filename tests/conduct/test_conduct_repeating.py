@@ -11,7 +11,7 @@ import pytest
 from towtank.analysis import OpenQuestion
 from towtank.conduct import repeating as module
 from towtank.conduct.repeating import ENDED, Ended, Repeating, remaining
-from towtank.results.folder import ResultsFolder
+from towtank.results.folder import ResultsFolder, RunFolder, write_json
 
 BLOCK_S = 60.0
 
@@ -96,6 +96,24 @@ def test_requested_blocks_run_although_nothing_is_open(monkeypatch: pytest.Monke
     found = ended(monkeypatch, tmp_path, [[]] * 8, at_least=8)
     assert found is not None
     assert found["blocks"] == 8
+
+
+@pytest.mark.parametrize(
+    ("paces_s", "moved"),
+    [((1e-3, 1.04e-3), False), ((1e-3, 1.06e-3), True), ((1e-3, None), False), ((None, None), False)],
+)
+def test_a_block_is_repeated_if_the_machine_changed_its_speed_by_more_than_five_percent(
+    tmp_path: Path, paces_s: tuple[float | None, ...], moved: bool
+) -> None:
+    kept = results(tmp_path, 2)
+    names = ["r001", "r002"]
+    for name, median_s in zip(names, paces_s, strict=True):
+        run = RunFolder.create(kept.run_path(name), {"run": name})
+        write_json(run.path / "summary.json", {"host": {"pace": median_s and {"median_s": median_s}}})
+    study: Any = SimpleNamespace(study=SimpleNamespace(repeat=SimpleNamespace(budget=None)), blocks=2, at_least=0)
+    assert Repeating(study, kept).speed_moved(names) is moved
+    study.study.repeat = None
+    assert not Repeating(study, kept).speed_moved(names)
 
 
 def test_a_resumed_study_ends_where_it_ended_unless_more_is_requested() -> None:

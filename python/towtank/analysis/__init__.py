@@ -14,6 +14,8 @@ from towtank.doors import door
 
 if TYPE_CHECKING:
     from towtank.analysis.compaction import compact as compact
+    from towtank.analysis.deciding import OpenQuestion as OpenQuestion
+    from towtank.analysis.deciding import open_questions as open_questions
     from towtank.analysis.diagnoses import Diagnoses as Diagnoses
     from towtank.analysis.diagnoses import diagnoses_of as diagnoses_of
     from towtank.analysis.diagnosis import Diagnosis as Diagnosis
@@ -21,7 +23,12 @@ if TYPE_CHECKING:
     from towtank.analysis.doubts import not_checked as not_checked
     from towtank.analysis.drive import drive_document as drive_document
     from towtank.analysis.exporting import gather as gather
+    from towtank.analysis.judgement import Judged as Judged
+    from towtank.analysis.judgement import Judgement as Judgement
+    from towtank.analysis.judgement import judge as judge
+    from towtank.analysis.judgement import judge_all as judge_all
     from towtank.analysis.run import summarize_run as summarize_run
+    from towtank.analysis.statistics import Estimate as Estimate
     from towtank.analysis.study import summarize_study as summarize_study
 
 __getattr__, __dir__ = door(
@@ -35,5 +42,8 @@ __getattr__, __dir__ = door(
         "exporting": "gather",
         "run": "summarize_run",
         "study": "summarize_study",
+        "deciding": "OpenQuestion open_questions",
+        "judgement": "Judged Judgement judge judge_all",
+        "statistics": "Estimate",
     },
 )

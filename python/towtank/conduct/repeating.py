@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from towtank import units
 from towtank.digging import dig
-from towtank.results.folder import ResultsFolder
+from towtank.results.folder import ResultsFolder, RunFolder
+from towtank.results.manifests import read_object
 
 if TYPE_CHECKING:
     from towtank.analysis import OpenQuestion
@@ -20,6 +21,8 @@ LOOK_FROM = 2
 """Number of blocks before the first look, since a single run shows no difference between runs. [1]"""
 _GIVE_UP_FROM = 3
 """Number of blocks before the study may end because no open question can be decided. [1]"""
+SPEED_MOVED = 0.05
+"""Largest share by which the machine's speed may differ between the runs of a block. [1]"""
 ENDED = "repeat_ended"
 """Key of the study manifest with the end of the repetition."""
 
@@ -107,6 +110,34 @@ class Repeating:
     results: ResultsFolder
     block_s: list[float] = field(default_factory=list)
     block_began_s: float = field(default_factory=time.monotonic)
+
+    def speed_moved(self, runs: list[str]) -> bool:
+        """Return True if the speed of the machine differs between the runs of a block by more than `SPEED_MOVED`.
+
+        Parameters
+        ----------
+        runs : list of str
+            Names of the runs of the block.
+
+        Notes
+        -----
+        The probe measures the CPU time of a fixed piece of work in each second; the medians of the runs are compared. A
+        difference between configurations would contain that of the machine, so the whole block is repeated; no result
+        is corrected. A run without at least ten samples is not compared.
+        """
+        if self.study.study.repeat is None:
+            return False
+        found = [median_s for run in runs if (median_s := self._pace_s(run)) is not None]
+        moved = max(found) / min(found) - 1 if len(found) > 1 else 0.0
+        if moved > SPEED_MOVED:
+            self.results.event("speed_moved", runs=runs, share=moved)
+        return moved > SPEED_MOVED
+
+    def _pace_s(self, run: str) -> float | None:
+        """Return the median CPU time of the probe's fixed piece of work in a run; None if unknown. [s]"""
+        path = RunFolder(self.results.run_path(run)).summary
+        found = dig(read_object(path), "host", "pace", "median_s") if path.exists() else None
+        return None if found is None else float(found)
 
     def block_ended(self, block: int, *, ran: bool) -> bool:
         """Judge the study after a block, and return True if it ends here; the end is written into its manifest.

@@ -182,15 +182,27 @@ class _Runs:
         ended: list[RunOutcome] = []
         repeating = Repeating(self.study, self.results)
         for block, numbered in groupby(enumerate(specs, start=1), key=lambda pair: pair[1].repetition):
-            before = len(ended)
-            for number, spec in numbered:
-                if self.stop.requested:
-                    return ended
-                if not is_done(self.results, spec.run):
-                    ended.append(self._do(spec, f"{spec.run} ({number}/{len(specs)}) "))
-            if not self.stop.requested and repeating.block_ended(block, ran=len(ended) > before):
+            planned = [(spec, f"{spec.run} ({number}/{len(specs)}) ") for number, spec in numbered]
+            done = self._block(planned)
+            if done and repeating.speed_moved([spec.run for spec, _ in planned]) and not self.stop.requested:
+                self.display.note(f"block {block} is repeated: the speed of the machine changed between its runs")
+                for spec, _ in planned:
+                    set_aside(self.results, spec.run)
+                done = self._block(planned)
+            ended += done
+            if self.stop.requested or repeating.block_ended(block, ran=bool(done)):
                 break
         return ended
+
+    def _block(self, planned: list[tuple[RunSpec, str]]) -> list[RunOutcome]:
+        """Do the runs of a block that are not complete, until the user stops the study."""
+        done = []
+        for spec, head in planned:
+            if self.stop.requested:
+                break
+            if not is_done(self.results, spec.run):
+                done.append(self._do(spec, head))
+        return done
 
     def _do(self, spec: RunSpec, head: str) -> RunOutcome:
         """Do one run, after the prediction that the study declares.

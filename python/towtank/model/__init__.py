@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from towtank.model.simulating import simulate_models as simulate_models
     from towtank.model.solving import METHODS as METHODS
     from towtank.model.solving import solve_models as solve_models
+    from towtank.model.waiting import wait_percentiles as wait_percentiles
+    from towtank.model.waiting import waits_in_turn as waits_in_turn
 
 __getattr__, __dir__ = door(
     __name__,
@@ -21,5 +23,6 @@ __getattr__, __dir__ = door(
         "loading": "ModelProblem check_model load_model",
         "simulating": "SimulationSettings simulate_models",
         "solving": "METHODS solve_models",
+        "waiting": "wait_percentiles waits_in_turn",
     },
 )

@@ -187,6 +187,11 @@ class RunFolder(_Folder):
         return self.path / "engine"
 
     @property
+    def summary(self) -> Path:
+        """Path of the summary of the run, which the analysis writes."""
+        return self.path / "summary.json"
+
+    @property
     def stored(self) -> Path:
         """Path of the results of reading back stored items."""
         return self.path / "stored.json"

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from towtank.study.loading import study_path as study_path
     from towtank.study.shipping import find_shipped as find_shipped
     from towtank.study.shipping import shipped as shipped
+    from towtank.study.starter import Asked as Asked
+    from towtank.study.starter import Starter as Starter
+    from towtank.study.starter import starter as starter
+    from towtank.study.starter import write_starter as write_starter
     from towtank.study.study import Study as Study
 
 __getattr__, __dir__ = door(
@@ -25,5 +29,6 @@ __getattr__, __dir__ = door(
         "loading": "load_study study_path",
         "shipping": "find_shipped shipped",
         "study": "Study",
+        "starter": "Asked Starter starter write_starter",
     },
 )
