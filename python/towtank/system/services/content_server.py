@@ -121,10 +121,7 @@ class ContentServer(NodesService):
         return place.scratch
 
     def _given_users(self) -> Path | None:
-        """Return the file of users in the settings, at the path where the nodes find the file.
-
-        None without such a file.
-        """
+        """Return the file of users in the settings, at the path where the nodes find it; None if none is set."""
         if self._part.settings.users is None:
             return None
         file = (self._base / self._part.settings.users).absolute()
