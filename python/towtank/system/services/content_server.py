@@ -1,6 +1,6 @@
 """Runs the reference content server: one or several nodes over one database and one storage area.
 
-The population is generated once and kept. Its original state is restored before every run.
+The population is generated once and kept. The original state of the population is restored before every run.
 """
 
 from __future__ import annotations
