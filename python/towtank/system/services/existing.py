@@ -22,7 +22,7 @@ class Existing(PlainService):
         self._part, self._base = part, base
 
     def ready(self) -> str | None:
-        """Return why addresses refuse connections; None if every address accepts connections."""
+        """Return None if every address accepts connections."""
         refusals = [refusal for address in self.addresses() if (refusal := refuses_connection(address))]
         return "; ".join(refusals) or None
 
