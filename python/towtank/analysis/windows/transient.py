@@ -87,7 +87,8 @@ def transient_of(series: Mapping[str, Floats], *, strict: bool = False) -> Trans
 
 
 def _is_transient(values: Floats, cut: steady.Truncation) -> bool:
-    # Behind a cut at half the series may still change, which the cautious error would take for noise.
+    # After a cut at half of the window the series may still change. The cautious error would treat such a change as
+    # noise.
     is_beyond_chance = steady.is_significant(values, cut) and (
         cut.at_limit or steady.differs(values, cut.observations, cautious=True)[0] < _CAUTIOUS_SIGNIFICANCE
     )
