@@ -117,7 +117,7 @@ def failures_so_far() -> int:
 
 
 def attempt(part: str, make: Callable[P, T], *arguments: P.args, **keywords: P.kwargs) -> T | Failed:
-    """Make one part of an answer.
+    """Call the function that makes one part of an answer; within a boundary, record its error instead of raising it.
 
     Parameters
     ----------

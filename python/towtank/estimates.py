@@ -106,8 +106,8 @@ def places_of(value: float, low: float, high: float) -> int | None:
 def says_nothing(value: float, low: float, high: float) -> bool:
     """Return True if the interval of a positive quantity is wider than ten times its value.
 
-    Texts show such an interval as not known; JSON documents contain the numbers. Intervals of differences, which may
-    contain zero at any width, and unbounded intervals are always shown.
+    Texts show an interval of this width as not known; JSON documents contain the numbers. Intervals of
+    differences, which may contain zero at any width, and unbounded intervals are always shown.
 
     Examples
     --------

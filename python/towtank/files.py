@@ -52,8 +52,8 @@ def put(path: Path, write: Callable[[Path], object]) -> None:
     Parameters
     ----------
     path : Path
-        Path of the file. Its folder is created if missing. If the path is a symbolic link, the linked file is
-        replaced.
+        Path of the file. The folder of the file is created if missing. If the path is a symbolic link, the linked file
+        is replaced.
     write : callable
         Function that writes the whole content to a given path.
 

@@ -1,6 +1,6 @@
 """Generates JSON Schemas of all files that users write, and tables of their keys for the reference.
 
-Both are generated from the models that check the files, so they always agree with the checks.
+Schemas and tables are generated from the models that check the files, so they always agree with the checks.
 """
 
 from __future__ import annotations

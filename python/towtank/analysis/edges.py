@@ -52,8 +52,9 @@ def spent_by(measurement: Measurement, at_s: float, allowance_s: float) -> Spent
     min(z, t - a). A user has one activity at a time, so the upper bound counts only as many activities as users are
     present, those with the largest bounds. Neither bound assumes a distribution or a steady state.
 
-    Transactions that never ended within the record have no response time. Each of them adds all of the time since the
-    start of the run to the upper bound. If the record ends at t, each user adds the longest recorded response time.
+    Transactions that never ended within the record have no response time. Each of these transactions adds all
+    of the time since the start of the run to the upper bound. If the record ends at t, each user adds the longest
+    recorded response time.
     """
     users = _users_at(measurement, at_s)
     if at_s <= float(measurement.starts.min()) + _SAME_INSTANT_S or users <= 0:

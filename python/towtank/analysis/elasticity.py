@@ -152,7 +152,7 @@ def elasticity_of_groups(utilization: float, groups: Sequence[Json]) -> Elastici
     Let all groups wait for the same station, and let w_g be the share of a user's time in group g that is response
     time. Then X_g = N_g / (R_g + Z_g) and U = sum X_g D_g give d ln R_g / d ln D = 1 / (1 - U + U w) for each group,
     where w is the mean of w_g, weighted by the share X_g D_g / U of each group in the utilization. The demands D_g
-    are not known. They are assumed to differ by a factor of at most `DEMANDS_DIFFER`, and w is the smallest mean that
+    are not known; they are assumed to differ by a factor of at most `DEMANDS_DIFFER`, and w is the smallest mean that
     this assumption allows. The throughput of some groups falls more than that of others. The mean response time of
     all groups therefore changes further, by sum (x_g - y_g) w_g, where x_g is the share of group g in the throughput
     and y_g its share in the sum of all response times.

@@ -29,7 +29,7 @@ def generator(
     engine : dict or None
         `engine.json`.
     manifest : dict
-        `run.json`. It contains the calibrated envelope of the machine and the limits of the generator, if known.
+        `run.json`. The file contains the calibrated envelope of the machine and the limits of the generator, if known.
 
     Returns
     -------
@@ -65,8 +65,8 @@ def _lag_shares(measurement: Measurement, chosen: Mask) -> dict[str, Any]:
 
     Notes
     -----
-    A response time is the sum of start lag and exchange time. Both are recorded for the same requests, so the share
-    is 1 - exchange time / response time. If arrivals of an open load wait for a free user, their response times
+    A response time is the sum of start lag and exchange time. Both times are recorded for the same requests, so the
+    share is 1 - exchange time / response time. If arrivals of an open load wait for a free user, their response times
     include this wait. The mean wait is then computed by Little's law and subtracted; p99 and the shares of the steps
     are unknown.
     """

@@ -47,7 +47,7 @@ def unfinished_s(users: float, cycle_s: float) -> float:
 
     Notes
     -----
-    The two times differ by the parts of the cycles that cross the edges of the window. These parts are two
+    The two times differ by the parts of the cycles that cross the edges of the window. The parts of the cycles are two
     independent sums over N users of about one cycle each. The standard deviation is at most sqrt(2 N) (R + Z) if
     cycles vary no more than exponentially distributed times. The limit is 2.6 standard deviations.
     """

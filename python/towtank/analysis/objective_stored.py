@@ -17,7 +17,7 @@ NO_RECORD = {Kind.COPIED_RUN, Kind.DATA_DAMAGED}
 CUT_OFF = {Kind.INTERRUPTED, Kind.EVENT_FAILED, Kind.ENGINE_FAILED, Kind.DISK_FULL}
 """Kinds of doubts about runs that ended early or whose event failed.
 
-Losses in such a run count, but the absence of losses proves nothing.
+Losses in a run with one of these doubts count, but the absence of losses proves nothing.
 """
 
 

@@ -167,7 +167,7 @@ class _Certainty:
     def up_to(self, load: float | None) -> bool | None:
         """Return True if the intervals confirm that each level up to a load meets the objective.
 
-        None without such a level.
+        None if no level up to the load was judged.
         """
         points = [point for point in self.judged if load is not None and _load_of(point) <= load]
         return self.of(points, met=True) if points else None
@@ -175,7 +175,7 @@ class _Certainty:
     def at(self, load: float | None) -> bool | None:
         """Return True if the intervals confirm that the level of a load misses the objective.
 
-        None without such a level.
+        None if the level was not judged.
         """
         points = [point for point in self.judged if _load_of(point) == load]
         return self.of(points, met=False) if points else None

@@ -1,11 +1,11 @@
 """Describes the events of a study: when they took place, what was lost, and how long the system took to recover.
 
-A band describes the undisturbed system. It is computed from the seconds of the steady stage before the first event.
-The system has recovered in the first second after which no second leaves the band, if at least `HOLD_S` seconds
+A band describes the undisturbed system. The band is computed from the seconds of the steady stage before the first
+event. The system has recovered in the first second after which no second leaves the band, if at least `HOLD_S` seconds
 remain. The band bounds three values of each second. Throughput has a lower bound: a further undisturbed second falls
 below the bound by chance once in a thousand. The bound is above zero if no earlier second had zero throughput. Mean
-response time has an upper bound, which a further undisturbed second exceeds by chance once in a thousand. The share
-of failures is bounded by its highest earlier value or by the limit of the study, whichever is larger.
+response time has an upper bound, which a further undisturbed second exceeds by chance once in a thousand. The share of
+failures is bounded by its highest earlier value or by the limit of the study, whichever is larger.
 
 Throughput recovers immediately after an outage, long before the queue is drained; therefore the band includes
 response time. Throughput above the band is harmless, since waiting users return together.

@@ -33,7 +33,7 @@ class EventTarget(Protocol):
         """Hosts of the system."""
 
     def processes_of(self, name: str) -> list[str]:
-        """Return the names of the processes that the name of a service or of a process means."""
+        """Return the names of all processes of the named service, or the name itself if it names a process."""
 
     def signal(self, name: str, what: str) -> None:
         """Kill, stop or resume a process by a signal."""

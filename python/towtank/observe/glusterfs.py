@@ -22,8 +22,8 @@ _TIMEOUT_S = 1.0
 _GRAPH = Path(".meta/graphs/active")
 _TOP, _CACHE, _ATTRIBUTES = "asked", "cache", "attributes"
 _END = b"\0end\n"
-# For each line of its input, the script prints all files, each after a line with the name of the file. It ends when
-# its input ends.
+# For each line of its input, the script prints all files, each after a line with the name of the file. The script
+# ends when its input ends.
 _READER = r"""
 while read -r line; do
   head -v -c 16777216 -- "$@" 2>/dev/null

@@ -225,7 +225,7 @@ def _advice(
         known = [str(row["name"]) for row in connection.execute(_COLUMNS, [quoted])]
         columns = condition_columns(scan["Filter"], known)
         leading = {str(row["name"]) for row in connection.execute(_LEADING, [quoted])}
-        # If such an index exists, the planner has preferred the full table scan.
+        # If an index begins with one of the columns, the planner has preferred the full table scan.
         if columns and not leading & set(columns):
             yield {
                 "table": name,

@@ -99,7 +99,7 @@ def _stops(study: StudyFile, load: FindLimit) -> Iterator[Wrong]:
 def is_searched(text: str) -> bool:
     """Return True if an objective can decide whether a plateau passes.
 
-    Such an objective applies to the steady stage at any load.
+    An objective that can decide applies to the steady stage at any load.
     """
     objective = read_objective(text)
     return objective.users is None and objective.rate is None and objective.phase in (None, "steady")

@@ -71,7 +71,7 @@ def run_quietly(command: list[str]) -> int:
     Raises
     ------
     TargetError
-        If the command takes too long. It is terminated and awaited, because a killed dpkg leaves packages half
+        If the command takes too long. The command is terminated and awaited, because a killed dpkg leaves packages half
         installed.
     """
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}

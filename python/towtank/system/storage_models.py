@@ -1,8 +1,8 @@
 """Models of file systems on several servers: the servers, and the mounts on hosts.
 
 A mount is a service like any other: a process on each of its hosts, after its servers in the order of starting, whose
-settings can be factors. It needs hosts of provider `namespaces`, where a mount is visible to that host only and is
-removed with it.
+settings can be factors. A mount needs hosts of provider `namespaces`, where a mount is visible to that host only and is
+removed with the host.
 """
 
 from __future__ import annotations

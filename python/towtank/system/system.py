@@ -370,7 +370,7 @@ class System:
         return found
 
     def processes_of(self, name: str) -> list[str]:
-        """Return the names of the processes that the name of a service or of a process means."""
+        """Return the names of all processes of the named service, or the name itself if it names a process."""
         return [process.spec.name for _, _, process in self._meant(name)]
 
     def signal(self, name: str, what: str) -> None:

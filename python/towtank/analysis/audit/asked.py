@@ -82,8 +82,8 @@ def of_stage(plan: dict[str, Any], recorded: Sequence[dict[str, Any]], number: i
     Parameters
     ----------
     plan : dict
-        `plan.json`. Stages that were appended while the load ran are missing in the plan. Such a stage is taken from
-        the recording if its rate is constant.
+        `plan.json`. Stages that were appended while the load ran are missing in the plan; an appended stage is taken
+        from the recording if its rate is constant.
     recorded : list of dict
         Stages as recorded, with their actual times.
     number : int

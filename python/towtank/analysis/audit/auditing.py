@@ -8,8 +8,9 @@ The audit counts the transactions that *began* in the window. Whether the k-th t
 window depends only on the user's earlier transactions. Whatever the system does, the counts are therefore distributed
 like counts of independent draws (Wald's equation and its companion for the variance [1]_). Transactions that *ended*
 in the window would be a worse choice: they omit slow transactions at the end of the window, and include slow
-transactions from before its start. Near saturation, most users are within a transaction, and such a count has
-additional noise of the size of the number of users. At the start of a run such a count is biased.
+transactions from before its start. Near saturation, most users are within a transaction, and a count of
+ended transactions has additional noise of the size of the number of users. At the start of a run, a count of ended
+transactions is biased.
 
 References
 ----------

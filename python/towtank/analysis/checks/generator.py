@@ -30,7 +30,7 @@ _CONNECTIONS_SHARE = 0.95
 STALL_SHARE = 0.01
 STALL_INVALID = 0.10
 _STALLS_SHOWN = 3
-# Bytes that arrive before their request are no response. This limit equals the limit for failed requests.
+# Bytes that arrive before their request are no response. The limit of their share equals the limit for failed requests.
 FRAMING_SHARE = 0.01
 # Number of connections opened per request. A server that closes a connection after 100 or 1,000 requests stays far
 # below this limit; a server without keep-alive opens one connection per request.

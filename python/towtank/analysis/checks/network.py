@@ -11,8 +11,8 @@ from towtank.analysis.checks.evidence import Evidence
 from towtank.analysis.doubts import Doubt, Kind, Level, percent
 
 # A retransmission timeout costs 200 ms or more (TCP_RTO_MIN of Linux). A tail loss probe costs as much if a single
-# segment is in flight. If one in 1,000 requests has such a delay, the delays determine p99.9. Other retransmissions
-# cost about one round trip.
+# segment is in flight. If one in 1,000 requests is delayed by a timeout or a probe, the delays determine p99.9.
+# Other retransmissions cost about one round trip.
 RETRANSMITS_SHARE = 1e-3
 HERE = "this machine"
 
@@ -110,7 +110,7 @@ def _waits(counts: dict[str, float | None]) -> float | None:
 def loses_packets(hosts: dict[str, Any]) -> bool:
     """Return True if the study configured packet loss on the link of a host.
 
-    Both ends of such a link retransmit segments.
+    Both ends of a link with packet loss retransmit segments.
 
     Parameters
     ----------

@@ -315,7 +315,7 @@ def _at(outcomes: Sequence[Outcome], level: float) -> list[Outcome]:
 def _is_flat(outcomes: Sequence[Outcome], level: float) -> bool:
     """Return True if a level failed only because throughput stopped growing.
 
-    Between the last passing level and such a level, throughput would grow even less, so halving the bracket is
+    Between the last passing level and the failed level, throughput would grow even less, so halving the bracket is
     pointless.
     """
     failures = [outcome.failure for outcome in _at(outcomes, level) if outcome.failure is not None]

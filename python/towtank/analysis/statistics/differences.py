@@ -1,6 +1,6 @@
 """Computes the mean of a series along a trend, with an error from second differences.
 
-A ramp-up has no steady state, so its mean needs such an error.
+The mean of a ramp-up needs an error from second differences, because a ramp-up has no steady state.
 """
 
 from __future__ import annotations

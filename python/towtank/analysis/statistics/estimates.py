@@ -26,7 +26,7 @@ EXACT = "count"
 WIDEST = math.log(100.0)
 """Half-width in logarithms above which an interval is meaningless. [1]
 
-Such an interval extends from a hundredth of the value to a hundred times the value.
+An interval of this half-width extends from a hundredth of the value to a hundred times the value.
 """
 
 

@@ -306,7 +306,7 @@ def _series(
 ) -> tuple[dict[str, Floats], Floats, float]:
     """Return the tested series as observations of equal length, the edges of the observations, and that length. [s]"""
     lengths = measurement.lengths
-    # Stage edges cut seconds short. Such a part of a second is too short for an observation.
+    # A second that a stage edge cuts short is too short for an observation.
     whole = chosen & (lengths >= _WHOLE * float(np.median(lengths[chosen]))) if chosen.any() else chosen
     numbers = np.flatnonzero(whole)
     column = measurement.transactions

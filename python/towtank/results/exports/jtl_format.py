@@ -110,7 +110,7 @@ def _values_ms(encoded: list[str], histograms: HistogramReader) -> np.ndarray[An
 def _outcomes(item: Item, timed: int, untimed: int) -> list[str]:
     """Return the outcome of each sample: first the samples without a time, then by ascending response time.
 
-    Timeouts are the slowest requests and come last. It is not recorded which other requests failed, so failures are
+    Timeouts are the slowest requests and come last. Which other requests failed is not recorded, so failures are
     spread evenly over the ranks.
     """
     order = [*(kind for kind in _TIMED if kind in item.failed), *sorted(set(item.failed) - set(_TIMED))]

@@ -1,7 +1,7 @@
 """Forwards packets between two networks with delay and loss, for kernels without `netem`.
 
-The relay is a separate program with one `tap` device of the same Ethernet in each network. It forwards packets after
-the delay, and ends when its standard input closes. It needs about 10 µs of CPU time per packet.
+The relay is a separate program with one `tap` device of the same Ethernet in each network. The relay forwards packets
+after the delay, and ends when its standard input closes. The relay needs about 10 µs of CPU time per packet.
 """
 
 from __future__ import annotations

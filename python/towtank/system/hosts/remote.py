@@ -134,8 +134,8 @@ class RemoteHost:
         # The folder is made first and must be new: from then on its name is public, and no other user may own it.
         self._said(["mkdir", "-p", "--", part.folder])
         self.make_private_folder(self.folder)
-        # The clean-up script starts before anything else. Its arguments show `towtank doctor --clean` on that machine
-        # that the folder is in use.
+        # The clean-up script starts before anything else. The arguments of the script show `towtank doctor --clean` on
+        # that machine that the folder is in use.
         clean_up = ["sh", "-c", _CLEAN_UP, JANITOR, str(self.folder), self._prefix]
         self._cleaner = self._connection.start(clean_up, self._log, {})
         for name in ("pids", "tmp"):

@@ -1,6 +1,6 @@
 """Runs the reference content server: one or several nodes over one database and one storage area.
 
-The population is generated once and kept. Its original state is restored before every run.
+The population is generated once and kept. The original state of the population is restored before every run.
 """
 
 from __future__ import annotations
@@ -121,10 +121,7 @@ class ContentServer(NodesService):
         return place.scratch
 
     def _given_users(self) -> Path | None:
-        """Return the file of users in the settings, at the path where the nodes find the file.
-
-        None without such a file.
-        """
+        """Return the file of users in the settings, at the path where the nodes find it; None if none is set."""
         if self._part.settings.users is None:
             return None
         file = (self._base / self._part.settings.users).absolute()

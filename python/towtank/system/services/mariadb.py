@@ -24,8 +24,8 @@ _INSTALL_WITHIN_S = 300.0
 # Time in which the server writes dirty pages before it ends. [s]
 _STOP_WITHIN_S = 10.0
 _VERSION = re.compile(r"Ver (\S+)")
-# Shell script for SQL that is too long for a command line. Its arguments are the file, the client and the client's
-# options. In binary mode the client executes no commands of its own, such as `system`.
+# Shell script for SQL that is too long for a command line. The arguments of the script are the file, the client and the
+# client's options. In binary mode the client executes no commands of its own, such as `system`.
 _RUN_SCRIPT = 'script=$1; shift; exec "$@" --batch --binary-mode <"$script"'
 # Rights outside the database, for reading the state of the server. Further rights would give access to more than the
 # server: a user who may write into the database `mysql` can grant itself every right, including access to files of the

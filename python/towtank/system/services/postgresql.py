@@ -19,8 +19,8 @@ from towtank.system.service import Place
 from towtank.system.services.private_database import PrivateDatabase
 
 INSTALL_HINT = "apt-get install postgresql"
-# The superuser creates the database and the user of the load. This user is no superuser, so that no statement of a
-# study can run a program.
+# The superuser creates the database and the user of the load. The user of the load is no superuser, so that no
+# statement of a study can run a program.
 _SUPERUSER = "postgres"
 _USER = "towtank"
 _DATABASE = "towtank"
