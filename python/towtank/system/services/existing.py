@@ -24,7 +24,7 @@ class Existing(PlainService):
         self._part, self._base = part, base
 
     def ready(self) -> str | None:
-        """Return None if every address accepts connections, and every process that is named runs."""
+        """Return why addresses refuse connections or named processes do not run; None if all are ready."""
         refusals = [refusal for address in self.addresses() if (refusal := refuses_connection(address))]
         try:
             self.watched()
