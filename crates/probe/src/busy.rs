@@ -33,6 +33,14 @@ impl Growth {
         })
     }
 
+    /// Returns the growth between two readings of a CPU time in clock ticks; the wait is unknown, and 0. `None` if no
+    /// time has passed.
+    #[must_use]
+    pub fn of_ticks(before: u64, now: u64, in_ns: u64, ticks_per_s: u64) -> Option<Self> {
+        let tick_ns = 1_000_000_000 / ticks_per_s.max(1);
+        Self::between((0, 0, 0), (now.saturating_sub(before) * tick_ns, 0, in_ns))
+    }
+
     fn is_more_than(self, other: Self) -> bool {
         u128::from(self.cpu_ns) * u128::from(other.in_ns)
             > u128::from(other.cpu_ns) * u128::from(self.in_ns)
@@ -139,6 +147,13 @@ mod tests {
         ];
         let found = candidates.into_iter().fold(None, Busiest::busier);
         assert_eq!(found.map(|found| found.pid), Some(1));
+    }
+
+    #[test]
+    fn ticks_are_cpu_time() {
+        let growth = Growth::of_ticks(40, 90, 1_000_000_000, 100).expect("time has passed");
+        assert_eq!((growth.cpu_ns, growth.in_ns), (500_000_000, 1_000_000_000));
+        assert_eq!(Growth::of_ticks(40, 90, 0, 100), None);
     }
 
     #[test]

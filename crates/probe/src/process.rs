@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::busy::Growth;
 use crate::kin::Trace;
 use crate::procfile::{Buffer, ProcFile, Reading};
+use crate::sys;
 use crate::text;
 use crate::threads::{Switches, Threads};
 
@@ -101,6 +102,12 @@ impl Stat {
             start_ticks: self.start_ticks,
             image: self.image,
         }
+    }
+
+    /// Returns user and system time of all threads, including ended ones. [clock ticks]
+    #[must_use]
+    pub fn cpu_ticks(&self) -> u64 {
+        self.own[0] + self.own[1]
     }
 
     /// Returns `true` if the process still runs: it has not ended and does not wait to be reaped.
@@ -251,9 +258,23 @@ impl ProcessReader {
             open_files_limit,
             processes_limit: self.processes_limit,
             switches,
-            growth: self.threads.growth(),
+            growth: self
+                .threads
+                .growth()
+                .or_else(|| self.growth_in_ticks(&last?.stat, &stat)),
             busiest_thread: self.threads.busiest(),
         })
+    }
+
+    /// Growth of the CPU time with that of threads that have ended since, of which only the process knows.
+    fn growth_in_ticks(&self, before: &Stat, now: &Stat) -> Option<Growth> {
+        let in_ns = self.threads.interval_ns()?;
+        Growth::of_ticks(
+            before.cpu_ticks(),
+            now.cpu_ticks(),
+            in_ns,
+            sys::clock_ticks(),
+        )
     }
 
     /// The limit on open files. Servers that change their limit do so early, so it is read again only if more than half
@@ -338,6 +359,32 @@ mod tests {
         let usage = reader.read(&mut buffer, count, None).expect("we live");
         let (open, limit) = (usage.open_files, usage.open_files_limit);
         assert!(open.is_some() && open <= limit, "{open:?} of {limit:?}");
+    }
+
+    #[test]
+    fn growth_holds_the_cpu_time_of_a_thread_that_has_ended() {
+        let (release, wait) = std::sync::mpsc::channel::<()>();
+        let worker = std::thread::spawn(move || {
+            let ran_ns = || {
+                let content = fs::read("/proc/thread-self/schedstat").expect("our own thread");
+                text::fields(&content).next().and_then(text::number)
+            };
+            let _ = wait.recv();
+            while ran_ns() < Some(60_000_000) {}
+        });
+        let proc = Path::new("/proc");
+        let (mut buffer, count) = (Buffer::default(), FileCount::detect(proc));
+        let mut reader = ProcessReader::new(proc, std::process::id());
+        let before = reader.read(&mut buffer, count, None).expect("we live");
+        assert_eq!(before.growth, None);
+        drop(release);
+        worker.join().expect("the worker ends");
+        let now = reader
+            .read(&mut buffer, count, Some(&before))
+            .expect("we live");
+        let growth = now.growth.expect("known although a thread has ended");
+        // User and system time are rounded to ticks of 10 ms.
+        assert!(growth.cpu_ns >= 30_000_000, "{growth:?}");
     }
 
     #[test]

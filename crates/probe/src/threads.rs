@@ -81,6 +81,8 @@ pub struct Threads {
     ended: Switches,
     /// CPU time and wait of all living threads, and time of the last reading. [ns]
     seen: Option<(u64, u64, u64)>,
+    /// Times of the last two readings. [ns]
+    read_at_ns: (Option<u64>, Option<u64>),
     growth: Option<Growth>,
 }
 
@@ -93,12 +95,21 @@ impl Threads {
             live: Vec::new(),
             ended: Switches::default(),
             seen: None,
+            read_at_ns: (None, None),
             growth: None,
         }
     }
 
+    /// Time between the last two readings. [ns]
+    #[must_use]
+    pub fn interval_ns(&self) -> Option<u64> {
+        let (before, now) = self.read_at_ns;
+        now.zip(before)
+            .map(|(now, before)| now.saturating_sub(before))
+    }
+
     /// Growth of the CPU time of all threads together between the last two readings. Unknown if the kernel does not
-    /// report it, and if a thread ended in between: its last growth is lost.
+    /// report it, and if a thread ended in between: its last growth is in the CPU time of the process only.
     #[must_use]
     pub fn growth(&self) -> Option<Growth> {
         self.growth
@@ -116,6 +127,7 @@ impl Threads {
     /// Reads all threads, `expected` in number, and adds those that have ended.
     pub fn read(&mut self, buffer: &mut Buffer, expected: u64) -> Switches {
         let at_ns = sys::monotonic_ns();
+        self.read_at_ns = (self.read_at_ns.1, Some(at_ns));
         let known = self.live.len();
         let ended = &mut self.ended;
         self.live.retain_mut(|thread| {

@@ -272,7 +272,8 @@ GROUPS = Table(
 BUSIEST = Table(
     "Busiest process and thread of a group",
     "`busiest_process` and `busiest_thread` of a group: those whose CPU time grew most since the previous sample. A "
-    "process or thread without a previous sample is left out, and so is a process of which a thread has ended since",
+    "process or thread without a previous sample is left out. The CPU time of a process of which a thread has ended "
+    "since is that of `/proc/PID/stat`, in ticks of 10 ms",
     "the name, when another one becomes the busiest",
     (
         Metric("pid", "1", "fact", "`/proc`", "Number of the process"),
