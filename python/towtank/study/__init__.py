@@ -9,13 +9,13 @@ from __future__ import annotations
 from towtank.study.design import RunSpec
 from towtank.study.loading import load_study, study_path
 from towtank.study.shipping import find_shipped, shipped
-from towtank.study.starter import Asked, Starter, starter, write_starter
+from towtank.study.starter import Starter, StarterOptions, starter, write_starter
 from towtank.study.study import Study
 
 __all__ = [
-    "Asked",
     "RunSpec",
     "Starter",
+    "StarterOptions",
     "Study",
     "find_shipped",
     "load_study",
