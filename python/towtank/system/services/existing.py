@@ -46,8 +46,13 @@ class Existing(PlainService):
         return self._part.address[0]
 
     def settings_used(self) -> dict[str, Any]:
-        """Return its addresses and its page of metrics."""
-        return {"address": list(self._part.address), "metrics": self._part.metrics}
+        """Return its addresses, its page of metrics, and the names of its processes."""
+        watch = [str(named) for named in self._part.watch]
+        return {
+            "address": list(self._part.address),
+            "metrics": self._part.metrics,
+            **({"watch": watch} if watch else {}),
+        }
 
     def scrapers(self) -> list[Any]:
         """Return scrapers of the metrics page, one for each address, with the login of the address."""
