@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from towtank.conduct.connecting import ConnectionOptions
 from towtank.conduct.drive import BACKLOG_AT_MOST, USERS_AT_MOST, Exchange, Load
 from towtank.option_check import OptionCheck
-from towtank.system.watched_model import Watched, parse_watched
+from towtank.system import watched_model
 
 ARRIVALS = ("constant", "poisson")
 DURATION, RAMP = "10 s", "0 s"
@@ -48,9 +48,9 @@ class DriveOptions:
     watch: Sequence[str] = ()
 
     @property
-    def watched(self) -> list[Watched]:
+    def watched(self) -> list[watched_model.Watched]:
         """Names of the processes to watch, which `checked` has found right."""
-        return [parse_watched(text) for text in self.watch]
+        return [watched_model.parse_watched(text) for text in self.watch]
 
     def checked(self) -> tuple[Exchange, Load, ConnectionOptions]:
         """Return the request, the load and the connection options of the checked options.
@@ -71,7 +71,7 @@ class DriveOptions:
             tuple(self.changes),
         )
         for text in self.watch:
-            check.form("--watch", text, parse_watched)
+            check.form("--watch", text, watched_model.parse_watched)
         streams = check.at_least_one("--streams", self.streams)
         check.refuse_faults()
         tls = (self.insecure, self.cacert, self.cert, self.key)

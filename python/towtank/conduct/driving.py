@@ -21,8 +21,8 @@ from towtank.errors import StudyError
 from towtank.option_check import COMMAND_LINE
 from towtank.results.folder import RUN_MANIFEST, STUDY_MANIFEST, RunFolder
 from towtank.secrets import redacted_text
+from towtank.system import watched
 from towtank.system.scratch import make_scratch
-from towtank.system.watched import roots_of
 
 
 @dataclass
@@ -83,11 +83,11 @@ def drive_target(
 
     exchange, load, connections = options.checked()
     shown = redacted_text(exchange.url)
-    watched = [pid for named in options.watched for pid in roots_of(named)]
+    named = [pid for name in options.watched for pid in watched.roots_of(name)]
     with _run_folder(out, load, stop) as run:
         plan = prepare_plan(run, exchange, load, list(addresses), list(allowed), connections=connections)
         with display:
-            outcome = conduct_drive(run, shown, plan, stop, display, live_sending=live_sending, watched=watched)
+            outcome = conduct_drive(run, shown, plan, stop, display, live_sending=live_sending, watched=named)
         return DriveOutcome({**drive_document(run, shown), **_sent(run)}, outcome.notes)
 
 

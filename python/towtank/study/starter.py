@@ -24,9 +24,7 @@ from towtank.study.starter_texts import (
     system_text,
     workload_text,
 )
-from towtank.workload.importers import Draft, Options, read
-from towtank.workload.importers.draft import identifier, literal
-from towtank.workload.importers.writing import finish, note_lines
+from towtank.workload import importers
 
 FILES = ("study.yaml", "system.yaml", "workload.yaml")
 _APPLICATION = "app"
@@ -39,7 +37,7 @@ _HIGHEST_PORT = 65535
 
 
 @dataclass(frozen=True)
-class Asked:
+class StarterOptions:
     """Options of `towtank init`.
 
     Attributes
@@ -94,7 +92,7 @@ class Starter:
         return self.folder / FILES[0]
 
 
-def starter(asked: Asked) -> Starter:
+def starter(chosen: StarterOptions) -> Starter:
     """Make the texts of a first study, and check them.
 
     Raises
@@ -102,22 +100,22 @@ def starter(asked: Asked) -> Starter:
     StudyError
         With every fault of the options, or of the imported file.
     """
-    faults = _faults(asked)
+    faults = _faults(chosen)
     if faults:
         raise StudyError(faults)
-    name = identifier(asked.folder.resolve().name, "study")
-    draft = _draft(asked)
+    name = importers.identifier(chosen.folder.resolve().name, "study")
+    draft = _draft(chosen)
     if draft is None:
-        parts: list[Running | Started] = [_application(asked, _APPLICATION)]
-        made = workload_text(name, _APPLICATION, _page(asked.url))
+        parts: list[Running | Started] = [_application(chosen, _APPLICATION)]
+        made = workload_text(name, _APPLICATION, _page(chosen.url))
         transactions, notes = ["page"], []
     else:
-        parts = _services(asked, draft)
-        made = imported_text(finish(draft, asked.folder).text)
+        parts = _services(chosen, draft)
+        made = imported_text(importers.finish(draft, chosen.folder).text)
         transactions = list(draft.transactions)
-        notes = [line for note in draft.notes.sorted() for line in note_lines(draft.source, note, 1)]
+        notes = [line for note in draft.notes.sorted() for line in importers.note_lines(draft.source, note, 1)]
     texts = dict(zip(FILES, (study_text(name, _with_settings(parts)), system_text(name, parts), made), strict=True))
-    found = Starter(asked.folder, texts, {part.name: _shown(part) for part in parts}, transactions, notes)
+    found = Starter(chosen.folder, texts, {part.name: _shown(part) for part in parts}, transactions, notes)
     _check(found)
     return found
 
@@ -151,29 +149,29 @@ def _fault(where: str, message: str) -> Fault:
     return Fault(COMMAND_LINE, 0, 0, where, message)
 
 
-def _faults(asked: Asked) -> list[Fault]:
+def _faults(chosen: StarterOptions) -> list[Fault]:
     """Return every fault of the options."""
-    faults = [_exists(asked.folder / name) for name in FILES if os.path.lexists(asked.folder / name)]
-    if asked.folder.exists() and not asked.folder.is_dir():
-        faults.append(_fault("FOLDER", f"must be a folder, got the file {str(asked.folder)!r} instead"))
-    if asked.url is None and asked.command is None and asked.openapi is None and asked.har is None:
+    faults = [_exists(chosen.folder / name) for name in FILES if os.path.lexists(chosen.folder / name)]
+    if chosen.folder.exists() and not chosen.folder.is_dir():
+        faults.append(_fault("FOLDER", f"must be a folder, got the file {str(chosen.folder)!r} instead"))
+    if chosen.url is None and chosen.command is None and chosen.openapi is None and chosen.har is None:
         faults.append(_fault("--url", "must be given, or --command, --openapi or --har; got none of them"))
-    if asked.openapi is not None and asked.har is not None:
+    if chosen.openapi is not None and chosen.har is not None:
         faults.append(_fault("--har", "must not be given with --openapi, got both"))
-    faults += _url_faults(asked.url)
-    if asked.port is not None and not 0 < asked.port <= _HIGHEST_PORT:
-        faults.append(_fault("--port", f"must be from 1 to {_HIGHEST_PORT}, got {asked.port} instead"))
-    if asked.command is None:
-        if asked.port is not None:
+    faults += _url_faults(chosen.url)
+    if chosen.port is not None and not 0 < chosen.port <= _HIGHEST_PORT:
+        faults.append(_fault("--port", f"must be from 1 to {_HIGHEST_PORT}, got {chosen.port} instead"))
+    if chosen.command is None:
+        if chosen.port is not None:
             faults.append(_fault("--port", "must only be given with --command: --url has the port of its address"))
         return faults
     try:
-        words = shlex.split(asked.command)
+        words = shlex.split(chosen.command)
     except ValueError as error:
-        return [*faults, _fault("--command", f"must be a command of a shell, got {asked.command!r} instead: {error}")]
+        return [*faults, _fault("--command", f"must be a command of a shell, got {chosen.command!r} instead: {error}")]
     if not [word for word in words if not _ASSIGNMENT.fullmatch(word)]:
-        faults.append(_fault("--command", f"must be a program with arguments, got {asked.command!r} instead"))
-    if asked.port is None and asked.url is None and _PORT not in asked.command:
+        faults.append(_fault("--command", f"must be a program with arguments, got {chosen.command!r} instead"))
+    if chosen.port is None and chosen.url is None and _PORT not in chosen.command:
         message = "must be given with --command: the port that the program listens on, or write ${port} in the command"
         faults.append(_fault("--port", message))
     return faults
@@ -189,31 +187,31 @@ def _url_faults(url: str | None) -> list[Fault]:
     return [_fault("--url", f"must be an address such as http://host:port/page, got {url!r} instead")]
 
 
-def _draft(asked: Asked) -> Draft | None:
+def _draft(chosen: StarterOptions) -> importers.Draft | None:
     """Return the imported workload; None without a file."""
-    options = Options(folder=asked.folder, only_reads=True)
-    if asked.openapi is not None:
-        return read("openapi", asked.openapi, options)
-    return read("har", asked.har, options) if asked.har is not None else None
+    options = importers.Options(folder=chosen.folder, only_reads=True)
+    if chosen.openapi is not None:
+        return importers.read("openapi", chosen.openapi, options)
+    return importers.read("har", chosen.har, options) if chosen.har is not None else None
 
 
-def _services(asked: Asked, draft: Draft) -> list[Running | Started]:
+def _services(chosen: StarterOptions, draft: importers.Draft) -> list[Running | Started]:
     """Return the services that an imported workload needs; a given address or command is that of its first target."""
-    given = asked.url is not None or asked.command is not None
+    given = chosen.url is not None or chosen.command is not None
     if not draft.targets and not given:
         message = f"must be given, as {draft.source} has no address of a server"
         raise StudyError([_fault("--url", message)])
     if not draft.targets:
-        draft.target(asked.url or "", _APPLICATION)
+        draft.target(chosen.url or "", _APPLICATION)
     names = list(draft.targets)
-    found: list[Running | Started] = [_application(asked, names[0])] if given else []
+    found: list[Running | Started] = [_application(chosen, names[0])] if given else []
     return found + [_running(name, draft.targets[name]) for name in names[len(found) :]]
 
 
-def _application(asked: Asked, name: str) -> Running | Started:
-    if asked.command is None:
-        return _running(name, asked.url or "")
-    return _started(asked, name, asked.command)
+def _application(chosen: StarterOptions, name: str) -> Running | Started:
+    if chosen.command is None:
+        return _running(name, chosen.url or "")
+    return _started(chosen, name, chosen.command)
 
 
 def _running(name: str, url: str) -> Running:
@@ -230,11 +228,11 @@ def _is_here(host: str) -> bool:
     return host == "localhost"
 
 
-def _started(asked: Asked, name: str, command: str) -> Started:
+def _started(chosen: StarterOptions, name: str, command: str) -> Started:
     """Return the service of a command; its port is replaced by `${port}` where it is a word or the end of one."""
-    port = asked.port or 0
-    if asked.url is not None and not port and _PORT not in command:
-        parts = urlsplit(asked.url)
+    port = chosen.port or 0
+    if chosen.url is not None and not port and _PORT not in command:
+        parts = urlsplit(chosen.url)
         port = parts.port or _PORTS[parts.scheme]
     words = shlex.split(command)
     variables: dict[str, str] = {}
@@ -245,10 +243,10 @@ def _started(asked: Asked, name: str, command: str) -> Started:
         words = ["sh", "-c", command]
     program = words[0]
     if "/" in program and not Path(program).is_absolute():
-        program = os.path.relpath(program, asked.folder)
+        program = os.path.relpath(program, chosen.folder)
         program = program if "/" in program else f"./{program}"
     arguments = tuple(_with_port(word, port) for word in words[1:])
-    return Started(name, program, arguments, port, os.path.relpath(Path.cwd(), asked.folder), variables)
+    return Started(name, program, arguments, port, os.path.relpath(Path.cwd(), chosen.folder), variables)
 
 
 def _needs_shell(command: str) -> bool:
@@ -271,7 +269,7 @@ def _page(url: str | None) -> str:
     """Return path and query of an address as a template."""
     parts = urlsplit(url or "")
     whole = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    return literal(quote(whole, safe="/%:@!$&'()*+,;=~-._?[]{}|"))
+    return importers.literal(quote(whole, safe="/%:@!$&'()*+,;=~-._?[]{}|"))
 
 
 def _with_settings(parts: list[Running | Started]) -> str | None:

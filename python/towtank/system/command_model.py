@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from towtank.fields import Duration, FileModel, Name, Text
 from towtank.system.host_model import Variable
@@ -36,6 +36,12 @@ def _pattern(value: str) -> str:
     return value
 
 
+def _plain(value: object) -> object:
+    if not isinstance(value, str | int | float | bool):
+        raise ValueError(f"must be text, a number, true or false, got {shown(value)} instead")
+    return value
+
+
 def _file_name(value: str) -> str:
     path = PurePosixPath(value)
     if path.is_absolute() or ".." in path.parts or not path.name or "\0" in value:
@@ -44,7 +50,7 @@ def _file_name(value: str) -> str:
 
 
 VariableName = Annotated[str, AfterValidator(_variable_name)]
-Value = str | int | float | bool
+Value = Annotated[str | int | float | bool, BeforeValidator(_plain)]
 Arguments = Annotated[list[Text], Field(min_length=1, max_length=1000)]
 
 

@@ -74,5 +74,6 @@ def parse_watched(text: str) -> Watched:
     try:
         return Watched.model_validate({key: int(value) if number else value})
     except ValidationError as error:
-        reason = error.errors(include_url=False)[0]["msg"].removeprefix("Value error, ")
+        # The third line of pydantic's text is the message of the first fault.
+        reason = str(error).splitlines()[2].strip().partition(" [type=")[0].removeprefix("Value error, ")
         raise ValueError(f"must be a right {key} in {key}=VALUE, got {text!r} instead: {reason}") from None

@@ -164,8 +164,7 @@ class CommandService(PlainService):
         assert self._part.population is not None
         command = [filled(text, partial(self._value, data=Path("/"))) for text in self._part.population.command]
         folder = self._base / (self._fill_early(self._part.folder or ".") or ".")
-        named = (folder / word for word in command if len(word) < _LINE_BYTES and "\0" not in word)
-        files = [hashlib.sha256(path.read_bytes()).hexdigest() for path in named if path.is_file()]
+        files = [_digest_of(folder / word) for word in command]
         facts = [command, sorted(self._part.environment.items()), sorted(self._part.settings.items()), files]
         return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:32]
 
@@ -279,6 +278,15 @@ class CommandService(PlainService):
     def exports(self) -> Mapping[str, Path]:
         """Return the files of its data for workloads."""
         return {name: self.host.outside(self._data / path) for name, path in self._part.exports.items()}
+
+
+def _digest_of(path: Path) -> str | None:
+    """Return a digest of the content of a file; None if a word of a command names no file."""
+    try:
+        with path.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except (OSError, ValueError):
+        return None
 
 
 def _group_of(account: str) -> str:

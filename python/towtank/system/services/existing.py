@@ -46,8 +46,13 @@ class Existing(PlainService):
         return self._part.address[0]
 
     def settings_used(self) -> dict[str, Any]:
-        """Return the addresses and the page of metrics of the service."""
-        return {"address": list(self._part.address), "metrics": self._part.metrics}
+        """Return its addresses, its page of metrics, and the names of its processes."""
+        watch = [str(named) for named in self._part.watch]
+        return {
+            "address": list(self._part.address),
+            "metrics": self._part.metrics,
+            **({"watch": watch} if watch else {}),
+        }
 
     def scrapers(self) -> list[Any]:
         """Return a scraper of the metrics page for each address; the scraper uses the login of the address."""
