@@ -6,21 +6,29 @@ workload files; `design` creates the runs.
 
 from __future__ import annotations
 
-from towtank.study.design import RunSpec
-from towtank.study.loading import load_study, study_path
-from towtank.study.shipping import find_shipped, shipped
-from towtank.study.starter import Starter, StarterOptions, starter, write_starter
-from towtank.study.study import Study
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "RunSpec",
-    "Starter",
-    "StarterOptions",
-    "Study",
-    "find_shipped",
-    "load_study",
-    "shipped",
-    "starter",
-    "study_path",
-    "write_starter",
-]
+from towtank.doors import door
+
+if TYPE_CHECKING:
+    from towtank.study.design import RunSpec as RunSpec
+    from towtank.study.loading import load_study as load_study
+    from towtank.study.loading import study_path as study_path
+    from towtank.study.shipping import find_shipped as find_shipped
+    from towtank.study.shipping import shipped as shipped
+    from towtank.study.starter import StarterOptions as StarterOptions
+    from towtank.study.starter import Starter as Starter
+    from towtank.study.starter import starter as starter
+    from towtank.study.starter import write_starter as write_starter
+    from towtank.study.study import Study as Study
+
+__getattr__, __dir__ = door(
+    __name__,
+    {
+        "design": "RunSpec",
+        "loading": "load_study study_path",
+        "shipping": "find_shipped shipped",
+        "study": "Study",
+        "starter": "StarterOptions Starter starter write_starter",
+    },
+)
