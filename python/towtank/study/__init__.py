@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from towtank.study.shipping import find_shipped as find_shipped
     from towtank.study.shipping import shipped as shipped
     from towtank.study.study import Study as Study
+    from towtank.study.systems import find_system as find_system
+    from towtank.study.systems import needed as needed
+    from towtank.study.systems import refuse_files_outside as refuse_files_outside
+    from towtank.study.systems import systems_of as systems_of
 
 __getattr__, __dir__ = door(
     __name__,
@@ -25,5 +29,6 @@ __getattr__, __dir__ = door(
         "loading": "load_study study_path",
         "shipping": "find_shipped shipped",
         "study": "Study",
+        "systems": "find_system needed refuse_files_outside systems_of",
     },
 )
