@@ -11,6 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from towtank import study
 from towtank.errors import TargetError
 from towtank.system import debian, packages
 
@@ -39,7 +40,7 @@ def install_packages() -> None:
 
 def fetch_archives() -> None:
     """Fetch the archives of `examples/repository`, if Java is installed to run them."""
-    needs = packages.needed(str(ROOT / "examples" / "repository"))
+    needs = study.needed(str(ROOT / "examples" / "repository"))
     if all(need.found() for need in needs if need.kind == "java"):
         packages.install((need for need in needs if isinstance(need, packages.Download)), debian.run_quietly, say)
 

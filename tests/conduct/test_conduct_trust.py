@@ -12,8 +12,7 @@ from towtank.conduct.request import StudyRequest, recorded_request
 from towtank.conduct.side_effects import side_effects
 from towtank.errors import StudyError
 from towtank.report.content.appendix import _request
-from towtank.study import find_shipped, load_study
-from towtank.system.source import refuse_files_outside
+from towtank.study import find_shipped, load_study, refuse_files_outside
 
 pytestmark = pytest.mark.waits
 

@@ -25,8 +25,8 @@ from shapes import missing
 from towtank.analysis.doubts import Level
 from towtank.conduct.request import StudyRequest
 from towtank.errors import ExitStatus, TargetError
+from towtank.study import needed
 from towtank.system.offers import offer_of
-from towtank.system.packages import needed
 
 pytestmark = pytest.mark.waits
 

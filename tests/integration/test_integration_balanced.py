@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from integration_bench import Bench
 
-from towtank.system.packages import needed
+from towtank.study import needed
 
 pytestmark = pytest.mark.waits
 

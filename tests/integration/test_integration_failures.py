@@ -11,7 +11,7 @@ import pytest
 from host_support import requires, virtual_host
 from integration_bench import Bench
 
-from towtank.system.packages import needed
+from towtank.study import needed
 
 STUDY = Path(__file__).parents[2] / "studies" / "content-failures"
 DISK = {"size": "256 MiB", "file_system": "ext4"}

@@ -7,7 +7,7 @@ import pytest
 from host_support import requires, virtual_host
 from integration_bench import Bench
 
-from towtank.system.packages import needed
+from towtank.study import needed
 
 pytestmark = pytest.mark.waits
 

@@ -13,7 +13,7 @@ from host_support import requires, virtual_host
 from integration_bench import Bench
 from ruamel.yaml import YAML
 
-from towtank.system.packages import needed
+from towtank.study import needed
 
 STUDIES = Path(__file__).parents[2] / "studies"
 DISK = {"size": "400 MiB", "file_system": "xfs", "write_rate": "20 MB/s"}

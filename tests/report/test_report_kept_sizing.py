@@ -14,7 +14,7 @@ from towtank.report import sizing_source
 from towtank.report.sizing_source import sizing_of
 from towtank.size import basis, sizing
 
-QUESTION = """
+TEXT = """
 schema: towtank/sizing/1
 title: Of the study
 objectives: [p95 < 1 s]
@@ -26,7 +26,7 @@ load:
 RECORDED = ["12  study.json\n"]
 
 
-class Asked:
+class Question:
     """A results folder whose study asks, and the answers that were made from it."""
 
     def __init__(self, folder: Path) -> None:
@@ -38,7 +38,7 @@ class Asked:
         self.origin.mkdir()
         (self.origin / "days.csv").write_text("day,users\n")
 
-    def write(self, question: str = QUESTION) -> None:
+    def write(self, question: str = TEXT) -> None:
         (self.folder / "files" / "sizing.yaml").write_text(question)
 
     def size(self, *_arguments: Any) -> dict[str, Any]:
@@ -54,15 +54,15 @@ class Asked:
 
 
 @pytest.fixture
-def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Asked:
-    found = Asked(tmp_path)
+def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Question:
+    found = Question(tmp_path)
     found.write()
     monkeypatch.setattr(basis, "load_basis", lambda folder: folder)
     monkeypatch.setattr(sizing, "size", found.size)
     return found
 
 
-def test_a_kept_answer_is_the_answer(asked: Asked) -> None:
+def test_a_kept_answer_is_the_answer(asked: Question) -> None:
     first = asked.answer()
     assert first == {"schema": "towtank/size/1", "answer": {"number": 1, "error": None}}
     assert asked.answer() == first
@@ -70,19 +70,19 @@ def test_a_kept_answer_is_the_answer(asked: Asked) -> None:
 
 
 @pytest.mark.parametrize("name", ["days.csv", "machines.yaml"])
-def test_a_file_that_the_question_names_makes_another_answer(asked: Asked, name: str) -> None:
+def test_a_file_that_the_question_names_makes_another_answer(asked: Question, name: str) -> None:
     asked.answer()
     (asked.origin / name).write_text("changed")
     assert asked.answer()["answer"]["number"] == 2
     assert asked.answer()["answer"]["number"] == 2
 
 
-def test_other_recorded_files_make_another_answer(asked: Asked) -> None:
+def test_other_recorded_files_make_another_answer(asked: Question) -> None:
     asked.answer()
     assert asked.answer(["34  study.json\n"])["answer"]["number"] == 2
 
 
-def test_without_hashes_nothing_kept_is_used(asked: Asked) -> None:
+def test_without_hashes_nothing_kept_is_used(asked: Question) -> None:
     asked.answer()
     assert asked.answer([])["answer"]["number"] == 2
 
@@ -97,9 +97,9 @@ class Tomorrow(datetime):
 
 @pytest.mark.parametrize(("start", "answers"), [("", 2), ("\n  start: '2026-01-01'", 1)])
 def test_an_answer_that_begins_today_ends_with_the_day(
-    asked: Asked, monkeypatch: pytest.MonkeyPatch, start: str, answers: int
+    asked: Question, monkeypatch: pytest.MonkeyPatch, start: str, answers: int
 ) -> None:
-    asked.write(QUESTION.rstrip() + start + "\n")
+    asked.write(TEXT.rstrip() + start + "\n")
     asked.answer()
     monkeypatch.setattr(sizing_source, "datetime", Tomorrow)
     asked.answer()
@@ -107,7 +107,7 @@ def test_an_answer_that_begins_today_ends_with_the_day(
     assert datetime.now(UTC).year < 2199
 
 
-def test_a_refusal_is_kept_too(asked: Asked) -> None:
+def test_a_refusal_is_kept_too(asked: Question) -> None:
     asked.error = "three levels are needed"
     assert asked.answer() == {"refused": "three levels are needed"}
     assert asked.answer() == {"refused": "three levels are needed"}
@@ -115,7 +115,7 @@ def test_a_refusal_is_kept_too(asked: Asked) -> None:
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"source_files": {"paths": 3}}', '{"source_files": []}'])
-def test_a_damaged_answer_is_made_again(asked: Asked, text: str) -> None:
+def test_a_damaged_answer_is_made_again(asked: Question, text: str) -> None:
     (asked.folder / "study-sizing.json").write_text(text)
     assert asked.answer()["answer"]["number"] == 1
     kept = json.loads((asked.folder / "study-sizing.json").read_text())

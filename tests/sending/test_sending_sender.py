@@ -6,9 +6,9 @@ import threading
 
 import pytest
 
+from towtank.posting import Answer
 from towtank.sending import sender as module
 from towtank.sending.sender import AGE_AT_MOST_S, QUEUE_AT_MOST, Sender
-from towtank.sending.transport import Answer
 from towtank.sending.update import Body
 
 TAKEN = Answer(True)

@@ -28,7 +28,7 @@ def script(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     )
     monkeypatch.setattr(names["shutil"], "which", lambda name: f"/usr/bin/{name}")
     monkeypatch.setattr(names["os"], "geteuid", lambda: 0)
-    monkeypatch.setattr(names["packages"], "needed", lambda text: [])
+    monkeypatch.setattr(names["study"], "needed", lambda text: [])
     return names
 
 

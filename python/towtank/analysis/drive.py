@@ -7,7 +7,7 @@ from typing import Any
 from towtank.analysis.connections import connections
 from towtank.analysis.diagnosis import Cause, Diagnosis, diagnose_run
 from towtank.analysis.doubts import Level
-from towtank.analysis.load import distribution, status_codes, throughput
+from towtank.analysis.load import HISTOGRAM, distribution, status_codes
 from towtank.analysis.measurement import Column, Floats, Mask, Measurement, TimedHistograms
 from towtank.analysis.merged_percentiles import QUANTILES
 from towtank.analysis.run import SUMMARY, RunData, describe, inputs, read_run, study_limits
@@ -29,70 +29,73 @@ def drive_document(run: RunFolder, target: str) -> dict[str, Any]:
 
     Notes
     -----
-    Counts and times cover the whole planned steady stage; the verdict is taken from the run summary. Throughput counts
-    successful requests.
+    Throughput, times and verdict are those of the run summary: they cover its window, from which a slow start is cut
+    off. Counts cover the whole planned steady stage. Throughput counts successful requests.
     """
     data = read_run(run)
     limits = study_limits(run)
     summary = describe(data, run.run_id, limits)
     summary["inputs"] = inputs(run, limits, ())
     write_json(run.path / SUMMARY, summary)
-    chosen = _asked(data)
     measurement, requests = data.measurement, data.measurement.requests
-    length = measurement.length_of(chosen)
-    reasons = summary["verdict"]["reasons"]
+    asked, chosen = data.asked, data.chosen
+    verdict = summary["verdict"]
+    reasons = verdict["reasons"]
     return {
         "schema": SCHEMA,
         "target": target,
-        "valid": summary["verdict"]["level"] != "invalid",
+        "valid": verdict["level"] != "invalid",
         "invalid_because": [reason["message"] for reason in reasons if reason["level"] == Level.INVALID],
         "doubts": reasons,
-        "not_checked": summary["verdict"]["not_checked"],
+        "not_checked": verdict["not_checked"],
         "diagnosis": attempt_or("diagnosis", Diagnosis(Cause.UNKNOWN), diagnose_run, summary).document(),
-        "window_s": round(length, 9),
+        "window_s": round(measurement.length_of(asked), 9),
+        "measured_s": round(measurement.length_of(chosen), 9),
         "users": data.asked_load("users"),
         "rate": data.asked_load("rate"),
         "load": None if data.window is None else data.window.document()["load"],
-        "requests": int(requests.ended[chosen].sum()),
-        "errors": int(requests.failed[chosen].sum()),
+        "requests": int(requests.ended[asked].sum()),
+        "errors": int(requests.failed[asked].sum()),
         **_unfinished(summary),
-        "throughput_per_s": _throughput(requests, chosen, length),
+        "throughput_per_s": _throughput(requests, chosen, measurement),
         "response_time_ms": times_ms(requests.response, requests.response_sum_s, chosen),
         "exchange_time_ms": times_ms(requests.exchange, requests.exchange_sum_s, chosen),
-        "estimates": _estimates(measurement, chosen),
+        "estimates": _estimates(data, summary),
         "transactions": {
-            name: _transaction(column, chosen, length) for name, column in measurement.columns("transaction").items()
+            name: _transaction(column, data) for name, column in measurement.columns("transaction").items()
         },
-        "errors_by_kind": _kinds(requests, chosen),
-        "status_codes": status_codes(requests, chosen),
+        "errors_by_kind": _kinds(requests, asked),
+        "status_codes": status_codes(requests, asked),
         "not_started": summary["accounting"]["not_started"],
         **{name: (data.engine or {}).get(name) or {} for name in ("connect_failures", "broken_answers", "unsendable")},
         "handshakes": (data.engine or {}).get("handshakes") or {"full": 0, "resumed": 0},
-        "connections": connections(measurement, chosen, data.engine),
+        "connections": connections(measurement, asked, data.engine),
         "generator": _generator(data, summary),
-        "intervals": _intervals(measurement, chosen),
+        "intervals": _intervals(measurement, asked),
     }
 
 
-def _asked(data: RunData) -> Mask:
-    window = data.window
-    if window is None:
-        return data.chosen
-    return data.measurement.inside(window.asked_start_s, window.asked_end_s)
-
-
-def _throughput(column: Column, chosen: Mask, length: float) -> float | None:
-    """Return the throughput of successful requests in the window; None if no request ended. [1/s]"""
+def _throughput(column: Column, chosen: Mask, measurement: Measurement) -> float | None:
+    """Return the throughput of successful requests; None if nothing ended. [1/s]"""
+    length = measurement.length_of(chosen)
     return float(column.ok[chosen].sum()) / length if length > 0 and column.ended[chosen].any() else None
 
 
-def _estimates(measurement: Measurement, chosen: Mask) -> dict[str, Any]:
-    """Return throughput and response times with their intervals, which are missing if the record is too short."""
-    requests, bin_s = measurement.requests, measurement.bin_s
+def _estimates(data: RunData, summary: dict[str, Any]) -> dict[str, object]:
+    """Return throughput and times of requests with their intervals; without intervals if the record is too short.
+
+    If every transaction is one request, the response times of requests are those of the transactions in the summary.
+    """
+    measurement, requests = data.measurement, data.measurement.requests
+    times = {name: summary[name] for name in ("response_time_s", "exchange_time_s")}
+    same = requests.response.counts == measurement.transactions.response.counts
+    if not (same.all() and (requests.response_sum_s == measurement.transactions.response_sum_s).all()):
+        times["response_time_s"] = distribution(
+            requests.response, requests.response_sum_s, data.chosen, bin_s=measurement.bin_s
+        )
     return {
-        "throughput_per_s": throughput(requests.ok, measurement, chosen).document(),
-        "response_time_s": distribution(requests.response, requests.response_sum_s, chosen, bin_s=bin_s),
-        "exchange_time_s": distribution(requests.exchange, requests.exchange_sum_s, chosen, bin_s=bin_s),
+        "throughput_per_s": summary["request_throughput_per_s"],
+        **{name: {key: value for key, value in each.items() if key != HISTOGRAM} for name, each in times.items()},
     }
 
 
@@ -102,7 +105,7 @@ def _unfinished(summary: dict[str, Any]) -> dict[str, Any]:
     None if unknown.
     """
     found = summary["unfinished"] or {}
-    return {"in_flight": found.get("in_flight"), "failed_later": found.get("failed_later")}
+    return {name: found.get(name) for name in ("in_flight", "failed_later")}
 
 
 def times_ms(timed: TimedHistograms, sums: Floats, chosen: Mask) -> dict[str, float | None]:
@@ -121,11 +124,12 @@ def times_ms(timed: TimedHistograms, sums: Floats, chosen: Mask) -> dict[str, fl
     }
 
 
-def _transaction(column: Column, chosen: Mask, length: float) -> dict[str, Any]:
+def _transaction(column: Column, data: RunData) -> dict[str, Any]:
+    asked, chosen = data.asked, data.chosen
     return {
-        "count": int(column.ended[chosen].sum()),
-        "errors": int(column.failed[chosen].sum()),
-        "throughput_per_s": _throughput(column, chosen, length),
+        "count": int(column.ended[asked].sum()),
+        "errors": int(column.failed[asked].sum()),
+        "throughput_per_s": _throughput(column, chosen, data.measurement),
         "response_time_ms": times_ms(column.response, column.response_sum_s, chosen),
     }
 

@@ -34,6 +34,8 @@ SET_ASIDE = ".interrupted"
 """Suffix in the name of a run that a later attempt replaced; the run is kept on disk but not analysed."""
 # Only the summary of an ended run is kept; a summary made during the run is out of date.
 ENDED = ("complete", "failed", "stopped")
+# Keys of the summary of a run that change with what it was made from.
+_MADE_FROM = ("run", "status", "inputs")
 _UNDECIDED: dict[str, Any] = {
     "level": "invalid",
     "reasons": [],
@@ -70,7 +72,7 @@ class Question:
     confidence: float
 
 
-def summarize_study(results: ResultsFolder) -> dict[str, Any]:
+def summarize_study(results: ResultsFolder) -> kept.Document:
     """Analyse all runs of a study, and write `study-summary.json`, and `claims.json` if the study has claims.
 
     Documents of this version that were made from the present data are read instead.
@@ -99,7 +101,7 @@ def summarize_study(results: ResultsFolder) -> dict[str, Any]:
     )
 
 
-def _with_claims(results: ResultsFolder, runs: list[dict[str, Any]]) -> dict[str, Any]:
+def _with_claims(results: ResultsFolder, runs: list[kept.Document]) -> kept.Document:
     """Return the summary of a study, with the answers of its claims, and write `claims.json`."""
     manifest = results.manifest
     summary = describe_study(manifest, runs)
@@ -113,7 +115,7 @@ def _with_claims(results: ResultsFolder, runs: list[dict[str, Any]]) -> dict[str
     return summary
 
 
-def _sources(results: ResultsFolder, folders: list[RunFolder], runs: list[dict[str, Any]]) -> Iterator[str]:
+def _sources(results: ResultsFolder, folders: list[RunFolder], runs: list[kept.Document]) -> Iterator[str]:
     """Yield a line for each source of the summary of a study: its manifest, its runs, and the claims beside it.
 
     A summary that could not be written is known by what it was made from.
@@ -125,10 +127,10 @@ def _sources(results: ResultsFolder, folders: list[RunFolder], runs: list[dict[s
     ):
         yield f"{path.relative_to(results.path)} {kept.sha256(path) if path.is_file() else None}\n"
     for run in runs:
-        yield f"{run['run']} {run.get('status')} {run.get('inputs')}\n"
+        yield f"{[run.get(key) for key in _MADE_FROM]}\n"
 
 
-def summaries_of(runs: Iterable[RunFolder]) -> dict[str, dict[str, Any]]:
+def summaries_of(runs: Iterable[RunFolder]) -> dict[str, kept.Document]:
     """Return the summaries of runs by name, from disk or recomputed; runs whose analysis failed are omitted."""
     made = {run.run_id: attempt(f"summary of {run.run_id}", _summary_of, run, []) for run in runs}
     return {name: summary for name, summary in made.items() if not isinstance(summary, Failed)}
@@ -145,17 +147,14 @@ def _scoped(manifest: dict[str, Any]) -> list[str]:
     ]
 
 
-def _summary_of(run: RunFolder, scoped: list[str]) -> dict[str, Any]:
+def _summary_of(run: RunFolder, scoped: list[str]) -> kept.Document:
     known = known_summary(run)
     texts = {objective.get("text") for objective in known.get("objectives") or ()} if known else set()
     return known if known and texts.issuperset(scoped) else kept_summary(run)
 
 
-def known_summary(run: RunFolder) -> dict[str, Any] | None:
-    """Return the stored summary of a run if it is up to date; None otherwise.
-
-    The summary is up to date if the run has ended, and if this version made the summary from the present data.
-    """
+def known_summary(run: RunFolder) -> kept.Document | None:
+    """Return the stored summary of an ended run if this version made it from the present data; None otherwise."""
     try:
         known = read_object(run.path / SUMMARY)
         status = run.manifest.get("status")

@@ -71,7 +71,7 @@ class Drive:
 
     @property
     def window_s(self) -> float:
-        """Length of the measured window. [s]"""
+        """Length of the planned steady stage. [s]"""
         return float(self._document["window_s"])
 
     @property
@@ -88,12 +88,12 @@ class Drive:
 
     @property
     def requests(self) -> int:
-        """Number of requests that ended in the window, including failed ones. [1]"""
+        """Number of requests that ended in the planned steady stage, including failed ones. [1]"""
         return int(self._document["requests"])
 
     @property
     def errors(self) -> int:
-        """Number of requests that failed in the window. [1]"""
+        """Number of requests that failed in the planned steady stage. [1]"""
         return int(self._document["errors"])
 
     @property

@@ -59,7 +59,7 @@ def picture(figure: Figure | None) -> str:
     """
     if figure is None:
         return ""
-    from towtank.report.html import static_svg  # noqa: PLC0415 - heavy, and only for notebooks
+    from towtank.report.pictures import static_svg  # noqa: PLC0415 - heavy, and only for notebooks
 
     svg = figure.svg or static_svg(figure.spec or {})
     data = base64.b64encode(svg.encode()).decode()

@@ -16,8 +16,8 @@ def command(
     from towtank.cli.output import failed_parts, print_failed, print_json  # noqa: PLC0415
     from towtank.containment import contained  # noqa: PLC0415
     from towtank.errors import ExitStatus  # noqa: PLC0415
+    from towtank.report import documents, load  # noqa: PLC0415
     from towtank.report.content.headline import headline, level  # noqa: PLC0415
-    from towtank.report.source import documents, load  # noqa: PLC0415
     from towtank.terminal import visible  # noqa: PLC0415
 
     with contained() as parts:

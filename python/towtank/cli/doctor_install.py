@@ -38,12 +38,13 @@ def print_needs(text: str | None, *, json: bool, install: bool) -> int:
     """
     from towtank.cli.doctor_command import table_of  # noqa: PLC0415
     from towtank.cli.output import console, print_json, printer  # noqa: PLC0415
+    from towtank.study import needed  # noqa: PLC0415
     from towtank.system import debian, packages  # noqa: PLC0415
     from towtank.system.offers import offer_of  # noqa: PLC0415
 
     everything: list[packages.Need] = [*packages.PACKAGES, *packages.DOWNLOADS]
-    needed = everything if text is None else packages.needed(text)
-    missing = [need for need in needed if need.found() is None]
+    needs = everything if text is None else needed(text)
+    missing = [need for need in needs if need.found() is None]
     if install and missing:
         progress = console()
 
@@ -56,7 +57,7 @@ def print_needs(text: str | None, *, json: bool, install: bool) -> int:
             if sys.stdin.isatty() and not typer.confirm("Install it?", err=True):
                 raise Stopped("nothing was installed")
             packages.install(missing, debian.run_quietly, note)
-    offers = [offer_of(need) for need in needed]
+    offers = [offer_of(need) for need in needs]
     missing_names = [offer.name for offer in offers if offer.value is None]
     if json:
         checks = [offer.document() for offer in offers]

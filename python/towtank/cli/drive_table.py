@@ -43,7 +43,8 @@ def _headline(document: dict[str, Any]) -> str:
     later = {kind: count for kind, count in (document.get("failed_later") or {}).items() if count}
     if later:
         counts += "; failed after the window: " + ", ".join(f"{kind} {count:,}" for kind, count in later.items())
-    return f"{document['target']}: {throughput} over {document['window_s']:g} s ({counts})"
+    seconds = document.get("measured_s") or document["window_s"]
+    return f"{document['target']}: {throughput} over {seconds:g} s ({counts})"
 
 
 def _throughput(rate: float | None, known: Estimate) -> str:

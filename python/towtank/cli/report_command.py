@@ -20,9 +20,8 @@ def command(
     from towtank.containment import contained  # noqa: PLC0415
     from towtank.digging import dig  # noqa: PLC0415
     from towtank.errors import ExitStatus  # noqa: PLC0415
-    from towtank.report import REPORT, write  # noqa: PLC0415
+    from towtank.report import REPORT, load, write  # noqa: PLC0415
     from towtank.report.content.headline import headline, level, unchecked  # noqa: PLC0415
-    from towtank.report.source import load  # noqa: PLC0415
 
     check = OptionCheck()
     check.target("--out", out)

@@ -30,8 +30,8 @@ def up(
     """Bring a system up; it stays up after this command has ended."""
     from towtank.cli.output import console, print_json, printer  # noqa: PLC0415
     from towtank.secrets import redacted  # noqa: PLC0415
+    from towtank.study import find_system, refuse_files_outside  # noqa: PLC0415
     from towtank.system.keeper import bring_up  # noqa: PLC0415
-    from towtank.system.source import find_system, refuse_files_outside  # noqa: PLC0415
 
     name, path = find_system(system)
     if not trust:
@@ -76,8 +76,8 @@ def down(
 ) -> None:
     """Take down one system, or all, and clean up after systems whose keeper died; not an error if none is up."""
     from towtank.cli.output import print_json, printer  # noqa: PLC0415
+    from towtank.study import find_system  # noqa: PLC0415
     from towtank.system.keeper import take_down  # noqa: PLC0415
-    from towtank.system.source import find_system  # noqa: PLC0415
 
     name = None if system is None else find_system(system)[0]
     names = take_down(only=name)

@@ -11,6 +11,7 @@ from towtank.containment import contained
 from towtank.errors import ReportError
 from towtank.files import put_text
 from towtank.report.source import Results, load
+from towtank.report.source import documents as documents
 from towtank.results.folder import ResultsFolder
 
 REPORT = "report.html"

@@ -15,10 +15,8 @@ from xml.parsers import expat
 
 import vl_convert
 
-from towtank.errors import StudyError
 from towtank.report import theme
-from towtank.results.folder import offer_json
-from towtank.results.manifests import read_object
+from towtank.results import kept
 
 PICTURES_FILE = "pictures.json"
 SCHEMA = "towtank/pictures/1"
@@ -70,7 +68,7 @@ class Pictures:
     def keep(self) -> None:
         """Write the drawings that were used, unless the file holds them already or cannot be written."""
         if self._path is not None and self._used != self._kept:
-            offer_json(self._path, {"schema": SCHEMA, "pictures": self._used})
+            kept.offer_json(self._path, {"schema": SCHEMA, **self._used})
 
 
 def static_svg(spec: dict[str, Any]) -> str:
@@ -121,11 +119,7 @@ def _refuse(*_part: object) -> None:
 
 def _read(path: Path) -> dict[str, str]:
     """Read the kept drawings; none if the file is missing, damaged or of another version."""
-    try:
-        document = read_object(path)
-    except (OSError, ValueError, StudyError):
+    document = kept.read_finite(path)
+    if document.pop("schema", None) != SCHEMA:
         return {}
-    found = document.get("pictures")
-    if document.get("schema") != SCHEMA or not isinstance(found, dict):
-        return {}
-    return {key: svg for key, svg in found.items() if isinstance(svg, str)}
+    return {key: svg for key, svg in document.items() if isinstance(svg, str)}

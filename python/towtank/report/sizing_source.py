@@ -6,16 +6,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from towtank.errors import TowtankError
 from towtank.results import kept
 
 KEPT = "sizing.json"
 ANSWER_FILE = "study-sizing.json"
+# Key of a kept answer.
+SOURCE_FILES = "source_files"
 FILES = "files"
 Json = Mapping[str, Any]
 
@@ -52,33 +55,35 @@ def _answered(folder: Path, file: Json, recorded: Sequence[str]) -> Json:
     An answer without a day of its own begins today, so it is made again on another day.
     """
     path = folder / ANSWER_FILE
-    asked = [_Asked.read(kept.read_finite(path).get("source_files"))]
+    rests_on = [_Sources.read(kept.read_finite(path).get(SOURCE_FILES))]
 
-    def make() -> dict[str, Any]:
+    def make() -> kept.Document:
         found, answer = _answer(folder, file)
-        asked[0] = found
-        return {**answer, "source_files": {"paths": list(found.paths), "today": found.today}}
+        rests_on[0] = found
+        return {**answer, SOURCE_FILES: found.model_dump()}
 
     def sources() -> kept.Sources | None:
-        return kept.sources_of([*recorded, *asked[0].lines()]) if recorded else None
+        return kept.sources_of([*recorded, *rests_on[0].lines()]) if recorded else None
 
     document = kept.made_or_kept(path, make, sources)
-    return {key: value for key, value in document.items() if key != "source_files"}
+    return {key: value for key, value in document.items() if key != SOURCE_FILES}
 
 
-@dataclass(frozen=True)
-class _Asked:
+class _Sources(BaseModel):
     """Files outside of the results folder that a question names, and whether its answer depends on the day."""
 
-    paths: tuple[str, ...] = ()
+    model_config = ConfigDict(frozen=True, strict=True)
+
+    paths: list[str] = []
     today: bool = True
 
     @classmethod
-    def read(cls, document: object) -> _Asked:
-        """Read what a kept answer says of its question; nothing if it says nothing."""
-        found = document if isinstance(document, Mapping) else {}
-        paths = found.get("paths")
-        return cls(tuple(map(str, paths)) if isinstance(paths, list) else (), found.get("today") is not False)
+    def read(cls, document: object) -> _Sources:
+        """Read what a kept answer rests on; nothing if that is not written down."""
+        try:
+            return cls.model_validate(document)
+        except ValidationError:
+            return cls()
 
     def lines(self) -> Iterator[str]:
         """Yield a line for each file, and one for the day."""
@@ -88,19 +93,20 @@ class _Asked:
             yield f"{datetime.now(UTC).date()}\n"
 
 
-def _answer(folder: Path, file: Json) -> tuple[_Asked, dict[str, Any]]:
+def _answer(folder: Path, file: Json) -> tuple[_Sources, kept.Document]:
     """Answer the question from the results; its paths are relative to the original folder."""
     from towtank.size.basis import load_basis  # noqa: PLC0415 - heavy, and few studies ask
     from towtank.size.reading import read_sizing  # noqa: PLC0415
     from towtank.size.sizing import size  # noqa: PLC0415
 
-    asked, origin = _Asked(), Path(str(file.get("path"))).parent
+    rests_on, origin = _Sources(), Path(str(file.get("path"))).parent
     try:
         checked = read_sizing(folder / FILES / str(file.get("name")), {})
         if checked.model is not None:
             load, named = checked.model.load, checked.model.machine_files
             history = [load.history.csv] if load.history is not None else []
-            asked = _Asked(tuple(str(origin / path) for path in (*named, *history)), today=load.start is None)
-        return asked, dict(size(load_basis(folder), checked, origin))
+            paths = [str(origin / path) for path in (*named, *history)]
+            rests_on = _Sources(paths=paths, today=load.start is None)
+        return rests_on, dict(size(load_basis(folder), checked, origin))
     except TowtankError as error:
-        return asked, {"refused": str(error)}
+        return rests_on, {"refused": str(error)}

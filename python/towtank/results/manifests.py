@@ -155,7 +155,7 @@ def read_object(path: Path) -> Json:
     return object_of(path, read_regular(path))
 
 
-def object_of(path: Path, text: str) -> Json:
+def object_of(path: Path, text: str) -> dict[str, Any]:
     """Return the JSON object in the text of a file; the errors are those of `read_object`."""
     try:
         document = json.loads(text)

@@ -10,13 +10,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from towtank.analysis.exporting import Reader
+from towtank.posting import Poster
 from towtank.results.exports.material import Decoded, HistogramReader
 from towtank.results.folder import RunFolder
+from towtank.secrets import basic_authorization
 from towtank.sending import otlp, prometheus
 from towtank.sending.gathering import Gatherer
 from towtank.sending.receiver import Receiver
 from towtank.sending.sender import Sender
-from towtank.sending.transport import Transport
 from towtank.sending.update import Encoder, Source
 
 FORMS: dict[str, tuple[Callable[[Source, HistogramReader], Encoder], tuple[tuple[str, str], ...]]] = {
@@ -28,6 +29,8 @@ FORMS: dict[str, tuple[Callable[[Source, HistogramReader], Encoder], tuple[tuple
 _LOOK_EVERY_S = 0.5
 # Longest wait for unsent points at the end of a run. [s]
 _FINISH_WITHIN_S = 5.0
+# How long connecting, sending and receiving may each take. [s]
+_TIMEOUT_S = 10.0
 
 
 class _Remembering(Reader):
@@ -123,9 +126,9 @@ class _Live:
     def _outlet(self, receiver: Receiver, source: Source, note: Callable[[str], None]) -> _Outlet:
         make, headers = FORMS[receiver.form]
         shown = receiver.shown
-        sender = Sender(
-            Transport(receiver, headers), lambda text: note(f"sending to {shown}: {text}; the run is not affected")
-        )
+        own = {**basic_authorization(receiver.url), **dict(headers), **dict(receiver.headers)}
+        poster = Poster(receiver.url, receiver.addresses, own, _TIMEOUT_S)
+        sender = Sender(poster, lambda text: note(f"sending to {shown}: {text}; the run is not affected"))
         return _Outlet(receiver, make(source, self._histograms), sender)
 
     def start(self) -> None:

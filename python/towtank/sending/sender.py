@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
-from towtank.sending.transport import Answer
+from towtank.posting import Answer
 from towtank.sending.update import Body
 
 QUEUE_AT_MOST = 120

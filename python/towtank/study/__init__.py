@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from towtank.study.starter import starter as starter
     from towtank.study.starter import write_starter as write_starter
     from towtank.study.study import Study as Study
+    from towtank.study.systems import find_system as find_system
+    from towtank.study.systems import needed as needed
+    from towtank.study.systems import refuse_files_outside as refuse_files_outside
+    from towtank.study.systems import systems_of as systems_of
 
 __getattr__, __dir__ = door(
     __name__,
@@ -30,5 +34,6 @@ __getattr__, __dir__ = door(
         "shipping": "find_shipped shipped",
         "study": "Study",
         "starter": "StarterOptions Starter starter write_starter",
+        "systems": "find_system needed refuse_files_outside systems_of",
     },
 )

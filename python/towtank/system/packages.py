@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
@@ -22,7 +22,6 @@ from towtank.system.services import cmis_application, jvm
 from towtank.system.services.mariadb import Mariadb
 from towtank.system.services.postgresql import program as postgresql_program
 from towtank.system.services.private_server import find_program
-from towtank.system.source import systems_of
 from towtank.system.system import in_order
 
 _FUSE = "/dev/fuse"
@@ -168,20 +167,8 @@ def packages_of(kinds: Set[str]) -> list[Package]:
     return [package for package in PACKAGES if kinds & _SHARED.get(package.kind, {package.kind})]
 
 
-def needed(text: str) -> list[Need]:
-    """Return the packages and files that a system needs, or the system of a study with all levels of its factors.
-
-    Parameters
-    ----------
-    text : str
-        Argument of `towtank system up`.
-
-    Raises
-    ------
-    StudyError
-        With every fault of the files.
-    """
-    systems = systems_of(text)
+def needs_of(systems: Sequence[tuple[SystemFile, Path]]) -> list[Need]:
+    """Return packages and files that systems need, each given with the folder of its file."""
     kinds = {service.kind for file, folder in systems for service in in_order(_services(file, folder))}
     fuse = [_fuse()] if "glusterfs_mount" in kinds else []
     return [

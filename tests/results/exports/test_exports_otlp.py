@@ -218,7 +218,7 @@ def test_pauses_grow_and_end(receiver):
         ((302, {"Location": "/elsewhere"}, b""), "refused the metrics with status 302"),
         (
             (200, {}, b'{"partialSuccess": {"rejectedDataPoints": "5", "errorMessage": "too old"}}'),
-            "dropped 5 data points: too old",
+            "took the metrics in part: 5 data points dropped: too old",
         ),
     ],
 )

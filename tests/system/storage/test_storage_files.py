@@ -9,9 +9,10 @@ import pytest
 from storage_cases import CASES, StorageBench
 
 from towtank.errors import StudyError
+from towtank.study import needed
 from towtank.system.build import build_system
 from towtank.system.model import load_system
-from towtank.system.packages import Package, needed
+from towtank.system.packages import Package
 from towtank.system.services.glusterfs_volumes import mount_text, server_text
 from towtank.system.storage_models import GlusterfsMountSettings, GlusterfsServerSettings
 from towtank.system.system import System

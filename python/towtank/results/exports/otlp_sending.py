@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import http.client
-import json
 import re
 import time
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
-from urllib.parse import SplitResult, urlsplit
+from collections.abc import Callable, Iterable
+from urllib.parse import urlsplit
 
-from towtank.dialing import fact, next_step
+from towtank.dialing import next_step
 from towtank.errors import Fault, TargetError
-from towtank.pinned import PinnedConnection
+from towtank.posting import Answer, Poster
 from towtank.results.exports.format import COMMAND_LINE, Options
 from towtank.workload.targets import check_targets, host_and_port
 
@@ -21,8 +18,6 @@ _TIMEOUT_S = 30.0
 # OTLP/HTTP, "Retryable Response Codes". A request that failed with another status would fail each time.
 _REPEATABLE = (429, 502, 503, 504)
 _PAUSES_S = (1.0, 2.0, 4.0)
-_PAUSE_AT_MOST_S = 30.0
-_ANSWER_BYTES = 1 << 20
 _NAME = re.compile(r"[A-Za-z0-9-]+")
 _VALUE = re.compile("[\t\x20-\x7e\xa0-\xff]*")
 
@@ -112,70 +107,37 @@ def send(
         If the endpoint cannot be reached or refuses a request; earlier requests have been accepted.
     """
     url = urlsplit(address(endpoint))
-    numbers = place(endpoint, allowed)
+    fields = {"Content-Type": "application/json", **dict(headers)}
+    poster = Poster(url, place(endpoint, allowed), fields, _TIMEOUT_S)
     sent = 0
     for body in bodies:
-        try:
-            _send_one(url, numbers, body, headers, pause)
-        except (OSError, http.client.HTTPException) as error:
+        answer = _send_one(poster, body, pause)
+        if answer.error is not None:
             raise TargetError(
-                f"{url.geturl()} could not be reached: {fact(error)}: {next_step(error)}",
+                f"{url.geturl()} could not be reached: {answer.message}: {next_step(answer.error)}",
                 hint=f"requests accepted before: {sent}; the file is written and can be sent again",
-            ) from error
+            ) from answer.error
+        if not answer.taken:
+            raise TargetError(f"{url.geturl()} refused the metrics with {answer.message}")
+        if answer.rejected:
+            raise TargetError(f"{url.geturl()} took the metrics in part: {answer.message}")
         sent += 1
     return sent
 
 
-def _send_one(
-    url: SplitResult, numbers: Sequence[str], body: bytes, headers: Headers, pause: Callable[[float], None]
-) -> None:
-    for pause_s in (*_PAUSES_S, None):
-        status, after, answer = _post(url, numbers, body, headers)
-        if status in _REPEATABLE and pause_s is not None:
-            pause(min(_PAUSE_AT_MOST_S, float(after)) if after.isdecimal() else pause_s)
-            continue
-        if not 200 <= status < 300:
-            raise TargetError(f"{url.geturl()} refused the metrics with status {status}{_said(answer)}")
-        _refuse_losses(url, answer)
-        return
+def _send_one(poster: Poster, body: bytes, pause: Callable[[float], None]) -> Answer:
+    """Send one request, and repeat it while the receiver is busy; return its last answer."""
+    answer = _post(poster, body)
+    for pause_s in _PAUSES_S:
+        if answer.status not in _REPEATABLE:
+            break
+        pause(pause_s if answer.after_s is None else answer.after_s)
+        answer = _post(poster, body)
+    return answer
 
 
-def _post(url: SplitResult, numbers: Sequence[str], body: bytes, headers: Headers) -> tuple[int, str, bytes]:
-    connection = PinnedConnection(url, numbers, _TIMEOUT_S)
-    try:
-        fields = {"Content-Type": "application/json", "User-Agent": "towtank", **dict(headers)}
-        connection.request("POST", url.path, body, fields)
-        response = connection.getresponse()
-        return response.status, response.headers.get("Retry-After", "").strip(), response.read(_ANSWER_BYTES)
-    finally:
-        connection.close()
-
-
-def _said(answer: bytes) -> str:
-    """Render the message in a refusal for the text of an error."""
-    document = _document(answer)
-    text = _shown(str(document.get("message") or "") if document else answer.decode("utf-8", "replace"))
-    return f": {text}" if text else ""
-
-
-def _shown(text: str) -> str:
-    """Render text from a receiver for a terminal: one line, shortened, without control characters."""
-    return "".join(character for character in " ".join(text.split()) if character.isprintable())[:300]
-
-
-def _refuse_losses(url: SplitResult, answer: bytes) -> None:
-    """Raise an error if the receiver accepted the request but dropped data points."""
-    partial = _document(answer).get("partialSuccess")
-    if not isinstance(partial, dict):
-        return
-    rejected, message = (_shown(str(partial.get(key) or "")) for key in ("rejectedDataPoints", "errorMessage"))
-    if rejected not in ("", "0"):
-        raise TargetError(f"{url.geturl()} dropped {rejected} data points{': ' if message else ''}{message}")
-
-
-def _document(answer: bytes) -> dict[str, Any]:
-    try:
-        document = json.loads(answer)
-    except ValueError:
-        return {}
-    return document if isinstance(document, dict) else {}
+def _post(poster: Poster, body: bytes) -> Answer:
+    """Send one request over a connection of its own: a receiver may close one between two requests."""
+    answer = poster.post(body)
+    poster.close()
+    return answer

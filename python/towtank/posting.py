@@ -1,23 +1,20 @@
-"""Persistent connection to a receiver, and interpretation of the receiver's answers."""
+"""Posts metrics to a receiver over a persistent connection, and interprets its answers."""
 
 from __future__ import annotations
 
 import http.client
 import json
 import socket
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import SplitResult
 
 from towtank.dialing import fact
 from towtank.pinned import PinnedConnection
-from towtank.secrets import basic_authorization
-from towtank.sending.receiver import Receiver
 
-_TIMEOUT_S = 10.0
-# Status codes to retry: of OTLP/HTTP ("Retryable Response Codes") and of remote write ("senders MUST retry on
-# 5xx, MAY on 429").
+# Retryable: of OTLP/HTTP ("Retryable Response Codes") and remote write ("senders MUST retry on 5xx, MAY on 429").
 _REPEATABLE = (429, 500, 502, 503, 504)
 _ANSWER_BYTES = 1 << 16
 _WAIT_AT_MOST_S = 30.0
@@ -38,7 +35,11 @@ class Answer:
     after_s : float or None
         Delay before the next attempt, as requested by the receiver. [s]
     message : str
-        Reason of a failure; empty without a failure.
+        Reason of a failure; empty without one.
+    status : int or None
+        Status code; None if the receiver did not answer.
+    error : Exception or None
+        Error of the connection, if it failed.
     """
 
     taken: bool
@@ -46,24 +47,31 @@ class Answer:
     again: bool = False
     after_s: float | None = None
     message: str = ""
+    status: int | None = None
+    error: Exception | None = field(default=None, compare=False)
 
 
-class Transport:
+class Poster:
     """Posts bodies to a receiver over one persistent connection.
 
     Parameters
     ----------
-    receiver : Receiver
-        Receiver with its URL and addresses.
-    headers : tuple of (str, str)
-        Headers of the format, in addition to the headers of the receiver.
+    url : SplitResult
+        Of scheme `http` or `https`.
+    addresses : sequence of str
+        Numbers of its host, in the order in which they are tried.
+    headers : dict of str to str
+        Headers of every request.
+    timeout_s : float
+        How long connecting, sending and receiving may each take. [s]
     """
 
-    def __init__(self, receiver: Receiver, headers: tuple[tuple[str, str], ...]) -> None:
-        url = receiver.url
-        self._headers = {"User-Agent": "towtank", **basic_authorization(url), **dict(headers), **dict(receiver.headers)}
+    def __init__(
+        self, url: SplitResult, addresses: Sequence[str], headers: Mapping[str, str], timeout_s: float
+    ) -> None:
+        self._headers = {"User-Agent": "towtank", **headers}
         self._path = (url.path or "/") + (f"?{url.query}" if url.query else "")
-        self._connection = PinnedConnection(url, receiver.addresses, _TIMEOUT_S)
+        self._connection = PinnedConnection(url, addresses, timeout_s)
 
     def post(self, content: bytes) -> Answer:
         """Send one body and return the receiver's answer; a failure is returned as an answer, never raised."""
@@ -76,7 +84,7 @@ class Transport:
             return _judged(response.status, response.headers.get("Retry-After", "").strip(), text)
         except (OSError, http.client.HTTPException, ValueError) as error:
             self.close()
-            return Answer(False, again=True, message=fact(error))
+            return Answer(False, again=True, message=fact(error), error=error)
 
     def close(self) -> None:
         """Close the connection; the next body opens a new one."""
@@ -94,11 +102,11 @@ class Transport:
 def _judged(status: int, after: str, text: bytes) -> Answer:
     if 200 <= status < 300:
         rejected, message = _losses(text)
-        return Answer(True, rejected, message=message)
+        return Answer(True, rejected, message=message, status=status)
     said = _shown(_document(text).get("message") or text.decode("utf-8", "replace"))
     message = f"status {status}" + (f": {said}" if said else "")
     wait_s = min(_WAIT_AT_MOST_S, float(after)) if after.isdecimal() else None
-    return Answer(False, again=status in _REPEATABLE, after_s=wait_s, message=message)
+    return Answer(False, again=status in _REPEATABLE, after_s=wait_s, message=message, status=status)
 
 
 def _losses(text: bytes) -> tuple[int, str]:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from towtank import yamlfile
-from towtank.study import load_study, study_path
+from towtank.study.loading import load_study, study_path
 from towtank.study.named_files import files_of_system, refuse_outside
 from towtank.system.model import SystemFile, load_system
+
+if TYPE_CHECKING:
+    from towtank.system.packages import Need
 
 
 def find_system(text: str) -> tuple[str, Path]:
@@ -83,6 +87,24 @@ def systems_of(text: str) -> list[tuple[SystemFile, Path]]:
             system = run.system
             systems.setdefault(system.model_dump_json(), (system, variant.system_folder))
     return list(systems.values())
+
+
+def needed(text: str) -> list[Need]:
+    """Return packages and files that a system, or the system of a study with all levels of its factors, needs.
+
+    Parameters
+    ----------
+    text : str
+        Argument of `towtank system up`.
+
+    Raises
+    ------
+    StudyError
+        With every fault of the files.
+    """
+    from towtank.system.packages import needs_of  # noqa: PLC0415 - imports all services
+
+    return needs_of(systems_of(text))
 
 
 def _keys(path: Path) -> list[str]:
