@@ -113,7 +113,29 @@ def steps_beside(design: Floats, logs: Floats) -> Steps:
             bends += 1
         else:
             break
-    return Steps(sorted(found), bends)
+    known = [columns(count, np.array([place])) for place in found]
+    return Steps(sorted(found), bends or int(_is_bent(np.column_stack([design, *known]), logs)))
+
+
+def _is_bent(design: Floats, logs: Floats) -> bool:
+    """Return True if a square of time describes the growth better, by enough to matter.
+
+    The autocorrelation is that of the residuals beside further powers of time: beside a straight line a bend itself
+    makes neighbours resemble each other, and the more so the less noise there is.
+    """
+    time = np.linspace(-1.0, 1.0, len(logs))
+    basis = np.linalg.qr(design)[0]
+    bend = time**2 - basis @ (basis.T @ time**2)
+    power, freedom = float(bend @ bend), len(logs) - design.shape[1] - 1
+    if freedom < _LASTING or power <= 1e-9 * len(logs):
+        return False
+    size = float(bend @ logs) / power
+    smooth = np.linalg.qr(np.column_stack([design, *(time ** (2 + power) for power in range(_BENDS_AT_MOST))]))[0]
+    rest = logs - smooth @ (smooth.T @ logs)
+    alike = min(max(lag_one(rest), 0.0), 0.99)
+    spread = max(float(rest @ rest) / freedom, 1e-30)
+    ratio = size**2 * power * (1 - alike) / (1 + alike) / spread
+    return abs(size) * float(np.ptp(bend)) >= _LEAST_STEP and f_tail(ratio, 1, freedom) < _LEVEL
 
 
 def _jumps(design: Floats, logs: Floats, place: int) -> bool:
