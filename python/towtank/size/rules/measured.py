@@ -118,8 +118,23 @@ def _situation(manifest: Json, study: Json, configuration: Json, run: Json, summ
         facts |= measured(OF_A_TIER, {"memory": memory}, f"{how} in {origin}")
         settings = (run.get("settings") or {}).get(name) or {}
         facts |= _of_kind(kind, settings, _metrics(summary, name), tier, f"settings of {name} in run {summary['run']}")
+        if "host_memory" in OF_A_KIND.get(kind, {}):
+            of_host = {"host_memory": memory_of_host((run.get("hosts") or {}).get(str(tier.get("host"))))}
+            facts |= measured(OF_A_KIND[kind], of_host, f"host of {name} in {origin}")
         services[name] = (kind, facts)
     return Situation(str(configuration["label"] or "all runs"), note, common, services)
+
+
+def memory_of_host(host: Json | None) -> float | None:
+    """Return the memory of the host of a service: its limit in force, or that of a machine of its own. [byte]
+
+    None for a service on the machine of the study, whose memory is a fact of its own, and if nothing was recorded.
+    """
+    if host is None:
+        return None
+    sizes = host.get("sizes") or {}
+    limit = sizes.get("memory") if sizes.get("in_force", True) else None
+    return _number(limit if limit is not None else host.get("memory_bytes"))
 
 
 def _value(estimate: Any) -> Any:
