@@ -35,7 +35,7 @@ pub struct Found {
     pub loss: Vec<f64>,
 }
 
-/// How jobs are chosen for service.
+/// Order in which jobs are served.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Order {
     /// Waiting jobs by rank, then in the order of arrival.

@@ -323,7 +323,7 @@ fn spread(classes: usize, streams: &[Stream], jobs: &[f64], loss: &[f64], exact:
     visit(by_class, losses, exact, "Markov chain of phases")
 }
 
-/// Where no chain is small enough: the numbers of exponential times, with all classes together, and one wait for all.
+/// Approximation if no chain is small enough: all classes together as one, and one wait for all.
 fn rough(center: &Center, rates: &[f64], together: f64, capacity: u64) -> Visit {
     let total = load(center, rates);
     let (mean_time, scv) = mixture(center, rates);

@@ -327,7 +327,8 @@ def never(row: Json) -> str:
 def expected(row: Json) -> str:
     """Render the expected date of passing a limit, with its 95 % interval."""
     day, known, other = row["expected_on"] or never(row), row.get("expected_interval"), row.get("otherwise")
-    beside = f"; {other['expected_on'] or never(row)} by {other['trend']} growth" if other else ""
+    trend, later = other.values() if other else ("", None)
+    beside = f"; {later or never(row)} by {trend} growth" if other else ""
     if known is None or (known["low"] == known["high"]):
         return f"{day}{beside}"
     return f"{day} [{known['low'] or 'later'}, {known['high'] or 'later'}]{beside}"

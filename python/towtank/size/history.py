@@ -19,9 +19,9 @@ from towtank.errors import Fault, StudyError
 from towtank.estimates import share_estimate
 from towtank.model.fitting.observations import Floats
 from towtank.size.further_day import FurtherDay
-from towtank.size.history_steps import foreign, steps_beside
+from towtank.size.history_steps import evidence, foreign, steps_beside
 from towtank.size.quantities import YEAR_D
-from towtank.size.trend import SURE, Form, Trend, evidence, fitted_line
+from towtank.size.trend import SURE, Form, Trend, fitted_line
 from towtank.units import shown
 from towtank.yamlfile import did_you_mean
 

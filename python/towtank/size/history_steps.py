@@ -188,3 +188,24 @@ def _next_step(design: Floats, logs: Floats, places: Floats) -> int | None:
         return None
     ratio = math.inf if rest <= 0 else gains[best] * (1 - alike) / (1 + alike) / (rest / freedom)
     return int(places[best]) if f_tail(ratio, 1, freedom) * len(places) < _LEVEL else None
+
+
+def evidence(one: Floats, other: Floats, more: int = 0) -> float:
+    """Return by how much the Bayesian information criterion of one fit is above that of another. [1]
+
+    Parameters
+    ----------
+    one, other : ndarray of shape (n_days,)
+        Residuals of both fits on the same days.
+    more : int, default 0
+        Number of parameters of the first fit beyond those of the second. [1]
+
+    Notes
+    -----
+    n ln(RSS1 / RSS2) + d ln n, with n reduced to n (1 - r) / (1 + r) by the lag-1 autocorrelation r of the residuals of
+    the better fit.
+    """
+    squares = [max(float(each @ each), 1e-24 * len(each)) for each in (one, other)]
+    alike = min(max(lag_one(one if squares[0] < squares[1] else other), 0.0), 0.99)
+    count = len(one) * (1 - alike) / (1 + alike)
+    return float(count * np.log(squares[0] / squares[1]) + more * np.log(len(one)))

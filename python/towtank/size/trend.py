@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 import scipy
 
-from towtank.analysis.statistics.batches import lag_one
-from towtank.analysis.statistics.robust import Floats
-
+Floats = npt.NDArray[np.float64]
 Form = Literal["exponential", "linear"]
 SURE = 6.0
 """Difference of the information criteria above which one form is chosen: odds of 20 to 1. [1]"""
@@ -80,24 +79,3 @@ def fitted_line(times: Floats, rest: Floats, logs: Floats) -> Trend | None:
     around = (float(grid[place - 1]), float(grid[min(place + 1, len(grid) - 1)]))
     best = scipy.optimize.minimize_scalar(left, bounds=around, method="bounded", options={"xatol": 1e-10})
     return Trend("linear", float(np.exp(best.x)) / length)
-
-
-def evidence(one: Floats, other: Floats, more: int = 0) -> float:
-    """Return by how much the Bayesian information criterion of one fit is above that of another. [1]
-
-    Parameters
-    ----------
-    one, other : ndarray of shape (n_days,)
-        Residuals of both fits on the same days.
-    more : int, default 0
-        Number of parameters of the first fit beyond those of the second. [1]
-
-    Notes
-    -----
-    n ln(RSS1 / RSS2) + d ln n, with n reduced to n (1 - r) / (1 + r) by the lag-1 autocorrelation r of the residuals of
-    the better fit.
-    """
-    squares = [max(float(each @ each), 1e-24 * len(each)) for each in (one, other)]
-    alike = min(max(lag_one(one if squares[0] < squares[1] else other), 0.0), 0.99)
-    count = len(one) * (1 - alike) / (1 + alike)
-    return float(count * np.log(squares[0] / squares[1]) + more * np.log(len(one)))
