@@ -8,6 +8,8 @@ use crate::network::{Center, Speed};
 use crate::open::{Visit, birth_death, load, mixture, shares, with_waits};
 use crate::shape::Shape;
 
+/// Name of the approximation that treats all classes as one.
+pub(crate) const MERGED: &str = "G/G/m/K (merged classes)";
 /// Least variation of times in the chain of phases, with more and with fewer phases. [1]
 const FLOORS: [f64; 3] = [0.125, 0.25, 0.5];
 /// Limit on the room in a table of the embedded chain. [1]
@@ -58,6 +60,7 @@ pub fn solve(
         }
     }
     by_phases(center, rates, &streams, capacity)
+        .or_else(|| shared(center, rates, &streams, capacity))
         .unwrap_or_else(|| rough(center, rates, together, capacity))
 }
 
@@ -267,6 +270,19 @@ fn by_phases(center: &Center, rates: &[f64], streams: &[Stream], capacity: u64) 
     None
 }
 
+/// The chain of phases with exponential service in place of any other, which jobs that share servers feel little.
+fn shared(center: &Center, rates: &[f64], streams: &[Stream], capacity: u64) -> Option<Visit> {
+    if !matches!(center.discipline, Discipline::Ps | Discipline::LcfsPr) {
+        return None;
+    }
+    let exponential = Center {
+        scv: vec![1.0; rates.len()],
+        form: Vec::new(),
+        ..center.clone()
+    };
+    by_phases(&exponential, rates, streams, capacity)
+}
+
 /// Extends figures from the variations 2 `floor` and `floor` to `least`, in logarithms or plainly.
 fn between(fine: &[f64], coarse: &[f64], floor: f64, least: f64, logs: bool) -> Vec<f64> {
     let steps = (floor - least) / floor;
@@ -357,12 +373,7 @@ fn rough(center: &Center, rates: &[f64], together: f64, capacity: u64) -> Visit 
         let wait = (jobs - taken).max(0.0) * mean_time / taken;
         with_waits(center, &kept, 1.0, |_| wait)
     };
-    visit(
-        by_class,
-        vec![loss; rates.len()],
-        false,
-        "G/G/m/K (merged classes)",
-    )
+    visit(by_class, vec![loss; rates.len()], false, MERGED)
 }
 
 #[cfg(test)]
