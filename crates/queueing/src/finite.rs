@@ -250,9 +250,7 @@ fn by_phases(center: &Center, rates: &[f64], streams: &[Stream], capacity: u64) 
         .iter()
         .all(|stream| stream.gaps.has_phases() && center.shape(stream.class).has_phases());
     for floor in FLOORS {
-        let Some(found) =
-            bounded::solve(center, streams, capacity, floor.min(least.max(FLOORS[0])))
-        else {
+        let Some(found) = bounded::solve(center, streams, capacity, floor) else {
             continue;
         };
         let (jobs, loss) = if least < floor {
