@@ -115,9 +115,10 @@ class History:
         bent = False
         # The line depends on the days and steps that are known, which depend on the line: twice is enough.
         for _ in range(2):
-            trend = self._trend(form, times[kept], self._columns(self.days, trend, steps)[kept], logs[kept])
-            if trend is None:
+            better = self._trend(form, times[kept], self._columns(self.days, trend, steps)[kept], logs[kept])
+            if better is None:
                 return None
+            trend = better
             rest = logs - trend.offset(times)
             kept = ~foreign(self._columns(self.days, trend, ()), rest)
             days = [day for day, keep in zip(self.days, kept, strict=True) if keep]
@@ -127,7 +128,7 @@ class History:
             if form == "exponential":
                 break
         rows = self._columns(self.days, trend, steps)
-        inverse = np.linalg.pinv(rows[kept].T @ rows[kept])
+        inverse = np.asarray(np.linalg.pinv(rows[kept].T @ rows[kept]), dtype=float)
         parameters = inverse @ rows[kept].T @ rest[kept]
         return _Fit(trend, steps, bent, kept, rows[kept], inverse, parameters, rest - rows @ parameters)
 

@@ -71,8 +71,7 @@ def fitted_line(times: Floats, rest: Floats, logs: Floats) -> Trend | None:
         miss = target - basis @ (basis.T @ target)
         return float(miss @ miss)
 
-    ends = np.log(_RATES)
-    grid = np.linspace(*ends, 60)
+    grid = np.linspace(np.log(_RATES[0]), np.log(_RATES[1]), 60)
     place = int(np.argmin([left(value) for value in grid]))
     if place == 0:
         return None
