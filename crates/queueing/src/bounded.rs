@@ -3,7 +3,7 @@
 
 mod figures;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::levels::{Level, operations, stationary};
 use crate::model::Discipline;
@@ -347,10 +347,10 @@ impl<'a> Bounded<'a> {
             .map(|kind| kind.first + kind.phases.count())
             .max()?;
         let mut found: Vec<Vec<State>> = vec![Vec::new(); self.capacity as usize + 1];
-        let mut known: HashMap<State, ()> = HashMap::new();
+        let mut known: HashSet<State> = HashSet::new();
         let mut open = vec![vec![0_u16; size]];
         while let Some(state) = open.pop() {
-            if known.insert(state.clone(), ()).is_some() {
+            if !known.insert(state.clone()) {
                 continue;
             }
             let level = &mut found[self.present(&state) as usize];
@@ -362,7 +362,7 @@ impl<'a> Bounded<'a> {
                 self.moves(&state)
                     .into_iter()
                     .map(|(_, next)| next)
-                    .filter(|next| !known.contains_key(next)),
+                    .filter(|next| !known.contains(next)),
             );
         }
         Some(found)

@@ -46,18 +46,20 @@ pub fn solve(
         let jobs = shares(center, rates, jobs, load(center, rates));
         return visit(jobs, vec![loss; rates.len()], sure, "M/M/m/K");
     }
-    if center.discipline == Discipline::Fcfs && center.speed == Speed::Servers(1) && poisson {
-        if let Some((found, exact)) = one_server(center, rates, &streams, capacity) {
-            return Visit {
-                exact: sure && exact,
-                ..found
-            };
-        }
+    if center.discipline == Discipline::Fcfs
+        && center.speed == Speed::Servers(1)
+        && poisson
+        && let Some((found, exact)) = one_server(center, rates, &streams, capacity)
+    {
+        return Visit {
+            exact: sure && exact,
+            ..found
+        };
     }
-    if let (true, [only]) = (center.is_uniform_exponential(), &streams[..]) {
-        if let Some((jobs, loss, exact)) = renewal(center, only, capacity) {
-            return alone(only, jobs, loss, rates.len(), exact);
-        }
+    if let (true, [only]) = (center.is_uniform_exponential(), &streams[..])
+        && let Some((jobs, loss, exact)) = renewal(center, only, capacity)
+    {
+        return alone(only, jobs, loss, rates.len(), exact);
     }
     by_phases(center, rates, &streams, capacity)
         .or_else(|| shared(center, rates, &streams, capacity))
@@ -115,7 +117,9 @@ fn one_server(
                 .sum::<f64>();
         left.push(up / counts[0]);
         if left[jobs + 1] > 1e200 {
-            left.iter_mut().for_each(|weight| *weight *= 1e-200);
+            for weight in &mut left {
+                *weight *= 1e-200;
+            }
         }
     }
     let total: f64 = left.iter().sum();
@@ -187,7 +191,9 @@ fn renewal(center: &Center, only: &Stream, capacity: u64) -> Option<(f64, f64, b
             .sum();
         seen[jobs] = down / next[jobs][jobs + 1];
         if seen[jobs] > 1e200 {
-            seen.iter_mut().for_each(|weight| *weight *= 1e-200);
+            for weight in &mut seen {
+                *weight *= 1e-200;
+            }
         }
     }
     let total: f64 = seen.iter().sum();

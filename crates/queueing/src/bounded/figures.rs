@@ -41,12 +41,12 @@ impl Bounded<'_> {
                 }
             }
         }
-        let loss: Vec<f64> = lost
+        let shares: Vec<f64> = lost
             .iter()
             .zip(&come)
             .map(|(lost, come)| lost / come)
             .collect();
-        let kept: Vec<f64> = (self.streams.iter().zip(&loss))
+        let kept: Vec<f64> = (self.streams.iter().zip(&shares))
             .map(|(stream, loss)| stream.rate * (1.0 - loss))
             .collect();
         let split =
@@ -71,6 +71,6 @@ impl Bounded<'_> {
                 served + waits
             })
             .collect();
-        Found { jobs, loss }
+        Found { jobs, loss: shares }
     }
 }
