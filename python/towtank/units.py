@@ -112,7 +112,7 @@ def duration(value: object) -> float:
 
 
 def size(value: object) -> int:
-    """Read a size: whole bytes.
+    """Read a size, rounded to whole bytes if it is written in a larger unit.
 
     Parameters
     ----------
@@ -127,19 +127,23 @@ def size(value: object) -> int:
     Raises
     ------
     ValueError
-        If the value is no size, or no whole number of bytes.
+        If it is none, or a part of a byte.
 
     Examples
     --------
     >>> size("1.5 KiB")
     1536
+    >>> size("62.4 GiB")
+    67001489818
     """
     quantity = _quantity(value, SIZE_UNITS, "a size")
-    if quantity.denominator != 1:
+    # Tools print sizes with a digit after the point, of which few are whole bytes.
+    match = _QUANTITY.fullmatch(str(value))
+    if quantity.denominator != 1 and (match is None or SIZE_UNITS[match[2]] == 1):
         raise ValueError(f"must be a whole number of bytes, got {shown(value)} instead")
     if quantity > SIZE_AT_MOST:
         raise ValueError(f"must be less than {(SIZE_AT_MOST + 1) // 2**40} TiB, got {shown(value)} instead")
-    return int(quantity)
+    return round(quantity)
 
 
 def rate(value: object) -> float:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -177,10 +177,24 @@ def put(root: Node, path: Path_, value: Node, place: tuple[int, int]) -> None:
     node.value[str(path[-1])], node.keys[str(path[-1])] = value.copy(), place
 
 
-def parse_value(text: str, name: str) -> Node:
-    """Read a value from the command line; all its nodes have line 0 and column 0."""
+def parse_value(text: str, name: str, key: str = "") -> Node:
+    """Read one value from the command line; its nodes have line and column 0.
+
+    Parameters
+    ----------
+    text : str
+    name : str
+        Where the value comes from, such as `<command line>`.
+    key : str, optional
+        Path of the key that gets the value, for messages.
+    """
     builder = _Builder(name)
-    root = builder.build(text)
+    try:
+        root = builder.build(text)
+    except StudyError as error:
+        # A place within the value says less than the key that it is meant for.
+        faults = [replace(fault, line=0, column=0, where=key or fault.where) for fault in error.faults]
+        raise StudyError(faults) from None
     if builder.faults:
         raise StudyError(builder.faults)
     for node in root.walk():

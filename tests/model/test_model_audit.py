@@ -139,3 +139,49 @@ def test_a_measured_run_whose_law_was_not_checked_is_modelled() -> None:
     findings, excluded = _judged({"r001": checked}, {"r001": 10.0})
     assert [bool(finding.suspect) for finding in findings] == [True]
     assert [each["run"] for each in excluded] == ["r001"]
+
+
+@pytest.mark.parametrize(
+    ("attribute", "factor", "counter", "unit"),
+    [
+        ("response_s", 1000.0, "response time", "in milliseconds"),
+        ("response_s", 1 / 60, "response time", "in minutes"),
+        ("response_s", 1e6, "response time", "in microseconds"),
+        ("throughput", 60.0, "throughput", "per minute"),
+        ("throughput", 3600.0, "throughput", "per hour"),
+        ("think_s", 1000.0, "think time", "in milliseconds"),
+        ("think_s", 1 / 60, "think time", "in minutes"),
+    ],
+)
+@pytest.mark.parametrize("think_s", [2.0, 0.25])
+def test_a_counter_in_another_unit_is_named_first(
+    attribute: str, factor: float, counter: str, unit: str, think_s: float
+) -> None:
+    """Runs of N = X (R + Z) with R = 0.5 s, of which one counter is written in another unit in every run."""
+    runs = [replace(run, throughput=run.users / (0.5 + think_s), think_s=think_s) for run in RUNS]
+    wrong = [replace(run, **{attribute: getattr(run, attribute) * factor}) for run in runs]
+    findings = [finding for finding in audit(wrong) if finding.law.startswith("N")]
+    assert {finding.suspect for finding in findings} == {counter}
+    assert all(f"the law holds if it was written {unit}" in finding.message for finding in findings)
+
+
+def test_response_times_in_milliseconds_propose_no_negative_think_time() -> None:
+    """Points of a benchmark without think time, R = N / X written in ms."""
+    load = np.array([1.0, 2.0, 4.0, 8.0])
+    rate = np.array([10.0, 19.0, 35.0, 58.0])
+    points = observations(load, rate, response=1000 * load / rate)
+    findings = audit_points(points)
+    assert {finding.suspect for finding in findings} == {"response time"}
+    assert not any("-" in finding.message.partition("suspect")[2] for finding in findings)
+
+
+def test_a_cycle_that_is_too_long_by_one_time_proposes_no_negative_think_time() -> None:
+    """Every cycle is 3 s too long, more than the 2 s of thinking: no think time explains that."""
+    runs = [replace(run, response_s=run.response_s + 3.0) for run in RUNS]
+    assert all(finding.suspect != "think time" for finding in audit(runs))
+
+
+def test_an_answer_that_takes_no_part_in_the_cycle_is_no_evidence_of_a_unit() -> None:
+    """Half a per cent of the cycle is response time; an error of 10 % is not explained by leaving it out."""
+    runs = [replace(run, think_s=2.0, response_s=0.21, throughput=run.users / 2.0) for run in RUNS]
+    assert not any("was written" in finding.message for finding in audit(runs))

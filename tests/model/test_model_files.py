@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 from in_process import towtank
 
+from towtank.errors import StudyError
+from towtank.model import load_model
+
 MODEL = """\
 classes:
   web:   {users: 50, think: 10 s}
@@ -172,3 +175,12 @@ def test_wrong_options_are_reported_in_one_line(file, options, words):
     assert (done.returncode, done.stdout) == (2, "")
     assert words in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(("text", "message"), [("null", "must not be empty"), ("{a", "must be YAML, got")])
+def test_a_value_that_cannot_be_set_is_named_by_its_key(tmp_path, text, message):
+    path = tmp_path / "model.yaml"
+    path.write_text("classes: {a: {rate: 1 /s}}\nstations: {cpu: {service_time: 1 s}}\n", "utf-8")
+    with pytest.raises(StudyError) as caught:
+        load_model(path, {"stations.cpu.capacity": text})
+    assert str(caught.value).startswith(f"<command line>: stations.cpu.capacity: {message}")

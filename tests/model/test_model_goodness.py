@@ -15,6 +15,7 @@ from towtank.model.fitting.fit import Fit, fit_curve
 from towtank.model.fitting.intervals import profile_intervals
 from towtank.model.fitting.least_squares import Bounds
 from towtank.model.fitting.observations import Floats, Observations, observations
+from towtank.model.fitting.selection import candidate
 from towtank.model.fitting.utilization_law import highest_throughput
 
 
@@ -152,3 +153,28 @@ def test_a_limit_from_scattered_readings_is_reported_with_its_margin() -> None:
     scattered = highest_throughput(observations(rates, rates, busy=0.1 + 0.01 * rates + scatter), 2)
     assert scattered is not None
     assert scattered[1] > 1.05 * scattered[0]
+
+
+@pytest.mark.parametrize("sigma", [-0.02, -0.005])
+def test_superlinear_points_are_fitted_with_their_cause_in_question(sigma: float) -> None:
+    """Points of the scalability law with a negative sigma, with half a per cent of noise, give that sigma back."""
+    stream = np.random.default_rng(2)
+    load = np.array([1.0, 2, 4, 8, 12, 16, 24, 32, 48, 64])
+    exact = 20 * load / (1 + sigma * (load - 1) + 6e-4 * load * (load - 1))
+    points = observations(load, exact * (1 + 0.005 * stream.standard_normal(len(load))))
+    found = candidate("usl", points, 1, 0.0, None)
+    assert found.fit.parameters[1] == pytest.approx(sigma, abs=0.002)
+    assert found.judgement.level == goodness.DOUBTFUL
+    (doubt,) = [sentence for _, sentence in found.judgement.reasons if "more than in proportion" in sentence]
+    assert "find the cause" in doubt
+
+
+def test_points_in_proportion_stay_within_the_bounds() -> None:
+    """Chance makes few systems superlinear: of 40 proportional series with noise at most 2 have a negative sigma."""
+    load = np.array([1.0, 2, 4, 8, 16, 32])
+    negative = 0
+    for seed in range(40):
+        stream = np.random.default_rng(seed)
+        points = observations(load, 20 * load * (1 + 0.02 * stream.standard_normal(len(load))))
+        negative += candidate("usl", points, 1, 0.0, None).fit.parameters[1] < 0
+    assert negative <= 2

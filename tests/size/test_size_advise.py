@@ -17,7 +17,7 @@ from towtank.size.rules import load_rules
 from towtank.size.rules.advising import advise
 from towtank.size.rules.documents import advice_document
 from towtank.size.rules.facts import COMMON, OF_A_TIER, OF_CONTENT_SERVER, OF_POSTGRESQL, Fact, Situation, measured
-from towtank.size.rules.measured import _idle, _share_of, postgresql_size, situations, study_file
+from towtank.size.rules.measured import _idle, _share_of, memory_of_host, postgresql_size, situations, study_file
 from towtank.size.rules.sheet import known_names, load_sheet
 
 
@@ -316,3 +316,30 @@ def test_facts_are_measured_numbers_of_any_kind_and_nothing_else() -> None:
     found = measured(table, {"a": np.int64(5), "b": [1], "c": None}, "r001")
     assert list(found) == ["a"]
     assert found["a"] == measured(table, {"a": 5}, "r001")["a"]
+
+
+def test_the_memory_of_a_host_is_its_limit_or_that_of_its_own_machine():
+    """The buffers of a database in a host of 8 GiB are not judged by the 64 GiB of the machine around it."""
+    sizes = {"cpus": 2.0, "memory": 8 * 2**30, "in_force": True}
+    assert memory_of_host({"provider": "virtual", "sizes": sizes}) == 8 * 2**30
+    assert memory_of_host({"provider": "virtual", "sizes": {**sizes, "in_force": False}}) is None
+    assert memory_of_host({"provider": "remote", "cpus": 8, "memory_bytes": 2**35}) == 2**35
+    assert memory_of_host({"provider": "local"}) is None
+    assert memory_of_host(None) is None
+
+
+def test_buffers_are_judged_by_the_host_of_the_database(results, tmp_path):
+    folder = tmp_path / "results"
+    shutil.copytree(results, folder)
+    for path in folder.glob("runs/*/run.json"):
+        run = json.loads(path.read_text("utf-8"))
+        run["hosts"] = {"data": {"sizes": {"memory": 4 * 2**30, "in_force": True}}}
+        path.write_text(json.dumps(run), "utf-8")
+    for path in folder.glob("runs/*/summary.json"):
+        summary = json.loads(path.read_text("utf-8"))
+        summary["tiers"]["content"] |= {"kind": "postgresql", "host": "data"}
+        path.write_text(json.dumps(summary), "utf-8")
+    for situation in situations(folder):
+        kind, facts = situation.services["content"]
+        assert kind == "postgresql"
+        assert facts["host_memory"].value == f"{float(4 * 2**30)!r} B"

@@ -16,6 +16,8 @@ LOADS = ("open", "closed", "mixed")
 SERVERS = (1, 2, 8, 64)
 VARIATIONS = (0.0, 0.25, 1.0, 4.0)
 UTILIZATIONS = (0.3, 0.6, 0.8, 0.9)
+ORDERS = ("fcfs", "ps", "priority", "preemptive")
+FULL_VARIATIONS = (0.0, 0.25, 1.0, 1.0, 4.0)
 STRETCH = 2.2
 """Factor by which the half-width of a 95 % interval of ten replications is widened.
 
@@ -145,3 +147,30 @@ def compared(seed: int, kind: str, load: str, answer: Json, simulated: Json) -> 
         # A time with very few observations has no interval to compare with.
         if low is not None:
             yield Compared(seed, kind, load, answer["method"], answer["exact"], stated, time, float(low), float(high))
+
+
+def full_station(seed: int) -> Json:
+    """Return a station with one or two classes, servers from 1 to 64, and service times that differ up to 50 times."""
+    rng = random.Random(seed)
+    servers, order = rng.choice((1, 2, 4, 8, 64)), rng.choice(ORDERS)
+    room = servers + rng.choice((0, 2, 5, 10, 20))
+    utilization = rng.choice((0.6, 0.9, 1.2))
+    count = 2 if order in ("priority", "preemptive") else rng.choice((1, 2))
+    times = [1.0, rng.choice((1.0, 0.2, 5.0, 50.0))][:count]
+    station: Json = {"name": "s", "servers": servers, "capacity": room, "discipline": order}
+    if order == "preemptive":
+        station |= {"discipline": "priority", "preemptive": True}
+    station["services"] = [
+        {"class": f"c{number}", "service_time_s": time, "variation": {"scv": rng.choice(FULL_VARIATIONS)}}
+        for number, time in enumerate(times)
+    ]
+    classes = [
+        {
+            "name": f"c{number}",
+            "arrival_rate_per_s": utilization * servers / count / time,
+            "arrivals": {"scv": rng.choice(FULL_VARIATIONS)},
+            "priority": number + 1,
+        }
+        for number, time in enumerate(times)
+    ]
+    return {"classes": classes, "stations": [station]}

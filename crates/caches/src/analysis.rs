@@ -250,7 +250,8 @@ fn missed(all: f64, hits: f64, of: f64) -> f64 {
 
 fn answer(plan: &Plan, settings: &Settings, counter: &Counter, totals: &Totals) -> Answer {
     let curve = entries_curve(plan, counter, totals);
-    let exact = matches!(counter, Counter::Exact(_));
+    // Of an entry that changes its size only the largest size is kept, so distances in bytes are upper bounds.
+    let exact = matches!(counter, Counter::Exact(_)) && counter.resized() == 0;
     let sampling = match counter {
         Counter::Exact(_) => None,
         Counter::Sampled(sampled) => Some(sample(sampled, settings, totals, &curve)),

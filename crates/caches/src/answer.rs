@@ -7,7 +7,7 @@ use serde::Serialize;
 pub struct Answer {
     /// Method of computing distances.
     pub method: &'static str,
-    /// `true` if all keys were used, not a sample.
+    /// `true` if all keys were used, not a sample, and no key changed its size.
     pub exact: bool,
     /// Size of the trace.
     pub trace: Trace,

@@ -361,3 +361,22 @@ fn limits_on_bytes_need_sizes() {
     let faults = analyse("key\na\n".as_bytes(), &settings).unwrap_err();
     assert!(faults.faults[0].message.contains("more rows than the 5"));
 }
+
+/// An entry keeps its largest size, so distances in bytes are upper bounds once a key changes its size.
+#[test]
+fn keys_that_change_their_size_are_not_exact() {
+    for (text, exact) in [
+        ("key,bytes\na,10\nb,20\na,10\nb,20\n", true),
+        ("key,bytes\na,10\nb,20\na,30\nb,20\n", false),
+    ] {
+        let found = analyse(text.as_bytes(), &Settings::default()).unwrap();
+        assert_eq!(found.exact, exact, "{text}");
+        assert_eq!(
+            found
+                .warnings
+                .iter()
+                .any(|text| text.contains("another size")),
+            !exact
+        );
+    }
+}

@@ -2,12 +2,14 @@
 //!
 //! Small ones are solved exactly, by the process of births and deaths, an embedded Markov chain or a chain of phases.
 
+use crate::bounded::{self, Stream};
 use crate::model::Discipline;
 use crate::network::{Center, Speed};
 use crate::open::{Visit, birth_death, load, mixture, shares, with_waits};
-use crate::room::{self, Stream};
 use crate::shape::Shape;
 
+/// Name of the approximation that treats all classes as one.
+pub(crate) const MERGED: &str = "G/G/m/K (merged classes)";
 /// Least variation of times in the chain of phases, with more and with fewer phases. [1]
 const FLOORS: [f64; 3] = [0.125, 0.25, 0.5];
 /// Limit on the room in a table of the embedded chain. [1]
@@ -44,20 +46,23 @@ pub fn solve(
         let jobs = shares(center, rates, jobs, load(center, rates));
         return visit(jobs, vec![loss; rates.len()], sure, "M/M/m/K");
     }
-    if center.discipline == Discipline::Fcfs && center.speed == Speed::Servers(1) && poisson {
-        if let Some((found, exact)) = one_server(center, rates, &streams, capacity) {
-            return Visit {
-                exact: sure && exact,
-                ..found
-            };
-        }
+    if center.discipline == Discipline::Fcfs
+        && center.speed == Speed::Servers(1)
+        && poisson
+        && let Some((found, exact)) = one_server(center, rates, &streams, capacity)
+    {
+        return Visit {
+            exact: sure && exact,
+            ..found
+        };
     }
-    if let (true, [only]) = (center.is_uniform_exponential(), &streams[..]) {
-        if let Some((jobs, loss, exact)) = renewal(center, only, capacity) {
-            return alone(only, jobs, loss, rates.len(), exact);
-        }
+    if let (true, [only]) = (center.is_uniform_exponential(), &streams[..])
+        && let Some((jobs, loss, exact)) = renewal(center, only, capacity)
+    {
+        return alone(only, jobs, loss, rates.len(), exact);
     }
     by_phases(center, rates, &streams, capacity)
+        .or_else(|| shared(center, rates, &streams, capacity))
         .unwrap_or_else(|| rough(center, rates, together, capacity))
 }
 
@@ -112,7 +117,9 @@ fn one_server(
                 .sum::<f64>();
         left.push(up / counts[0]);
         if left[jobs + 1] > 1e200 {
-            left.iter_mut().for_each(|weight| *weight *= 1e-200);
+            for weight in &mut left {
+                *weight *= 1e-200;
+            }
         }
     }
     let total: f64 = left.iter().sum();
@@ -184,7 +191,9 @@ fn renewal(center: &Center, only: &Stream, capacity: u64) -> Option<(f64, f64, b
             .sum();
         seen[jobs] = down / next[jobs][jobs + 1];
         if seen[jobs] > 1e200 {
-            seen.iter_mut().for_each(|weight| *weight *= 1e-200);
+            for weight in &mut seen {
+                *weight *= 1e-200;
+            }
         }
     }
     let total: f64 = seen.iter().sum();
@@ -247,12 +256,11 @@ fn by_phases(center: &Center, rates: &[f64], streams: &[Stream], capacity: u64) 
         .iter()
         .all(|stream| stream.gaps.has_phases() && center.shape(stream.class).has_phases());
     for floor in FLOORS {
-        let Some(found) = room::solve(center, streams, capacity, floor.min(least.max(FLOORS[0])))
-        else {
+        let Some(found) = bounded::solve(center, streams, capacity, floor) else {
             continue;
         };
         let (jobs, loss) = if least < floor {
-            let coarse = room::solve(center, streams, capacity, 2.0 * floor)?;
+            let coarse = bounded::solve(center, streams, capacity, 2.0 * floor)?;
             (
                 between(&found.jobs, &coarse.jobs, floor, least, false),
                 between(&found.loss, &coarse.loss, floor, least, true),
@@ -264,6 +272,19 @@ fn by_phases(center: &Center, rates: &[f64], streams: &[Stream], capacity: u64) 
         return Some(spread(rates.len(), streams, &jobs, &loss, exact));
     }
     None
+}
+
+/// The chain of phases with exponential service in place of any other, which jobs that share servers feel little.
+fn shared(center: &Center, rates: &[f64], streams: &[Stream], capacity: u64) -> Option<Visit> {
+    if !matches!(center.discipline, Discipline::Ps | Discipline::LcfsPr) {
+        return None;
+    }
+    let exponential = Center {
+        scv: vec![1.0; rates.len()],
+        form: Vec::new(),
+        ..center.clone()
+    };
+    by_phases(&exponential, rates, streams, capacity)
 }
 
 /// Extends figures from the variations 2 `floor` and `floor` to `least`, in logarithms or plainly.
@@ -322,7 +343,7 @@ fn spread(classes: usize, streams: &[Stream], jobs: &[f64], loss: &[f64], exact:
     visit(by_class, losses, exact, "Markov chain of phases")
 }
 
-/// Where no chain is small enough: the numbers of exponential times, with all classes together, and one wait for all.
+/// Approximation if no chain is small enough: all classes together as one, and one wait for all.
 fn rough(center: &Center, rates: &[f64], together: f64, capacity: u64) -> Visit {
     let total = load(center, rates);
     let (mean_time, scv) = mixture(center, rates);
@@ -340,7 +361,7 @@ fn rough(center: &Center, rates: &[f64], together: f64, capacity: u64) -> Visit 
         gaps: Shape::unknown(together),
     };
     let found = (FLOORS.iter())
-        .find_map(|floor| room::solve(&merged, &[stream], capacity, *floor))
+        .find_map(|floor| bounded::solve(&merged, &[stream], capacity, *floor))
         .map(|found| (found.jobs[0], found.loss[0]));
     let exponential = || {
         renewal(&center.only(mean_time, 1.0), &stream, capacity).map(|(jobs, loss, _)| (jobs, loss))
@@ -356,269 +377,8 @@ fn rough(center: &Center, rates: &[f64], together: f64, capacity: u64) -> Visit 
         let wait = (jobs - taken).max(0.0) * mean_time / taken;
         with_waits(center, &kept, 1.0, |_| wait)
     };
-    visit(
-        by_class,
-        vec![loss; rates.len()],
-        false,
-        "G/G/m/K (merged classes)",
-    )
+    visit(by_class, vec![loss; rates.len()], false, MERGED)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::model::Distribution;
-
-    fn center(servers: u32, service_time: &[f64], scv: f64, discipline: Discipline) -> Center {
-        let classes = service_time.len();
-        let form = match scv {
-            0.0 => Distribution::Deterministic,
-            1.0 => Distribution::Exponential,
-            scv if scv < 1.0 => Distribution::Gamma,
-            _ => Distribution::Hyperexponential,
-        };
-        Center {
-            name: "one".into(),
-            discipline,
-            speed: Speed::Servers(servers),
-            capacity: None,
-            preemptive: false,
-            visits: vec![1.0; classes],
-            service_time: service_time.to_vec(),
-            demand: service_time.to_vec(),
-            scv: vec![scv; classes],
-            form: vec![form; classes],
-            rank: (1..).take(classes).collect(),
-        }
-    }
-
-    fn poisson(center: &Center, rates: &[f64], capacity: u64) -> Visit {
-        solve(
-            center,
-            rates,
-            &vec![Shape::EXPONENTIAL; rates.len()],
-            1.0,
-            capacity,
-        )
-    }
-
-    fn gaps(form: Distribution, scv: f64) -> Shape {
-        Shape {
-            form: Some(form),
-            scv,
-        }
-    }
-
-    #[track_caller]
-    fn near(found: f64, expected: f64, within: f64) {
-        assert!(
-            (found / expected - 1.0).abs() < within,
-            "{found} must be {expected}"
-        );
-    }
-
-    /// Expected by a chain at departures that was written separately and solved as linear equations, to the digits shown:
-    /// load, room, loss, response time.
-    #[test]
-    fn constant_times_lose_what_the_chain_at_departures_loses() {
-        let center = center(1, &[1.0], 0.0, Discipline::Fcfs);
-        for (rate, room, loss, response) in [
-            (0.8, 5, 0.03529, 2.2097),
-            (0.8, 10, 0.003_639, 2.8298),
-            (0.8, 20, 4.827e-5, f64::NAN),
-            (0.8, 30, 6.5e-7, f64::NAN),
-            (0.9, 20, 0.001_853, 5.1412),
-            (0.9, 30, 2.30e-4, 5.4325),
-            (0.5, 10, 4.06e-6, f64::NAN),
-        ] {
-            let visit = poisson(&center, &[rate], room);
-            assert!(visit.exact && visit.formula == "M/G/1/K");
-            near(visit.loss, loss, 0.01);
-            let found = visit.jobs[0] / (rate * (1.0 - visit.loss));
-            assert!(
-                response.is_nan() || (found / response - 1.0).abs() < 1e-4,
-                "{found}"
-            );
-        }
-    }
-
-    /// Expected by a chain at arrivals that was written separately: bursts (scv 4) and regular arrivals at one exponential
-    /// server of 1 s with room for 10, 0.8/s.
-    #[test]
-    fn the_variation_of_arrivals_fills_a_room() {
-        let center = center(1, &[1.0], 1.0, Discipline::Fcfs);
-        for (form, scv, loss, response) in [
-            (Distribution::Hyperexponential, 4.0, 0.09098, 4.978),
-            (Distribution::Deterministic, 0.0, 0.002_082, 2.590),
-        ] {
-            let visit = solve(&center, &[0.8], &[gaps(form, scv)], scv, 10);
-            assert!(visit.exact);
-            near(visit.loss, loss, 1e-3);
-            near(visit.jobs[0] / (0.8 * (1.0 - visit.loss)), response, 1e-3);
-        }
-    }
-
-    /// Both embedded chains against the chain of phases, which has the same distributions here.
-    #[test]
-    fn embedded_chains_agree_with_the_chain_of_phases() {
-        for scv in [0.25, 0.5, 4.0] {
-            let form = if scv > 1.0 {
-                Distribution::Hyperexponential
-            } else {
-                Distribution::Gamma
-            };
-            let varied = center(1, &[1.0], scv, Discipline::Fcfs);
-            let stream = |rate: f64, gaps: Shape| Stream {
-                class: 0,
-                rate,
-                gaps,
-            };
-            let exact = poisson(&varied, &[0.9], 7);
-            let chain = room::solve(&varied, &[stream(0.9, Shape::EXPONENTIAL)], 7, 0.0).unwrap();
-            near(chain.loss[0], exact.loss, 1e-9);
-            near(chain.jobs[0], exact.jobs[0], 1e-9);
-            for servers in [1, 3] {
-                let plain = center(servers, &[1.0], 1.0, Discipline::Fcfs);
-                let rate = 0.9 * f64::from(servers);
-                let exact = solve(&plain, &[rate], &[gaps(form, scv)], scv, 7);
-                let chain = room::solve(&plain, &[stream(rate, gaps(form, scv))], 7, 0.0).unwrap();
-                assert!(exact.formula == "GI/M/m/K" && exact.exact);
-                near(chain.loss[0], exact.loss, 1e-9);
-                near(chain.jobs[0], exact.jobs[0], 1e-9);
-            }
-        }
-    }
-
-    /// Stationary probabilities of a dense chain by repeated steps, for the tests only.
-    fn dense(size: usize, rates: &[(usize, usize, f64)]) -> Vec<f64> {
-        let mut found = vec![1.0 / size as f64; size];
-        for _ in 0..200_000 {
-            let mut next = found.clone();
-            for &(from, to, rate) in rates {
-                let moved = 0.05 * found[from] * rate;
-                next[from] -= moved;
-                next[to] += moved;
-            }
-            found = next;
-        }
-        found
-    }
-
-    /// One exponential server, two ranks, interrupting: the state is the two numbers of jobs; here room for 4, 0.7 and
-    /// 0.5/s of 1 and 0.5 s.
-    #[test]
-    fn interrupting_ranks_in_a_full_room_are_the_chain_of_two_numbers() {
-        let mut center = center(1, &[1.0, 0.5], 1.0, Discipline::Priority);
-        center.preemptive = true;
-        let rates = [0.7, 0.5];
-        let states: Vec<(usize, usize)> = (0..=4)
-            .flat_map(|first| (0..=4 - first).map(move |second| (first, second)))
-            .collect();
-        let place = |state| states.iter().position(|&other| other == state).unwrap();
-        let mut moves = Vec::new();
-        for &(first, second) in &states {
-            let from = place((first, second));
-            if first + second < 4 {
-                moves.push((from, place((first + 1, second)), rates[0]));
-                moves.push((from, place((first, second + 1)), rates[1]));
-            }
-            if first > 0 {
-                moves.push((from, place((first - 1, second)), 1.0));
-            } else if second > 0 {
-                moves.push((from, place((first, second - 1)), 2.0));
-            }
-        }
-        let chances = dense(states.len(), &moves);
-        let mean = |each: &dyn Fn(&(usize, usize)) -> f64| {
-            states
-                .iter()
-                .zip(&chances)
-                .map(|(state, chance)| each(state) * chance)
-                .sum::<f64>()
-        };
-        let visit = poisson(&center, &rates, 4);
-        assert!(visit.exact);
-        near(visit.jobs[0], mean(&|state| state.0 as f64), 1e-8);
-        near(visit.jobs[1], mean(&|state| state.1 as f64), 1e-8);
-        near(
-            visit.losses[1],
-            mean(&|state| f64::from(u8::from(state.0 + state.1 == 4))),
-            1e-8,
-        );
-    }
-
-    /// One exponential server of 1 s, two ranks without interruption, room for 10, 0.5/s each. The state is the numbers of
-    /// waiting jobs and whether the server is busy, since the service times are equal.
-    #[test]
-    fn ranks_in_a_full_room_wait_as_their_own_chain_says() {
-        let center = center(1, &[1.0, 1.0], 1.0, Discipline::Priority);
-        let rates = [0.5, 0.5];
-        let waiting: Vec<(usize, usize)> = (0..=9)
-            .flat_map(|first| (0..=9 - first).map(move |second| (first, second)))
-            .collect();
-        let place = |state| 1 + waiting.iter().position(|&other| other == state).unwrap();
-        let mut moves = vec![(0, place((0, 0)), 1.0), (place((0, 0)), 0, 1.0)];
-        for &(first, second) in &waiting {
-            let from = place((first, second));
-            if first + second < 9 {
-                moves.push((from, place((first + 1, second)), rates[0]));
-                moves.push((from, place((first, second + 1)), rates[1]));
-            }
-            if first > 0 {
-                moves.push((from, place((first - 1, second)), 1.0));
-            } else if second > 0 {
-                moves.push((from, place((first, second - 1)), 1.0));
-            }
-        }
-        let chances = dense(waiting.len() + 1, &moves);
-        let full: f64 = waiting
-            .iter()
-            .filter(|state| state.0 + state.1 == 9)
-            .map(|&state| chances[place(state)])
-            .sum();
-        let mean = |each: &dyn Fn(&(usize, usize)) -> usize| {
-            waiting
-                .iter()
-                .map(|state| each(state) as f64 * chances[place(*state)])
-                .sum::<f64>()
-        };
-        let visit = poisson(&center, &rates, 10);
-        assert!(visit.exact);
-        near(visit.loss, full, 1e-7);
-        let kept = 0.5 * (1.0 - full);
-        near(
-            visit.jobs[0] / kept,
-            1.0 + mean(&|state| state.0) / kept,
-            1e-7,
-        );
-        near(
-            visit.jobs[1] / kept,
-            1.0 + mean(&|state| state.1) / kept,
-            1e-7,
-        );
-        assert!(visit.jobs[1] > 2.0 * visit.jobs[0]);
-    }
-
-    /// Two servers with room for ten, scv 4, 1.5/s: simulated are a loss of 5.9 % and R = 2.253 s; exponential times lose
-    /// 1.7 %. A full house of servers without a queue does not feel the variation (Erlang's loss formula).
-    #[test]
-    fn variation_fills_a_bounded_station() {
-        let visit = poisson(&center(2, &[1.0], 4.0, Discipline::Fcfs), &[1.5], 10);
-        assert!(visit.exact);
-        assert!((visit.loss - 0.059).abs() < 0.001, "{}", visit.loss);
-        near(visit.jobs[0] / (1.5 * (1.0 - visit.loss)), 2.253, 0.01);
-        for scv in [0.0, 0.7, 4.0] {
-            let loss = poisson(&center(2, &[1.0], scv, Discipline::Fcfs), &[1.5], 2).loss;
-            assert!((loss - crate::special::erlang_b(2, 1.5)).abs() < 1e-12);
-        }
-    }
-
-    /// A room too large for any chain of phases still has an answer, which is not called exact.
-    #[test]
-    fn large_rooms_are_answered_roughly() {
-        let center = center(64, &[1.0, 3.0], 4.0, Discipline::Priority);
-        let visit = poisson(&center, &[16.0, 12.0], 200);
-        assert!(!visit.exact && visit.formula.contains("merged"));
-        assert!(visit.jobs.iter().sum::<f64>() >= 52.0 * (1.0 - visit.loss) - 1e-9);
-    }
-}
+mod tests;

@@ -98,11 +98,12 @@ fn alone(mut rates: Matrix) -> Vec<f64> {
     }
     let mut found = vec![1.0];
     for state in 1..size {
-        found.push(
-            (0..state)
-                .map(|other| found[other] * rates[other][state])
-                .sum(),
-        );
+        let into = rates
+            .iter()
+            .zip(&found)
+            .map(|(row, chance)| chance * row[state]);
+        let sum = into.sum();
+        found.push(sum);
     }
     let total: f64 = found.iter().sum();
     found.iter().map(|chance| chance / total).collect()

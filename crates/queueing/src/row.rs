@@ -26,6 +26,11 @@ impl Stop {
             .unwrap_or(0.0)
     }
 
+    /// Returns `true` if all classes were taken as one, since the chain of the station is too large.
+    pub(crate) fn is_merged(&self) -> bool {
+        (self.visit.as_ref()).is_some_and(|visit| visit.formula == finite::MERGED)
+    }
+
     /// Share of all visits that find the station full.
     fn mean_loss(&self, center: &Center) -> f64 {
         let sum = |each: &dyn Fn(usize) -> f64| -> f64 {

@@ -148,6 +148,9 @@ fn unsteady(network: &Network) -> Vec<Fault> {
                 center.capacity.unwrap_or(0)
             );
             faults.push(Fault::new(&["stations", &center.name, "capacity"], message));
+        } else if center.discipline == Discipline::Priority && stops[index].is_merged() {
+            let message = "must be smaller for solving where ranks differ: the Markov chain of this station is too large, and without ranks the answer would be wrong; simulate";
+            faults.push(Fault::new(&["stations", &center.name, "capacity"], message));
         } else if center.capacity.is_none() && utilization >= 1.0 {
             faults.push(Fault::new(
                 &["stations", &center.name],

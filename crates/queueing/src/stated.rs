@@ -87,8 +87,10 @@ fn queues(network: &Network, method: &str) -> f64 {
     let (closed, open) = (!network.closed().is_empty(), !network.open().is_empty());
     match (closed, open) {
         _ if method.starts_with("one class") => 0.1,
+        (false, _) if method.contains(crate::finite::MERGED) => 0.4,
+        (false, _) if bounded && network.loads.len() > 1 => 0.4,
         (false, _) if several => 0.25,
-        (false, _) if bounded => 0.1,
+        (false, _) if bounded => 0.2,
         (false, _) => 0.05,
         _ if method.contains("flow-equivalent") => 0.05,
         (true, false) => 0.5,

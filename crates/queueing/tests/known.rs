@@ -249,3 +249,18 @@ fn classes_of_a_shared_server_behind_a_disk_keep_their_proportion() {
         near(cpu["long"], long, 0.06);
     }
 }
+
+/// Ranks at a full station whose chain is too large are refused with the place, since an answer without ranks is wrong
+/// by a multiple.
+#[test]
+fn ranks_at_a_large_full_station_are_refused() {
+    let class =
+        |name: &str, rank: u32| json!({"name": name, "arrival_rate_per_s": 16.0, "priority": rank});
+    let at = |name: &str, time: f64| json!({"class": name, "service_time_s": time, "variation": {"scv": 4.0}});
+    let value = json!({"classes": [class("first", 1), class("second", 2)],
+        "stations": [{"name": "cpu", "servers": 64, "capacity": 200, "discipline": "priority",
+            "services": [at("first", 1.0), at("second", 3.0)]}]});
+    let faults = solve(&model(value), Method::Auto).unwrap_err();
+    assert_eq!(faults[0].path, ["stations", "cpu", "capacity"]);
+    assert!(faults[0].message.ends_with("simulate"));
+}

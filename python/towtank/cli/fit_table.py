@@ -110,7 +110,9 @@ def _held_out(document: Json) -> list[RenderableType]:
     held = document["held_out"]
     if not held:
         return []
-    table = Table("held out, load", "measured, 1/s", "predicted, 1/s", "error", "R measured", "R predicted", "error ")
+    table = Table(
+        "held out, load", "measured, 1/s", "measurement predicted, 1/s", "error", "R measured", "R predicted", "error "
+    )
     for row in held["points"]:
         timed = "response_error" in row
         table.add_row(
@@ -128,7 +130,9 @@ def _held_out(document: Json) -> list[RenderableType]:
 
 
 def _predictions(document: Json) -> Table:
-    table = Table("load", "", "throughput, 1/s", "80 %", "95 %", "response time", "95 % ")
+    table = Table(
+        "load", "", "throughput, 1/s", "80 % of the curve", "95 % of the curve", "response time", "95 % of the curve "
+    )
     for row in document["predictions"]:
         if "refused" in row:
             continue

@@ -330,11 +330,13 @@ def never(row: Json) -> str:
 
 
 def expected(row: Json) -> str:
-    """Render the expected date on which the load passes a limit, with the 95 % interval of the date."""
-    day, known = row["expected_on"] or never(row), row.get("expected_interval")
+    """Render the expected date of passing a limit, with its 95 % interval."""
+    day, known, other = row["expected_on"] or never(row), row.get("expected_interval"), row.get("otherwise")
+    trend, later = other.values() if other else ("", None)
+    beside = f"; {later or never(row)} by {trend} growth" if other else ""
     if known is None or (known["low"] == known["high"]):
-        return str(day)
-    return f"{day} [{known['low'] or 'later'}, {known['high'] or 'later'}]"
+        return f"{day}{beside}"
+    return f"{day} [{known['low'] or 'later'}, {known['high'] or 'later'}]{beside}"
 
 
 def _steps(document: Json) -> Iterator[str]:

@@ -170,7 +170,7 @@ def _parameters(changes: tuple[str, ...], known: list[str]) -> dict[str, Any]:
             allowed = f"a parameter of the workload ({', '.join(known) or 'it has none'})"
             faults.append(f"must be {allowed}, got {shown(name)} instead{did_you_mean(name, known)}")
         else:
-            values[name] = parse_value(value, COMMAND_LINE).plain()
+            values[name] = parse_value(value, COMMAND_LINE, f"parameters.{name}").plain()
     if faults:
         raise StudyError([Fault(COMMAND_LINE, 0, 0, "--set", message) for message in faults])
     return values

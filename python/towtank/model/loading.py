@@ -130,7 +130,7 @@ def _with_changes(tree: Node, changes: Mapping[str, str]) -> Node:
             place = yamlfile.where(parent.path) or "the top"
             message = f"must lead to a key of the model, got {path!r} instead: at {place} there is {known}"
             raise StudyError.at(COMMAND_LINE, message, where=path)
-        value = yamlfile.parse_value(text, COMMAND_LINE)
+        value = yamlfile.parse_value(text, COMMAND_LINE, path)
         value.path = parts
         yamlfile.put(tree, parts, value, (0, 0))
     return tree

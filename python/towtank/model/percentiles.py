@@ -242,7 +242,7 @@ class Visits(NamedTuple):
 
     Attributes
     ----------
-    count : float
+    visits : float
         Visits over all nodes. [1]
     service_s : float
         Mean service time. [s]
@@ -252,7 +252,7 @@ class Visits(NamedTuple):
         Mean time of a visit, at least the service time. [s]
     """
 
-    count: float
+    visits: float
     service_s: float
     scv: float
     residence_s: float

@@ -12,7 +12,7 @@ import numpy as np
 from towtank.analysis.statistics.robust import Floats
 from towtank.size.capacity import Bottleneck
 from towtank.size.documents import finite
-from towtank.size.growth import LimitDates, missed, reached
+from towtank.size.growth import HistoricGrowth, LimitDates, missed, reached
 from towtank.size.interval import Interval, interval_document
 from towtank.size.limit_search import LIMIT_PRECISION, Limits
 from towtank.size.search import Found
@@ -65,8 +65,11 @@ def _row(settled: SizingProblem, what: str, limits: Limits, *, as_probability: b
     known = limits.interval()
     if question.draws and not limits.varies:
         known = Interval(best, best)
+    other = settled.growing.otherwise if isinstance(settled.growing, HistoricGrowth) else None
+    later = other and reached(other, settled.start, [best * (1 + LIMIT_PRECISION) * ratio], chance).expected
     return {
         "what": what,
+        "otherwise": other and {"trend": other.history.trend.form, "expected_on": later and later.isoformat()},
         "limit": finite(best * ratio * total),
         "no_limit": limits.no_limit or None,
         "limit_interval": interval_document(known and known.times(ratio * total)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from typing import Protocol
 
@@ -166,9 +166,17 @@ class HistoricGrowth:
         return self.history.notes
 
     @property
+    def otherwise(self) -> HistoricGrowth | None:
+        """Growth in the other form, linear or exponential; None if only one form was fitted."""
+        if not self.history.margin:
+            return None
+        other = "exponential" if self.history.trend.form == "linear" else "linear"
+        return replace(self, history=replace(self.history, asked=other))
+
+    @property
     def yearly(self) -> float:
         """Growth factor of one year, without the seasonal pattern. [1]"""
-        return math.exp(self.history.slope * YEAR_D)
+        return self.history.yearly
 
     def factor(self, days: float) -> float:
         """Return the median of the highest load in the season that ends after `days`, relative to the first day. [1]

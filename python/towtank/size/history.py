@@ -1,11 +1,10 @@
-"""Reads a history of daily loads from CSV and fits a growth line to their logarithms, without steps and
-outliers.
-"""
+"""Reads the history of a load from a CSV file and fits its growth, allowing for steps and outliers."""
 
 from __future__ import annotations
 
 import csv
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
@@ -20,15 +19,21 @@ from towtank.errors import Fault, StudyError
 from towtank.estimates import share_estimate
 from towtank.model.fitting.observations import Floats
 from towtank.size.further_day import FurtherDay
-from towtank.size.history_steps import foreign, steps_beside
+from towtank.size.history_steps import evidence, foreign, steps_beside
 from towtank.size.quantities import YEAR_D
+from towtank.size.trend import SURE, Form, Trend, fitted_line
 from towtank.units import shown
 from towtank.yamlfile import did_you_mean
 
 _PARTS = {"none": 1, "weekly": 7, "yearly": 12}
 _CYCLE_D = {"none": 1, "weekly": 7, "yearly": 366}
+_MONTH = re.compile(r"\d{4}-\d{2}")
+_SPACINGS = ((300.0, "years"), (27.0, "months"), (6.5, "weeks"))
+"""Least median time between loads from which they are counted in a unit. [d]"""
 ROWS_AT_MOST = 100_000
-# Fewest residuals for which the correlation of neighbouring days is tested.
+# Parameters that a step counts for: its size, and two for its place among many. [1]
+_OF_A_STEP = 3
+# Fewest residuals for a test of correlation between neighbours.
 _SERIES = 30
 # Number of excluded days that a note names; the note counts further days.
 _NAMED = 3
@@ -40,7 +45,7 @@ _LARGEST = 700.0
 
 @dataclass(frozen=True)
 class History:
-    """Daily loads of the past, and the growth line fitted to their logarithms.
+    """Loads by day, and the exponential or linear growth fitted to their logarithms.
 
     Attributes
     ----------
@@ -54,11 +59,21 @@ class History:
         First days of new levels that persist; these steps are not counted as growth.
     bent : bool
         True if the growth rate changes over time, so that a single rate does not describe it.
+    asked : str
+        `auto` to choose the form that fits better, or the form.
+    trend : Trend
+        Form of the growth that is used.
+    margin : float
+        Difference of the information criteria: positive if a line fits better, negative if exponential growth does; 0
+        if only one of them was fitted. [1]
     """
 
     days: tuple[date, ...]
     loads: Floats
     season: str
+    asked: str = "auto"
+    trend: Trend = field(init=False, repr=False)
+    margin: float = field(init=False, repr=False)
     steps: tuple[date, ...] = field(init=False, repr=False)
     bent: bool = field(init=False, repr=False)
     _kept: npt.NDArray[np.bool_] = field(init=False, repr=False)
@@ -68,20 +83,58 @@ class History:
     notes: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        logs = np.log(self.loads)
-        object.__setattr__(self, "steps", ())
-        kept = ~foreign(self._design(self.days), logs)
-        days = [day for day, keep in zip(self.days, kept, strict=True) if keep]
-        found = steps_beside(self._design(days), logs[kept])
-        object.__setattr__(self, "steps", tuple(days[place] for place in found.places))
-        object.__setattr__(self, "bent", found.bends > 0)
-        kept = ~foreign(self._design(self.days), logs)
-        rows = self._design(self.days)[kept]
-        inverse = np.linalg.pinv(rows.T @ rows)
-        parameters = inverse @ rows.T @ logs[kept]
-        for name, value in (("_kept", kept), ("_rows", rows), ("_inverse", inverse), ("parameters", parameters)):
+        # A falling line reaches 0, so a falling load is always described by exponential growth.
+        straight = None if self.asked == "exponential" else self._fit("linear")
+        curve = self._fit("exponential") if straight is None or self.asked == "auto" else None
+        chosen, margin = curve or straight, 0.0
+        assert chosen is not None
+        if curve is not None and straight is not None:
+            both = curve.kept & straight.kept
+            # A step has a size and a place that was searched for, so no form wins by a step that the other did without.
+            more = _OF_A_STEP * (len(curve.steps) - len(straight.steps))
+            margin = evidence(curve.left[both], straight.left[both], more)
+            chosen = straight if margin > SURE else curve
+        found = {
+            "trend": chosen.trend,
+            "steps": chosen.steps,
+            "bent": chosen.bent,
+            "margin": margin,
+            "_kept": chosen.kept,
+        }
+        found |= {"_rows": chosen.rows, "_inverse": chosen.inverse, "parameters": chosen.parameters}
+        for name, value in found.items():
             object.__setattr__(self, name, value)
         object.__setattr__(self, "notes", self._notes())
+
+    def _fit(self, form: Form) -> _Fit | None:
+        """Fit the growth in one form; None if no line grows as the loads do."""
+        logs, times = np.log(self.loads), self._times(self.days)
+        trend = Trend()
+        kept = ~foreign(self._columns(self.days, trend, ()), logs)
+        steps: tuple[date, ...] = ()
+        bent = False
+        # The line depends on the days and steps that are known, which depend on the line: twice is enough.
+        for _ in range(2):
+            better = self._trend(form, times[kept], self._columns(self.days, trend, steps)[kept], logs[kept])
+            if better is None:
+                return None
+            trend = better
+            rest = logs - trend.offset(times)
+            kept = ~foreign(self._columns(self.days, trend, ()), rest)
+            days = [day for day, keep in zip(self.days, kept, strict=True) if keep]
+            found = steps_beside(self._columns(days, trend, ()), rest[kept])
+            steps, bent = tuple(days[place] for place in found.places), found.bends > 0
+            kept = ~foreign(self._columns(self.days, trend, steps), rest)
+            if form == "exponential":
+                break
+        rows = self._columns(self.days, trend, steps)
+        inverse = np.asarray(np.linalg.pinv(rows[kept].T @ rows[kept]), dtype=float)
+        parameters = inverse @ rows[kept].T @ rest[kept]
+        return _Fit(trend, steps, bent, kept, rows[kept], inverse, parameters, rest - rows @ parameters)
+
+    @staticmethod
+    def _trend(form: Form, times: Floats, rows: Floats, logs: Floats) -> Trend | None:
+        return fitted_line(times, rows[:, 1:], logs) if form == "linear" else Trend()
 
     def _notes(self) -> tuple[str, ...]:
         """Return notes on steps of the load, excluded days and correlated residuals."""
@@ -116,24 +169,41 @@ class History:
 
     @property
     def _residuals(self) -> Floats:
-        return np.asarray(np.log(self.loads)[self._kept] - self._rows @ self.parameters, dtype=float)
+        known = np.log(self.loads) - self.trend.offset(self._times(self.days))
+        return np.asarray(known[self._kept] - self._rows @ self.parameters, dtype=float)
+
+    def _times(self, days: Sequence[date]) -> Floats:
+        """Return the times since the first day. [d]"""
+        return np.array([(day - self.days[0]).days for day in days], dtype=float)
 
     def _design(self, days: Sequence[date]) -> Floats:
-        """Return the design matrix of the fit, with a column for time, for each part of the season and for
-        each step.
-        """
-        times = np.array([(day - self.days[0]).days for day in days], dtype=float)
+        return self._columns(days, self.trend, self.steps)
+
+    def _columns(self, days: Sequence[date], trend: Trend, steps: Sequence[date]) -> Floats:
+        """Return the design matrix: the trend, a column for each part of the season and for each step."""
         parts = _PARTS[self.season]
         place = [0 if parts == 1 else day.weekday() if parts == 7 else day.month - 1 for day in days]
-        after = np.array([[float(day >= step) for step in self.steps] for day in days]).reshape(
-            len(days), len(self.steps)
-        )
-        return np.column_stack([times, np.eye(parts)[place], after])
+        after = np.array([[float(day >= step) for step in steps] for day in days]).reshape(len(days), len(steps))
+        return np.column_stack([trend.column(self._times(days)), np.eye(parts)[place], after])
 
     @property
     def slope(self) -> float:
-        """Growth rate of the logarithm of the load. [1/d]"""
-        return float(self.parameters[0])
+        """Growth rate of the logarithm of the load; of a line, that on the last day. [1/d]"""
+        if self.trend.form == "exponential":
+            return float(self.parameters[0])
+        return float(self.parameters[0] + self.trend.rate) / (1 + self.trend.rate * self.length_d)
+
+    @property
+    def yearly(self) -> float:
+        """Growth factor of one year without the season; of a line, in the year after the last day. [1]"""
+        return self._in_a_year(float(self.parameters[0]))
+
+    def _in_a_year(self, parameter: float) -> float:
+        """Return the growth factor of one year for a value of the first parameter."""
+        if self.trend.form == "exponential":
+            return math.exp(min(parameter * YEAR_D, _LARGEST))
+        rate = self.trend.rate + parameter
+        return 1 + max(rate * YEAR_D / max(1 + rate * self.length_d, 1e-9), -1 + 1e-9)
 
     def _half_width(self, place: int) -> float:
         """Return half the width of the 95 % interval of a fitted parameter."""
@@ -146,8 +216,9 @@ class History:
         return ("+" if size > 0 else "") + share_estimate(ends[0], ends[1], ends[2])
 
     def _growth_of(self, *, first: bool) -> str:
-        """Render the yearly growth in the first or second half of the history, with its interval."""
-        rows, logs = self._rows, np.log(self.loads)[self._kept]
+        """Render the yearly growth in one half of the history, with its interval."""
+        logs = np.log(self.loads)[self._kept]
+        rows = self._columns(self.days, Trend(), self.steps)[self._kept]
         middle = self.length_d / 2
         bend = np.maximum(rows[:, 0] - middle, 0.0)
         both = np.column_stack([rows, bend])
@@ -165,8 +236,8 @@ class History:
     def yearly_interval(self) -> tuple[float, float]:
         """95 % interval of the yearly growth factor without the season, from the least-squares slope. [1]"""
         half = self._half_width(0)
-        low, high = ((self.slope + sign * half) * YEAR_D for sign in (-1, 1))
-        return math.exp(min(low, _LARGEST)), math.exp(min(high, _LARGEST))
+        low, high = (self._in_a_year(float(self.parameters[0]) + sign * half) for sign in (-1, 1))
+        return low, high
 
     @property
     def cycle_d(self) -> int:
@@ -177,6 +248,12 @@ class History:
     def spacing_d(self) -> float:
         """Median time between successive days of the history. [d]"""
         return float(np.median(np.diff([day.toordinal() for day in self.days])))
+
+    @property
+    def extent(self) -> str:
+        """Number of loads in the unit of their spacing, such as `144 months`."""
+        unit = next((name for least, name in _SPACINGS if self.spacing_d >= least), "days")
+        return f"{len(self.days)} {unit}"
 
     @property
     def length_d(self) -> int:
@@ -207,7 +284,8 @@ class History:
 
     def level(self, days: Sequence[date]) -> Floats:
         """Return the logarithm of the expected load on each day."""
-        return np.asarray(self._design(days) @ self.parameters, dtype=float)
+        known = self.trend.offset(self._times(days))
+        return np.asarray(known + self._design(days) @ self.parameters, dtype=float)
 
     @property
     def noise(self) -> float:
@@ -224,7 +302,21 @@ class History:
         return np.asarray(np.sqrt(np.maximum(spread, 1e-24)), dtype=float)
 
 
-def read_history(path: Path, date_column: str, load_column: str, season: str) -> History:
+@dataclass(frozen=True)
+class _Fit:
+    """Growth fitted in one form; rows and parameters are those of the kept days, residuals those of all days."""
+
+    trend: Trend
+    steps: tuple[date, ...]
+    bent: bool
+    kept: npt.NDArray[np.bool_]
+    rows: Floats
+    inverse: Floats
+    parameters: Floats
+    left: Floats
+
+
+def read_history(path: Path, date_column: str, load_column: str, season: str, trend: str = "auto") -> History:
     """Read the history of a load from a CSV file.
 
     Raises
@@ -257,7 +349,7 @@ def read_history(path: Path, date_column: str, load_column: str, season: str) ->
     if faults:
         raise StudyError(faults)
     days = sorted(found)
-    return History(tuple(days), np.array([found[day] for day in days]), season)
+    return History(tuple(days), np.array([found[day] for day in days]), season, trend)
 
 
 def _missing(path: Path, name: str, head: list[str]) -> Fault:
@@ -277,9 +369,10 @@ def _read_line(
 
     day = None
     try:
-        day = date.fromisoformat(texts[0])
+        # A month stands for its first day.
+        day = date.fromisoformat(f"{texts[0]}-01" if _MONTH.fullmatch(texts[0]) else texts[0])
     except ValueError:
-        add(0, f"must be a date as 2026-01-31, got {shown(texts[0])} instead")
+        add(0, f"must be a date as 2026-01-31 or a month as 2026-01, got {shown(texts[0])} instead")
     try:
         load = float(texts[1])
     except ValueError:

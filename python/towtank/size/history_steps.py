@@ -113,7 +113,29 @@ def steps_beside(design: Floats, logs: Floats) -> Steps:
             bends += 1
         else:
             break
-    return Steps(sorted(found), bends)
+    known = [columns(count, np.array([place])) for place in found]
+    return Steps(sorted(found), bends or int(_is_bent(np.column_stack([design, *known]), logs)))
+
+
+def _is_bent(design: Floats, logs: Floats) -> bool:
+    """Return True if a square of time describes the growth better, by enough to matter.
+
+    The autocorrelation is that of the residuals beside further powers of time: beside a straight line a bend itself
+    makes neighbours resemble each other, and the more so the less noise there is.
+    """
+    time = np.linspace(-1.0, 1.0, len(logs))
+    basis = np.linalg.qr(design)[0]
+    bend = time**2 - basis @ (basis.T @ time**2)
+    power, freedom = float(bend @ bend), len(logs) - design.shape[1] - 1
+    if freedom < _LASTING or power <= 1e-9 * len(logs):
+        return False
+    size = float(bend @ logs) / power
+    smooth = np.linalg.qr(np.column_stack([design, *(time ** (2 + power) for power in range(_BENDS_AT_MOST))]))[0]
+    rest = logs - smooth @ (smooth.T @ logs)
+    alike = min(max(lag_one(rest), 0.0), 0.99)
+    spread = max(float(rest @ rest) / freedom, 1e-30)
+    ratio = size**2 * power * (1 - alike) / (1 + alike) / spread
+    return abs(size) * float(np.ptp(bend)) >= _LEAST_STEP and f_tail(ratio, 1, freedom) < _LEVEL
 
 
 def _jumps(design: Floats, logs: Floats, place: int) -> bool:
@@ -168,3 +190,24 @@ def _next_step(design: Floats, logs: Floats, places: Floats) -> int | None:
         return None
     ratio = math.inf if rest <= 0 else gains[best] * (1 - alike) / (1 + alike) / (rest / freedom)
     return int(places[best]) if f_tail(ratio, 1, freedom) * len(places) < _LEVEL else None
+
+
+def evidence(one: Floats, other: Floats, more: int = 0) -> float:
+    """Return by how much the Bayesian information criterion of one fit is above that of another. [1]
+
+    Parameters
+    ----------
+    one, other : ndarray of shape (n_days,)
+        Residuals of both fits on the same days.
+    more : int, default 0
+        Number of parameters of the first fit beyond those of the second. [1]
+
+    Notes
+    -----
+    n ln(RSS1 / RSS2) + d ln n, with n reduced to n (1 - r) / (1 + r) by the lag-1 autocorrelation r of the residuals of
+    the better fit.
+    """
+    squares = [max(float(each @ each), 1e-24 * len(each)) for each in (one, other)]
+    alike = min(max(lag_one(one if squares[0] < squares[1] else other), 0.0), 0.99)
+    count = len(one) * (1 - alike) / (1 + alike)
+    return float(count * np.log(squares[0] / squares[1]) + more * np.log(len(one)))

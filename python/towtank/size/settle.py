@@ -217,12 +217,12 @@ def _growing(file: SizingFile, folder: Path, faults: list[Fault]) -> GrowthModel
         return None
     asked = load.history
     try:
-        history = read_history(folder / asked.csv, asked.date, asked.load, asked.season)
+        history = read_history(folder / asked.csv, asked.date, asked.load, asked.season, asked.trend)
     except StudyError as error:
         faults += error.faults
         return None
     start = date.fromisoformat(load.start) if load.start else history.busiest_day()
-    return HistoricGrowth(history, start, f"history of {len(history.days)} days")
+    return HistoricGrowth(history, start, f"history of {history.extent}")
 
 
 def _start(file: SizingFile, growing: GrowthModel | None) -> tuple[date, str]:

@@ -67,6 +67,13 @@ class HistoryFile(FileModel):
             "`none` no factors."
         ),
     )
+    trend: Literal["auto", "exponential", "linear"] = Field(
+        "auto",
+        description=(
+            "Form of the growth: `exponential` by a share each year, `linear` by the same amount, `auto` the one that "
+            "fits the history better (exponential if neither does clearly)."
+        ),
+    )
 
 
 class LoadFile(FileModel):

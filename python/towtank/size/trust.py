@@ -18,6 +18,7 @@ from towtank.size.question import Question
 from towtank.size.rests import rests_on
 from towtank.size.search import Found, Search
 from towtank.size.settle import SizingProblem
+from towtank.size.trend import SURE
 
 Json = dict[str, Any]
 FARTHEST_THROUGHPUT = 10.0
@@ -29,6 +30,8 @@ work (locks, garbage collection, network).
 FARTHEST_CPUS = 4.0
 """Ratio of CPUs to measured CPUs above which contention between CPUs is a doubt. [ratio]"""
 
+FORMS_APART = 1.05
+"""Ratio of the loads at the horizon by linear and by exponential growth above which both are reported. [ratio]"""
 LOSS_UNASKED = 0.001
 """Share of dropped arrivals above which a sizing without an objective for losses has a doubt. [ratio]"""
 FARTHEST_HORIZON = 3.0
@@ -185,11 +188,31 @@ def _growth_doubts(question: Question, growing: GrowthModel) -> list[str]:
             f"the horizon of {horizon:.0f} days is {horizon / length:.3g} times the {length} days of the history, more "
             f"than {FARTHEST_HORIZON:g} times: the history does not show whether growth continues so long"
         )
+    doubts += _form_doubts(growing, horizon)
     if growing.history.season == "yearly" and not question.file.load.start:
         doubts.append(
             f"the given load is taken as a load of {growing.start:%B}: give `start` if it belongs to another month"
         )
     return doubts
+
+
+def _form_doubts(growing: HistoricGrowth, horizon: float) -> list[str]:
+    """Return the doubt whether growth is linear or exponential, with the load at the horizon by both."""
+    history, other = growing.history, growing.otherwise
+    if other is None or not horizon:
+        return []
+    factors = [each.factor(horizon) for each in (growing, other)]
+    if max(factors) < FORMS_APART * min(factors):
+        return []
+    form, otherwise = history.trend.form, other.history.trend.form
+    if abs(history.margin) > SURE:
+        why = f"{form} growth fits the history better than {otherwise} growth"
+    else:
+        why = f"the history does not show whether the growth is linear or exponential; {form} growth is taken"
+    return [
+        f"{why}: after {horizon:.0f} days the load is {factors[0]:.3g} times that of today, by {otherwise} growth "
+        f"{factors[1]:.3g} times; `trend` of the history asks for either"
+    ]
 
 
 def _doubts_of(question: Question, answer: Found) -> list[str]:

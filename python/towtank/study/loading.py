@@ -155,7 +155,7 @@ def _with_changes(tree: Node, changes: dict[str, str]) -> Node:
         del tree.value["repeat"]
     for path, text in changes.items():
         parts = tuple(path.split("."))
-        value = yamlfile.parse_value(text, COMMAND_LINE)
+        value = yamlfile.parse_value(text, COMMAND_LINE, path)
         value.path = parts
         where_to = ("overrides", path) if parts[0] in FIRST_PARTS else parts
         yamlfile.put(tree, where_to, value, (0, 0))

@@ -14,7 +14,7 @@ References
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,22 @@ _DEMAND_OFF, _DEMAND_DEVIATIONS = 0.25, 8.0
 # An idle server has some background work. CPU use below this share of that of the busiest tier is not
 # reported as a wrong counter, and does not affect the model. [ratio]
 _BACKGROUND = 0.02
+_UNITS = (
+    ("response time", "response_s", 1 / 1000, "in milliseconds"),
+    ("response time", "response_s", 60.0, "in minutes"),
+    ("response time", "response_s", 3600.0, "in hours"),
+    ("response time", "response_s", 1e-6, "in microseconds"),
+    ("throughput", "throughput", 1 / 60, "per minute"),
+    ("throughput", "throughput", 1 / 3600, "per hour"),
+    ("throughput", "throughput", 1000.0, "per millisecond"),
+    ("think time", "think_s", 1 / 1000, "in milliseconds"),
+    ("think time", "think_s", 60.0, "in minutes"),
+)
+"""Units in which counters are often written: counter, its attribute, factor to the unit assumed, and unit."""
+# Share of the runs that contradict the law, for all of which a unit must explain it. [ratio]
+_MOST = 0.8
+# Residual that no load reaches by a wrong count: a unit may explain it although it leaves the counter no weight.
+_FAR_OFF = 5.0
 
 
 @dataclass(frozen=True)
@@ -134,11 +150,11 @@ def audit_points(points: Observations) -> list[Finding]:
 
 
 def _little(run: Quantities, peers: list[Quantities]) -> Finding:
-    residual = abs(run.users - run.throughput * (run.response_s + run.think_s)) / run.users
+    residual = _residual(run)
     law = "N = X (R + Z)"
     if residual <= run.limit:
         return Finding(run.name, law, residual, run.limit)
-    suspect, why = _suspect(run, peers)
+    suspect, why = _unit(run, peers) or _suspect(run, peers)
     message = (
         f"{run.name}: N = X (R + Z) is off by {few_digits(100 * residual)} %, limit {few_digits(100 * run.limit)} % "
         f"(N = {few_digits(run.users, 4)}, X = {few_digits(run.throughput, 4)}/s, R = {run.response_s:.4g} s, "
@@ -168,6 +184,30 @@ def _suspect(run: Quantities, peers: list[Quantities]) -> tuple[str, str]:
     return UNKNOWN, "the other runs do not show which"
 
 
+def _unit(run: Quantities, peers: list[Quantities]) -> tuple[str, str] | None:
+    """Return the counter that is written in another unit, and the reason; None if no unit explains the residual."""
+    wrong = [each for each in (run, *peers) if _residual(each) > each.limit]
+    for counter, attribute, factor, unit in _UNITS:
+        changed = {id(each): replace(each, **{attribute: getattr(each, attribute) * factor}) for each in wrong}
+        held = [each for each in wrong if _is_explained(each, changed[id(each)], attribute)]
+        if any(each is run for each in held) and len(held) >= _MOST * len(wrong):
+            return counter, f"the law holds if it was written {unit}: convert it to the unit of the column"
+    return None
+
+
+def _residual(run: Quantities) -> float:
+    """Return the relative residual of Little's law. [ratio]"""
+    return abs(run.users - run.throughput * (run.response_s + run.think_s)) / run.users
+
+
+def _is_explained(run: Quantities, changed: Quantities, attribute: str) -> bool:
+    """Return True if a counter in another unit explains a residual, and is not just left without weight."""
+    if _residual(changed) > changed.limit:
+        return False
+    value = changed.users if attribute == "throughput" else changed.throughput * getattr(changed, attribute)
+    return value > changed.limit * changed.users or _residual(run) > _FAR_OFF
+
+
 def _demand_says_throughput(run: Quantities, good: list[Quantities]) -> bool:
     """Return True if the CPU time per transaction deviates by the same factor as Little's law.
 
@@ -192,7 +232,8 @@ def _common(run: Quantities, peers: list[Quantities]) -> tuple[str, str]:
     missing = np.array([member.users / member.throughput - member.response_s - member.think_s for member in runs])
     if _spread(factors) <= min(_AGREE, _spread(missing)):
         return "users or throughput", f"every run is off by the same factor of {np.median(factors):.3g}"
-    if _spread(missing) <= _AGREE:
+    possible = all(member.think_s + gap >= 0 for member, gap in zip(runs, missing, strict=True))
+    if _spread(missing) <= _AGREE and possible:
         return "think time", f"every cycle lacks the same {np.median(missing):.3g} s"
     return UNKNOWN, "no single error explains all runs"
 

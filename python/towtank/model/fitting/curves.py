@@ -76,11 +76,14 @@ class ScalabilityLaw:
         Free parameters; the others are zero.
     bounded : bool
         True if σ and κ are restricted to [0, 1]. Without it, superlinear data give negative values.
+    superlinear : bool
+        True if σ may be negative: throughput then grows more than in proportion to the load at first.
     """
 
     name: str
     parameters: tuple[str, ...]
     bounded: bool = True
+    superlinear: bool = False
 
     @property
     def bounds(self) -> Bounds:
@@ -90,6 +93,8 @@ class ScalabilityLaw:
         lower[0] = 0.0
         if self.bounded:
             lower[1:], upper[1:] = 0.0, 1.0
+        if self.superlinear:
+            lower[1] = -1.0
         return Bounds(lower, upper)
 
     def throughput(self, parameters: Floats, load: Floats) -> Floats:
@@ -133,6 +138,7 @@ class ScalabilityLaw:
 
 
 USL = ScalabilityLaw("usl", USL_PARAMETERS)
+SUPERLINEAR = ScalabilityLaw("usl", USL_PARAMETERS, superlinear=True)
 AMDAHL = ScalabilityLaw("amdahl", USL_PARAMETERS[:2])
 LINEAR = ScalabilityLaw("linear", USL_PARAMETERS[:1])
 WIDER: Mapping[str, ScalabilityLaw] = {

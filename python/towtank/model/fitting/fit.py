@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
+from towtank.distributions import f_tail
 from towtank.errors import ModelError
 from towtank.model.fitting import least_squares
 from towtank.model.fitting.closed_curve import ClosedCurve
-from towtank.model.fitting.curves import AMDAHL, LINEAR, USL, Curve
+from towtank.model.fitting.curves import AMDAHL, LINEAR, SUPERLINEAR, USL, Curve
 from towtank.model.fitting.dependent_curve import DependentCurve
 from towtank.model.fitting.least_squares import Bounds, Solution
 from towtank.model.fitting.observations import Floats, Observations
@@ -21,6 +22,10 @@ CURVES = ("usl", "amdahl", "linear", "closed", "load-dependent")
 # A parameter counts as at its bound if moving it to the bound changes the fitted values by fewer standard
 # deviations.
 _AT_BOUND = 1e-6
+_RELATIVE_ERROR = 0.05
+"""Error of a throughput, of any size, if errors are in proportion to the throughput. [ratio]"""
+SUPERLINEAR_LEVEL = 0.01
+"""Highest p-value at which points grow more than in proportion to the load."""
 
 
 def curve_named(name: str, servers: int, think_s: float, points: Observations | None = None) -> Curve:
@@ -258,6 +263,35 @@ def fit_curve(curve: Curve, points: Observations, near: Sequence[float] | None =
     bounds = curve.bounds
     solution = least_squares.fit(problem.model, starts, problem.target, problem.deviations, bounds)
     return Fit(problem, solution, _held(solution, curve.bounds))
+
+
+def superlinear(fit: Fit) -> Fit | None:
+    """Return the fit of the scalability law with a negative σ if the points demand it; None otherwise.
+
+    The F test compares it with the fit that holds σ at its bound 0.
+    """
+    if fit.curve is not USL or fit.parameters[1] != 0.0:
+        return None
+    larger = fit_curve(SUPERLINEAR, fit.points, [float(parameter) for parameter in fit.parameters])
+    if not _is_better(larger, fit):
+        return None
+    if fit.points.error is None:
+        # The noise of a throughput often grows with it, and then equal weights find a bend in chance.
+        relative = replace(fit.points, error=np.asarray(_RELATIVE_ERROR * fit.points.throughput, dtype=float))
+        if not _is_better(fit_curve(SUPERLINEAR, relative, list(larger.parameters)), fit_curve(USL, relative)):
+            return None
+    return larger
+
+
+def _is_better(larger: Fit, fit: Fit) -> bool:
+    """Return True if a fit with a negative sigma explains significantly more than one within the bounds."""
+    gained = fit.solution.sum_of_squares - larger.solution.sum_of_squares
+    if larger.freedom < 1 or larger.parameters[1] >= 0 or gained <= 0:
+        return False
+    # Beside a negative sigma kappa may leave its bound as well.
+    freed = max(1, int(fit.held.sum()) - int(larger.held.sum()))
+    left = larger.solution.sum_of_squares / larger.freedom
+    return left <= 0 or f_tail(gained / freed / left, freed, larger.freedom) < SUPERLINEAR_LEVEL
 
 
 def _held(solution: Solution, bounds: Bounds) -> npt.NDArray[np.bool_]:

@@ -17,7 +17,7 @@ from towtank.distributions import f_tail
 from towtank.errors import ModelError
 from towtank.estimates import few_digits
 from towtank.model.fitting.closed_curve import ClosedCurve
-from towtank.model.fitting.curves import WIDER
+from towtank.model.fitting.curves import WIDER, ScalabilityLaw
 from towtank.model.fitting.fit import Fit, fit_curve, levels_needed, shape_parameters
 from towtank.model.fitting.observations import Floats, Observations
 
@@ -138,6 +138,12 @@ def judge(fit: Fit, held_out: dict[str, Any] | None) -> Judgement:
     _lack_of_fit(fit, judgement)
     _pattern(fit, judgement)
     _wider(fit, judgement)
+    if isinstance(fit.curve, ScalabilityLaw) and fit.curve.superlinear:
+        judgement.doubt(
+            f"the throughput grows more than in proportion to the load (sigma = {fit.parameters[1]:.3g}): a cache that "
+            "more load fills, work that requests share, or a warm-up in the lowest levels would do this; find the "
+            "cause before the curve is extended"
+        )
     if held_out and abs(held_out["worst_error"]) > HELD_OUT_LIMIT:
         judgement.doubt(
             f"fitted without the highest load it predicts the throughput there {_percent(held_out['worst_error'])} "
@@ -296,7 +302,7 @@ def _wider(fit: Fit, judgement: Judgement) -> None:
     values = dict(zip(wider.parameters, larger.parameters, strict=True))
     if fit.curve.name == "usl":
         shown = ", ".join(f"{name} = {values[name]:.3g}" for name in ("sigma", "kappa"))
-        judgement.doubt(f"without bounds the best fit has {shown} (p = {p_value:.2g}), which no such system can have")
+        judgement.doubt(f"without bounds the best fit has {shown} (p = {p_value:.2g}): not clear of chance")
     elif p_value < LEVEL:
         judgement.shape(fit, f"{wider.name} describes the points better than chance explains (p = {p_value:.2g})")
 

@@ -14,7 +14,7 @@ from towtank.errors import ModelError
 from towtank.estimates import relative_error
 from towtank.model.fitting.closed_curve import ClosedCurve
 from towtank.model.fitting.curves import FARTHEST
-from towtank.model.fitting.fit import Fit, curve_named, fit_curve
+from towtank.model.fitting.fit import Fit, curve_named, fit_curve, superlinear
 from towtank.model.fitting.goodness import (
     MISS_LIMIT,
     REJECTED,
@@ -150,9 +150,11 @@ def candidate(name: str, points: Observations, servers: int, think_s: float, hel
         if held >= len(points.levels):
             raise ModelError(f"held out: must be fewer than the {len(points.levels)} levels, got {held} instead")
         fit = fit_curve(curve, points.split(held)[0])
+        fit = superlinear(fit) or fit
         below: Fit | None = fit
     else:
         fit = fit_curve(curve, points)
+        fit = superlinear(fit) or fit
         below = fit_below(fit, DEFAULT_HELD_OUT) if held is None else None
     return _tested(fit, below, points, held)
 

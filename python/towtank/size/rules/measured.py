@@ -5,7 +5,7 @@ run.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -110,9 +110,9 @@ def _situation(manifest: Json, study: Json, configuration: Json, run: Json, summ
     start, end = window.get("start_s"), window.get("end_s")
     level = summary["verdict"]["level"]
     trust = "" if level == "valid" else f", a {level} run"
-    where = f"run {summary['run']} at {Load.read(run) or 'an unknown load'}"
-    note = f"{where}, {few_digits(start, 4)} to {few_digits(end, 4)} s{trust}"
     origin = f"run {summary['run']}"
+    where = f"{origin} at {Load.read(run) or 'an unknown load'}"
+    note = f"{where}, {few_digits(start, 4)} to {few_digits(end, 4)} s{trust}"
     common = measured(COMMON, _common(manifest, study, configuration, run, summary), origin)
     services = {}
     for name, tier in summary["tiers"].items():
@@ -121,9 +121,24 @@ def _situation(manifest: Json, study: Json, configuration: Json, run: Json, summ
         memory, how = tier_memory(tier)
         facts |= measured(OF_A_TIER, {"memory": memory}, f"{how} in {origin}")
         settings = (run.get("settings") or {}).get(name) or {}
-        facts |= _of_kind(kind, settings, _metrics(summary, name), tier, f"settings of {name} in run {summary['run']}")
+        facts |= _of_kind(kind, settings, _metrics(summary, name), tier, f"settings of {name} in {origin}")
+        if "host_memory" in OF_A_KIND.get(kind, {}):
+            of_host = {"host_memory": memory_of_host((run.get("hosts") or {}).get(str(tier.get("host"))))}
+            facts |= measured(OF_A_KIND[kind], of_host, f"host of {name} in {origin}")
         services[name] = (kind, facts)
     return Situation(str(configuration["label"] or "all runs"), note, common, services)
+
+
+def memory_of_host(host: Mapping[str, Any] | None) -> float | None:
+    """Return the memory of the host of a service: its limit in force, or that of a machine of its own. [byte]
+
+    None for a service on the machine of the study, whose memory is a fact of its own, and if nothing was recorded.
+    """
+    if host is None:
+        return None
+    sizes = host.get("sizes") or {}
+    limit = sizes.get("memory") if sizes.get("in_force", True) else None
+    return _number(limit if limit is not None else host.get("memory_bytes"))
 
 
 def _value(estimate: Any) -> Any:

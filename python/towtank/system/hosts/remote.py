@@ -148,8 +148,13 @@ class RemoteHost:
         self._facts = {
             "engine": self._said([str(self.engine()), "--version"]),
             "kernel": self._said(["uname", "-sr"]),
-            "cpus": int(self._said(["getconf", "_NPROCESSORS_ONLN"])),
+            "cpus": self._number("_NPROCESSORS_ONLN"),
+            "memory_bytes": self._number("_PHYS_PAGES") * self._number("PAGESIZE"),
         }
+
+    def _number(self, variable: str) -> int:
+        """Return a system variable of the machine."""
+        return int(self._said(["getconf", variable]))
 
     def _reached(self) -> Connection:
         if self._connection is None:

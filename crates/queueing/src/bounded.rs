@@ -1,7 +1,9 @@
 //! The Markov chain of a station with room for a number of jobs: phases of the times between arrivals and of service
 //! times, ranks, shared servers.
 
-use std::collections::HashMap;
+mod figures;
+
+use std::collections::{HashMap, HashSet};
 
 use crate::levels::{Level, operations, stationary};
 use crate::model::Discipline;
@@ -33,7 +35,7 @@ pub struct Found {
     pub loss: Vec<f64>,
 }
 
-/// How jobs are chosen for service.
+/// Order in which jobs are served.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Order {
     /// Waiting jobs by rank, then in the order of arrival.
@@ -45,7 +47,7 @@ enum Order {
 }
 
 /// The station as a chain.
-struct Room<'a> {
+struct Bounded<'a> {
     speed: &'a Speed,
     servers: u64,
     capacity: u64,
@@ -77,8 +79,8 @@ type State = Vec<u16>;
 /// Solves the chain; `None` if it is too large. Squared coefficients of variation below `floor` are raised to it.
 #[must_use]
 pub fn solve(center: &Center, streams: &[Stream], capacity: u64, floor: f64) -> Option<Found> {
-    let room = Room::of(center, streams, capacity, floor);
-    let states = room.states()?;
+    let bounded = Bounded::of(center, streams, capacity, floor);
+    let states = bounded.states()?;
     if operations(states.iter().map(Vec::len)) > OPERATIONS_AT_MOST {
         return None;
     }
@@ -92,12 +94,12 @@ pub fn solve(center: &Center, streams: &[Stream], capacity: u64, floor: f64) -> 
         })
         .collect();
     let levels: Vec<Level> = (0..states.len())
-        .map(|number| room.level(&states, &places, number))
+        .map(|number| bounded.level(&states, &places, number))
         .collect();
-    Some(room.figures(&states, &stationary(&levels)))
+    Some(bounded.figures(&states, &stationary(&levels)))
 }
 
-impl<'a> Room<'a> {
+impl<'a> Bounded<'a> {
     fn of(center: &'a Center, streams: &[Stream], capacity: u64, floor: f64) -> Self {
         let order = match (center.discipline, center.preemptive) {
             (Discipline::Ps | Discipline::LcfsPr, _) => Order::Shared,
@@ -345,10 +347,10 @@ impl<'a> Room<'a> {
             .map(|kind| kind.first + kind.phases.count())
             .max()?;
         let mut found: Vec<Vec<State>> = vec![Vec::new(); self.capacity as usize + 1];
-        let mut known: HashMap<State, ()> = HashMap::new();
+        let mut known: HashSet<State> = HashSet::new();
         let mut open = vec![vec![0_u16; size]];
         while let Some(state) = open.pop() {
-            if known.insert(state.clone(), ()).is_some() {
+            if !known.insert(state.clone()) {
                 continue;
             }
             let level = &mut found[self.present(&state) as usize];
@@ -360,7 +362,7 @@ impl<'a> Room<'a> {
                 self.moves(&state)
                     .into_iter()
                     .map(|(_, next)| next)
-                    .filter(|next| !known.contains_key(next)),
+                    .filter(|next| !known.contains(next)),
             );
         }
         Some(found)
@@ -396,76 +398,5 @@ impl<'a> Room<'a> {
             }
         }
         level
-    }
-
-    /// Rate at which jobs of a stream arrive in a state. [1/s]
-    fn rate(&self, stream: usize, state: &State) -> f64 {
-        let incoming = &self.streams[stream];
-        incoming.gaps.as_ref().map_or(incoming.rate, |gaps| {
-            let phase = state[stream] as usize;
-            incoming.rate * gaps.rates[phase] * (1.0 - gaps.goes_on[phase])
-        })
-    }
-
-    /// Jobs and losses of each stream, from the probabilities of the states.
-    fn figures(&self, states: &[Vec<State>], chances: &[Vec<f64>]) -> Found {
-        let number = self.streams.len();
-        let (mut come, mut lost, mut ahead) =
-            (vec![0.0; number], vec![0.0; number], vec![0.0; number]);
-        let mut waiting = vec![0.0; self.queues];
-        let mut inside = vec![0.0; self.kinds.len()];
-        for (level, row) in chances.iter().enumerate() {
-            for (state, chance) in states[level].iter().zip(row) {
-                for stream in 0..number {
-                    let rate = chance * self.rate(stream, state);
-                    come[stream] += rate;
-                    if level as u64 == self.capacity {
-                        lost[stream] += rate;
-                    } else {
-                        ahead[stream] += rate * (level as f64 + 1.0 - self.servers as f64).max(0.0);
-                    }
-                }
-                for (queue, sum) in waiting.iter_mut().enumerate() {
-                    *sum += chance * f64::from(state[number + queue]);
-                }
-                for (kind, sum) in self.kinds.iter().zip(&mut inside) {
-                    let count: u16 = state[kind.first..kind.first + kind.phases.count()]
-                        .iter()
-                        .sum();
-                    *sum += chance * f64::from(count);
-                }
-            }
-        }
-        let loss: Vec<f64> = lost
-            .iter()
-            .zip(&come)
-            .map(|(lost, come)| lost / come)
-            .collect();
-        let kept: Vec<f64> = (self.streams.iter().zip(&loss))
-            .map(|(stream, loss)| stream.rate * (1.0 - loss))
-            .collect();
-        let split =
-            |total: f64, weights: &[f64], alike: &dyn Fn(&Incoming) -> bool, stream: usize| {
-                let sum: f64 = (0..number)
-                    .filter(|&other| alike(&self.streams[other]))
-                    .map(|other| weights[other])
-                    .sum();
-                if sum > 0.0 {
-                    total * weights[stream] / sum
-                } else {
-                    0.0
-                }
-            };
-        let jobs = (0..number)
-            .map(|stream| {
-                let Incoming { kind, queue, .. } = self.streams[stream];
-                let served = split(inside[kind], &kept, &|other| other.kind == kind, stream);
-                let waits = waiting.get(queue).map_or(0.0, |&total| {
-                    split(total, &ahead, &|other| other.queue == queue, stream)
-                });
-                served + waits
-            })
-            .collect();
-        Found { jobs, loss }
     }
 }

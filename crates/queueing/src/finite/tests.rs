@@ -1,0 +1,286 @@
+//! Full stations against chains written separately.
+
+use super::*;
+use crate::model::Distribution;
+
+fn center(servers: u32, service_time: &[f64], scv: f64, discipline: Discipline) -> Center {
+    let classes = service_time.len();
+    let form = match scv {
+        0.0 => Distribution::Deterministic,
+        1.0 => Distribution::Exponential,
+        scv if scv < 1.0 => Distribution::Gamma,
+        _ => Distribution::Hyperexponential,
+    };
+    Center {
+        name: "one".into(),
+        discipline,
+        speed: Speed::Servers(servers),
+        capacity: None,
+        preemptive: false,
+        visits: vec![1.0; classes],
+        service_time: service_time.to_vec(),
+        demand: service_time.to_vec(),
+        scv: vec![scv; classes],
+        form: vec![form; classes],
+        rank: (1..).take(classes).collect(),
+    }
+}
+
+fn poisson(center: &Center, rates: &[f64], capacity: u64) -> Visit {
+    solve(
+        center,
+        rates,
+        &vec![Shape::EXPONENTIAL; rates.len()],
+        1.0,
+        capacity,
+    )
+}
+
+fn gaps(form: Distribution, scv: f64) -> Shape {
+    Shape {
+        form: Some(form),
+        scv,
+    }
+}
+
+#[track_caller]
+fn near(found: f64, expected: f64, within: f64) {
+    assert!(
+        (found / expected - 1.0).abs() < within,
+        "{found} must be {expected}"
+    );
+}
+
+/// Expected by a chain at departures that was written separately and solved as linear equations, to the digits shown:
+/// load, room, loss, response time.
+#[test]
+fn constant_times_lose_what_the_chain_at_departures_loses() {
+    let center = center(1, &[1.0], 0.0, Discipline::Fcfs);
+    for (rate, room, loss, response) in [
+        (0.8, 5, 0.03529, 2.2097),
+        (0.8, 10, 0.003_639, 2.8298),
+        (0.8, 20, 4.827e-5, f64::NAN),
+        (0.8, 30, 6.5e-7, f64::NAN),
+        (0.9, 20, 0.001_853, 5.1412),
+        (0.9, 30, 2.30e-4, 5.4325),
+        (0.5, 10, 4.06e-6, f64::NAN),
+    ] {
+        let visit = poisson(&center, &[rate], room);
+        assert!(visit.exact && visit.formula == "M/G/1/K");
+        near(visit.loss, loss, 0.01);
+        let found = visit.jobs[0] / (rate * (1.0 - visit.loss));
+        assert!(
+            response.is_nan() || (found / response - 1.0).abs() < 1e-4,
+            "{found}"
+        );
+    }
+}
+
+/// Expected by a chain at arrivals that was written separately: bursts (scv 4) and regular arrivals at one exponential
+/// server of 1 s with room for 10, 0.8/s.
+#[test]
+fn the_variation_of_arrivals_fills_a_room() {
+    let center = center(1, &[1.0], 1.0, Discipline::Fcfs);
+    for (form, scv, loss, response) in [
+        (Distribution::Hyperexponential, 4.0, 0.09098, 4.978),
+        (Distribution::Deterministic, 0.0, 0.002_082, 2.590),
+    ] {
+        let visit = solve(&center, &[0.8], &[gaps(form, scv)], scv, 10);
+        assert!(visit.exact);
+        near(visit.loss, loss, 1e-3);
+        near(visit.jobs[0] / (0.8 * (1.0 - visit.loss)), response, 1e-3);
+    }
+}
+
+/// Both embedded chains against the chain of phases, which has the same distributions here.
+#[test]
+fn embedded_chains_agree_with_the_chain_of_phases() {
+    for scv in [0.25, 0.5, 4.0] {
+        let form = if scv > 1.0 {
+            Distribution::Hyperexponential
+        } else {
+            Distribution::Gamma
+        };
+        let varied = center(1, &[1.0], scv, Discipline::Fcfs);
+        let stream = |rate: f64, gaps: Shape| Stream {
+            class: 0,
+            rate,
+            gaps,
+        };
+        let exact = poisson(&varied, &[0.9], 7);
+        let chain = bounded::solve(&varied, &[stream(0.9, Shape::EXPONENTIAL)], 7, 0.0).unwrap();
+        near(chain.loss[0], exact.loss, 1e-9);
+        near(chain.jobs[0], exact.jobs[0], 1e-9);
+        for servers in [1, 3] {
+            let plain = center(servers, &[1.0], 1.0, Discipline::Fcfs);
+            let rate = 0.9 * f64::from(servers);
+            let exact = solve(&plain, &[rate], &[gaps(form, scv)], scv, 7);
+            let chain = bounded::solve(&plain, &[stream(rate, gaps(form, scv))], 7, 0.0).unwrap();
+            assert!(exact.formula == "GI/M/m/K" && exact.exact);
+            near(chain.loss[0], exact.loss, 1e-9);
+            near(chain.jobs[0], exact.jobs[0], 1e-9);
+        }
+    }
+}
+
+/// Stationary probabilities of a dense chain by repeated steps, for the tests only.
+fn dense(size: usize, rates: &[(usize, usize, f64)]) -> Vec<f64> {
+    let mut found = vec![1.0 / size as f64; size];
+    for _ in 0..200_000 {
+        let mut next = found.clone();
+        for &(from, to, rate) in rates {
+            let moved = 0.05 * found[from] * rate;
+            next[from] -= moved;
+            next[to] += moved;
+        }
+        found = next;
+    }
+    found
+}
+
+/// One exponential server, two ranks, interrupting: the state is the two numbers of jobs; here room for 4, 0.7 and
+/// 0.5/s of 1 and 0.5 s.
+#[test]
+fn interrupting_ranks_in_a_full_room_are_the_chain_of_two_numbers() {
+    let mut center = center(1, &[1.0, 0.5], 1.0, Discipline::Priority);
+    center.preemptive = true;
+    let rates = [0.7, 0.5];
+    let states: Vec<(usize, usize)> = (0..=4)
+        .flat_map(|first| (0..=4 - first).map(move |second| (first, second)))
+        .collect();
+    let place = |state| states.iter().position(|&other| other == state).unwrap();
+    let mut moves = Vec::new();
+    for &(first, second) in &states {
+        let from = place((first, second));
+        if first + second < 4 {
+            moves.push((from, place((first + 1, second)), rates[0]));
+            moves.push((from, place((first, second + 1)), rates[1]));
+        }
+        if first > 0 {
+            moves.push((from, place((first - 1, second)), 1.0));
+        } else if second > 0 {
+            moves.push((from, place((first, second - 1)), 2.0));
+        }
+    }
+    let chances = dense(states.len(), &moves);
+    let mean = |each: &dyn Fn(&(usize, usize)) -> f64| {
+        states
+            .iter()
+            .zip(&chances)
+            .map(|(state, chance)| each(state) * chance)
+            .sum::<f64>()
+    };
+    let visit = poisson(&center, &rates, 4);
+    assert!(visit.exact);
+    near(visit.jobs[0], mean(&|state| state.0 as f64), 1e-8);
+    near(visit.jobs[1], mean(&|state| state.1 as f64), 1e-8);
+    near(
+        visit.losses[1],
+        mean(&|state| f64::from(u8::from(state.0 + state.1 == 4))),
+        1e-8,
+    );
+}
+
+/// One exponential server of 1 s, two ranks without interruption, room for 10, 0.5/s each. The state is the numbers of
+/// waiting jobs and whether the server is busy, since the service times are equal.
+#[test]
+fn ranks_in_a_full_room_wait_as_their_own_chain_says() {
+    let center = center(1, &[1.0, 1.0], 1.0, Discipline::Priority);
+    let rates = [0.5, 0.5];
+    let waiting: Vec<(usize, usize)> = (0..=9)
+        .flat_map(|first| (0..=9 - first).map(move |second| (first, second)))
+        .collect();
+    let place = |state| 1 + waiting.iter().position(|&other| other == state).unwrap();
+    let mut moves = vec![(0, place((0, 0)), 1.0), (place((0, 0)), 0, 1.0)];
+    for &(first, second) in &waiting {
+        let from = place((first, second));
+        if first + second < 9 {
+            moves.push((from, place((first + 1, second)), rates[0]));
+            moves.push((from, place((first, second + 1)), rates[1]));
+        }
+        if first > 0 {
+            moves.push((from, place((first - 1, second)), 1.0));
+        } else if second > 0 {
+            moves.push((from, place((first, second - 1)), 1.0));
+        }
+    }
+    let chances = dense(waiting.len() + 1, &moves);
+    let full: f64 = waiting
+        .iter()
+        .filter(|state| state.0 + state.1 == 9)
+        .map(|&state| chances[place(state)])
+        .sum();
+    let mean = |each: &dyn Fn(&(usize, usize)) -> usize| {
+        waiting
+            .iter()
+            .map(|state| each(state) as f64 * chances[place(*state)])
+            .sum::<f64>()
+    };
+    let visit = poisson(&center, &rates, 10);
+    assert!(visit.exact);
+    near(visit.loss, full, 1e-7);
+    let kept = 0.5 * (1.0 - full);
+    near(
+        visit.jobs[0] / kept,
+        1.0 + mean(&|state| state.0) / kept,
+        1e-7,
+    );
+    near(
+        visit.jobs[1] / kept,
+        1.0 + mean(&|state| state.1) / kept,
+        1e-7,
+    );
+    assert!(visit.jobs[1] > 2.0 * visit.jobs[0]);
+}
+
+/// Two servers with room for ten, scv 4, 1.5/s: simulated are a loss of 5.9 % and R = 2.253 s; exponential times lose
+/// 1.7 %. A full house of servers without a queue does not feel the variation (Erlang's loss formula).
+#[test]
+fn variation_fills_a_bounded_station() {
+    let visit = poisson(&center(2, &[1.0], 4.0, Discipline::Fcfs), &[1.5], 10);
+    assert!(visit.exact);
+    assert!((visit.loss - 0.059).abs() < 0.001, "{}", visit.loss);
+    near(visit.jobs[0] / (1.5 * (1.0 - visit.loss)), 2.253, 0.01);
+    for scv in [0.0, 0.7, 4.0] {
+        let loss = poisson(&center(2, &[1.0], scv, Discipline::Fcfs), &[1.5], 2).loss;
+        assert!((loss - crate::special::erlang_b(2, 1.5)).abs() < 1e-12);
+    }
+}
+
+/// A room too large for any chain of phases still has an answer without ranks, which is not called exact. The fewest jobs
+/// are those in service.
+#[test]
+fn large_rooms_are_answered_roughly() {
+    let center = center(64, &[1.0, 3.0], 4.0, Discipline::Fcfs);
+    let visit = poisson(&center, &[16.0, 12.0], 200);
+    assert!(!visit.exact && visit.formula == MERGED);
+    assert!(visit.jobs.iter().sum::<f64>() >= 52.0 * (1.0 - visit.loss) - 1e-9);
+}
+
+/// Jobs that share a server feel only the mean of their service times if arrivals are Poisson; with bursts the chain of
+/// exponential times stands in for one that would be too large, and loses what one of a smaller number of phases loses.
+#[test]
+fn shared_servers_with_bursts_are_solved_with_exponential_times() {
+    let center = center(2, &[1.0, 1.0], 4.0, Discipline::Ps);
+    let bursts = gaps(Distribution::Hyperexponential, 4.0);
+    let visit = solve(&center, &[0.8, 0.8], &[bursts, bursts], 3.0, 60);
+    assert!(!visit.exact && visit.formula == "Markov chain of phases");
+    assert!(visit.loss > poisson(&center, &[0.8, 0.8], 60).loss);
+}
+
+/// Regular arrivals of equal jobs never wait below saturation, whatever shares the server: fewer phases stand in for
+/// constant times where more would make the chain too large.
+#[test]
+fn constant_times_in_a_shared_room_use_as_many_phases_as_fit() {
+    let center = center(1, &[1.0], 0.0, Discipline::Ps);
+    let visit = solve(
+        &center,
+        &[0.6],
+        &[gaps(Distribution::Deterministic, 0.0)],
+        0.0,
+        3,
+    );
+    assert!(!visit.exact && visit.formula == "Markov chain of phases");
+    near(visit.jobs[0] / 0.6, 1.0, 0.05);
+    assert!(visit.loss < 1e-3, "{}", visit.loss);
+}

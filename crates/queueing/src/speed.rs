@@ -1,0 +1,54 @@
+//! Speed of a station, which may depend on the number of jobs present.
+
+/// Speed of a station with `n` jobs present.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Speed {
+    /// Every job has a server of its own.
+    Delay,
+    /// `min(n, servers)` servers are busy.
+    Servers(u32),
+    /// The n-th entry is the speed; the last one applies to more jobs.
+    Rates(Vec<f64>),
+}
+
+impl Speed {
+    /// Speed with `jobs` present, as a multiple of one server. [1]
+    #[must_use]
+    pub fn at(&self, jobs: u64) -> f64 {
+        match self {
+            Self::Delay => jobs as f64,
+            Self::Servers(servers) => jobs.min(u64::from(*servers)) as f64,
+            Self::Rates(rates) if jobs == 0 => 0.0 * rates[0],
+            Self::Rates(rates) => rates[(jobs as usize).min(rates.len()) - 1],
+        }
+    }
+
+    /// Speed with more jobs than the table has entries; infinite for a delay. [1]
+    #[must_use]
+    pub fn limit(&self) -> f64 {
+        match self {
+            Self::Delay => f64::INFINITY,
+            Self::Servers(servers) => f64::from(*servers),
+            Self::Rates(rates) => *rates.last().unwrap_or(&1.0),
+        }
+    }
+
+    /// Highest speed; infinite for a delay. [1]
+    #[must_use]
+    pub fn highest(&self) -> f64 {
+        match self {
+            Self::Rates(rates) => rates.iter().copied().fold(0.0, f64::max),
+            _ => self.limit(),
+        }
+    }
+
+    /// Returns `true` if the station is one server of constant speed.
+    #[must_use]
+    pub fn is_single(&self) -> bool {
+        match self {
+            Self::Servers(servers) => *servers == 1,
+            Self::Rates(rates) => rates.iter().all(|&rate| (rate - 1.0).abs() < f64::EPSILON),
+            Self::Delay => false,
+        }
+    }
+}

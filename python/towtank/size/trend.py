@@ -1,0 +1,80 @@
+"""Trend of a history: exponential growth or a straight line, fitted to the logarithms of the loads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+import scipy
+
+Floats = npt.NDArray[np.float64]
+Form = Literal["exponential", "linear"]
+SURE = 6.0
+"""Difference of the information criteria above which one form is chosen: odds of 20 to 1. [1]"""
+_LEAST_LEFT = 1e-3
+"""Smallest load of a falling line, relative to its first day: a load never reaches 0. [ratio]"""
+_RATES = (1e-4, 1e4)
+"""Range of the growth over the length of a history that is searched for a line. [ratio]"""
+
+
+@dataclass(frozen=True)
+class Trend:
+    """Trend of the logarithm of a load over the days since the first one.
+
+    Attributes
+    ----------
+    form : str
+        `exponential` or `linear`.
+    rate : float
+        Growth of a line per day, relative to the load on the first day; 0 for an exponential trend, whose rate is the
+        first parameter of the fit. [1/d]
+    """
+
+    form: Form = "exponential"
+    rate: float = 0.0
+
+    def offset(self, times: Floats) -> Floats:
+        """Return the known part of the logarithm: ln(1 + k t) of a line, 0 of exponential growth. [1]"""
+        return np.log(self._left(times)) if self.form == "linear" else np.zeros(len(times))
+
+    def column(self, times: Floats) -> Floats:
+        """Return the derivative of the logarithm by the rate: t / (1 + k t) of a line, t of exponential growth. [d]"""
+        return times / self._left(times) if self.form == "linear" else np.asarray(times, dtype=float)
+
+    def _left(self, times: Floats) -> Floats:
+        return np.asarray(np.maximum(1 + self.rate * times, _LEAST_LEFT), dtype=float)
+
+
+def fitted_line(times: Floats, rest: Floats, logs: Floats) -> Trend | None:
+    """Fit a growing straight line; None if the best line does not grow.
+
+    Parameters
+    ----------
+    times : ndarray of shape (n_days,)
+        Days since the first one. [d]
+    rest : ndarray of shape (n_days, n_columns)
+        Columns of season and steps.
+    logs : ndarray of shape (n_days,)
+        Logarithms of the loads.
+
+    Notes
+    -----
+    ln N = ln(1 + k t) + s(t): least squares over s for each k, and over k by bounded minimization.
+    """
+    length = float(times.max())
+    basis = np.linalg.qr(rest)[0]
+
+    def left(log_growth: float) -> float:
+        target = logs - Trend("linear", float(np.exp(log_growth)) / length).offset(times)
+        miss = target - basis @ (basis.T @ target)
+        return float(miss @ miss)
+
+    grid = np.linspace(np.log(_RATES[0]), np.log(_RATES[1]), 60)
+    place = int(np.argmin([left(value) for value in grid]))
+    if place == 0:
+        return None
+    around = (float(grid[place - 1]), float(grid[min(place + 1, len(grid) - 1)]))
+    best = scipy.optimize.minimize_scalar(left, bounds=around, method="bounded", options={"xatol": 1e-10})
+    return Trend("linear", float(np.exp(best.x)) / length)
