@@ -192,7 +192,7 @@ def compare(a: Side, b: Side, threshold: float = THRESHOLD) -> Compared:
     ]
     verdict = _verdict(findings)
     headline = _headline(lines)
-    needed = None if headline is None or verdict is not Outcome.UNDECIDED else _needed(headline, threshold)
+    needed = None if verdict is not Outcome.UNDECIDED else _needed(lines, threshold)
     least = None if headline is None else _least(headline)
     return Compared(a, b, threshold, verdict, tuple(findings), least, needed)
 

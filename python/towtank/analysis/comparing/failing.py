@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from towtank.analysis.comparing.runs import ComparedRun
-from towtank.distributions import normal_quantile, normal_tail, t_quantile, t_tail
+from towtank.distributions import binomial_tail, normal_quantile, t_quantile, t_tail
 
 RELEVANT = 0.001
 """Difference of shares that matters, besides the threshold of ratios: 0.1 percentage points. [1]"""
@@ -57,8 +57,13 @@ def failure_line(transaction: str, a: Sequence[ComparedRun], b: Sequence[Compare
 
     Notes
     -----
-    Two tests must agree: the normal approximation of the difference of two binomial shares, which knows how few
-    failures there are, and Student's t of the shares of the runs, which knows how runs differ.
+    Two tests must agree. The exact one knows how few failures there are: of all failures, those of B are binomial with
+    the share of B's requests if both sides fail alike [1]_. Student's t of the shares of the runs knows how they vary.
+
+    References
+    ----------
+    .. [1] J. Przyborowski and H. Wilenski, "Homogeneity of results in testing samples from Poisson series", Biometrika
+           31(3-4), 313-323, 1940, doi:10.1093/biomet/31.3-4.313.
     """
     counted = [[run.failures[transaction] for run in runs if transaction in run.failures] for runs in (a, b)]
     sides = [[each for each in side if each.ended > 0] for side in counted]
@@ -76,13 +81,20 @@ def failure_line(transaction: str, a: Sequence[ComparedRun], b: Sequence[Compare
     squares = sum(float(np.sum((values - values.mean()) ** 2)) for values in of_runs)
     scatter = math.sqrt(squares / freedom * (1 / runs[0] + 1 / runs[1]))
     difference = shares[1] - shares[0]
-    chance = max(_tail(difference, counting, math.inf), _tail(difference, scatter, freedom))
+    chance = max(_of_counts(failed, ended), _tail(difference, scatter, freedom))
     half = max(normal_quantile(0.95) * counting, t_quantile(0.95, freedom) * scatter)
     return FailureLine(transaction, *shares, chance, difference - half, difference + half, runs)
+
+
+def _of_counts(failed: Sequence[int], ended: Sequence[int]) -> float:
+    """Return the two-sided probability of these failures if both sides fail alike."""
+    total, share = sum(failed), ended[1] / sum(ended)
+    more = binomial_tail(failed[1] - 1, total, share) if failed[1] else 1.0
+    fewer = 1 - binomial_tail(failed[1], total, share)
+    return min(1.0, 2 * min(more, fewer))
 
 
 def _tail(difference: float, error: float, freedom: float) -> float:
     if error == 0:
         return 1.0 if difference == 0 else 0.0
-    size = abs(difference) / error
-    return float(2 * (normal_tail(size) if math.isinf(freedom) else t_tail(size, freedom)))
+    return float(2 * t_tail(abs(difference) / error, freedom))
