@@ -82,6 +82,50 @@ def test_a_side_that_is_not_valid_ends_with_status_4(files: dict[str, list[Path]
     assert "requests failed, limit 1 %" in done.stdout
 
 
+def test_a_baseline_is_kept_compared_with_and_replaced(
+    files: dict[str, list[Path]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    first = run("compare", "--baseline", "main", "--b", *files["a"])
+    assert first.returncode == 0
+    assert "kept as baseline: .towtank/baselines/main.json" in first.stderr
+    kept = tmp_path / ".towtank" / "baselines" / "main.json"
+    assert kept.stat().st_size < 30_000
+    for side, status in (("slower", 7), ("equal", 0), ("broken", 4)):
+        done = run("compare", "--baseline", "main", "--b", *files[side], "--json")
+        assert done.returncode == status
+        direct = run("compare", "--a", *files["a"], "--b", *files[side], "--json")
+        assert json.loads(done.stdout)["metrics"] == json.loads(direct.stdout)["metrics"]
+    before = kept.read_text()
+    assert run("compare", "--baseline", "main", "--keep", "--b", *files["broken"]).returncode == 4
+    assert kept.read_text() == before
+    assert run("compare", "--baseline", "main", "--keep", "--b", *files["slower"]).returncode == 0
+    assert run("compare", "--baseline", "main", "--b", *files["slower"]).returncode == 0
+
+
+def test_faults_of_baselines(files: dict[str, list[Path]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / ".towtank" / "baselines"
+    folder.mkdir(parents=True)
+    (folder / "bad.json").write_text('{"schema": "other", "runs": []}')
+    (folder / "torn.json").write_text('{"schema": "towtank/base')
+    result = files["a"][0]
+    for arguments, message in (
+        (["--baseline", "bad", result], "bad.json: schema: must be as `towtank compare --keep` writes it"),
+        (["--baseline", "bad", result], "bad.json: runs: must be as"),
+        (["--baseline", "torn", result], "torn.json: must be as"),
+        (["--baseline", "../main", result], "--baseline: must be letters, digits"),
+        (["--baseline", "main"], "--baseline: must be given with one result"),
+        (["--baseline", "main", result, result], "--baseline: must be given with one result"),
+        (["--baseline", "main", result, "--a", result], "--a: must not be given beside a baseline"),
+        ([result, result, "--keep"], "--keep: must be given with --baseline NAME"),
+    ):
+        done = run("compare", *arguments)
+        assert (done.returncode, done.stdout) == (2, ""), arguments
+        assert message in done.stderr
+    assert not (folder / "main.json").exists()
+
+
 def test_markdown_is_a_table_that_names_cannot_break(files: dict[str, list[Path]], tmp_path: Path) -> None:
     odd = tmp_path / "odd.csv"
     odd.write_text(files["a"][0].read_text().replace("search", "a|b<img>"))

@@ -43,6 +43,12 @@ GUIDES: dict[str, tuple[Judgement, ...]] = {
         Same("# examples/shop/study.yaml", file="examples/shop/study.yaml"),
         Run("$ towtank run examples/shop/study.yaml", (SHOP,)),
     ),
+    "docs/guides/compare-in-ci.md": (
+        Run("$ towtank compare", (Line("towtank compare", statuses=(7,)),)),
+        Synopsis("towtank compare --a a1.json"),
+        Synopsis("towtank run performance/study.yaml --out results/main"),
+        Synopsis("towtank run performance/study.yaml --out results/now"),
+    ),
     "docs/guides/export.md": (
         Synopsis("towtank export RESULTS|RUN"),
         Shown(

@@ -8,7 +8,7 @@ incomplete data and report what is missing.
 """
 
 from towtank.analysis.compaction import compact
-from towtank.analysis.comparing import Compared, Difference, Finding, Side, compare, side_of
+from towtank.analysis.comparing import Compared, Difference, Finding, Side, baseline, compare, keep, side_of
 from towtank.analysis.diagnoses import Diagnoses, diagnoses_of
 from towtank.analysis.diagnosis import Diagnosis
 from towtank.analysis.doubts import Level, not_checked
@@ -32,6 +32,7 @@ __all__ = [
     "Judgement",
     "Level",
     "Side",
+    "baseline",
     "compact",
     "compare",
     "diagnoses_of",
@@ -41,6 +42,7 @@ __all__ = [
     "is_scoped",
     "judge",
     "judge_all",
+    "keep",
     "not_checked",
     "side_of",
     "summarize_run",

@@ -20,6 +20,16 @@ def command(
     *,
     a: Annotated[list[str] | None, typer.Option("--a", help="A result of A, one run a file; repeat for more.")] = None,
     b: Annotated[list[str] | None, typer.Option("--b", help="A result of B, one run a file; repeat for more.")] = None,
+    baseline: Annotated[
+        str | None,
+        typer.Option(
+            help="Compare one result with the baseline of this name in .towtank/baselines; keep the result as "
+            "baseline if there is none yet."
+        ),
+    ] = None,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Keep the result as the new baseline, and compare nothing.")
+    ] = False,
     threshold: Annotated[
         str, typer.Option(help="Smallest change that matters; a smaller one is never a regression.")
     ] = "2 %",
@@ -27,14 +37,14 @@ def command(
     markdown: Annotated[bool, typer.Option("--markdown", help="Markdown, for the comment of a pull request.")] = False,
 ) -> int:
     """Compare two results. Status 7 if B is worse beyond chance and by the threshold, 4 if a side is not valid."""
-    from towtank.analysis import compare, side_of  # noqa: PLC0415 - imports the analysis
-    from towtank.cli.compare_sides import sides_of_command, threshold_of  # noqa: PLC0415
+    from towtank.analysis import compare  # noqa: PLC0415 - imports the analysis
+    from towtank.cli.compare_sides import Selection, threshold_of  # noqa: PLC0415
     from towtank.cli.compare_table import compare_markdown, compare_table  # noqa: PLC0415
     from towtank.cli.output import print_json, printer  # noqa: PLC0415
 
-    names = sides_of_command(results or [], a or [], b or [])
+    selection = Selection(tuple(results or ()), tuple(a or ()), tuple(b or ()), baseline, keep)
     share = threshold_of(threshold)
-    compared = compare(side_of(names[0]), side_of(names[1]), share)
+    compared = compare(*selection.sides(), share)
     if json:
         print_json(compared.document())
     elif markdown:

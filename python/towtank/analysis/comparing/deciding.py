@@ -201,8 +201,8 @@ def _lines(a: Side, b: Side) -> tuple[list[Line], list[FailureLine]]:
     places = sorted({place for run in a.usable for place in run.figures}, key=_order)
     lines = [line for place in places if (line := line_of(place, a.usable, b.usable)) is not None]
     names = sorted({name for run in a.usable for name in run.failures})
-    failures = [line for name in names if (line := failure_line(name, a.usable, b.usable)) is not None]
-    return lines, failures
+    failures = [failure_line(name, a.usable, b.usable) for name in names]
+    return lines, [line for line in failures if line is not None]
 
 
 def _order(place: Place) -> tuple[str, int]:

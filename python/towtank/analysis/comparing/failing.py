@@ -76,14 +76,14 @@ def failure_line(transaction: str, a: Sequence[ComparedRun], b: Sequence[Compare
     runs = (len(sides[0]), len(sides[1]))
     freedom = sum(runs) - 2
     if min(runs) < 2:
-        return FailureLine(transaction, *shares, 1.0, None, None, runs)
+        return FailureLine(transaction, shares[0], shares[1], 1.0, None, None, runs)
     of_runs = [np.array([each.failed / each.ended for each in side]) for side in sides]
     squares = sum(float(np.sum((values - values.mean()) ** 2)) for values in of_runs)
     scatter = math.sqrt(squares / freedom * (1 / runs[0] + 1 / runs[1]))
     difference = shares[1] - shares[0]
     chance = max(_of_counts(failed, ended), _tail(difference, scatter, freedom))
     half = max(normal_quantile(0.95) * counting, t_quantile(0.95, freedom) * scatter)
-    return FailureLine(transaction, *shares, chance, difference - half, difference + half, runs)
+    return FailureLine(transaction, shares[0], shares[1], chance, difference - half, difference + half, runs)
 
 
 def _of_counts(failed: Sequence[int], ended: Sequence[int]) -> float:

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from towtank.analysis.comparing.runs import ComparedRun, Measured, Place
 from towtank.distributions import t_quantile
@@ -136,7 +137,7 @@ def _cells(place: Place, a: Sequence[ComparedRun], b: Sequence[ComparedRun]) -> 
     return found
 
 
-def _within(cells: Mapping[str, _Cell], weights: np.ndarray) -> float:  # type: ignore[type-arg]
+def _within(cells: Mapping[str, _Cell], weights: npt.NDArray[np.float64]) -> float:
     """Return the standard error of the difference by the errors within the runs; 0 if one of them is not known."""
     total, weighted = 0.0, float(weights.sum())
     for weight, cell in zip(weights, cells.values(), strict=True):

@@ -73,7 +73,7 @@ def observations_of(requests: Requests, start_s: float, end_s: float) -> Observa
     completed = np.bincount(_places(requests.end_s[inside], start_s, length, count), minlength=count)
     places = _places(requests.start_s, start_s, length, count)
     started = np.bincount(places, minlength=count)
-    sums = np.bincount(places, weights=requests.elapsed_s, minlength=count)
+    sums = np.bincount(places, weights=requests.elapsed_s, minlength=count).astype(float)
     return Observations(edges, completed.astype(float), started.astype(float), sums, places)
 
 
