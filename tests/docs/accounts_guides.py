@@ -120,7 +120,7 @@ GUIDES: dict[str, tuple[Judgement, ...]] = {
         Shown("10.0.0.7 - -", "a line of a log: tests/docs/test_docs_queries.py imports it"),
         Texts("think times: exponential"),
     ),
-    "docs/guides/judge-other-tools.md": (Run("$ towtank judge tests/data/foreign/vegeta.json.gz"),),
+    "docs/guides/judge-other-tools.md": (Run("$ towtank judge examples/judge/requests.csv"),),
     "docs/guides/make-things-fail.md": (
         Snippet("events:", kind="study", onto=FAILURES, without=("factors", "claims", "presets"), beside=FORTY),
         Snippet("events:", kind="study", onto=FAILURES, without=("claims", "presets"), beside=FORTY),
