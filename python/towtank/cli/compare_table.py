@@ -76,8 +76,8 @@ def _ratio(found: Finding) -> str:
 
 
 def _lines(compared: Compared) -> Iterator[str]:
-    percent = few_digits(100 * compared.threshold)
-    yield f"changes below {percent} % do not count"
+    if compared.findings:
+        yield f"changes below {few_digits(100 * compared.threshold)} % do not count"
     if compared.least_detectable is not None:
         least = few_digits(100 * compared.least_detectable)
         yield f"these runs find a change of the mean response time of {least} % in four of five cases"
