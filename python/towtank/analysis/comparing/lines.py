@@ -66,7 +66,7 @@ class Line:
         The runs of both sides have one variance of the logarithm, as in Student's two-sample test: with two or three
         runs a side a variance of each would have one or two degrees of freedom. A percentile bootstrap over runs [1]_
         draws from so few that its intervals are too short: with three runs a side and a normal difference from run to
-        run, 16 % of 95 % intervals miss (`tests/certified/test_certified_compare.py` measures both).
+        run, 19 % of 95 % intervals miss (`tests/certified/test_certified_compare.py` measures both).
 
         References
         ----------
