@@ -22,7 +22,16 @@ if TYPE_CHECKING:
     from towtank.api.driving import Drive, drive
     from towtank.api.fits import Fit, Prediction, fit
     from towtank.api.frames import Frame
-    from towtank.api.judged import Claim, Comparison, Judged, Objective, judge
+    from towtank.api.judged import (
+        Claim,
+        ComparedMetric,
+        ComparedResults,
+        Comparison,
+        Judged,
+        Objective,
+        compare,
+        judge,
+    )
     from towtank.api.measured import Doubt, Tier, Times, Transaction, Verdict
     from towtank.api.models import ClassFigures, PoolFigures, Solution, StationFigures, simulate, solve
     from towtank.api.points import Point, Run
@@ -41,7 +50,7 @@ _HOMES = {
     "driving": ("Drive", "drive"),
     "fits": ("Fit", "Prediction", "fit"),
     "frames": ("Frame",),
-    "judged": ("Claim", "Comparison", "Judged", "Objective", "judge"),
+    "judged": ("Claim", "ComparedMetric", "ComparedResults", "Comparison", "Judged", "Objective", "compare", "judge"),
     "measured": ("Doubt", "Tier", "Times", "Transaction", "Verdict"),
     "models": ("ClassFigures", "PoolFigures", "Solution", "StationFigures", "simulate", "solve"),
     "points": ("Point", "Run"),
@@ -60,6 +69,8 @@ __all__ = [
     "Cheaper",
     "Claim",
     "ClassFigures",
+    "ComparedMetric",
+    "ComparedResults",
     "Comparison",
     "Diagnosis",
     "Doubt",
@@ -88,6 +99,7 @@ __all__ = [
     "Transaction",
     "Verdict",
     "WhatIf",
+    "compare",
     "drive",
     "errors",
     "fit",

@@ -127,7 +127,7 @@ def size(value: object) -> int:
     Raises
     ------
     ValueError
-        If it is none, or a part of a byte.
+        If the value is no size, or no whole number of bytes.
 
     Examples
     --------

@@ -120,6 +120,20 @@ def test_starts_in_whole_seconds_are_no_obstacle(tmp_path: Path) -> None:
     assert found.verdict == "valid"
 
 
+def test_ends_in_whole_seconds_are_no_obstacle(tmp_path: Path) -> None:
+    # k6 writes the ends of requests to its CSV, in whole seconds.
+    known = lognormal(np.random.default_rng(4), 10_000, 0.0, gap_s=0.004)
+    ends = np.floor(known.requests.end_s) + 1
+    order = np.argsort(ends - known.requests.elapsed_s)
+    starts = (ends - known.requests.elapsed_s)[order]
+    found = judged(tmp_path, changed(known, start_s=starts - starts[0], elapsed_s=known.requests.elapsed_s[order]))
+    assert found.verdict == "valid"
+    mean, rate = found.figures.response_time_s["mean"], found.figures.throughput_per_s
+    assert mean.low <= known.times_s["mean"] <= mean.high
+    assert rate.value == pytest.approx(known.throughput_per_s, rel=0.05)
+    assert rate.high / rate.low < 1.1
+
+
 def stalled(stall_s: float, every: int = 1000, waits: bool = True) -> Requests:
     """Return 5,000 requests of 2 to 6 ms at 100 /s; each `every`-th takes longer, and a generator that waits stops."""
     rng = np.random.default_rng(6)

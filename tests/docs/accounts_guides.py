@@ -44,6 +44,12 @@ GUIDES: dict[str, tuple[Judgement, ...]] = {
         Same("# examples/shop/study.yaml", file="examples/shop/study.yaml"),
         Run("$ towtank run examples/shop/study.yaml", (SHOP,)),
     ),
+    "docs/guides/compare-in-ci.md": (
+        Run("$ towtank compare", (Line("towtank compare", statuses=(7,)),)),
+        Synopsis("towtank compare --a a1.json"),
+        Synopsis("towtank run performance/study.yaml --out results/main"),
+        Synopsis("towtank run performance/study.yaml --out results/now"),
+    ),
     "docs/guides/export.md": (
         Synopsis("towtank export RESULTS|RUN"),
         Shown(
@@ -115,7 +121,7 @@ GUIDES: dict[str, tuple[Judgement, ...]] = {
         Shown("10.0.0.7 - -", "a line of a log: tests/docs/test_docs_queries.py imports it"),
         Texts("think times: exponential"),
     ),
-    "docs/guides/judge-other-tools.md": (Run("$ towtank judge tests/data/foreign/vegeta.json.gz"),),
+    "docs/guides/judge-other-tools.md": (Run("$ towtank judge examples/judge/requests.csv"),),
     "docs/guides/make-things-fail.md": (
         Snippet("events:", kind="study", onto=FAILURES, without=("factors", "claims", "presets"), beside=FORTY),
         Snippet("events:", kind="study", onto=FAILURES, without=("claims", "presets"), beside=FORTY),

@@ -2,7 +2,8 @@
 
 `summarize_run` analyses one run folder, `summarize_study` all runs of a study together, `drive_document` makes the
 output of `towtank drive`, `diagnoses_of` finds what limits the system, `gather` collects the data of an export, `judge`
-judges a result of another tool. All of these functions accept incomplete data and report what is missing.
+judges a result of another tool, `compare` compares two sides that `side_of` reads. All of these functions accept
+incomplete data and report what is missing.
 `docs/background/architecture.md` describes the packages in here.
 """
 
@@ -30,6 +31,16 @@ if TYPE_CHECKING:
     from towtank.analysis.run import summarize_run as summarize_run
     from towtank.analysis.statistics import Estimate as Estimate
     from towtank.analysis.study import summarize_study as summarize_study
+    from towtank.analysis.comparing import Compared as Compared
+    from towtank.analysis.comparing import Difference as Difference
+    from towtank.analysis.comparing import Finding as Finding
+    from towtank.analysis.comparing import Side as Side
+    from towtank.analysis.comparing import baseline as baseline
+    from towtank.analysis.comparing import compare as compare
+    from towtank.analysis.comparing import keep as keep
+    from towtank.analysis.comparing import side_of as side_of
+    from towtank.analysis.objective_scopes import is_scoped as is_scoped
+    from towtank.analysis.objectives import estimate_at as estimate_at
 
 __getattr__, __dir__ = door(
     __name__,
@@ -45,5 +56,8 @@ __getattr__, __dir__ = door(
         "deciding": "OpenQuestion open_questions",
         "judgement": "Judged Judgement judge judge_all",
         "statistics": "Estimate",
+        "comparing": "Compared Difference Finding Side baseline compare keep side_of",
+        "objective_scopes": "is_scoped",
+        "objectives": "estimate_at",
     },
 )

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from towtank import units
 from towtank.api.measured import Doubt, Times
 from towtank.api.quantity import COUNT, PER_SECOND, SECONDS, Quantity, estimate, number
 
 if TYPE_CHECKING:
-    import os
-
+    from towtank.analysis import Compared, Difference, Finding
     from towtank.analysis import Judged as FileJudged
+    from towtank.api.results import Results
     from towtank.report.source import Results as Source
 
 Json = Mapping[str, Any]
+Side: TypeAlias = "str | PathLike[str] | Results | Sequence[str | PathLike[str]]"
 
 
 @dataclass(frozen=True)
@@ -189,7 +192,7 @@ class Judged:
         return f"<Judged {self.file}: {self.form}, {self.verdict}, {figures}>"
 
 
-def judge(path: str | os.PathLike[str]) -> Judged:
+def judge(path: str | PathLike[str]) -> Judged:
     """Judge a result file of any tool: steady window, intervals that hold, doubts that the data show.
 
     Parameters
@@ -210,6 +213,126 @@ def judge(path: str | os.PathLike[str]) -> Judged:
     from towtank.analysis import judge as judge_file  # noqa: PLC0415 - imports the analysis
 
     return Judged(judge_file(Path(path)))
+
+
+@dataclass(frozen=True)
+class ComparedMetric:
+    """One figure of two results.
+
+    Attributes
+    ----------
+    name : str
+        `throughput`, `response_time_mean`, `response_time_p50`, `response_time_p95`, `response_time_p99`,
+        `cpu_per_transaction` or `errors`.
+    transaction : str or None
+        None for all transactions together.
+    ratio : Quantity or None
+        B over A with its 95 % interval over runs; None without failures of A. [1]
+    verdict : str
+        `same`, `better`, `worse` or `undecided`.
+    least_detectable : float or None
+        Relative change that this many runs find in four of five cases; None if no side is repeated. [1]
+    """
+
+    name: str
+    transaction: str | None
+    ratio: Quantity | None
+    verdict: str
+    least_detectable: float | None
+
+
+class ComparedResults:
+    """Two results compared, as `towtank compare` prints them."""
+
+    def __init__(self, compared: Compared) -> None:
+        self._compared = compared
+
+    @property
+    def document(self) -> Mapping[str, object]:
+        """Complete comparison, as `towtank compare --json` prints it."""
+        return self._compared.document()
+
+    @property
+    def verdict(self) -> str:
+        """`same`, `better`, `worse` (a regression beyond chance and by the threshold) or `undecided`."""
+        return str(self._compared.verdict)
+
+    @property
+    def valid(self) -> bool:
+        """True if each side has a run that may be used."""
+        return not self._compared.is_invalid
+
+    @property
+    def metrics(self) -> tuple[ComparedMetric, ...]:
+        """All compared figures."""
+        return tuple(
+            ComparedMetric(
+                str(found.name), found.transaction, _ratio_of(found), str(found.verdict), found.least_detectable
+            )
+            for found in self._compared.findings
+        )
+
+    @property
+    def least_detectable(self) -> float | None:
+        """Relative change of the mean response time that these runs find in four of five cases. [1]"""
+        return self._compared.least_detectable
+
+    @property
+    def runs_needed(self) -> int | None:
+        """Runs a side that would probably decide; None if all is decided. [1]"""
+        return self._compared.runs_needed
+
+    @property
+    def differs_in(self) -> tuple[Difference, ...]:
+        """Configuration and environment that differ: `what`, and the values of `a` and `b`."""
+        return tuple(self._compared.differs_in)
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """Runs that are suspect, or left out since they are not valid, with the reason."""
+        return tuple(self._compared.doubts)
+
+    def __repr__(self) -> str:
+        return f"<ComparedResults of {self._compared.a.name} and {self._compared.b.name}: {self.verdict}>"
+
+
+def _ratio_of(found: Finding) -> Quantity | None:
+    document = {"value": found.ratio, "low": found.low, "high": found.high}
+    return estimate(document, COUNT, f"{found.name}: B over A")
+
+
+def compare(a: Side, b: Side, *, threshold: str | float = "2 %") -> ComparedResults:
+    """Compare two results: ratios with intervals over runs, a verdict, and the least change that would be found.
+
+    Parameters
+    ----------
+    a, b : path, Results, or sequence of paths
+        Results folder, `FOLDER:CONFIGURATION`, run folder, or result files of any tool, one run a file.
+    threshold : str or float, default "2 %"
+        Smallest change that matters, as `2 %` or 0.02. [1]
+
+    Returns
+    -------
+    ComparedResults
+
+    Raises
+    ------
+    StudyError
+        If a side is no result.
+    """
+    from towtank.analysis import compare as compare_sides  # noqa: PLC0415 - imports the analysis
+    from towtank.analysis import side_of  # noqa: PLC0415
+
+    share = units.share(threshold) if isinstance(threshold, str) else threshold
+    return ComparedResults(compare_sides(side_of(_names(a)), side_of(_names(b)), share))
+
+
+def _names(side: Side) -> tuple[str, ...]:
+    """Return the names of one side."""
+    if isinstance(side, str | PathLike):
+        return (str(side),)
+    folder = getattr(side, "folder", None)
+    return (str(folder),) if folder is not None else tuple(map(str, side))  # type: ignore[arg-type]
 
 
 def objective_of(source: Source, found: Json) -> Objective:
@@ -233,9 +356,8 @@ def objective_of(source: Source, found: Json) -> Objective:
 
 
 def _seen(source: Source, objective: Json, unit: str) -> Quantity | None:
-    """Return the value that decided an objective, with the interval at the load of that value."""
-    from towtank.analysis.objective_scopes import is_scoped  # noqa: PLC0415 - imports the analysis
-    from towtank.analysis.objectives import estimate_at  # noqa: PLC0415
+    """Return the value that decided an objective, with the interval at the load where it was measured."""
+    from towtank.analysis import estimate_at, is_scoped  # noqa: PLC0415 - imports the analysis
 
     seen, at = objective.get("seen"), objective.get("at") or {}
     load = next((at[name] for name in ("users", "rate") if name in at), None)

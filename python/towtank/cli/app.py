@@ -13,11 +13,13 @@ from towtank.errors import ExitStatus, TowtankError
 
 # Modules of this package with a function `command`, in the order of `towtank --help`.
 COMMANDS = (
-    "run", "drive", "diagnose", "judge", "import", "analyse", "report", "export", "rate", "size", "advise", "rules",
-    "list", "doctor", "validate",
+    "run", "drive", "diagnose", "compare", "judge", "import", "analyse", "report", "export", "rate", "size", "advise",
+    "rules", "list", "doctor", "validate",
 )  # fmt: skip
 # Modules of this package with a Typer application `group`.
 GROUPS = ("record", "system", "model")
+# Options of a command that take several values each.
+SEVERAL = {"compare": ("--a", "--b")}
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _FOLDERS = "name a folder that can be written: --out for results, TOWTANK_STATE for its state, TMPDIR for the rest"
@@ -68,7 +70,7 @@ def _version_option(
 def run(arguments: list[str]) -> int:
     """Run one command. Faults in the input become messages and exit statuses, not tracebacks."""
     try:
-        status = application(arguments)(arguments, standalone_mode=False)
+        status = application(arguments)(_repeated(arguments), standalone_mode=False)
     except _UsageFault as error:
         error.show()
         return ExitStatus.INPUT
@@ -84,6 +86,21 @@ def run(arguments: list[str]) -> int:
     except Exception:  # the boundary: any other exception is a fault of Towtank
         return _internal_fault()
     return int(status or ExitStatus.DONE)
+
+
+def _repeated(arguments: list[str]) -> list[str]:
+    """Write `--a X Y` as `--a X --a Y` for options that take several values, as shells expand `--a runs/*.json`."""
+    options = SEVERAL.get(arguments[0] if arguments else "", ())
+    found, option = list[str](), ""
+    for argument in arguments:
+        if argument.startswith("-"):
+            option = argument if argument in options else ""
+        elif option:
+            found += [option, argument]
+            continue
+        if argument != option:
+            found.append(argument)
+    return found
 
 
 def _no_access(error: OSError) -> int | None:

@@ -83,7 +83,9 @@ class Source:
     def _open(self) -> IO[bytes]:
         with self.path.open("rb") as stream:
             is_packed = stream.read(2) == _GZIP
-        return gzip.open(self.path, "rb") if is_packed else self.path.open("rb")
+        if is_packed:
+            return gzip.GzipFile(self.path, "rb")  # type: ignore[return-value]  # it is read as any other stream
+        return self.path.open("rb")
 
     def _part(self, stream: IO[bytes]) -> bytes:
         try:

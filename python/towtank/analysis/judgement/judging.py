@@ -11,7 +11,7 @@ import numpy as np
 from towtank.analysis.doubts import Doubt, level_of
 from towtank.analysis.judgement import doubting
 from towtank.analysis.judgement.figures import Figures, of_requests, of_summary
-from towtank.analysis.judgement.observations import Observations, observations_of, whole_window
+from towtank.analysis.judgement.observations import Observations, ends_of, observations_of, whole_window
 from towtank.analysis.windows.window import Window, of_series
 from towtank.errors import Fault, StudyError
 from towtank.foreign import Foreign, Requests, read
@@ -199,7 +199,7 @@ def steady_window(requests: Requests) -> Window:
         window.note = "all requests started at once"
         return window
     throughput = np.bincount(
-        np.clip(np.searchsorted(observed.edges_s, requests.end_s, side="right") - 1, 0, len(observed.started)),
+        np.clip(np.searchsorted(observed.edges_s, ends_of(requests), side="right") - 1, 0, len(observed.started)),
         minlength=len(observed.started) + 1,
     )[: len(observed.started)]
     series = {"throughput": throughput / observed.lengths_s}

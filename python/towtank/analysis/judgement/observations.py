@@ -15,6 +15,7 @@ _REQUESTS_AT_LEAST = 20
 _AT_MOST = 8 * BATCHES
 # A window that ends with the last start must hold this share of the file; else the requests came in one wave.
 _SHARE_OF_STARTS = 0.5
+_DECIMALS = 6
 
 
 @dataclass(frozen=True)
@@ -64,16 +65,43 @@ def resolution_of(values: Floats) -> float:
     return float(np.min(np.diff(different)))
 
 
+def spread(times_s: Floats) -> Floats:
+    """Return times in coarse steps spread evenly over their steps, in their order; finer times unchanged. [s]
+
+    A step that is no divisor of the observations would put one step into some and two into others.
+
+    Examples
+    --------
+    >>> spread(np.array([0.0, 0.0, 0.0, 0.0, 2.0, 2.0, 3.0, 3.0]))
+    array([0.125, 0.375, 0.625, 0.875, 2.25 , 2.75 , 3.25 , 3.75 ])
+    """
+    step = resolution_of(times_s)
+    if step <= 0:
+        return times_s
+    order = np.argsort(times_s, kind="stable")
+    _, first, counts = np.unique(times_s[order], return_index=True, return_counts=True)
+    ranks = np.arange(len(order)) - np.repeat(first, counts)
+    found = np.empty(len(order))
+    found[order] = times_s[order] + step * (ranks + 0.5) / np.repeat(counts, counts)
+    return found
+
+
+def ends_of(requests: Requests) -> Floats:
+    """Return the ends of requests, spread over their steps if the tool notes them in coarse steps. [s]"""
+    return spread(np.round(requests.end_s, _DECIMALS))
+
+
 def observations_of(requests: Requests, start_s: float, end_s: float) -> Observations:
     """Return the observations of a window; requests belong to it if they start in it."""
     count = _number(requests, end_s - start_s)
     edges = np.linspace(start_s, end_s, count + 1)
     length = (end_s - start_s) / count
     inside = requests.ok & (requests.end_s >= start_s) & (requests.end_s <= end_s)
-    completed = np.bincount(_places(requests.end_s[inside], start_s, length, count), minlength=count)
-    places = _places(requests.start_s, start_s, length, count)
+    ends = ends_of(requests)[inside]
+    completed = np.bincount(_places(ends, start_s, length, count), minlength=count)
+    places = _places(spread(requests.start_s), start_s, length, count)
     started = np.bincount(places, minlength=count)
-    sums = np.bincount(places, weights=requests.elapsed_s, minlength=count)
+    sums = np.bincount(places, weights=requests.elapsed_s, minlength=count).astype(float)
     return Observations(edges, completed.astype(float), started.astype(float), sums, places)
 
 
@@ -88,7 +116,8 @@ def _places(times_s: Floats, start_s: float, length_s: float, count: int) -> Cou
 def _number(requests: Requests, length_s: float) -> int:
     """Return the number of observations: a multiple of `BATCHES` for long files, none shorter than the resolution."""
     count = max(1, min(_AT_MOST, len(requests) // _REQUESTS_AT_LEAST))
-    resolution = resolution_of(requests.start_s)
+    # Tools note starts or ends in coarse steps; the sum of a start and a time is exact to less than a microsecond.
+    resolution = max(resolution_of(requests.start_s), resolution_of(np.round(requests.end_s, _DECIMALS)))
     if resolution > 0 and length_s / resolution < count:
         count = max(1, int(length_s / resolution))
     return count // BATCHES * BATCHES if count > BATCHES else count

@@ -32,7 +32,7 @@ def read(source: Source, rows: Collector) -> Found:
     """Read percentiles and mean, and the counts that wrk2 prints below them."""
     text = source.text()
     spectrum = _HEAD.split(text, maxsplit=1)[-1].split("\n\n#")[0]
-    quantiles, last = {}, 0
+    quantiles, last = dict[float, float](), 0
     for line in spectrum.splitlines():
         row = _ROW.match(line)
         if row is None:

@@ -33,7 +33,8 @@ class _Elements:
         self.source, self.cut = source, ""
 
     def __iter__(self) -> Iterator[Element]:
-        parser, depth, root = XMLPullParser(("start", "end")), 0, None
+        parser: XMLPullParser[Element] = XMLPullParser(("start", "end"))
+        depth, root = 0, None
         try:
             for line in self.source.lines():
                 parser.feed(line)
@@ -57,8 +58,8 @@ def read(source: Source, rows: Collector) -> Found:
             continue
         try:
             sample = Sample(
-                number_of(element, "ts") / 1e3,
-                number_of(element, "t") / 1e3,
+                number_of(element.attrib, "ts") / 1e3,
+                number_of(element.attrib, "t") / 1e3,
                 truth(text_of(element.attrib, "s"), "s"),
                 text_of(element.attrib, "lb"),
                 text_of(element.attrib, "tn"),

@@ -1,0 +1,144 @@
+"""Baselines: the figures of a result under a name, small enough for a repository, without its recordings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from towtank import __version__
+from towtank.analysis.comparing.runs import ComparedRun, Failures, Measured, Metric, Place, Side
+from towtank.errors import Fault, StudyError
+from towtank.files import put_text, read_regular
+
+FOLDER = Path(".towtank") / "baselines"
+"""Folder of the baselines, below the current one."""
+SCHEMA = "towtank/baseline/1"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_PLACE: Literal["loc"] = "loc"
+_MESSAGE: Literal["msg"] = "msg"
+_Share = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+_Count = Annotated[int, Field(ge=0)]
+
+
+class _Form(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class FigureForm(_Form):
+    """One figure of one run."""
+
+    name: Annotated[Metric, Field(strict=False)]
+    transaction: str = ""
+    value: Annotated[float, Field(gt=0, allow_inf_nan=False)]
+    error: _Share | None = None
+
+
+class FailuresForm(_Form):
+    """Failures of one run, of all transactions or of one."""
+
+    transaction: str = ""
+    failed: _Count
+    ended: _Count
+
+
+class RunForm(_Form):
+    """One run."""
+
+    name: str
+    cell: str
+    verdict: Literal["valid", "suspect", "invalid"]
+    figures: list[FigureForm]
+    failures: list[FailuresForm]
+    reasons: list[str] = []
+
+    def run(self) -> ComparedRun:
+        """Return the run."""
+        figures = {Place(each.name, each.transaction): Measured(each.value, each.error) for each in self.figures}
+        failures = {each.transaction: Failures(each.failed, each.ended) for each in self.failures}
+        return ComparedRun(self.name, self.cell, self.verdict, figures, failures, tuple(self.reasons))
+
+
+class BaselineForm(_Form):
+    """A baseline."""
+
+    # The key is `schema`, a name that pydantic has taken.
+    kind: Annotated[Literal["towtank/baseline/1"], Field(alias="schema")]
+    towtank: str
+    of: str
+    runs: Annotated[list[RunForm], Field(min_length=1)]
+    facts: dict[str, str]
+
+
+def path_of(name: str) -> Path:
+    """Return the file of a baseline.
+
+    Raises
+    ------
+    StudyError
+        If the name cannot be that of a file.
+    """
+    if _NAME.fullmatch(name) is None:
+        message = f"must be letters, digits, '.', '_' and '-', the first a letter or digit, got {name!r} instead"
+        raise StudyError.at("<command line>", message, where="--baseline")
+    return FOLDER / f"{name}.json"
+
+
+def keep(name: str, side: Side) -> Path:
+    """Write a side as baseline, and return its file."""
+    path = path_of(name)
+    form = BaselineForm(
+        schema=SCHEMA,  # type: ignore[arg-type]
+        towtank=__version__,
+        of=side.name,
+        runs=[_form_of(run) for run in side.runs],
+        facts=dict(side.facts),
+    )
+    put_text(path, form.model_dump_json(by_alias=True, indent=1, exclude_defaults=True) + "\n")
+    return path
+
+
+def _form_of(run: ComparedRun) -> RunForm:
+    return RunForm(
+        name=run.name,
+        cell=run.cell,
+        verdict=run.verdict,  # type: ignore[arg-type]
+        figures=[
+            FigureForm(name=place.metric, transaction=place.transaction, value=found.value, error=found.error)
+            for place, found in run.figures.items()
+        ],
+        failures=[
+            FailuresForm(transaction=transaction, failed=found.failed, ended=found.ended)
+            for transaction, found in run.failures.items()
+        ],
+        reasons=list(run.reasons),
+    )
+
+
+def baseline(name: str) -> Side | None:
+    """Return a baseline as side; None if there is none of this name.
+
+    Raises
+    ------
+    StudyError
+        If its file is damaged, with all faults.
+    """
+    path = path_of(name)
+    if not path.is_file():
+        return None
+    try:
+        form = BaselineForm.model_validate_json(read_regular(path))
+    except ValidationError as error:
+        raise StudyError(list(_faults(path, error))) from None
+    except (OSError, ValueError) as error:
+        raise StudyError.at(path, f"must be a baseline that can be read, got {error} instead") from None
+    return Side(f"baseline {name}", tuple(run.run() for run in form.runs), form.facts)
+
+
+def _faults(path: Path, error: ValidationError) -> Iterator[Fault]:
+    for problem in error.errors():
+        message = f"must be as `towtank compare --keep` writes it: {problem[_MESSAGE]}"
+        yield Fault(str(path), 0, 0, ".".join(map(str, problem[_PLACE])), message)

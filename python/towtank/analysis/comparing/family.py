@@ -1,0 +1,85 @@
+"""Decides over many figures together, so that chance in one of them makes no finding."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from statistics import median
+
+from towtank.analysis.comparing.lines import Line
+from towtank.distributions import t_tail
+
+# Degrees of freedom that figures of the same metric lend each other, relative to their own, at most. More would rest on
+# the assumption that all transactions have the same difference from run to run.
+_LENT_AT_MOST = 3
+
+
+def holm(chances: Sequence[float]) -> list[float]:
+    """Return p-values adjusted for their number by Holm's step-down method, in the order given.
+
+    Notes
+    -----
+    The i-th smallest of m p-values is multiplied by m - i + 1, and is at least the adjusted value before it [1]_.
+
+    References
+    ----------
+    .. [1] S. Holm, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of Statistics 6(2),
+           65-70, 1979.
+
+    Examples
+    --------
+    >>> holm([0.01, 0.04, 0.03])
+    [0.03, 0.06, 0.06]
+    """
+    order = sorted(range(len(chances)), key=lambda number: chances[number])
+    adjusted, largest = [1.0] * len(chances), 0.0
+    for rank, number in enumerate(order):
+        largest = max(largest, min(1.0, (len(chances) - rank) * chances[number]))
+        adjusted[number] = largest
+    return adjusted
+
+
+def chances_of(lines: Sequence[Line]) -> list[float]:
+    """Return the probability of each difference by chance, given the figures of the same metric; 1 where unknown.
+
+    Notes
+    -----
+    With three runs a side a variance has four degrees of freedom, too few for a small p-value. Figures of the same
+    metric (those of the transactions) vary similarly from run to run, so each variance is drawn towards their median as
+    in an empirical Bayes t-test [1]_, with d_0 = sum of the other degrees of freedom, at most 12. A variance above the
+    median is not lowered. Variances are compared after division by those of the errors within the runs, if these are
+    known, as rare transactions vary more.
+
+    References
+    ----------
+    .. [1] G. K. Smyth, "Linear models and empirical Bayes methods for assessing differential expression in microarray
+           experiments", Statistical Applications in Genetics and Molecular Biology 3(1), 3, 2004,
+           doi:10.2202/1544-6115.1027.
+    """
+    return [_chance(line, [other for other in lines if other.place.metric is line.place.metric]) for line in lines]
+
+
+def _chance(line: Line, alike: Sequence[Line]) -> float:
+    known = [other for other in alike if other.variance is not None and other.freedom > 0]
+    if line.variance is None or line.freedom < 1:
+        return 1.0
+    lent = min(_LENT_AT_MOST * line.freedom, sum(other.freedom for other in known if other is not line))
+    typical = median(other.variance or 0.0 for other in known)
+    if all(_unit(other) > 0 for other in known):
+        typical = max(typical, _unit(line) * median((other.variance or 0.0) / _unit(other) for other in known))
+    mixed = (line.freedom * line.variance + lent * typical) / (line.freedom + lent)
+    error = line.error(max(line.variance, mixed))
+    if not error:
+        return 1.0 if line.difference == 0 else 0.0
+    return float(2 * t_tail(abs(line.difference) / error, line.freedom + lent))
+
+
+def _unit(line: Line) -> float:
+    """Return the variance of one run by the errors within the runs; 0 if they are not known."""
+    return line.within**2 / line.scale
+
+
+def spread(line: Line) -> float | None:
+    """Return the standard deviation from run to run of one line, at least that within the runs; None if unknown."""
+    error = line.error()
+    return None if error is None else error / math.sqrt(line.scale)

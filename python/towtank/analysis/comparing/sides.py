@@ -1,0 +1,186 @@
+"""Reads results folders and result files of any tool into the sides of a comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from towtank.analysis.comparing.differing import facts_of_study
+from towtank.analysis.comparing.runs import FILES, TIMES, ComparedRun, Failures, Measured, Metric, Place, Side
+from towtank.analysis.judgement import Judged, judge
+from towtank.analysis.judgement.figures import Figures, of_requests
+from towtank.analysis.judgement.observations import observations_of
+from towtank.analysis.run import kept_summary
+from towtank.analysis.statistics import standard_error_of
+from towtank.analysis.statistics.estimates import Estimate, from_document
+from towtank.analysis.study import summaries_of
+from towtank.digging import dig
+from towtank.errors import Fault, StudyError
+from towtank.foreign import Requests
+from towtank.load_level import KINDS
+from towtank.results.folder import RUN_MANIFEST, ResultsFolder, RunFolder
+
+_REQUESTS_AT_LEAST = 2
+Summary = Mapping[str, object]
+
+
+def side_of(names: Sequence[str]) -> Side:
+    """Return the side of results folders, `FOLDER:CONFIGURATION`, or result files, one run a file.
+
+    Raises
+    ------
+    StudyError
+        If a name is no result, with all faults.
+    """
+    runs, facts, faults = list[ComparedRun](), dict[str, str](), list[Fault]()
+    hint = None
+    for name in names:
+        try:
+            found = _read(name)
+        except StudyError as error:
+            faults += error.faults
+            hint = error.hint or hint
+            continue
+        runs += found.runs
+        facts |= found.facts
+    if faults:
+        raise StudyError(faults, hint=hint)
+    return Side(", ".join(names), tuple(runs), facts)
+
+
+def _read(name: str) -> Side:
+    path, label = Path(name), None
+    if not path.exists() and ":" in name:
+        before, _, after = name.rpartition(":")
+        if Path(before).is_dir():
+            path, label = Path(before), after
+    if not path.is_dir():
+        return _of_file(path)
+    if (path / RUN_MANIFEST).is_file():
+        run = RunFolder(path)
+        return Side(name, (_of_summary(kept_summary(run), path.name, "", label),), facts_of_study({}, [run.manifest]))
+    return _of_study(name, ResultsFolder.open(path), label)
+
+
+def _of_study(name: str, results: ResultsFolder, label: str | None) -> Side:
+    folders = results.runs()
+    made = summaries_of(folders)
+    runs = [_of_summary(summary, run, _configuration(summary), label) for run, summary in made.items()]
+    labels = list(dict.fromkeys(_configuration(summary) for summary in made.values()))
+    if label is not None:
+        if label not in labels:
+            shown = ", ".join(map(repr, labels)) or "none"
+            message = f"must be the label of a configuration, one of {shown}, got {label!r} instead"
+            raise StudyError.at(results.path, message)
+        runs = [run for run, summary in zip(runs, made.values(), strict=True) if _configuration(summary) == label]
+    if not runs:
+        raise StudyError.at(results.path, "must hold at least one run, got none")
+    manifests = [folder.manifest for folder in folders if folder.run_id in made]
+    return Side(name, tuple(runs), facts_of_study(results.manifest, manifests))
+
+
+def _configuration(summary: Summary) -> str:
+    """Return the levels of all factors except the load, as reports label configurations."""
+    factors = dig(summary, "factors")
+    levels = factors.items() if isinstance(factors, Mapping) else ()
+    return ", ".join(f"{factor} {level}" for factor, level in levels if factor not in KINDS)
+
+
+def _of_summary(summary: Summary, name: str, configuration: str, label: str | None) -> ComparedRun:
+    """Return a run of Towtank; of one chosen configuration, the load alone makes the cell."""
+    load = next(
+        (f"{dig(summary, *path)} {path[0]}" for path in (("users", "asked"), ("rate",)) if dig(summary, *path)), ""
+    )
+    cell = load if label is not None else ", ".join(part for part in (configuration, load) if part)
+    verdict = dig(summary, "verdict", "level")
+    reasons = tuple(str(dig(reason, "message")) for reason in dig(summary, "verdict", "reasons") or ())
+    figures = dict(_figures_of_summary(summary))
+    failures = {"": Failures(int(dig(summary, "errors", "count") or 0), _ended(summary))}
+    for transaction, found in _transactions(summary):
+        failed = int(dig(found, "errors") or 0)
+        failures[transaction] = Failures(failed, failed + int(dig(found, "count") or 0))
+    return ComparedRun(name, cell, str(verdict or "invalid"), figures, failures, reasons)
+
+
+def _ended(summary: Summary) -> int:
+    return sum(int(dig(found, "count") or 0) + int(dig(found, "errors") or 0) for _, found in _transactions(summary))
+
+
+def _transactions(summary: Summary) -> list[tuple[str, Mapping[str, object]]]:
+    found = dig(summary, "transactions")
+    items = found.items() if isinstance(found, Mapping) else ()
+    return [(str(name), each) for name, each in items if isinstance(each, Mapping)]
+
+
+def _figures_of_summary(summary: Summary) -> Iterator[tuple[Place, Measured]]:
+    yield from _measured(Place(Metric.THROUGHPUT), from_document(dig(summary, "throughput_per_s")))
+    yield from _cpu(summary)
+    every = [("", summary), *_transactions(summary)]
+    # A single transaction is the same as all together.
+    for transaction, found in every if len(every) > 2 else every[:1]:
+        for metric, key in TIMES.items():
+            yield from _measured(Place(metric, transaction), from_document(dig(found, "response_time_s", key)))
+
+
+def _cpu(summary: Summary) -> Iterator[tuple[Place, Measured]]:
+    """Yield the CPU time of all tiers per transaction, if every tier has one."""
+    tiers = dig(summary, "tiers")
+    found = [
+        from_document(dig(tier, "cpu_demand_s")) for tier in (tiers.values() if isinstance(tiers, Mapping) else ())
+    ]
+    values = [each.value for each in found if each.value is not None]
+    total = sum(values)
+    if not values or len(values) < len(found) or total <= 0:
+        return
+    errors = [standard_error_of(each) for each in found]
+    known = [error for error in errors if error is not None]
+    error = sum(each**2 for each in known) ** 0.5 / total if len(known) == len(errors) else None
+    yield Place(Metric.CPU), Measured(total, error)
+
+
+def _measured(place: Place, estimate: Estimate) -> Iterator[tuple[Place, Measured]]:
+    if estimate.value is not None and estimate.value > 0:
+        error = standard_error_of(estimate)
+        yield place, Measured(estimate.value, None if error is None else error / estimate.value)
+
+
+def _of_file(path: Path) -> Side:
+    judged = judge(path)
+    reasons = tuple(doubt.message for doubt in judged.doubts)
+    run = ComparedRun(
+        str(path), FILES, judged.verdict, dict(_figures_of_file(judged)), dict(_failures_of_file(judged)), reasons
+    )
+    names = "" if judged.inside is None else ", ".join(sorted(filter(None, judged.inside.names)))
+    facts = {"form": judged.form, **({"transactions": names} if names else {})}
+    return Side(str(path), (run,), facts)
+
+
+def _figures_of_file(judged: Judged) -> Iterator[tuple[Place, Measured]]:
+    yield from _measured(Place(Metric.THROUGHPUT), judged.figures.throughput_per_s)
+    yield from _times(judged.figures, "")
+    for transaction, requests in _by_transaction(judged):
+        start, end = judged.window_s or (0.0, 0.0)
+        yield from _times(of_requests(requests, observations_of(requests, start, end)), transaction)
+
+
+def _times(figures: Figures, transaction: str) -> Iterator[tuple[Place, Measured]]:
+    for metric, key in TIMES.items():
+        yield from _measured(Place(metric, transaction), figures.response_time_s[key])
+
+
+def _failures_of_file(judged: Judged) -> Iterator[tuple[str, Failures]]:
+    if judged.requests is not None and judged.errors is not None:
+        yield "", Failures(judged.errors, judged.requests)
+    for transaction, requests in _by_transaction(judged):
+        yield transaction, Failures(int((~requests.ok).sum()), len(requests))
+
+
+def _by_transaction(judged: Judged) -> Iterator[tuple[str, Requests]]:
+    """Yield the requests of the window by transaction, if there is more than one."""
+    inside = judged.inside
+    if inside is None or len(inside.names) < 2:
+        return
+    for number, name in enumerate(inside.names):
+        requests = inside.chosen(inside.transaction == number)
+        if len(requests) >= _REQUESTS_AT_LEAST:
+            yield name or "(no name)", requests

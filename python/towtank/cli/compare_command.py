@@ -1,0 +1,63 @@
+"""`towtank compare`: two results, with intervals over runs and a verdict."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from towtank.analysis import Compared
+    from towtank.errors import ExitStatus
+
+_RESULT = "results folder, `FOLDER:CONFIGURATION`, run folder, or result file of any tool that `towtank judge` reads"
+
+
+def command(
+    results: Annotated[
+        list[str] | None, typer.Argument(metavar="[A B]", help=f"Two results; each a {_RESULT}.")
+    ] = None,
+    *,
+    a: Annotated[list[str] | None, typer.Option("--a", help="A result of A, one run a file; repeat for more.")] = None,
+    b: Annotated[list[str] | None, typer.Option("--b", help="A result of B, one run a file; repeat for more.")] = None,
+    baseline: Annotated[
+        str | None,
+        typer.Option(
+            help="Compare one result with the baseline of this name in .towtank/baselines; keep the result as "
+            "baseline if there is none yet."
+        ),
+    ] = None,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Keep the result as the new baseline, and compare nothing.")
+    ] = False,
+    threshold: Annotated[
+        str, typer.Option(help="Smallest change that matters; a smaller one is never a regression.")
+    ] = "2 %",
+    json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Markdown, for the comment of a pull request.")] = False,
+) -> int:
+    """Compare two results. Status 7 if B is worse beyond chance and by the threshold, 4 if a side is not valid."""
+    from towtank.analysis import compare  # noqa: PLC0415 - imports the analysis
+    from towtank.cli.compare_sides import Selection, threshold_of  # noqa: PLC0415
+    from towtank.cli.compare_table import compare_markdown, compare_table  # noqa: PLC0415
+    from towtank.cli.output import print_json, printer  # noqa: PLC0415
+
+    selection = Selection(tuple(results or ()), tuple(a or ()), tuple(b or ()), baseline, keep)
+    share = threshold_of(threshold)
+    compared = compare(*selection.sides(), share)
+    if json:
+        print_json(compared.document())
+    elif markdown:
+        print(compare_markdown(compared))
+    else:
+        for part in compare_table(compared):
+            printer().print(part, markup=False, soft_wrap=isinstance(part, str))
+    return _status(compared)
+
+
+def _status(compared: Compared) -> ExitStatus:
+    from towtank.errors import ExitStatus  # noqa: PLC0415
+
+    if compared.is_invalid:
+        return ExitStatus.INVALID_MEASUREMENT
+    return ExitStatus.REGRESSION if compared.is_worse else ExitStatus.DONE

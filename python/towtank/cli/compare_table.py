@@ -1,0 +1,96 @@
+"""Renders the output of `towtank compare` as text and as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import RenderableType
+from rich.table import Table
+
+from towtank.analysis import Compared, Finding
+from towtank.estimates import few_digits
+from towtank.terminal import visible
+
+_COLUMNS = ("figure", "transaction", "B / A", "95 %", "verdict")
+_DIFFERENCES_SHOWN = 12
+
+
+def compare_table(compared: Compared) -> Iterator[RenderableType]:
+    """Yield the parts of the text: the verdict, the figures, what would have been seen, and what else differs."""
+    yield visible(headline(compared))
+    if compared.findings:
+        table = Table(*_COLUMNS)
+        for row in _rows(compared):
+            table.add_row(*map(visible, row))
+        yield table
+    yield from (visible(line) for line in _lines(compared))
+
+
+def compare_markdown(compared: Compared) -> str:
+    """Return the comparison as Markdown."""
+    rows = [_COLUMNS, tuple("---" for _ in _COLUMNS), *_rows(compared)]
+    table = "\n".join(f"| {' | '.join(_cell(cell) for cell in row)} |" for row in rows) if compared.findings else ""
+    listed = "\n".join(f"- {_cell(line)}" for line in _lines(compared))
+    return "\n\n".join(part for part in (f"**{_cell(headline(compared))}**", table, listed) if part)
+
+
+def headline(compared: Compared) -> str:
+    """Return the verdict with its reason in one line."""
+    runs = f"{len(compared.a.usable)} and {len(compared.b.usable)} runs"
+    if compared.is_invalid:
+        return f"not valid: a side has no usable run ({runs})"
+    found = [each for each in compared.findings if each.verdict == compared.verdict]
+    because = ""
+    if compared.verdict in ("worse", "better"):
+        worst = max(found, key=_size)
+        because = f": {_name(worst)} {_ratio(worst)}" + (f", and {len(found) - 1} more" if len(found) > 1 else "")
+    says = {
+        "undecided": "undecided",
+        "same": f"B is the same within {few_digits(100 * compared.threshold)} %",
+    }.get(compared.verdict, f"B is {compared.verdict}{because}")
+    return f"{says} ({runs})"
+
+
+def _size(found: Finding) -> float:
+    if not found.ratio:
+        return float("inf")
+    return max(found.ratio, 1 / found.ratio)
+
+
+def _name(found: Finding) -> str:
+    return f"{found.name} of {found.transaction}" if found.transaction else str(found.name)
+
+
+def _rows(compared: Compared) -> Iterator[tuple[str, ...]]:
+    for found in compared.findings:
+        if found.transaction and found.shares == (0.0, 0.0):
+            continue
+        bounds = "-" if found.low is None or found.high is None else f"{found.low:.3f} to {found.high:.3f}"
+        yield str(found.name), found.transaction or "all", _ratio(found), bounds, str(found.verdict)
+
+
+def _ratio(found: Finding) -> str:
+    if found.shares is not None:
+        return " to ".join(f"{few_digits(100 * share)} %" for share in found.shares)
+    return "-" if found.ratio is None else f"{found.ratio:.3f}"
+
+
+def _lines(compared: Compared) -> Iterator[str]:
+    if compared.findings:
+        yield f"changes below {few_digits(100 * compared.threshold)} % do not count"
+    if compared.least_detectable is not None:
+        least = few_digits(100 * compared.least_detectable)
+        yield f"these runs find a change of the mean response time of {least} % in four of five cases"
+    if compared.runs_needed is not None:
+        yield f"about {compared.runs_needed:,} runs a side would probably decide"
+    yield from compared.doubts
+    differing = compared.differs_in
+    for each in differing[:_DIFFERENCES_SHOWN]:
+        yield f"differs: {each.what}: {each.a or '-'} and {each.b or '-'}"
+    if len(differing) > _DIFFERENCES_SHOWN:
+        yield f"differs in {len(differing) - _DIFFERENCES_SHOWN} more (--json lists them)"
+
+
+def _cell(text: str) -> str:
+    """Return a text that cannot break a table of Markdown, nor be an element of HTML."""
+    return text.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")

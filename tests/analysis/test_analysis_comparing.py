@@ -1,0 +1,213 @@
+"""Comparison of two results: statistics against oracles, verdicts with known truth."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.stats
+from compared_runs import NAMES, drawn_side
+from statsmodels.stats.multitest import multipletests
+
+from towtank.analysis import Side, compare
+from towtank.analysis.comparing.differing import facts_of_study
+from towtank.analysis.comparing.failing import failure_line
+from towtank.analysis.comparing.family import chances_of, holm
+from towtank.analysis.comparing.lines import line_of
+from towtank.analysis.comparing.runs import FILES, ComparedRun, Failures, Measured, Metric, Place
+from towtank.errors import StudyError
+
+MEAN = Place(Metric.MEAN)
+
+
+def side(values: list[float], *, metric: Metric = Metric.MEAN, cell: str = "", error: float | None = None) -> Side:
+    runs = [
+        ComparedRun(f"r{number}", cell, "valid", {Place(metric): Measured(value, error)}, {})
+        for number, value in enumerate(values)
+    ]
+    return Side("side", tuple(runs))
+
+
+def joined(*sides: Side) -> Side:
+    return Side("side", tuple(run for each in sides for run in each.runs))
+
+
+def failing(*counts: tuple[int, int]) -> Side:
+    runs = [
+        ComparedRun(f"r{number}", "", "valid", {}, {"": Failures(failed, ended)})
+        for number, (failed, ended) in enumerate(counts)
+    ]
+    return Side("side", tuple(runs))
+
+
+A, B = [10.0, 11.0, 10.4], [12.6, 12.0, 12.9, 12.2]
+
+
+def test_the_interval_is_that_of_the_two_sample_t_test_of_the_logarithms() -> None:
+    line = line_of(MEAN, side(A).runs, side(B).runs)
+    assert line is not None
+    oracle = scipy.stats.ttest_ind(np.log(B), np.log(A))
+    expected = oracle.confidence_interval(0.95)
+    assert line.interval(0.95) == pytest.approx((math.exp(expected.low), math.exp(expected.high)))
+    assert line.ratio == pytest.approx(scipy.stats.gmean(B) / scipy.stats.gmean(A))
+    assert chances_of([line]) == pytest.approx([oracle.pvalue])
+
+
+def test_errors_within_the_runs_bound_the_interval_from_below() -> None:
+    # Two runs that agree by chance know their values no better than 5 % each.
+    line = line_of(MEAN, side([10.0, 10.0], error=0.05).runs, side([11.0, 11.0], error=0.05).runs)
+    assert line is not None
+    # sqrt(2 sides of 0.05^2 / 2 runs) = 0.05, with t of two degrees of freedom.
+    half = scipy.stats.t.ppf(0.975, 2) * 0.05
+    assert line.interval(0.95) == pytest.approx((1.1 * math.exp(-half), 1.1 * math.exp(half)))
+
+
+def test_cells_are_blocks_so_a_load_that_differs_is_no_scatter() -> None:
+    a = joined(side([10.0, 10.1], cell="10 users"), side([100.0, 101.0], cell="60 users"))
+    b = joined(side([11.0, 11.1], cell="10 users"), side([110.0, 111.0], cell="60 users"))
+    line = line_of(MEAN, a.runs, b.runs)
+    assert line is not None
+    assert line.freedom == 4
+    low, high = line.interval(0.95)
+    assert 1.07 < low < 1.1 < high < 1.13
+
+
+def test_single_runs_of_three_loads_are_pairs() -> None:
+    cells = ("10 users", "20 users", "30 users")
+    a = joined(*(side([value], cell=cell) for value, cell in zip((10.0, 20.0, 40.0), cells, strict=True)))
+    b = joined(*(side([value], cell=cell) for value, cell in zip((11.0, 22.2, 44.1), cells, strict=True)))
+    line = line_of(MEAN, a.runs, b.runs)
+    assert line is not None
+    oracle = scipy.stats.ttest_rel(np.log([11.0, 22.2, 44.1]), np.log([10.0, 20.0, 40.0])).confidence_interval(0.95)
+    assert line.interval(0.95) == pytest.approx((math.exp(oracle.low), math.exp(oracle.high)))
+
+
+def test_holm_is_that_of_statsmodels() -> None:
+    chances = np.random.default_rng(1).uniform(0, 0.2, 20)
+    assert holm(list(chances)) == pytest.approx(multipletests(chances, method="holm")[1])
+
+
+def test_one_run_a_side_is_undecided_and_says_how_many_it_would_take() -> None:
+    found = compare(side([10.0]), side([12.0]))
+    assert str(found.verdict) == "undecided"
+    assert found.findings[0].low is None
+    assert found.least_detectable is None
+    # 10 % assumed from run to run: (t_0.975 + t_0.8) 0.1 sqrt(2 / n) <= ln 1.2, first true for n = 6 (t of 10
+    # degrees of freedom: 2.228 + 0.879 = 3.107; 3.107 * 0.0577 = 0.179 < 0.182).
+    assert found.runs_needed == 6
+    assert scipy.stats.t.ppf([0.975, 0.8], 10).sum() * 0.1 * math.sqrt(2 / 6) < math.log(1.2)
+    assert scipy.stats.t.ppf([0.975, 0.8], 8).sum() * 0.1 * math.sqrt(2 / 5) > math.log(1.2)
+
+
+@pytest.mark.parametrize(
+    ("metric", "factor", "verdict"),
+    [
+        (Metric.MEAN, 1.2, "worse"),
+        (Metric.MEAN, 1 / 1.2, "better"),
+        (Metric.THROUGHPUT, 1.2, "better"),
+        (Metric.THROUGHPUT, 1 / 1.2, "worse"),
+        (Metric.CPU, 1.2, "worse"),
+        (Metric.MEAN, 1.0, "same"),
+        # Beyond chance, but below the threshold of 2 %.
+        (Metric.MEAN, 1.01, "same"),
+    ],
+)
+def test_verdicts_by_direction_and_threshold(metric: Metric, factor: float, verdict: str) -> None:
+    values = [10.0, 10.01, 9.99, 10.005]
+    found = compare(side(values, metric=metric), side([factor * value for value in values], metric=metric))
+    assert [str(each.verdict) for each in found.findings] == [verdict]
+    assert str(found.verdict) == verdict
+    assert found.is_worse == (verdict == "worse")
+
+
+def test_noise_that_hides_the_threshold_is_undecided_not_the_same() -> None:
+    found = compare(side([9.0, 10.0, 11.0]), side([9.1, 9.9, 11.1]))
+    assert str(found.verdict) == "undecided"
+    assert found.least_detectable == pytest.approx(
+        math.expm1(scipy.stats.t.ppf([0.975, 0.8], 4).sum() * line_of(MEAN, *_runs(found)).error())
+    )
+    assert found.runs_needed > 3
+
+
+def _runs(found):
+    return found.a.runs, found.b.runs
+
+
+def test_a_larger_threshold_makes_a_change_the_same() -> None:
+    a, b = side([10.0, 10.01, 9.99]), side([10.4, 10.41, 10.39])
+    assert str(compare(a, b).verdict) == "worse"
+    assert str(compare(a, b, 0.06).verdict) == "same"
+
+
+def test_failures_of_none_before_are_worse_without_a_ratio() -> None:
+    found = compare(failing((0, 1000), (0, 1000), (0, 1000)), failing((9, 1000), (11, 1000), (10, 1000)))
+    (finding,) = found.findings
+    assert (str(finding.name), finding.ratio, str(finding.verdict)) == ("errors", None, "worse")
+    assert finding.shares == (0.0, 0.01)
+
+
+def test_a_few_failures_by_chance_are_no_finding() -> None:
+    found = compare(failing((0, 1000), (0, 1000), (0, 1000)), failing((1, 1000), (2, 1000), (1, 1000)))
+    assert str(found.findings[0].verdict) == "undecided"
+    line = failure_line("", *_runs(found))
+    # Four failures of equal sides all fall on one side with a probability of 2 / 2^4.
+    assert line.chance == pytest.approx(0.125)
+
+
+def test_no_failures_at_all_are_the_same() -> None:
+    found = compare(failing((0, 9000), (0, 9000)), failing((0, 9000), (0, 9000)))
+    assert str(found.findings[0].verdict) == "same"
+
+
+def test_equal_systems_are_seldom_found_to_differ_and_a_planted_change_is_found_where_it_is() -> None:
+    rng = np.random.default_rng(4)
+    alarms = found = only = 0
+    for _ in range(20):
+        alarms += any(str(each.verdict) in ("worse", "better") for each in compare(*_pair(rng, None)).findings)
+        differing = {
+            each.transaction
+            for each in compare(*_pair(rng, NAMES[2])).findings
+            if str(each.verdict) in ("worse", "better")
+        }
+        found += NAMES[2] in differing
+        only += NAMES[2] in differing and differing <= {NAMES[2], None}
+    assert alarms <= 2
+    assert found >= 18
+    assert only >= 17
+
+
+def _pair(rng: np.random.Generator, planted: str | None) -> tuple[Side, Side]:
+    return drawn_side(rng, 3), drawn_side(rng, 3, {} if planted is None else {planted: 1.2})
+
+
+def test_invalid_runs_are_left_out_and_a_side_without_others_is_invalid() -> None:
+    a, b = side(A), side(B)
+    bad = replace(b.runs[0], verdict="invalid", reasons=("the generator was at its limit",))
+    found = compare(a, Side("b", (*b.runs[1:], bad)))
+    assert not found.is_invalid
+    assert found.findings[0].runs == (3, 3)
+    assert found.doubts == ["r0 is left out, since it is not valid: the generator was at its limit"]
+    none = compare(a, Side("b", (bad,)))
+    assert none.is_invalid
+    assert (none.findings, str(none.verdict)) == ((), "undecided")
+
+
+def test_sides_without_a_common_load_are_an_error_of_the_input() -> None:
+    with pytest.raises(StudyError, match="'30 users' of A and '60 users' of B"):
+        compare(side(A, cell="30 users"), side(B, cell="60 users"))
+    # Files do not say their load.
+    assert compare(side(A, cell="30 users"), side(B, cell=FILES)).findings
+
+
+def test_facts_that_differ_are_listed_and_those_of_chance_are_not() -> None:
+    runs = [
+        {"settings": {"db": {"cache": "1 GiB", "pid": number}}, "tiers": {"db": {"level": number}}} for number in (1, 2)
+    ]
+    manifest = {"host": {"cpus": 2}, "study": {"name": "x", "stages": [{"steady": "30 s"}]}}
+    facts = facts_of_study(manifest, runs)
+    assert facts == {"host.cpus": "2", "stages[0].steady": "30 s", "settings.db.cache": "1 GiB"}
+    other = facts_of_study({**manifest, "host": {"cpus": 4}}, runs)
+    found = compare(replace(side(A), facts=facts), replace(side(B), facts=other))
+    assert found.document()["differs_in"] == [{"what": "host.cpus", "a": "2", "b": "4"}]

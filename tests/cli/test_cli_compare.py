@@ -1,0 +1,175 @@
+"""`towtank compare` as used by people and programs, and `towtank.compare`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from in_process import towtank as run
+from results_1 import copy_of_results_1
+
+import towtank
+
+NAMES = ("search", "open", "save", "list", "login", "edit")
+_BASES = np.array([10.0, 20.0, 15.0, 30.0, 8.0, 50.0])
+
+
+def written(folder: Path, name: str, seed: int, factor: float = 1.0, errors: float = 0.0) -> Path:
+    """Write a run of six transactions, of which the third takes longer by a factor."""
+    rng = np.random.default_rng(seed)
+    count = 6000
+    starts, kinds = np.sort(rng.uniform(0, 120, count)), rng.integers(0, 6, count)
+    bases = _BASES * np.exp(rng.normal(0, 0.01, 6))
+    elapsed = bases[kinds] * np.exp(rng.normal(0, 0.5, count)) * np.where(kinds == 2, factor, 1.0)
+    ok = rng.uniform(size=count) >= errors
+    rows = zip(starts, elapsed, ok, kinds, strict=True)
+    lines = (f"{start:.6f},{each:.6f},{int(good)},{NAMES[kind]}\n" for start, each, good, kind in rows)
+    path = folder / name
+    path.write_text("start_s,elapsed_ms,ok,transaction\n" + "".join(lines))
+    return path
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Path]]:
+    folder = tmp_path_factory.mktemp("runs")
+    return {
+        "a": [written(folder, f"a{number}.csv", number) for number in range(3)],
+        "slower": [written(folder, f"b{number}.csv", 10 + number, 1.2) for number in range(3)],
+        "equal": [written(folder, f"c{number}.csv", 20 + number) for number in range(3)],
+        "broken": [written(folder, "d.csv", 30, errors=0.2)],
+    }
+
+
+def test_a_regression_ends_with_status_7_and_names_its_transaction(files: dict[str, list[Path]]) -> None:
+    done = run("compare", "--a", *files["a"], "--b", *files["slower"], "--json")
+    assert (done.returncode, done.stderr) == (7, "")
+    document = json.loads(done.stdout)
+    assert (document["schema"], document["verdict"]) == ("towtank/compare/1", "worse")
+    worse = {each["transaction"] for each in document["metrics"] if each["verdict"] == "worse"}
+    assert "save" in worse
+    assert worse <= {"save", None}
+    (mean,) = (
+        each for each in document["metrics"] if (each["name"], each["transaction"]) == ("response_time_mean", "save")
+    )
+    assert mean["ratio"]["low"] < 1.2 < mean["ratio"]["high"]
+    assert {each["name"] for each in document["metrics"]} == {
+        "throughput", "response_time_mean", "response_time_p50", "response_time_p95", "response_time_p99", "errors",
+    }  # fmt: skip
+    assert document["least_detectable"] > 0
+    assert document["differs_in"] == []
+
+
+def test_equal_runs_end_with_status_0(files: dict[str, list[Path]]) -> None:
+    done = run("compare", "--a", *files["a"], "--b", *files["equal"], "--threshold", "5%")
+    assert done.returncode == 0
+    assert "worse" not in done.stdout
+    assert "in four of five cases" in done.stdout
+
+
+def test_one_run_a_side_is_undecided_and_says_how_many_it_takes(files: dict[str, list[Path]]) -> None:
+    done = run("compare", files["a"][0], files["slower"][0])
+    assert done.returncode == 0
+    assert done.stdout.startswith("undecided (1 and 1 runs)")
+    assert "runs a side would probably decide" in done.stdout
+
+
+def test_a_side_that_is_not_valid_ends_with_status_4(files: dict[str, list[Path]]) -> None:
+    done = run("compare", "--a", *files["a"], "--b", *files["broken"])
+    assert done.returncode == 4
+    assert "not valid" in done.stdout
+    assert "requests failed, limit 1 %" in done.stdout
+
+
+def test_a_baseline_is_kept_compared_with_and_replaced(
+    files: dict[str, list[Path]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    first = run("compare", "--baseline", "main", "--b", *files["a"])
+    assert first.returncode == 0
+    assert "kept as baseline: .towtank/baselines/main.json" in first.stderr
+    kept = tmp_path / ".towtank" / "baselines" / "main.json"
+    assert kept.stat().st_size < 30_000
+    for side, status in (("slower", 7), ("equal", 0), ("broken", 4)):
+        done = run("compare", "--baseline", "main", "--b", *files[side], "--json")
+        assert done.returncode == status
+        direct = run("compare", "--a", *files["a"], "--b", *files[side], "--json")
+        assert json.loads(done.stdout)["metrics"] == json.loads(direct.stdout)["metrics"]
+    before = kept.read_text()
+    assert run("compare", "--baseline", "main", "--keep", "--b", *files["broken"]).returncode == 4
+    assert kept.read_text() == before
+    assert run("compare", "--baseline", "main", "--keep", "--b", *files["slower"]).returncode == 0
+    assert run("compare", "--baseline", "main", "--b", *files["slower"]).returncode == 0
+
+
+def test_faults_of_baselines(files: dict[str, list[Path]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / ".towtank" / "baselines"
+    folder.mkdir(parents=True)
+    (folder / "bad.json").write_text('{"schema": "other", "runs": []}')
+    (folder / "torn.json").write_text('{"schema": "towtank/base')
+    result = files["a"][0]
+    for arguments, message in (
+        (["--baseline", "bad", result], "bad.json: schema: must be as `towtank compare --keep` writes it"),
+        (["--baseline", "bad", result], "bad.json: runs: must be as"),
+        (["--baseline", "torn", result], "torn.json: must be as"),
+        (["--baseline", "../main", result], "--baseline: must be letters, digits"),
+        (["--baseline", "main"], "--baseline: must be given with one result"),
+        (["--baseline", "main", result, result], "--baseline: must be given with one result"),
+        (["--baseline", "main", result, "--a", result], "--a: must not be given beside a baseline"),
+        ([result, result, "--keep"], "--keep: must be given with --baseline NAME"),
+    ):
+        done = run("compare", *arguments)
+        assert (done.returncode, done.stdout) == (2, ""), arguments
+        assert message in done.stderr
+    assert not (folder / "main.json").exists()
+
+
+def test_markdown_is_a_table_that_names_cannot_break(files: dict[str, list[Path]], tmp_path: Path) -> None:
+    odd = tmp_path / "odd.csv"
+    odd.write_text(files["a"][0].read_text().replace("search", "a|b<img>"))
+    done = run("compare", odd, odd, "--markdown")
+    assert done.stdout.startswith("**undecided")
+    assert "| response_time_mean | a\\|b&lt;img> | 1.000 | - | undecided |" in done.stdout
+
+
+def test_two_configurations_of_a_study(tmp_path: Path) -> None:
+    folder = copy_of_results_1(tmp_path / "results").path
+    done = run("compare", f"{folder}:search_index present", f"{folder}:search_index absent", "--json")
+    assert done.returncode == 7
+    document = json.loads(done.stdout)
+    names = {each["name"] for each in document["metrics"]}
+    assert {"cpu_per_transaction", "throughput", "errors"} <= names
+    same = run("compare", folder, folder, "--json")
+    assert same.returncode == 0
+    ratios = [each["ratio"]["value"] for each in json.loads(same.stdout)["metrics"] if each["name"] != "errors"]
+    assert ratios == [1.0] * len(ratios)
+
+
+def test_faults_of_the_command_line(files: dict[str, list[Path]], tmp_path: Path) -> None:
+    folder = copy_of_results_1(tmp_path / "results").path
+    for arguments, message in (
+        ([files["a"][0]], "must be two results"),
+        (["--a", files["a"][0]], "must be given with --b"),
+        ([files["a"][0], files["a"][1], "--a", "x", "--b", "y"], "must not be given beside A and B"),
+        ([files["a"][0], "missing"], "missing: must be a result file, got no such file instead"),
+        ([files["a"][0], files["a"][1], "--threshold", "2"], "--threshold: must be a share in %"),
+        ([files["a"][0], files["a"][1], "--threshold", "0 %"], "--threshold: must be above 0"),
+        ([folder, f"{folder}:search_index gone"], "must be the label of a configuration, one of"),
+        ([folder, files["a"][0]], "must be runs of a configuration and load that both sides have"),
+    ):
+        done = run("compare", *arguments)
+        assert (done.returncode, done.stdout) == (2, ""), arguments
+        assert message in done.stderr
+
+
+def test_the_python_function_has_the_words_of_the_document(files: dict[str, list[Path]]) -> None:
+    found = towtank.compare(files["a"], files["slower"])
+    assert (found.verdict, found.valid) == ("worse", True)
+    (mean,) = (each for each in found.metrics if (each.name, each.transaction) == ("response_time_mean", "save"))
+    assert mean.verdict == "worse"
+    assert mean.ratio.low < 1.2 < mean.ratio.high
+    assert found.least_detectable == found.document["least_detectable"]
+    assert found.differs_in == ()
+    assert towtank.compare(files["a"], files["slower"], threshold=0.5).verdict != "worse"
