@@ -15,6 +15,14 @@ from towtank.doors import door
 
 if TYPE_CHECKING:
     from towtank.analysis.compaction import compact as compact
+    from towtank.analysis.comparing import Compared as Compared
+    from towtank.analysis.comparing import Difference as Difference
+    from towtank.analysis.comparing import Finding as Finding
+    from towtank.analysis.comparing import Side as Side
+    from towtank.analysis.comparing import baseline as baseline
+    from towtank.analysis.comparing import compare as compare
+    from towtank.analysis.comparing import keep as keep
+    from towtank.analysis.comparing import side_of as side_of
     from towtank.analysis.deciding import OpenQuestion as OpenQuestion
     from towtank.analysis.deciding import open_questions as open_questions
     from towtank.analysis.diagnoses import Diagnoses as Diagnoses
@@ -28,19 +36,11 @@ if TYPE_CHECKING:
     from towtank.analysis.judgement import Judgement as Judgement
     from towtank.analysis.judgement import judge as judge
     from towtank.analysis.judgement import judge_all as judge_all
+    from towtank.analysis.objective_scopes import is_scoped as is_scoped
+    from towtank.analysis.objectives import estimate_at as estimate_at
     from towtank.analysis.run import summarize_run as summarize_run
     from towtank.analysis.statistics import Estimate as Estimate
     from towtank.analysis.study import summarize_study as summarize_study
-    from towtank.analysis.comparing import Compared as Compared
-    from towtank.analysis.comparing import Difference as Difference
-    from towtank.analysis.comparing import Finding as Finding
-    from towtank.analysis.comparing import Side as Side
-    from towtank.analysis.comparing import baseline as baseline
-    from towtank.analysis.comparing import compare as compare
-    from towtank.analysis.comparing import keep as keep
-    from towtank.analysis.comparing import side_of as side_of
-    from towtank.analysis.objective_scopes import is_scoped as is_scoped
-    from towtank.analysis.objectives import estimate_at as estimate_at
 
 __getattr__, __dir__ = door(
     __name__,

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from towtank.study.loading import study_path as study_path
     from towtank.study.shipping import find_shipped as find_shipped
     from towtank.study.shipping import shipped as shipped
-    from towtank.study.starter import StarterOptions as StarterOptions
     from towtank.study.starter import Starter as Starter
+    from towtank.study.starter import StarterOptions as StarterOptions
     from towtank.study.starter import starter as starter
     from towtank.study.starter import write_starter as write_starter
     from towtank.study.study import Study as Study
