@@ -38,7 +38,7 @@ class _Elements:
         try:
             for line in self.source.lines():
                 parser.feed(line)
-                for event, element in parser.read_events():
+                for event, element in parser.read_events():  # type: ignore[misc]  # pairs, for these two events
                     assert isinstance(element, Element)
                     root = element if root is None else root
                     depth += 1 if event == "start" else -1
