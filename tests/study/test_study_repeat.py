@@ -71,7 +71,7 @@ def test_a_number_of_repetitions_on_the_command_line_replaces_the_rule(tmp_path:
 def test_a_study_that_goes_on_keeps_the_runs_it_has(tmp_path: Path) -> None:
     study = load_study(study_with(tmp_path, "repeat: until decided, at most 3"))
     longer = replace(study, at_least=5)
-    before, after = ([run.document() for run in one.design()] for one in (study, longer))
+    before, after = ([run.document() for run in version.design()] for version in (study, longer))
     assert after[: len(before)] == before
     assert len(after) == 10
     assert longer.describe()["repeat"]["at_most"] == 5

@@ -34,7 +34,8 @@ class _Elements:
 
     def __iter__(self) -> Iterator[Element]:
         parser: XMLPullParser[Element] = XMLPullParser(("start", "end"))
-        depth, root = 0, None
+        depth = 0
+        root: Element | None = None
         try:
             for line in self.source.lines():
                 parser.feed(line)
