@@ -59,7 +59,15 @@ pub fn solve(
     if let (true, [only]) = (center.is_uniform_exponential(), &streams[..])
         && let Some((jobs, loss, exact)) = renewal(center, only, capacity)
     {
-        return alone(only, jobs, loss, rates.len(), exact);
+        return alone(only, jobs, loss, rates.len(), "GI/M/m/K", exact);
+    }
+    if let [only] = &streams[..]
+        && only.gaps.scv == 0.0
+        && center.scv[only.class] == 0.0
+        && matches!(center.speed, Speed::Servers(servers) if load(center, rates) <= f64::from(servers))
+    {
+        // Regular arrivals of equal jobs find a free server each time.
+        return alone(only, load(center, rates), 0.0, rates.len(), "D/D/m/K", true);
     }
     by_phases(center, rates, &streams, capacity)
         .or_else(|| shared(center, rates, &streams, capacity))
@@ -77,10 +85,17 @@ fn visit(jobs: Vec<f64>, losses: Vec<f64>, exact: bool, formula: &'static str) -
     }
 }
 
-fn alone(only: &Stream, jobs: f64, loss: f64, classes: usize, exact: bool) -> Visit {
+fn alone(
+    only: &Stream,
+    jobs: f64,
+    loss: f64,
+    classes: usize,
+    formula: &'static str,
+    exact: bool,
+) -> Visit {
     let mut by_class = vec![0.0; classes];
     by_class[only.class] = jobs;
-    visit(by_class, vec![loss; classes], exact, "GI/M/m/K")
+    visit(by_class, vec![loss; classes], exact, formula)
 }
 
 /// M/G/1/K by the chain at departures (Gross, Shortle, Thompson and Harris, *Fundamentals of Queueing Theory*, 2008,

@@ -61,7 +61,7 @@ def simulate(question: Question, outcome: Outcome) -> Simulated | None:
         return None
     settings = SimulationSettings(precision=PRECISION, events=EVENTS, seed=SEED)
     simulated = simulate_models([model_of(question, outcome.job)], settings)
-    answer: dict[str, Any] = {"steady": False} if "faults" in simulated else simulated["answers"][0]
+    answer: Any = {"steady": False} if "faults" in simulated else simulated["answers"][0]
     if not answer["steady"]:
         return None
     doubts = tuple(answer["warnings"])
