@@ -7,7 +7,7 @@ from typing import Any
 
 from towtank.analysis.statistics import histograms
 from towtank.analysis.statistics.histograms import BadHistogramError
-from towtank.results.folder import RunFolder
+from towtank.results import RunFolder
 from towtank.results.tables import INTERVALS, METRICS, write_tables
 
 _QUANTILES = {"response_p50_s": 0.5, "response_p95_s": 0.95, "response_p99_s": 0.99}

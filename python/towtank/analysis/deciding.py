@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from towtank.analysis.claims import CLAIMS_FILE
 from towtank.analysis.claims.places import INVALID
 from towtank.analysis.study import summarize_study
 from towtank.digging import dig
-from towtank.results.folder import ResultsFolder
-from towtank.results.manifests import read_object
+from towtank.results import ResultsFolder, read_object
 
-Json = Mapping[str, Any]
+Judged = Mapping[str, object]
 _OBJECTIVE = ("text", "label", "configuration", "met", "certain")
 
 
@@ -44,7 +42,7 @@ def open_questions(results: ResultsFolder) -> list[OpenQuestion]:
     return [*_open_claims(judged), *_open_objectives(dig(summary, "objectives") or [])]
 
 
-def _open_claims(judged: list[Json]) -> Iterator[OpenQuestion]:
+def _open_claims(judged: list[Judged]) -> Iterator[OpenQuestion]:
     """Yield the undecided claims, and claims that only invalid runs could test."""
     for claim in judged:
         verdict, text, why, remedy, needs = (dig(claim, key) for key in ("verdict", "says", "why", "do", "needs_runs"))
@@ -52,7 +50,7 @@ def _open_claims(judged: list[Json]) -> Iterator[OpenQuestion]:
             yield OpenQuestion(str(text), str(why), needs)
 
 
-def _open_objectives(judged: list[Json]) -> Iterator[OpenQuestion]:
+def _open_objectives(judged: list[Judged]) -> Iterator[OpenQuestion]:
     """Yield the objectives without a verdict, and those whose intervals contain the limit."""
     for objective in judged:
         text, label, key, met, certain = (dig(objective, name) for name in _OBJECTIVE)

@@ -13,7 +13,7 @@ from towtank.analysis.study import summarize_study
 from towtank.analysis.system.rates import lookup
 from towtank.digging import dig
 from towtank.errors import StudyError
-from towtank.results.folder import RUN_MANIFEST, ResultsFolder, RunFolder
+from towtank.results import RUN_MANIFEST, ResultsFolder, RunFolder
 
 SCHEMA = "towtank/diagnosis/1"
 _DRIVEN = "target"

@@ -20,9 +20,8 @@ from towtank.analysis.statistics.histograms import BadHistogramError, Histogram
 from towtank.analysis.study import describe_study, known_summary
 from towtank.containment import Failed, attempt_or, attempt_unknown
 from towtank.errors import Fault, StudyError
-from towtank.results import lines
+from towtank.results import RUN_MANIFEST, STUDY_MANIFEST, ResultsFolder, RunFolder, lines
 from towtank.results.exports.material import Material, RunMaterial
-from towtank.results.folder import RUN_MANIFEST, STUDY_MANIFEST, ResultsFolder, RunFolder
 
 
 class Reader:

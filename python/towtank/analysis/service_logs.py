@@ -13,7 +13,7 @@ from typing import IO, Any
 
 from towtank.analysis.log_lines import ERROR, Line, folded, shown, troubles
 from towtank.files import open_regular
-from towtank.results.folder import RunFolder
+from towtank.results import RunFolder
 
 GROUPS_AT_MOST = 20
 """Largest number of groups of similar lines kept for each service."""

@@ -9,8 +9,7 @@ from towtank.analysis.statistics import estimates
 from towtank.analysis.statistics.estimates import BINOMIAL, Estimate
 from towtank.distributions import binomial_interval
 from towtank.files import read_regular
-from towtank.results import earlier
-from towtank.results.folder import RunFolder
+from towtank.results import RunFolder, earlier
 from towtank.results.stored import DIFFERENT, FATES, FOUND, LOST, NOTES, UNREAD, UNREADABLE, read_ledger
 
 Json = dict[str, Any]

@@ -24,9 +24,7 @@ from towtank.containment import Failed, attempt, attempt_or, failures_so_far
 from towtank.errors import StudyError
 from towtank.load_level import KINDS, Load
 from towtank.over_runs import alike, merged
-from towtank.results import earlier, kept
-from towtank.results.folder import STUDY_MANIFEST, ResultsFolder, RunFolder, offer_json
-from towtank.results.manifests import read_object
+from towtank.results import STUDY_MANIFEST, ResultsFolder, RunFolder, earlier, kept, offer_json, read_object
 
 SCHEMA = "towtank/study-summary/1"
 SUMMARY_FILE = "study-summary.json"

@@ -257,7 +257,7 @@ def size_model(
     MeasurementError
         If the data do not support a result, or if no run is valid for a model.
     """
-    from towtank.results.folder import write_json  # noqa: PLC0415
+    from towtank.results import write_json  # noqa: PLC0415
     from towtank.size.asking import size_source, why_no_source  # noqa: PLC0415 - imports scipy
     from towtank.size.basis import MODELS, ModelChoice  # noqa: PLC0415
     from towtank.size.sizing import SizingSettings  # noqa: PLC0415

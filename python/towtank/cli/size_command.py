@@ -127,7 +127,7 @@ def command(
     from towtank.cli.options import OptionCheck  # noqa: PLC0415
     from towtank.cli.output import failed_parts, print_failed  # noqa: PLC0415
     from towtank.containment import contained  # noqa: PLC0415
-    from towtank.results.folder import write_json  # noqa: PLC0415
+    from towtank.results import write_json  # noqa: PLC0415
     from towtank.size.asking import size_source  # noqa: PLC0415
     from towtank.size.basis import ModelChoice  # noqa: PLC0415
     from towtank.size.sizing import SizingSettings  # noqa: PLC0415

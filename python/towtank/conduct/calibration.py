@@ -24,7 +24,7 @@ from towtank.conduct.envelope import SCHEMA
 from towtank.conduct.pinning import Pinning, share_out
 from towtank.engine import EngineProcess, binary
 from towtank.errors import EngineError, MeasurementError
-from towtank.results.folder import RunFolder
+from towtank.results import RunFolder
 
 SHARES = (0.25, 0.50, 0.75)
 """Start lags are measured at these shares of the request rate per core."""

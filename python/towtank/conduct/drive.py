@@ -23,7 +23,7 @@ from towtank.conduct.targets_here import UNNAMED, addresses_here, watching_targe
 from towtank.dialing import UnreachedError, connect_first, fact, next_step
 from towtank.errors import EngineError, StudyError, TargetError
 from towtank.marking import marked
-from towtank.results.folder import RunFolder
+from towtank.results import RunFolder
 from towtank.results.observe import GENERATOR_GROUP
 from towtank.secrets import basic_authorization
 from towtank.study.traces import Curve

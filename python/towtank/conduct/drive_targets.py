@@ -15,7 +15,7 @@ from towtank.conduct.drive import (
     url_plan,
 )
 from towtank.errors import Fault, StudyError
-from towtank.results.folder import RunFolder
+from towtank.results import RunFolder
 from towtank.units import shown
 from towtank.workload import drivers
 from towtank.workload.targets import check_targets, host_and_port, is_number, login_of, numeric, with_fallbacks

@@ -19,7 +19,7 @@ from towtank.conduct.provenance import require_own
 from towtank.conduct.stopping import StopRequest
 from towtank.errors import StudyError
 from towtank.option_check import COMMAND_LINE
-from towtank.results.folder import RUN_MANIFEST, STUDY_MANIFEST, RunFolder
+from towtank.results import RUN_MANIFEST, STUDY_MANIFEST, RunFolder
 from towtank.secrets import redacted_text
 from towtank.system import watched
 from towtank.system.scratch import make_scratch

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from towtank.errors import Fault, StudyError
-from towtank.results.folder import write_json
+from towtank.results import write_json
 
 if TYPE_CHECKING:
     from towtank.system.system import GeneratorPlace

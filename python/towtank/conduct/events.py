@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from towtank.errors import TowtankError
-from towtank.results.folder import RunFolder
+from towtank.results import RunFolder
 from towtank.results.following import Follower
 from towtank.study.events import Event
 from towtank.system.hosts.group import Hosts

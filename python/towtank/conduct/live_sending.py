@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from towtank.conduct.display import Display
-from towtank.results.folder import RunFolder
+from towtank.results import RunFolder
 
 if TYPE_CHECKING:
     from towtank.sending.receiver import Receiver

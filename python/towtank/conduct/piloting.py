@@ -12,7 +12,7 @@ from towtank.conduct.run import RunTask, conduct_run
 from towtank.conduct.stopping import StopRequest
 from towtank.conduct.wiring import make_task
 from towtank.errors import MeasurementError, Stopped, TargetError
-from towtank.results.folder import STUDY_MANIFEST, ResultsFolder, RunFolder
+from towtank.results import STUDY_MANIFEST, ResultsFolder, RunFolder
 from towtank.secrets import make_private_folder
 from towtank.study.design import LOAD_FACTORS, RunSpec, run_seed
 from towtank.study.model import FindLimit, Stages

@@ -19,7 +19,7 @@ from towtank import __version__
 from towtank.digging import dig
 from towtank.engine import binary
 from towtank.errors import StudyError
-from towtank.results.folder import SECRETS, SECRETS_SCHEMA, STUDY_MANIFEST, ResultsFolder, write_json
+from towtank.results import SECRETS, SECRETS_SCHEMA, STUDY_MANIFEST, ResultsFolder, write_json
 from towtank.secrets import make_private_folder, open_private, redacted, redacted_setting
 
 if TYPE_CHECKING:

@@ -20,8 +20,7 @@ from towtank.conduct.display import Display
 from towtank.conduct.stopping import StopRequest
 from towtank.engine import EngineProcess
 from towtank.errors import EngineError, TowtankError
-from towtank.results import lines, stored
-from towtank.results.folder import RunFolder, write_json
+from towtank.results import RunFolder, lines, stored, write_json
 from towtank.results.lines import Damage
 from towtank.results.stored import FATES, GONE, Ledger, Thing
 from towtank.system.process import describe_status, tail

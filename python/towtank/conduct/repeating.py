@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from towtank import units
 from towtank.digging import dig
-from towtank.results.folder import ResultsFolder, RunFolder
-from towtank.results.manifests import read_object
+from towtank.results import ResultsFolder, RunFolder, read_object
 
 if TYPE_CHECKING:
     from towtank.analysis import OpenQuestion

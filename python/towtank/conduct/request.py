@@ -12,7 +12,7 @@ from towtank.conduct.envelope import beyond_open_files
 from towtank.conduct.provenance import FILES, content_hash
 from towtank.digging import dig
 from towtank.errors import Fault, StudyError, TargetError
-from towtank.results.folder import ResultsFolder
+from towtank.results import ResultsFolder
 
 if TYPE_CHECKING:
     from towtank.study import Study

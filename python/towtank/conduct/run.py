@@ -27,7 +27,7 @@ from towtank.conduct.stopping import StopRequest
 from towtank.conduct.targets_here import watching_targets
 from towtank.engine import EngineProcess
 from towtank.errors import EngineError, Stopped, StudyError, TargetError, TowtankError
-from towtank.results.folder import RunFolder
+from towtank.results import RunFolder
 from towtank.results.observe import GENERATOR_GROUP
 from towtank.system.process import Entry, describe_status, tail
 from towtank.system.system import Ended, Endpoints, GeneratorPlace, System

@@ -16,7 +16,7 @@ from towtank.analysis.measurement import Measurement
 from towtank.analysis.windows.stretch import STEADY_PHASE
 from towtank.conduct.steering import Note, Send, StageSteering, StageUnderWay
 from towtank.estimates import few_digits
-from towtank.results.folder import RunFolder
+from towtank.results import RunFolder
 from towtank.study.model import FindLimit
 from towtank.study.search_stages import DECIDE, RELIEVE, RELIEVE_SHARE, last_stages, plateau_stages
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from towtank.analysis.windows.precision import Precision
 from towtank.analysis.windows.settling import Seconds, Settling
-from towtank.results.folder import RunFolder
+from towtank.results import RunFolder
 from towtank.results.following import Follower
 from towtank.results.segments import Interval
 from towtank.study.precise import SteadyUntil

@@ -22,7 +22,7 @@ from towtank.conduct.stopping import StopRequest
 from towtank.conduct.wiring import make_task
 from towtank.containment import Parts, attempt_or, contained
 from towtank.errors import EngineError, ExitStatus, StudyError
-from towtank.results.folder import STUDY_MANIFEST, ResultsFolder, RunFolder
+from towtank.results import STUDY_MANIFEST, ResultsFolder, RunFolder
 from towtank.study.across import is_source
 
 if TYPE_CHECKING:

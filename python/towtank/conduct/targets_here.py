@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from types import MappingProxyType
 from typing import Any
 
-from towtank.results.folder import RunFolder
+from towtank.results import RunFolder
 from towtank.results.observe import GENERATOR_GROUP, WATCHED
 from towtank.system.listeners import Seen, is_below, is_here, listening_root, servers_behind
 from towtank.system.running import facts_of, program_name

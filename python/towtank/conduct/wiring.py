@@ -12,7 +12,7 @@ from towtank.conduct.reading_back import ReadBack
 from towtank.conduct.run import Observing, RunTask, Steer
 from towtank.conduct.search_length import search_range_s
 from towtank.conduct.stopping import StopRequest
-from towtank.results.folder import RunFolder
+from towtank.results import RunFolder
 from towtank.study.model import FindLimit
 from towtank.study.precise import SteadyUntil
 from towtank.study.settle import settle_document

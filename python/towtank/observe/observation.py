@@ -14,7 +14,7 @@ from towtank import engine, marking
 from towtank.errors import TargetError
 from towtank.observe.scraper import Scraper
 from towtank.observe.scraping import ScrapingThread
-from towtank.results.folder import RunFolder
+from towtank.results import RunFolder
 from towtank.results.observe import REMOTE_PROBE
 
 PROBE_STREAM = "probe.ndjson"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 from xml.parsers import expat
@@ -16,7 +17,7 @@ from xml.parsers import expat
 import vl_convert
 
 from towtank.report import theme
-from towtank.results import kept
+from towtank.results import kept, offer_json
 
 PICTURES_FILE = "pictures.json"
 SCHEMA = "towtank/pictures/1"
@@ -68,7 +69,7 @@ class Pictures:
     def keep(self) -> None:
         """Write the drawings that were used, unless the file holds them already or cannot be written."""
         if self._path is not None and self._used != self._kept:
-            kept.offer_json(self._path, {"schema": SCHEMA, **self._used})
+            offer_json(self._path, {"schema": SCHEMA, **self._used})
 
 
 def static_svg(spec: dict[str, Any]) -> str:
@@ -78,7 +79,7 @@ def static_svg(spec: dict[str, Any]) -> str:
 
 def digest(spec: Mapping[str, Any]) -> str:
     """Return the digest of a specification and of the versions of the libraries that draw it."""
-    versions = f"{vl_convert.__version__} {theme.VEGA_LITE_VERSION}\n"
+    versions = f"{version('vl-convert-python')} {theme.VEGA_LITE_VERSION}\n"
     return hashlib.sha256((versions + json.dumps(spec, sort_keys=True)).encode()).hexdigest()
 
 

@@ -17,8 +17,7 @@ import numpy as np
 
 from towtank.analysis.measurement import DRAIN, Column, Floats, Measurement
 from towtank.containment import attempt_or
-from towtank.results import segments
-from towtank.results.folder import ResultsFolder
+from towtank.results import ResultsFolder, segments
 
 if TYPE_CHECKING:
     from towtank.report.source import Results, RunResult

@@ -20,9 +20,7 @@ from towtank.errors import Fault, StudyError
 from towtank.load_level import KINDS, Load
 from towtank.report.runs_over_time import Recorded, recordings
 from towtank.report.sizing_source import ANSWER_FILE, sizing_of
-from towtank.results import earlier, kept
-from towtank.results.folder import STUDY_MANIFEST, ResultsFolder, RunFolder
-from towtank.results.manifests import RunManifest, usable
+from towtank.results import STUDY_MANIFEST, ResultsFolder, RunFolder, RunManifest, earlier, kept, usable
 
 SUMMARY_FILE = "study-summary.json"
 MODEL_FILE = "model.json"

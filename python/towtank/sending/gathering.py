@@ -6,9 +6,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-from towtank.results import segments
+from towtank.results import RunFolder, segments
 from towtank.results.exports.seconds import Second, known_names, one_second
-from towtank.results.folder import RunFolder
 from towtank.results.observe import NOT_ATTRIBUTED, PROBE
 from towtank.results.segments import Interval, Recording
 from towtank.sending.following import Follower

@@ -11,8 +11,8 @@ from typing import Any
 
 from towtank.analysis.exporting import Reader
 from towtank.posting import Poster
+from towtank.results import RunFolder
 from towtank.results.exports.material import Decoded, HistogramReader
-from towtank.results.folder import RunFolder
 from towtank.secrets import basic_authorization
 from towtank.sending import otlp, prometheus
 from towtank.sending.gathering import Gatherer

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema
 
@@ -32,7 +32,7 @@ class RepeatUntil(FileModel):
         ),
     )
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, object]:
         """Return the rule as JSON for the manifest of a study; the budget in seconds."""
         return {"until": self.until, "at_most": self.at_most, "budget_s": self.budget}
 

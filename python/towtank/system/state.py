@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from towtank.results.folder import write_json
+from towtank.results import write_json
 from towtank.system.identity import identity
 
 STATE_SCHEMA = "towtank/system-state/1"

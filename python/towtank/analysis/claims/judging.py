@@ -83,13 +83,13 @@ def run_to_run_of(study: Json) -> float:
     return float(declared) if isinstance(declared, int | float) else ASSUMED_SHARE
 
 
-def looks_of(study: Json) -> Looks | None:
+def looks_of(study: Mapping[str, object]) -> Looks | None:
     """Return the looks at a study that repeats its runs until its claims are decided; None for any other study."""
     at_most = dig(study, "repeat", "at_most")
     return None if at_most is None else Looks(int(at_most))
 
 
-def _in_turn(written: Json, study: Json, runs: Sequence[Json], looks: Looks | None) -> dict[str, Any]:
+def _in_turn(written: Json, study: Mapping[str, object], runs: Sequence[Json], looks: Looks | None) -> dict[str, Any]:
     """Judge a claim after each block of runs, with the confidence of `looks`; the first decision stands."""
     factors, share = dig(study, "factors") or (), run_to_run_of(study)
     if looks is None:

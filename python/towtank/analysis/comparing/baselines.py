@@ -90,12 +90,14 @@ def path_of(name: str) -> Path:
 def keep(name: str, side: Side) -> Path:
     """Write a side as baseline, and return its file."""
     path = path_of(name)
-    form = BaselineForm(
-        schema=SCHEMA,  # type: ignore[arg-type]
-        towtank=__version__,
-        of=side.name,
-        runs=[_form_of(run) for run in side.runs],
-        facts=dict(side.facts),
+    form = BaselineForm.model_validate(
+        {
+            "schema": SCHEMA,
+            "towtank": __version__,
+            "of": side.name,
+            "runs": [_form_of(run) for run in side.runs],
+            "facts": dict(side.facts),
+        }
     )
     put_text(path, form.model_dump_json(by_alias=True, indent=1, exclude_defaults=True) + "\n")
     return path

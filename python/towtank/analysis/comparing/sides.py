@@ -18,7 +18,7 @@ from towtank.digging import dig
 from towtank.errors import Fault, StudyError
 from towtank.foreign import Requests
 from towtank.load_level import KINDS
-from towtank.results.folder import RUN_MANIFEST, ResultsFolder, RunFolder
+from towtank.results import RUN_MANIFEST, ResultsFolder, RunFolder
 
 _REQUESTS_AT_LEAST = 2
 Summary = Mapping[str, object]

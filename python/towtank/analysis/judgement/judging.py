@@ -157,7 +157,8 @@ def _of_summary(found: Foreign) -> Judged:
 def _without_requests(found: Foreign) -> Judged:
     assert found.requests is not None
     doubts = (*doubting.of_file(found), *doubting.of_counts(0, 0))
-    nothing = of_requests(found.requests, Observations(*(np.zeros(0) for _ in range(4)), np.zeros(0, dtype=np.int64)))
+    none = np.zeros(0)
+    nothing = of_requests(found.requests, Observations(none, none, none, none, np.zeros(0, dtype=np.int64)))
     notes = tuple(found.notes)
     return Judged(found.file, found.form, doubts, None, 0, 0, nothing, skipped=found.skipped.by_reason, notes=notes)
 

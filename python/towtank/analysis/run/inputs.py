@@ -10,8 +10,7 @@ from typing import Any
 
 from towtank.analysis.run.reading import study_limits, study_objectives
 from towtank.files import open_regular
-from towtank.results import segments
-from towtank.results.folder import EVENTS, RUN_MANIFEST, RunFolder
+from towtank.results import EVENTS, RUN_MANIFEST, RunFolder, segments
 
 _DIGEST_BYTES = 16
 

@@ -12,8 +12,7 @@ from towtank.analysis.service_logs import service_logs
 from towtank.analysis.stored import read_stored
 from towtank.analysis.system.tiers import Observed
 from towtank.files import read_regular
-from towtank.results import observe, segments
-from towtank.results.folder import STUDY_MANIFEST, RunFolder
+from towtank.results import STUDY_MANIFEST, RunFolder, observe, segments
 
 
 def read_run(run: RunFolder, objectives: Sequence[dict[str, Any]] = ()) -> RunData:

@@ -34,7 +34,7 @@ from towtank.analysis.system.tiers import Observed
 from towtank.analysis.unfinished import unfinished
 from towtank.analysis.user_groups import user_groups
 from towtank.containment import attempt
-from towtank.results.folder import RunFolder, keep_json, offer_json
+from towtank.results import RunFolder, keep_json, offer_json
 
 SCHEMA = "towtank/run-summary/1"
 SUMMARY = "summary.json"

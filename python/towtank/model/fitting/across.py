@@ -37,7 +37,7 @@ from towtank.model.fitting.measured import Configuration, mean_by_cycle, read_co
 from towtank.model.fitting.observations import Floats
 from towtank.model.fitting.replicates import SEED, replicates
 from towtank.model.quota import PERIOD_S
-from towtank.results.folder import STUDY_MANIFEST, ResultsFolder, RunFolder, write_json
+from towtank.results import STUDY_MANIFEST, ResultsFolder, RunFolder, write_json
 
 SCHEMA = "towtank/prediction/1"
 FILE = "prediction.json"

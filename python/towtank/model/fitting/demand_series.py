@@ -12,7 +12,7 @@ from towtank.analysis.run import RunData, read_run
 from towtank.model.fitting.demand_estimators import Series
 from towtank.model.fitting.measured import Resource
 from towtank.model.fitting.observations import Floats
-from towtank.results.folder import RunFolder
+from towtank.results import RunFolder
 
 # Length of an interval in mean response times. A transaction is counted at its end, but works before that, so
 # an interval must be longer than a transaction.

@@ -17,7 +17,7 @@ from towtank.model.fitting.demand_levels import demand_from_levels
 from towtank.model.fitting.demand_series import WORTH_A_DEMAND, pooled, read_series
 from towtank.model.fitting.measured import Configuration, Resource, read_configurations
 from towtank.model.fitting.observations import Floats
-from towtank.results.folder import STUDY_MANIFEST, ResultsFolder
+from towtank.results import STUDY_MANIFEST, ResultsFolder
 from towtank.results.machines import disks
 
 SCHEMA = "towtank/model-demands/1"

@@ -18,7 +18,7 @@ from towtank.analysis.study import SET_ASIDE, SUMMARY_FILE, describe_study, summ
 from towtank.errors import MeasurementError, StudyError
 from towtank.model.fitting.audit import Finding, Quantities, audit
 from towtank.model.fitting.observations import Floats, Observations, observations, pooled_errors
-from towtank.results.folder import STUDY_MANIFEST, ResultsFolder, RunFolder
+from towtank.results import STUDY_MANIFEST, ResultsFolder, RunFolder
 
 Json = dict[str, Any]
 

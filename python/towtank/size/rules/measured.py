@@ -16,7 +16,7 @@ from towtank.containment import Failed, attempt
 from towtank.errors import MeasurementError, StudyError
 from towtank.estimates import few_digits
 from towtank.load_level import Load
-from towtank.results.folder import ResultsFolder, RunFolder
+from towtank.results import ResultsFolder, RunFolder
 from towtank.results.tier_memory import tier_memory
 from towtank.size.rules.facts import (
     COMMON,
