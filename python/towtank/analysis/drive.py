@@ -7,9 +7,9 @@ from typing import Any
 from towtank.analysis.connections import connections
 from towtank.analysis.diagnosis import Cause, Diagnosis, diagnose_run
 from towtank.analysis.doubts import Level
-from towtank.analysis.load import HISTOGRAM, distribution, status_codes
+from towtank.analysis.load import distribution, status_codes
 from towtank.analysis.measurement import Column, Floats, Mask, Measurement, TimedHistograms
-from towtank.analysis.merged_percentiles import QUANTILES
+from towtank.analysis.merged_percentiles import HISTOGRAM, QUANTILES
 from towtank.analysis.run import SUMMARY, RunData, describe, inputs, read_run, study_limits
 from towtank.containment import attempt_or
 from towtank.results.folder import RunFolder, write_json

@@ -149,7 +149,7 @@ def _with_svg(figure: Figure, pictures: Pictures) -> Figure:
 
 def picture(figure: Figure) -> Markup:
     """Return the SVG of a figure; Vega and the writer of drawings have escaped all texts in it."""
-    svg = lean(figure.svg)
+    svg = lean(figure.svg or "")
     counted = {name: number for number, name in enumerate(dict.fromkeys(_COUNTED_ID.findall(svg)))}
     svg = _COUNTED_ID.sub(lambda found: f"{found[0].rstrip('0123456789')}{counted[found[0]]}", svg)
     svg = _OWN_ID.sub(rf"\g<1>{figure.name}-", svg)

@@ -78,7 +78,7 @@ def static_svg(spec: dict[str, Any]) -> str:
 
 def digest(spec: Mapping[str, Any]) -> str:
     """Return the digest of a specification and of the versions of the libraries that draw it."""
-    versions = f"{vl_convert.__version__} {theme.VEGA_LITE_VERSION}\n"
+    versions = f"{vl_convert.get_vega_version()} {theme.VEGA_LITE_VERSION}\n"
     return hashlib.sha256((versions + json.dumps(spec, sort_keys=True)).encode()).hexdigest()
 
 

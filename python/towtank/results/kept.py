@@ -18,7 +18,7 @@ from towtank.containment import failures_so_far
 from towtank.engine import binary
 from towtank.errors import EngineError, StudyError
 from towtank.files import read_regular
-from towtank.results.folder import offer_json
+from towtank.results.folder import offer_json as offer_json
 from towtank.results.manifests import object_of
 
 MADE_FROM = "made_from"

@@ -102,7 +102,8 @@ def _check_all(
 ) -> tuple[Study | None, list[Fault]]:
     """Check all variants of a study; return the one that is asked for, and the faults of all."""
     files = _Files(corrected.document(document), corrected)
-    document, faults = files.document, []
+    document = files.document
+    faults: list[Fault] = []
     study = _check_one(files, _with_changes(_with_preset(document, preset), changes), faults)
     for name in _presets(document):
         if name != preset:
