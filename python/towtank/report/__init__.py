@@ -10,9 +10,10 @@ from pathlib import Path
 from towtank.containment import contained
 from towtank.errors import ReportError
 from towtank.files import put_text
-from towtank.report.source import Results, load
-from towtank.report.source import documents as documents
+from towtank.report.source import Results, documents, load
 from towtank.results.folder import ResultsFolder
+
+__all__ = ["REPORT", "Results", "documents", "load", "write", "write_report"]
 
 REPORT = "report.html"
 
