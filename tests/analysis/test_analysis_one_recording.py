@@ -11,7 +11,7 @@ from even_runs import even_script, stages_of
 from synthetic_runs import Exchange, Script, write_run
 
 from towtank.analysis import drive_document, summarize_run
-from towtank.analysis.load import HISTOGRAM
+from towtank.analysis.merged_percentiles import HISTOGRAM
 
 USERS, THINK_S, STEADY_S, SLOW_UNTIL_S = 10, 0.1, 60.0, 9.0
 SLOW_S, FAST_S = 0.4, 0.1

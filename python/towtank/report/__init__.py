@@ -10,10 +10,10 @@ from pathlib import Path
 from towtank.containment import contained
 from towtank.errors import ReportError
 from towtank.files import put_text
-from towtank.report.source import Results
-from towtank.report.source import documents as documents
-from towtank.report.source import load as load
+from towtank.report.source import Results, documents, load
 from towtank.results import ResultsFolder
+
+__all__ = ["REPORT", "Results", "documents", "load", "write", "write_report"]
 
 REPORT = "report.html"
 
