@@ -72,7 +72,7 @@ class Pictures:
             offer_json(self._path, {"schema": SCHEMA, **self._used})
 
 
-def static_svg(spec: dict[str, Any]) -> str:
+def static_svg(spec: dict[str, object]) -> str:
     """Draw a Vega-Lite specification as SVG, without loading anything from a network."""
     return vl_convert.vegalite_to_svg(spec, vl_version=theme.VEGA_LITE_VERSION, allowed_base_urls=[])
 
