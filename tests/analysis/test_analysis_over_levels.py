@@ -6,7 +6,7 @@ import pytest
 
 from towtank.analysis.claims.over_levels import LevelSeries, Step, _may_be, _moves, _stays, _together, ratio_of
 from towtank.analysis.statistics import ratio_interval
-from towtank.analysis.statistics.estimates import Estimate
+from towtank.analysis.statistics.estimates import CONFIDENCE, Estimate
 
 
 def series(*values: float, half: float = 0.5) -> LevelSeries:
@@ -38,10 +38,10 @@ def verdict(steps: list[Step]) -> bool | None:
 def test_a_series_falls_by_its_steps_and_as_a_whole(
     values: tuple[float, ...], allow: float, falls: bool | None
 ) -> None:
-    assert verdict(_moves(series(*values), allow, "falls")) is falls
+    assert verdict(_moves(series(*values), allow, "falls", CONFIDENCE)) is falls
     mirrored = series(*(200 - value for value in values))
     if allow == 0.0:
-        assert verdict(_moves(mirrored, 0.0, "rises")) is falls
+        assert verdict(_moves(mirrored, 0.0, "rises", CONFIDENCE)) is falls
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_a_series_falls_by_its_steps_and_as_a_whole(
 def test_a_series_stays_within_a_share_of_its_first_level(
     values: tuple[float, ...], allow: float, stays: bool | None
 ) -> None:
-    assert verdict(_stays(series(*values), allow)) is stays
+    assert verdict(_stays(series(*values), allow, CONFIDENCE)) is stays
 
 
 def test_the_ratio_of_two_times_is_not_below_zero() -> None:
@@ -76,14 +76,14 @@ def test_the_ratio_of_two_times_is_not_below_zero() -> None:
 
 def test_a_level_may_be_the_highest_unless_another_one_is_certainly_above() -> None:
     found = series(100, 100.3, 90)
-    assert [_may_be(level, found, upward=True) for level in "012"] == [True, True, False]
-    assert [_may_be(level, found, upward=False) for level in "012"] == [False, False, True]
+    assert [_may_be(level, found, CONFIDENCE, upward=True) for level in "012"] == [True, True, False]
+    assert [_may_be(level, found, CONFIDENCE, upward=False) for level in "012"] == [False, False, True]
 
 
 def test_a_step_that_cannot_be_explained_leaves_the_reason_to_the_next() -> None:
     """The first step has no interval; the second has one, and may rise within it."""
     levels = [("0", Estimate(90.5)), *series(90, 90)]
-    steps = [step for step in _moves(levels, 0.0, "falls") if step.holds is None]
+    steps = [step for step in _moves(levels, 0.0, "falls", CONFIDENCE) if step.holds is None]
     texts = [step.why("users", "s") for step in steps]
     assert texts[0] == ""
     assert texts[1].startswith("from users 0 to 1 it may rise by up to ")

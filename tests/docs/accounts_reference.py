@@ -23,7 +23,11 @@ REFERENCE: dict[str, tuple[Judgement, ...]] = {
         Run("$ towtank advise", exact=True),
     ),
     "docs/background/rules-of-thumb.md": (Run("$ towtank rules", exact=True), Synopsis("towtank advise")),
-    "docs/reference/claims.md": (Keys('{"schema":"towtank/claims/1"', document="claims"), Texts("Confirmed:")),
+    "docs/reference/claims.md": (
+        Keys('{"schema":"towtank/claims/1"', document="claims"),
+        Snippet("repeat: until decided", "study", onto="studies/content-users/study.yaml"),
+        Texts("Confirmed:"),
+    ),
     "docs/reference/engine.md": (Keys('{"event": "begin"', document="rate"),),
     "docs/reference/files.md": (
         Texts("study.yaml:21:13"),

@@ -18,7 +18,7 @@ from synthetic_runs import write_run
 from towtank.analysis.measurement import Measurement
 from towtank.report import runs_over_time
 from towtank.report.figures import heat_map, timeline
-from towtank.report.html import static_svg
+from towtank.report.pictures import static_svg
 from towtank.report.runs_over_time import ROWS_PER_DECADE, Cell, Recorded
 from towtank.report.source import Results, RunResult
 from towtank.results import segments

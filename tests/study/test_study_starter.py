@@ -10,13 +10,13 @@ import pytest
 
 from towtank import yamlfile
 from towtank.errors import StudyError
-from towtank.study import Starter, StarterOptions, load_study, starter, write_starter
+from towtank.study import Starter, StarterOptions, load_study, starter_of, write_starter
 
 IMPORTS = Path(__file__).parents[1] / "data" / "imports"
 
 
 def made(folder: Path, **options: Any) -> Starter:
-    found = starter(StarterOptions(folder / "shop", **options))
+    found = starter_of(StarterOptions(folder / "shop", **options))
     write_starter(found)
     load_study(folder / "shop" / "study.yaml")  # raises if a file is not valid
     return found
@@ -28,7 +28,7 @@ def content(folder: Path, name: str) -> Any:
 
 def faults(folder: Path, **options: Any) -> list[str]:
     with pytest.raises(StudyError) as refused:
-        starter(StarterOptions(folder / "shop", **options))
+        starter_of(StarterOptions(folder / "shop", **options))
     return [f"{fault.where}: {fault.message}" for fault in refused.value.faults]
 
 
@@ -135,7 +135,7 @@ def test_all_wrong_options_are_reported_at_once(tmp_path: Path) -> None:
 )
 def test_wrong_options_are_refused(tmp_path: Path, options: dict[str, Any], words: str) -> None:
     with pytest.raises(StudyError) as refused:
-        starter(StarterOptions(tmp_path / "shop", **options))
+        starter_of(StarterOptions(tmp_path / "shop", **options))
     assert words in "\n".join(f"{fault.file} {fault.where}: {fault.message}" for fault in refused.value.faults)
     assert not (tmp_path / "shop").exists()
 

@@ -91,11 +91,12 @@ def run(arguments: list[str]) -> int:
 def _repeated(arguments: list[str]) -> list[str]:
     """Write `--a X Y` as `--a X --a Y` for options that take several values, as shells expand `--a runs/*.json`."""
     options = SEVERAL.get(arguments[0] if arguments else "", ())
-    found, option = list[str](), ""
+    found: list[str] = []
+    option: str | None = None
     for argument in arguments:
         if argument.startswith("-"):
-            option = argument if argument in options else ""
-        elif option:
+            option = argument if argument in options else None
+        elif option is not None:
             found += [option, argument]
             continue
         if argument != option:

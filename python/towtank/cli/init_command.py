@@ -44,9 +44,9 @@ def command(
 ) -> int:
     """Write the three files of a first study: study.yaml, system.yaml and workload.yaml."""
     from towtank.cli.output import print_json  # noqa: PLC0415
-    from towtank.study import StarterOptions, starter, write_starter  # noqa: PLC0415
+    from towtank.study import StarterOptions, starter_of, write_starter  # noqa: PLC0415
 
-    found = starter(StarterOptions(folder, url, command, port, openapi, har))
+    found = starter_of(StarterOptions(folder, url, command, port, openapi, har))
     write_starter(found)
     if json:
         print_json(_document(found))

@@ -14,8 +14,6 @@ from towtank.foreign.requests import Skipped
 
 _GZIP = b"\x1f\x8b"
 _HEAD_BYTES = 1 << 16
-# A longer field is text that an unclosed quotation mark swallowed.
-_FIELD_AT_MOST = 1 << 20
 _BOMS = ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"), (b"\xef\xbb\xbf", "utf-8-sig"))
 
 
@@ -62,7 +60,6 @@ class Source:
 
     def rows(self, skipped: Skipped, delimiter: str = ",") -> Iterator[tuple[int, list[str]]]:
         """Yield the rows of a table with the numbers of their lines, without empty rows."""
-        csv.field_size_limit(_FIELD_AT_MOST)
         reader = csv.reader(self.lines(), delimiter=delimiter)
         while True:
             try:

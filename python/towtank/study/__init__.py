@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from towtank.study.shipping import shipped as shipped
     from towtank.study.starter import Starter as Starter
     from towtank.study.starter import StarterOptions as StarterOptions
-    from towtank.study.starter import starter as starter
+    from towtank.study.starter import starter_of as starter_of
     from towtank.study.starter import write_starter as write_starter
     from towtank.study.study import Study as Study
     from towtank.study.systems import find_system as find_system
@@ -33,7 +33,7 @@ __getattr__, __dir__ = door(
         "loading": "load_study study_path",
         "shipping": "find_shipped shipped",
         "study": "Study",
-        "starter": "StarterOptions Starter starter write_starter",
+        "starter": "StarterOptions Starter starter_of write_starter",
         "systems": "find_system needed refuse_files_outside systems_of",
     },
 )

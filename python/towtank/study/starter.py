@@ -92,7 +92,7 @@ class Starter:
         return self.folder / FILES[0]
 
 
-def starter(chosen: StarterOptions) -> Starter:
+def starter_of(chosen: StarterOptions) -> Starter:
     """Make the texts of a first study, and check them.
 
     Raises

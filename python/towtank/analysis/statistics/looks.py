@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cache
+from statistics import NormalDist
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import brentq
-from scipy.stats import norm
 
 from towtank.analysis.statistics.estimates import CONFIDENCE
 
 Floats = npt.NDArray[np.float64]
 
+NORMAL = NormalDist()
 FIRST = 2
 """Number of blocks before the first look: a single run has no scatter between runs. [1]"""
 _STEPS_PER_DEVIATION = 4
@@ -88,23 +88,31 @@ def nominal_confidence(at_most: int, first: int = 1, confidence: float = CONFIDE
     if at_most <= first:
         return confidence
 
+    from scipy.optimize import brentq  # noqa: PLC0415 - heavy, and only such studies need it
+
     def excess(critical: float) -> float:
         return _never_crossed(critical, at_most, first) - confidence
 
-    critical = brentq(excess, norm.ppf(0.5 + confidence / 2), _WIDEST, xtol=1e-6)
-    return float(2 * norm.cdf(critical) - 1)
+    critical = brentq(excess, NORMAL.inv_cdf(0.5 + confidence / 2), _WIDEST, xtol=1e-6)
+    return float(2 * NORMAL.cdf(critical) - 1)
 
 
 def _never_crossed(critical: float, at_most: int, first: int) -> float:
     """Return the probability that no look at a sum of standard normal values finds the sum beyond its bound."""
     edge = critical * math.sqrt(first)
     values = _grid(edge)
-    density = norm.pdf(values, scale=math.sqrt(first))
+    density = _density(values / math.sqrt(first)) / math.sqrt(first)
     for block in range(first + 1, at_most + 1):
         further = _grid(critical * math.sqrt(block))
-        density = norm.pdf(further[:, None] - values[None, :]) @ (density * _weights(values))
+        density = _density(further[:, None] - values[None, :]) @ (density * _weights(values))
         values = further
     return float(density @ _weights(values))
+
+
+def _density(values: Floats) -> Floats:
+    """Return the density of the standard normal distribution."""
+    found: Floats = np.exp(-(values**2) / 2) / math.sqrt(2 * math.pi)
+    return found
 
 
 def _grid(edge: float) -> Floats:
