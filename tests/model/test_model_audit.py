@@ -84,6 +84,13 @@ def test_an_idle_tier_that_works_a_little_for_itself_excludes_no_run() -> None:
     assert suspects([*runs[:2], much, *runs[3:]]) == {"r003": "CPU of tier store"}
 
 
+def test_a_small_difference_of_a_tier_is_background_although_the_tier_itself_is_not() -> None:
+    # The store uses 0.012 CPUs in place of 0.008: the difference is 1.25 % of the 0.32 CPUs of the web tier, below 2 %.
+    runs = [replace(run, cpus={**run.cpus, "store": 5e-4 * run.throughput}) for run in RUNS]
+    busy = replace(runs[2], cpus={**runs[2].cpus, "store": 1.5 * runs[2].cpus["store"]})
+    assert suspects([*runs[:2], busy, *runs[3:]]) == {}
+
+
 def test_a_wrong_counter_of_a_small_node_is_named() -> None:
     # The node has 0.1 CPUs and uses 0.032 of them; its counter shows 1.5 times that.
     small = [replace(run, cpus={"node": 0.002 * run.throughput}) for run in RUNS]
