@@ -11,7 +11,8 @@ from towtank.analysis.limits.search import ladder, plan_of
 from towtank.cli import main
 from towtank.study import load_study
 from towtank.study.model import FindLimit
-from towtank.study.search import read_stop
+from towtank.study.search import StepUp, read_stop
+from towtank.study.search_checks import _number
 from towtank.study.search_stages import plateau_stages
 from towtank.study.settle import SettleUntil
 
@@ -145,3 +146,9 @@ def test_example_has_the_published_stage_plan() -> None:
     assert [next(levels) for _ in range(7)] == [100, 200, 300, 400, 450, 500, 550]
     assert [stage["duration_s"] for stage in run.stages[:3]] == [900.0, 900.0, 2700.0]
     assert run.parameters == {"think": "1 min"}
+
+
+@pytest.mark.parametrize(("times", "levels"), [(2.0, 7.0), (10.0, 2.0), (100.0, 1.0)])
+def test_levels_of_a_factor_are_counted(times: float, levels: float) -> None:
+    # From 10 to 1,000: 20, 40, 80, 160, 320, 640 and 1,280 at a factor of two.
+    assert _number(StepUp(times=times), 10.0, 1000.0) == levels
