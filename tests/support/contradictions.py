@@ -62,11 +62,15 @@ def limit_and_reached(summary: Json) -> Iterator[str]:
 
 
 def limit_and_headline(summary: Json) -> Iterator[str]:
-    """The headline denies a limit only if the measured levels show that there is none."""
+    """The headline denies a limit only if the measured levels show that there is none.
+
+    It names the CPU only if the limit or the diagnosis of a configuration does.
+    """
     kinds = {configuration["limit"]["kind"] for configuration in summary["configurations"]}
+    causes = {configuration["diagnosis"]["cause"] for configuration in summary["configurations"]}
     if "its limit not reached" in summary["headline"] and "none" not in kinds:
         yield f"headline without a limit, kinds {sorted(kinds)}"
-    if "limited by the CPU" in summary["headline"] and "cpu" not in kinds:
+    if "limited by the CPU" in summary["headline"] and "cpu" not in kinds | causes:
         yield f"headline with a limit of the CPU, kinds {sorted(kinds)}"
 
 
