@@ -27,7 +27,7 @@ ENDED = "repeat_ended"
 
 
 @dataclass(frozen=True)
-class Left:
+class Undecided:
     """Open question at the end of the repetition.
 
     Attributes
@@ -66,13 +66,13 @@ class Ended:
         Number of runs of each combination of levels. [1]
     because : str
         `decided`, `at_most`, `undecidable` or `budget`.
-    open : tuple of Left
+    open : tuple of Undecided
         Open questions.
     """
 
     blocks: int
     because: str
-    open: tuple[Left, ...]
+    open: tuple[Undecided, ...]
 
     @classmethod
     def of(cls, manifest: Mapping[str, Any]) -> Ended | None:
@@ -82,7 +82,10 @@ class Ended:
             return None
         read = cls(**found)
         return replace(
-            read, open=tuple(question if isinstance(question, Left) else Left(**question) for question in read.open)
+            read,
+            open=tuple(
+                question if isinstance(question, Undecided) else Undecided(**question) for question in read.open
+            ),
         )
 
     def lines(self, results: Path) -> list[str]:
@@ -190,15 +193,15 @@ class Repeating:
     def _end(self, block: int, why: str, found: list[OpenQuestion]) -> None:
         manifest = self.results.manifest
         kept = [planned for planned in dig(manifest, "design") if int(dig(planned, "repetition")) <= block]
-        ended = Ended(block, why, tuple(self._left(block, question) for question in found))
+        ended = Ended(block, why, tuple(self._undecided(block, question) for question in found))
         described = {**dig(manifest, "study"), "design": kept}
         self.results.update(design=kept, study=described, **{ENDED: asdict(ended)})
         self.results.event("repetition_ended", blocks=block, because=why, open=len(found))
 
-    def _left(self, block: int, question: OpenQuestion) -> Left:
+    def _undecided(self, block: int, question: OpenQuestion) -> Undecided:
         more = None if question.needs_runs is None else max(1, question.needs_runs - block)
         more_s = None if more is None or not self.block_s else more * self._mean_s
-        return Left(question.text, question.why, question.needs_runs, more, more_s)
+        return Undecided(question.text, question.why, question.needs_runs, more, more_s)
 
 
 def remaining(specs: list[RunSpec], manifest: Mapping[str, Any], at_least: int) -> list[RunSpec]:

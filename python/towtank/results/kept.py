@@ -21,7 +21,7 @@ from towtank.files import read_regular
 from towtank.results.folder import offer_json
 from towtank.results.manifests import object_of
 
-__all__ = ["Document", "Sources", "code", "finite", "made_or_kept", "offer_json", "read_finite", "sha256", "sources_of"]
+__all__ = ["Document", "Sources", "code", "finite", "made_or_kept", "read_finite", "sha256", "sources_of"]
 
 MADE_FROM = "made_from"
 Document = dict[str, Any]
