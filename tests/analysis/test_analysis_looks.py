@@ -11,7 +11,7 @@ from scipy.stats import norm
 from test_analysis_claims import CACHE, ratio, run
 
 from towtank.analysis import claims
-from towtank.analysis.claims.needs import runs_needed
+from towtank.analysis.claims.needs import Needs, runs_needed
 from towtank.analysis.statistics import ratio_interval, t_interval
 from towtank.analysis.statistics.estimates import RUNS, Estimate
 from towtank.analysis.statistics.looks import Looks, nominal_confidence
@@ -77,15 +77,55 @@ def test_more_looks_make_the_interval_longer() -> None:
 
 
 def test_the_runs_needed_follow_from_the_half_width() -> None:
-    # Half-width t(1) s / sqrt(2) with s = 10 over 2 runs; value 10 above the bound. The distance in reach is
-    # 10 + s / sqrt(2) = 17.07; t(0.975, 3) * 10 / sqrt(4) = 15.9 is below it, t(0.975, 2) * 10 / sqrt(3) = 24.8 is not.
+    # Two runs, s / sqrt(2) = 7.07, 10 above the bound. In half: 10 + 7.07 = 17.07 is above t(0.975, 3) * 10 / 2 =
+    # 15.9, but not above t(0.975, 2) * 10 / sqrt(3) = 24.8. In four of five cases: 10 is above (2.228 + 0.879) * 10 /
+    # sqrt(11) = 9.37 and not above (2.262 + 0.883) * 10 / sqrt(10) = 9.95 only by a little: ten runs.
     half = 12.706 * 10 / math.sqrt(2)
     estimate = Estimate(110.0, 110.0 - half, 110.0 + half, RUNS, 2)
-    assert runs_needed(estimate, Bounds(100.0, math.inf)) == 4
+    assert runs_needed(estimate, Bounds(100.0, math.inf)) == Needs(probably=10, at_least=4)
+
+
+def test_a_comparison_of_two_places_has_twice_the_degrees_of_freedom() -> None:
+    half = 4.303 * 10 / math.sqrt(2)
+    estimate = Estimate(110.0, 110.0 - half, 110.0 + half, RUNS, 2)
+    found = runs_needed(estimate, Bounds(100.0, math.inf), places=2)
+    # t(0.975, 2) = 4.303, so that the error is the same as with one place; (2.120 + 0.865) * 10 / sqrt(9) = 9.95.
+    assert found == Needs(probably=9, at_least=3)
 
 
 def test_without_scatter_no_number_of_runs_is_known() -> None:
-    assert runs_needed(Estimate(1.0, n=1), Bounds(0.5, math.inf)) is None
+    assert runs_needed(Estimate(1.0, n=1), Bounds(0.5, math.inf)) == Needs()
+
+
+def test_a_block_counts_when_all_of_its_runs_have_ended() -> None:
+    described = study(4, "> 1.5", 3)
+    runs = runs_of([95.0, 105.0, 100.0], [190.0, 210.0, 200.0])
+    (found,) = claims.judge(described, [run for run in runs if run["run"] != "l3"])["claims"]
+    assert (found["verdict"], found["decided_after"]) == ("undecided", None)
+    (found,) = claims.judge(described, runs)["claims"]
+    assert (found["verdict"], found["decided_after"]) == ("confirmed", 3)
+
+
+@pytest.mark.waits
+@pytest.mark.parametrize(("deviation", "ratio_of_means", "block"), [(0.05, 1.05, 3), (0.03, 1.05, 3), (0.2, 1.2, 2)])
+def test_the_stated_number_of_runs_decides_most_studies(deviation: float, ratio_of_means: float, block: int) -> None:
+    """Studies that are open after a block, and state a number, are decided with that number in most cases."""
+    random, confidence, decided, stated = np.random.default_rng(7), Looks(10).confidence, 0, 0
+    bounds = Bounds(1.0, math.inf)
+    for _ in range(600):
+        values = np.array([[ratio_of_means], [1.0]]) * np.exp(deviation * random.standard_normal((2, 1000)))
+
+        def at(count: int, values: Any = values) -> Estimate:
+            return ratio_interval(*(t_interval(side[:count]).at(confidence) for side in values))
+
+        early = at(block)
+        needs = runs_needed(early, bounds, places=2).probably
+        if bounds.verdict(early.low, early.high) is None and needs is not None:
+            stated += 1
+            later = at(needs)
+            decided += bounds.verdict(later.low, later.high) is not None
+    assert stated > 100
+    assert decided / stated > 0.6
 
 
 def wrong_decisions(studies: int, blocks: int, deviation: float, seed: int) -> float:

@@ -72,15 +72,18 @@ def test_it_ends_at_the_largest_number_of_runs(monkeypatch: pytest.MonkeyPatch, 
 def test_it_ends_when_no_question_can_be_decided_in_the_runs_that_are_left(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    far = OpenQuestion("It grows.", "", needs_runs=9)
+    far = OpenQuestion("It grows.", "", needs_runs=12, needs_at_least=9)
     found = ended(monkeypatch, tmp_path, [[far]] * 6)
     assert found is not None
     assert (found["blocks"], found["because"]) == (3, "undecidable")
-    assert (found["open"][0]["more"], found["open"][0]["more_s"]) == (6, 6 * BLOCK_S)
+    assert (found["open"][0]["more"], found["open"][0]["more_s"]) == (9, 9 * BLOCK_S)
 
 
 def test_a_question_within_reach_keeps_the_study_going(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    far, near = OpenQuestion("a", "", needs_runs=9), OpenQuestion("b", "", needs_runs=5)
+    far, near = (
+        OpenQuestion("a", "", needs_runs=12, needs_at_least=9),
+        OpenQuestion("b", "", needs_runs=6, needs_at_least=5),
+    )
     found = ended(monkeypatch, tmp_path, [[far, near]] * 4 + [[far]] * 2)
     assert found is not None
     assert (found["blocks"], found["because"]) == (5, "undecidable")

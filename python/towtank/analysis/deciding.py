@@ -12,6 +12,7 @@ from towtank.digging import dig
 from towtank.results import ResultsFolder, read_object
 
 Judged = Mapping[str, object]
+_CLAIM = ("verdict", "says", "why", "do", "needs_runs", "needs_at_least")
 _OBJECTIVE = ("text", "label", "configuration", "met", "certain")
 
 
@@ -27,11 +28,14 @@ class OpenQuestion:
         Reason; empty if unknown.
     needs_runs : int or None
         Number of runs of each combination of levels that would probably decide it; None if unknown. [1]
+    needs_at_least : int or None
+        Number below which it is hardly decided; None if unknown. [1]
     """
 
     text: str
     why: str = ""
     needs_runs: int | None = None
+    needs_at_least: int | None = None
 
 
 def open_questions(results: ResultsFolder) -> list[OpenQuestion]:
@@ -45,9 +49,9 @@ def open_questions(results: ResultsFolder) -> list[OpenQuestion]:
 def _open_claims(judged: list[Judged]) -> Iterator[OpenQuestion]:
     """Yield the undecided claims, and claims that only invalid runs could test."""
     for claim in judged:
-        verdict, text, why, remedy, needs = (dig(claim, key) for key in ("verdict", "says", "why", "do", "needs_runs"))
+        verdict, text, why, remedy, *needs = (dig(claim, key) for key in _CLAIM)
         if verdict == "undecided" or (verdict == "not_testable" and remedy == INVALID):
-            yield OpenQuestion(str(text), str(why), needs)
+            yield OpenQuestion(str(text), str(why), *needs)
 
 
 def _open_objectives(judged: list[Judged]) -> Iterator[OpenQuestion]:

@@ -177,7 +177,7 @@ class Repeating:
             return "decided"
         if block >= self.study.blocks:
             return "at_most"
-        needs = [question.needs_runs for question in found]
+        needs = [question.needs_at_least for question in found]
         if block >= _GIVE_UP_FROM and all(need is not None and need > self.study.blocks for need in needs):
             return "undecidable"
         rule = self.study.study.repeat

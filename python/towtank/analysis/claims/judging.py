@@ -16,7 +16,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from towtank.analysis.claims import over_levels
-from towtank.analysis.claims.needs import runs_needed
+from towtank.analysis.claims.needs import Needs, runs_needed
 from towtank.analysis.claims.places import Levels, Places, UntestableError
 from towtank.analysis.statistics import difference_interval, ratio_interval, t_interval
 from towtank.analysis.statistics.estimates import CONFIDENCE, Estimate
@@ -96,8 +96,8 @@ def _in_turn(written: Json, study: Mapping[str, object], runs: Sequence[Json], l
         return _judged(written, factors, runs, share)
     block_of = {str(dig(run, "run")): int(dig(run, "repetition") or 1) for run in dig(study, "design") or ()}
     block_by_run = [(block_of.get(str(dig(run, "run")), 1), run) for run in runs]
-    done = max((block for block, _ in block_by_run), default=0)
-    for block in looks.until(done):
+    missing = [block for name, block in block_of.items() if name not in {str(dig(run, "run")) for run in runs}]
+    for block in looks.until(min(missing, default=looks.at_most + 1) - 1):
         there = [run for number, run in block_by_run if number <= block]
         judged = _judged(written, factors, there, share, looks.confidence)
         if judged["verdict"] in ANSWERED:
@@ -203,6 +203,7 @@ def _blank(verdict: str, why: str, remedy: str) -> dict[str, Any]:
         "left_out": [],
         "decided_after": None,
         "needs_runs": None,
+        "needs_at_least": None,
     }
 
 
@@ -247,7 +248,7 @@ def _numbers(kind: str, given: ValueMeasure | PairMeasure, places: Places, wante
     blocks = list(_blocks(given, places))
     if len(blocks) == 1:
         estimate = _in_block(kind, given, blocks[0], places)
-        return _by_bounds(estimate, wanted)
+        return _by_bounds(estimate, wanted, 1 if isinstance(given, ValueMeasure) else 2)
     found = _at_levels(kind, given, blocks, places)
     mean = _mean(kind, [estimate.value for _, estimate in found if estimate.value is not None], places.confidence)
     entry = {"measured": mean.document()}
@@ -261,11 +262,12 @@ def _numbers(kind: str, given: ValueMeasure | PairMeasure, places: Places, wante
     return {**entry, "verdict": wanted.verdict(mean.low, mean.high)}
 
 
-def _by_bounds(estimate: Estimate, wanted: Bounds) -> dict[str, Any]:
+def _by_bounds(estimate: Estimate, wanted: Bounds, places: int) -> dict[str, Any]:
     """Judge a quantity at a single place."""
     verdict = wanted.verdict(estimate.low, estimate.high)
-    needs = runs_needed(estimate, wanted) if verdict is None else None
-    return {"verdict": verdict, "measured": estimate.document(), "needs_runs": needs}
+    needs = runs_needed(estimate, wanted, places) if verdict is None else Needs()
+    runs = {"needs_runs": needs.probably, "needs_at_least": needs.at_least}
+    return {"verdict": verdict, "measured": estimate.document(), **runs}
 
 
 def _at_levels(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 from towtank.analysis.statistics.estimates import Estimate
 from towtank.distributions import t_quantile
@@ -10,39 +11,66 @@ from towtank.study.claim_holds import Bounds
 
 RUNS_AT_MOST = 1000
 """Largest number of runs that is searched. [1]"""
+_POWER = 0.8
 
 
-def runs_needed(estimate: Estimate, wanted: Bounds) -> int | None:
-    """Return the number of runs of each combination with which an interval would probably not contain a bound.
+@dataclass(frozen=True)
+class Needs:
+    """Runs of each combination of levels that decide a claim.
+
+    Attributes
+    ----------
+    probably : int or None
+        Number that decides the claim in four of five cases, if distance and scatter are as measured; None if unknown or
+        above `RUNS_AT_MOST`. [1]
+    at_least : int or None
+        Number below which the claim is hardly decided, even if the distance is larger by its standard error; None if
+        unknown or above `RUNS_AT_MOST`. [1]
+    """
+
+    probably: int | None = None
+    at_least: int | None = None
+
+
+def runs_needed(estimate: Estimate, wanted: Bounds, places: int = 1) -> Needs:
+    """Return the numbers of runs of each combination that decide whether a quantity is within bounds.
 
     Parameters
     ----------
     estimate : Estimate
-        Quantity over n runs, whose interval contains a bound.
+        Quantity over n runs of each combination, whose interval contains a bound.
     wanted : Bounds
         Bounds of the claim.
-
-    Returns
-    -------
-    int or None
-        None without an interval over runs, and above `RUNS_AT_MOST`.
+    places : int
+        Number of combinations that the quantity compares: 2 for a ratio or difference. [1]
 
     Notes
     -----
-    The half-width h of Student's t interval falls with the number m of runs as t(1 - a/2, m - 1) / sqrt(m). The value
-    may have a distance from the bound that is larger by its standard error than the measured distance d; so the least m
-    is returned with a half-width below d + s, where s = h / t(1 - a/2, n - 1).
+    The standard error s of the quantity is its half-width over t(1 - a/2, p (n - 1)) for p places, and falls as
+    1 / sqrt(m) with the number m of runs. A distance d from the bound is found with probability b if
+    (t(1 - a/2, f) + t(b, f)) s sqrt(n / m) < d with f = p (m - 1), the usual approximation for the power of a t test
+    [1]_. `probably` takes b = 0.8 and the measured distance, `at_least` takes b = 0.5 and the measured distance plus s.
+
+    References
+    ----------
+    .. [1] J. Cohen, Statistical Power Analysis for the Behavioral Sciences, 2nd ed., Lawrence Erlbaum, 1988.
     """
     if estimate.value is None or estimate.low is None or estimate.high is None or estimate.n < 2:
-        return None
-    level, runs = 0.5 + estimate.confidence / 2, estimate.n
+        return Needs()
     half = max(estimate.high - estimate.value, estimate.value - estimate.low)
     crossed = [bound for bound in (wanted.low, wanted.high) if math.isfinite(bound)]
-    if not crossed or half <= 0:
+    if not crossed or not 0 < half < math.inf:
+        return Needs()
+    level = 0.5 + estimate.confidence / 2
+    error = half / t_quantile(level, places * (estimate.n - 1))
+    distance = min(abs(estimate.value - bound) for bound in crossed)
+
+    def found(distance: float, power: float) -> int | None:
+        for count in range(estimate.n + 1, RUNS_AT_MOST + 1):
+            freedom = places * (count - 1)
+            reach = t_quantile(level, freedom) + (t_quantile(power, freedom) if power > 0.5 else 0.0)
+            if reach * error * math.sqrt(estimate.n / count) < distance:
+                return count
         return None
-    error = half / t_quantile(level, runs - 1)
-    reach = min(abs(estimate.value - bound) for bound in crossed) + error
-    for count in range(runs + 1, RUNS_AT_MOST + 1):
-        if error * math.sqrt(runs / count) * t_quantile(level, count - 1) < reach:
-            return count
-    return None
+
+    return Needs(found(distance, _POWER), found(distance + error, 0.5))
