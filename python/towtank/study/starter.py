@@ -159,6 +159,9 @@ def _faults(chosen: StarterOptions) -> list[Fault]:
     if chosen.openapi is not None and chosen.har is not None:
         faults.append(_fault("--har", "must not be given with --openapi, got both"))
     faults += _url_faults(chosen.url)
+    if not _is_text(chosen.command or ""):
+        message = f"must be text in UTF-8 without control characters, got {chosen.command!r} instead"
+        return [*faults, _fault("--command", message)]
     if chosen.port is not None and not 0 < chosen.port <= _HIGHEST_PORT:
         faults.append(_fault("--port", f"must be from 1 to {_HIGHEST_PORT}, got {chosen.port} instead"))
     if chosen.command is None:
@@ -177,12 +180,19 @@ def _faults(chosen: StarterOptions) -> list[Fault]:
     return faults
 
 
+def _is_text(text: str) -> bool:
+    """Return True if a text can be written to a YAML file and passed to a program."""
+    return not any(
+        "\ud800" <= character <= "\udfff" or (character < " " and character not in "\t\n") for character in text
+    )
+
+
 def _url_faults(url: str | None) -> list[Fault]:
     if url is None:
         return []
     with suppress(ValueError):
         parts = urlsplit(url)
-        if parts.scheme in _PORTS and parts.hostname and parts.port != 0:
+        if parts.scheme in _PORTS and parts.hostname and parts.port != 0 and _is_text(url):
             return []
     return [_fault("--url", f"must be an address such as http://host:port/page, got {url!r} instead")]
 
