@@ -46,16 +46,18 @@ def engine_path(path: Path) -> str:
     return os.fsencode(path).decode("utf-8", "surrogateescape")
 
 
-def put(path: Path, write: Callable[[Path], object]) -> None:
+def put(path: Path, write: Callable[[Path], object], *, follow: bool = True) -> None:
     """Write a file under a temporary name, then rename it in one step.
 
     Parameters
     ----------
     path : Path
-        Path of the file. The folder of the file is created if missing. If the path is a symbolic link, the linked file
-        is replaced.
+        Path of the file. The folder of the file is created if missing.
     write : callable
         Function that writes the whole content to a given path.
+    follow : bool, default True
+        Whether a symbolic link at the path stays and the linked file is replaced. Without it, the file replaces the
+        link: a results folder of somebody else may have links to files outside.
 
     Raises
     ------
@@ -68,7 +70,7 @@ def put(path: Path, write: Callable[[Path], object]) -> None:
     -----
     `write` receives the path of an empty file, which has the mode of the file to replace.
     """
-    place = path.resolve() if path.is_symlink() else path
+    place = path.resolve() if follow and path.is_symlink() else path
     _refuse_other_kinds(path, place)
     # With the random name, other users cannot put a link or a pipe at the path.
     temporary = place.with_name(f".towtank-{secrets.token_hex(8)}.tmp")
@@ -176,9 +178,9 @@ def read_regular(path: Path) -> str:
         return stream.read().decode("utf-8")
 
 
-def put_text(path: Path, text: str) -> None:
+def put_text(path: Path, text: str, *, follow: bool = True) -> None:
     """Write a text file as `put` does; lone surrogates, which UTF-8 cannot encode, become escapes."""
-    put(path, lambda temporary: temporary.write_bytes(text.encode("utf-8", "backslashreplace")))
+    put(path, lambda temporary: temporary.write_bytes(text.encode("utf-8", "backslashreplace")), follow=follow)
 
 
 def other_kind(path: Path) -> str | None:

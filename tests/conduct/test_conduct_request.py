@@ -7,7 +7,7 @@ import pytest
 from towtank.conduct.provenance import data_files, keep_files
 from towtank.conduct.request import StudyRequest, new_folder, recorded_request
 from towtank.errors import StudyError
-from towtank.results.folder import ResultsFolder
+from towtank.results.folder import ResultsFolder, RunFolder
 from towtank.study import load_study
 
 STUDY = """
@@ -60,6 +60,23 @@ def test_request_is_read_back_with_all_its_changes(study: Path, tmp_path: Path) 
     assert again.load().describe() == loaded.describe()
     assert again.allowed == (), "results from somebody else bring no leave of their own"
     assert recorded_request(results.path, None, ("example.test",)).allowed == ("example.test",)
+
+
+@pytest.mark.parametrize(
+    ("at_least", "complete", "more", "expected"),
+    [(0, 2, 3, 5), (0, 1, 3, 5), (4, 4, 3, 7), (4, 2, 2, 4), (4, 2, 3, 5)],
+    ids=["of the file", "interrupted", "after more", "the same again", "more than before"],
+)
+def test_runs_that_are_added_count_from_the_runs_that_are_there(
+    study: Path, tmp_path: Path, *, at_least: int, complete: int, more: int, expected: int
+) -> None:
+    results = recorded(StudyRequest(str(study), at_least=at_least), tmp_path / "results")
+    planned = at_least or 2
+    results.update(design=[{"run": f"r{block:03d}", "repetition": block} for block in range(1, planned + 1)])
+    for block in range(1, complete + 1):
+        RunFolder.create(results.run_path(f"r{block:03d}"), {"status": "complete"})
+    assert recorded_request(results.path, None, more=more).at_least == expected
+    assert recorded_request(results.path, None).at_least == at_least
 
 
 def test_changed_study_is_taken_from_its_copies(study: Path, tmp_path: Path) -> None:

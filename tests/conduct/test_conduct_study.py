@@ -267,8 +267,27 @@ def test_folder_with_results_is_not_written_over(tmp_path: Path) -> None:
 
 def test_two_conductors_in_one_folder_are_refused(tmp_path: Path) -> None:
     go(SmallStudy(users=(1,)), tmp_path / "results")
-    with held(ResultsFolder.open(tmp_path / "results")), pytest.raises(StudyError, match="another towtank"):
+    with held(tmp_path / "results"), pytest.raises(StudyError, match="another towtank"):
         go(SmallStudy(users=(1,)), tmp_path / "results", resume=True)
+
+
+def test_a_refused_request_for_more_runs_changes_nothing(tmp_path: Path) -> None:
+    go(SmallStudy(users=(1,)), tmp_path / "results")
+    manifest = (tmp_path / "results" / "study.json").read_bytes()
+    with held(tmp_path / "results"), pytest.raises(StudyError, match="another towtank"):
+        go(SmallStudy(users=(1, 2), at_least=2), tmp_path / "results", resume=True)
+    assert (tmp_path / "results" / "study.json").read_bytes() == manifest
+
+
+def test_a_link_in_place_of_the_lock_is_refused(tmp_path: Path) -> None:
+    go(SmallStudy(users=(1,)), tmp_path / "results")
+    outside = tmp_path / "outside"
+    outside.write_text("mine")
+    (tmp_path / "results" / ".lock").unlink()
+    (tmp_path / "results" / ".lock").symlink_to(outside)
+    with pytest.raises(StudyError, match="must be a file, got a symbolic link"):
+        go(SmallStudy(users=(1,)), tmp_path / "results", resume=True)
+    assert outside.read_text() == "mine"
 
 
 def test_earlier_tries_are_numbered(tmp_path: Path) -> None:

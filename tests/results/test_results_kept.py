@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -44,3 +45,29 @@ def test_without_known_sources_a_document_is_made_each_time(tmp_path: Path) -> N
     assert made_or_kept(path, make, lambda: {"files": "x"}) == {"number": 3}
     assert made_or_kept(path, make, lambda: {"files": "x"}) == {"number": 3}
     assert made_or_kept(path, make, lambda: {"files": "y"}) == {"number": 4}
+
+
+def test_a_changed_or_damaged_document_is_made_again(tmp_path: Path) -> None:
+    path = tmp_path / "document.json"
+    numbers = iter(range(1, 9))
+
+    def made() -> dict[str, object]:
+        return made_or_kept(path, lambda: {"number": next(numbers), "share": 0.1}, lambda: {"files": "x"})
+
+    assert made()["number"] == made()["number"] == 1
+    path.write_text(path.read_text().replace('"number": 1', '"number": 7'))
+    assert made()["number"] == 2
+    document = json.loads(path.read_text())
+    del document["share"]
+    path.write_text(json.dumps(document))
+    assert made() == {"number": 3, "share": 0.1}
+
+
+def test_a_link_in_a_results_folder_is_replaced_and_its_target_kept(tmp_path: Path) -> None:
+    outside, path = tmp_path / "outside", tmp_path / "document.json"
+    outside.write_text("mine")
+    path.symlink_to(outside)
+    made_or_kept(path, lambda: {"number": 1}, lambda: {"files": "x"})
+    assert outside.read_text() == "mine"
+    assert not path.is_symlink()
+    assert json.loads(path.read_text())["number"] == 1

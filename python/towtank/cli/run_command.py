@@ -30,7 +30,9 @@ def command(
     resume: Annotated[Path | None, typer.Option(help="Continue the interrupted study in this results folder.")] = None,
     more: Annotated[
         int | None,
-        typer.Option(min=1, help="Add this number of runs of each combination of levels to the results folder STUDY."),
+        typer.Option(
+            min=1, max=1000, help="Add this number of runs of each combination of levels to the results folder STUDY."
+        ),
     ] = None,
     repetitions: Annotated[
         int | None, typer.Option(min=1, help="Number of runs of each combination of levels.")

@@ -189,13 +189,21 @@ def recorded_request(
         results.changes,
         allowed,
         trusted,
-        _blocks(manifest) + more if more else int(dig(command, "at_least") or 0),
+        _continued_to(results, manifest, more) if more else int(dig(command, "at_least") or 0),
     )
 
 
-def _blocks(manifest: Mapping[str, Any]) -> int:
-    """Return the number of runs of each combination of levels in the design of results. [1]"""
-    return max((int(dig(run, "repetition") or 1) for run in dig(manifest, "design") or ()), default=0)
+def _continued_to(results: ResultsFolder, manifest: Mapping[str, Any], more: int) -> int:
+    """Return the number of runs of each combination of levels with `more` runs in addition to those of the results.
+
+    Runs that an earlier request for more runs has not completed do not count twice.
+    """
+    block_of = {str(dig(run, "run")): int(dig(run, "repetition") or 1) for run in dig(manifest, "design") or ()}
+    planned = max(block_of.values(), default=0)
+    if not dig(manifest, "command", "at_least"):
+        return planned + more
+    done = (block_of.get(run.run_id, 0) for run in results.runs() if run.manifest.get("status") == "complete")
+    return max(planned, max(done, default=0) + more)
 
 
 def _study_file(results: ResultsFolder, manifest: dict[str, Any]) -> Path:

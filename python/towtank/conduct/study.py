@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
@@ -62,7 +63,7 @@ class StudyOutcome:
 
 
 @contextmanager
-def held(results: ResultsFolder) -> Iterator[None]:
+def held(folder: Path) -> Iterator[None]:
     """Lock the results folder, because two processes that write to one folder would destroy each other's results.
 
     Raises
@@ -70,12 +71,22 @@ def held(results: ResultsFolder) -> Iterator[None]:
     StudyError
         If another process has locked the folder.
     """
-    with (results.path / _LOCK).open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise StudyError.at(results.path, "must not be in use, but another towtank is writing into it") from error
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        lock = os.open(folder / _LOCK, flags, 0o600)
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
+        raise StudyError.at(folder / _LOCK, "must be a file, got a symbolic link") from error
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(lock)
+        raise StudyError.at(folder, "must not be in use, but another towtank is writing into it") from error
+    try:
         yield
+    finally:
+        os.close(lock)
 
 
 def run_study(
@@ -118,8 +129,10 @@ def run_study(
     StudyError
         If the results of this study cannot be written to the folder.
     """
-    with _disk_full_is_said(folder):
-        if not resume:
+    with _disk_full_is_said(folder), ExitStack() as holding:
+        if resume:
+            holding.enter_context(held(ResultsFolder.open(folder).path))
+        else:
             provenance.require_no_results(folder)
         pilots = study.needs_pilot
         if pilots:
@@ -130,7 +143,9 @@ def run_study(
             specs = remaining(specs, ResultsFolder.open(folder).manifest, study.at_least)
         results = provenance.open_results(study, specs, folder, resume=resume, command=command or {})
         stop.kept = str(results.path)
-        with held(results), display:
+        if not resume:
+            holding.enter_context(held(results.path))
+        with display:
             outcome = StudyOutcome(results.path)
             if not pilots:
                 _say(first_words, display)

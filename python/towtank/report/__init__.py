@@ -66,7 +66,7 @@ def write(results: Results, path: Path, folder: Path | None = None) -> Path:
         page = render(build_document(results), pictures)
     pictures.keep()
     try:
-        put_text(path, page)
+        put_text(path, page, follow=folder is None or path.parent != folder)
     except OSError as error:
         raise ReportError.unwritten("the report could not be written", path, error) from error
     return path

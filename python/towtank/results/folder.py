@@ -36,7 +36,7 @@ SECRETS_SCHEMA = "towtank/secrets/1"
 
 
 def write_json(path: Path, document: dict[str, Any], *, private: bool = False) -> None:
-    """Write a JSON document so that a crash leaves either the old file or the new one.
+    """Write a JSON document so that a crash leaves either the old file or the new one; a link is replaced.
 
     Parameters
     ----------
@@ -48,7 +48,10 @@ def write_json(path: Path, document: dict[str, Any], *, private: bool = False) -
         Whether only the owner may read the file.
     """
     text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
-    put(path, lambda temporary: _write_private(temporary, text)) if private else put_text(path, text)
+    if private:
+        put(path, lambda temporary: _write_private(temporary, text), follow=False)
+    else:
+        put_text(path, text, follow=False)
 
 
 def _write_private(path: Path, text: str) -> None:

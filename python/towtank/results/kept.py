@@ -6,6 +6,7 @@ The key `made_from` of a kept document has the digests of its sources and of the
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -24,6 +25,7 @@ from towtank.results.manifests import object_of
 __all__ = ["Document", "Sources", "code", "finite", "made_or_kept", "read_finite", "sha256", "sources_of"]
 
 MADE_FROM = "made_from"
+_CONTENT = "content"
 Document = dict[str, Any]
 Sources = Mapping[str, str | None]
 # JSON has no infinity, but a number with such an exponent may become one.
@@ -46,13 +48,19 @@ def made_or_kept(path: Path, make: Callable[[], Document], sources: Callable[[],
     """
     kept = read_finite(path)
     known = sources()
-    if known is not None and kept.pop(MADE_FROM, None) == known:
+    if known is not None and kept.pop(MADE_FROM, None) == {**known, _CONTENT: _digest_of(kept)}:
         return kept
     failures = failures_so_far()
     document = dict(finite(make()))
     is_whole = failures_so_far() == failures
-    offer_json(path, {**document, MADE_FROM: sources() if is_whole else None})
+    now = sources() if is_whole else None
+    offer_json(path, {**document, MADE_FROM: None if now is None else {**now, _CONTENT: _digest_of(document)}})
     return document
+
+
+def _digest_of(document: Document) -> str:
+    """Return the digest of a document, which differs if a part of the kept file was changed or damaged."""
+    return hashlib.sha256(json.dumps(document, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def sources_of(lines: Iterable[str]) -> dict[str, str | None]:
