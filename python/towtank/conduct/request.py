@@ -202,7 +202,7 @@ def _continued_to(results: ResultsFolder, manifest: Mapping[str, Any], more: int
     planned = max(block_of.values(), default=0)
     if not dig(manifest, "command", "at_least"):
         return planned + more
-    done = (block_of.get(run.run_id, 0) for run in results.runs() if run.manifest.get("status") == "complete")
+    done = (block_of.get(run.run_id, 0) for run in results.runs() if dig(run.manifest, "status") == "complete")
     return max(planned, max(done, default=0) + more)
 
 
