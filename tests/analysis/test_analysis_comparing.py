@@ -17,6 +17,7 @@ from towtank.analysis.comparing.failing import failure_line
 from towtank.analysis.comparing.family import chances_of, holm
 from towtank.analysis.comparing.lines import line_of
 from towtank.analysis.comparing.runs import FILES, ComparedRun, Failures, Measured, Metric, Place
+from towtank.cli.compare_table import headline
 from towtank.errors import StudyError
 
 MEAN = Place(Metric.MEAN)
@@ -211,3 +212,49 @@ def test_facts_that_differ_are_listed_and_those_of_chance_are_not() -> None:
     other = facts_of_study({**manifest, "host": {"cpus": 4}}, runs)
     found = compare(replace(side(A), facts=facts), replace(side(B), facts=other))
     assert found.document()["differs_in"] == [{"what": "host.cpus", "a": "2", "b": "4"}]
+
+
+def lossy(*counts: tuple[int, int], because: str = "errors_above_limit") -> Side:
+    """Return a side whose runs with more than 1 % of failures are invalid, as `judge` makes them."""
+    values = [10.0, 10.01, 9.99, 10.005, 9.995]
+    runs = []
+    for number, (value, (failed, ended)) in enumerate(zip(values, counts, strict=True)):
+        is_bad = failed > 0.01 * ended
+        figures = {} if is_bad else {MEAN: Measured(value), Place(Metric.THROUGHPUT): Measured(value)}
+        reasons = (because,) if is_bad else ()
+        runs.append(
+            ComparedRun(
+                f"r{number}", "", "invalid" if is_bad else "valid", figures, {"": Failures(failed, ended)}, (), reasons
+            )
+        )
+    return Side("side", tuple(runs))
+
+
+GOOD = ((0, 1000),) * 5
+
+
+def test_failures_of_runs_that_failures_made_invalid_count() -> None:
+    # All five runs of B fail 2.5 %, none of A: 125 failures on one side of two have a chance of 2 / 2^125.
+    found = compare(lossy(*GOOD), lossy((24, 1000), (25, 1000), (26, 1000), (25, 1000), (25, 1000)))
+    assert (str(found.verdict), found.is_invalid) == ("worse", True)
+    (errors,) = found.findings
+    assert errors.shares == (0.0, 0.025)
+    assert found.document()["b"]["lost"] == 5
+    assert headline(found) == (
+        "B is worse: errors 0 % to 2.5 % (5 and 0 runs; 5 of 5 of B left out since requests failed)"
+    )
+
+
+def test_the_runs_of_b_that_are_left_do_not_speak_for_those_lost() -> None:
+    counts = ((20, 1000), (20, 1000), (20, 1000), (0, 1000), (0, 1000))
+    found = compare(lossy(*GOOD), lossy(*counts))
+    errors = found.findings[-1]
+    assert errors.shares == (0.0, 0.012)
+    # The two that are left are as fast as those of A, and yet nothing is the same.
+    assert str(found.findings[0].verdict) == "same"
+    assert str(found.verdict) in ("undecided", "worse")
+    assert "3 of 5 of B left out since requests failed" in headline(found)
+    # What the load generator did says nothing about B.
+    other = compare(lossy(*GOOD), lossy(*counts, because="generator_saturated"))
+    assert other.findings[-1].shares == (0.0, 0.0)
+    assert str(other.verdict) == "same"

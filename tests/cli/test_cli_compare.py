@@ -82,6 +82,15 @@ def test_a_side_that_is_not_valid_ends_with_status_4(files: dict[str, list[Path]
     assert "requests failed, limit 1 %" in done.stdout
 
 
+def test_a_change_that_makes_requests_fail_is_a_regression_though_its_runs_are_not_valid(tmp_path: Path) -> None:
+    a = [written(tmp_path, f"a{number}.csv", number) for number in range(3)]
+    b = [written(tmp_path, f"b{number}.csv", 10 + number, errors=0.025) for number in range(3)]
+    done = run("compare", "--a", *a, "--b", *b)
+    assert done.returncode == 7
+    assert done.stdout.startswith("B is worse: errors 0 % to 2.")
+    assert "3 of 3 of B left out since requests failed" in done.stdout
+
+
 def test_a_baseline_is_kept_compared_with_and_replaced(
     files: dict[str, list[Path]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

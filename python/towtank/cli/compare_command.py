@@ -58,6 +58,6 @@ def command(
 def _status(compared: Compared) -> ExitStatus:
     from towtank.errors import ExitStatus  # noqa: PLC0415
 
-    if compared.is_invalid:
-        return ExitStatus.INVALID_MEASUREMENT
-    return ExitStatus.REGRESSION if compared.is_worse else ExitStatus.DONE
+    if compared.is_worse:
+        return ExitStatus.REGRESSION
+    return ExitStatus.INVALID_MEASUREMENT if compared.is_invalid else ExitStatus.DONE

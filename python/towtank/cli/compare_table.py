@@ -36,8 +36,8 @@ def compare_markdown(compared: Compared) -> str:
 
 def headline(compared: Compared) -> str:
     """Return the verdict with its reason in one line."""
-    runs = f"{len(compared.a.usable)} and {len(compared.b.usable)} runs"
-    if compared.is_invalid:
+    runs = f"{len(compared.a.usable)} and {len(compared.b.usable)} runs{_lost(compared)}"
+    if compared.is_invalid and not compared.is_worse:
         return f"not valid: a side has no usable run ({runs})"
     found = [each for each in compared.findings if each.verdict == compared.verdict]
     because = ""
@@ -49,6 +49,16 @@ def headline(compared: Compared) -> str:
         "same": f"B is the same within {few_digits(100 * compared.threshold)} %",
     }.get(compared.verdict, f"B is {compared.verdict}{because}")
     return f"{says} ({runs})"
+
+
+def _lost(compared: Compared) -> str:
+    """Return the runs that are left out for what the system did, as text."""
+    sides = (("A", compared.a), ("B", compared.b))
+    return "".join(
+        f"; {len(side.lost)} of {len(side.runs)} of {name} left out since requests failed"
+        for name, side in sides
+        if side.lost
+    )
 
 
 def _size(found: Finding) -> float:

@@ -54,12 +54,13 @@ class RunForm(_Form):
     figures: list[FigureForm]
     failures: list[FailuresForm]
     reasons: list[str] = []
+    because: list[str] = []
 
     def run(self) -> ComparedRun:
         """Return the run."""
         figures = {Place(each.name, each.transaction): Measured(each.value, each.error) for each in self.figures}
         failures = {each.transaction: Failures(each.failed, each.ended) for each in self.failures}
-        return ComparedRun(self.name, self.cell, self.verdict, figures, failures, tuple(self.reasons))
+        return ComparedRun(self.name, self.cell, self.verdict, figures, failures, tuple(self.reasons), tuple(self.because))
 
 
 class BaselineForm(_Form):
@@ -117,6 +118,7 @@ def _form_of(run: ComparedRun) -> RunForm:
             for transaction, found in run.failures.items()
         ],
         reasons=list(run.reasons),
+        because=list(run.because),
     )
 
 

@@ -143,8 +143,8 @@ class Compared:
             "schema": SCHEMA,
             "verdict": str(self.verdict),
             "valid": not self.is_invalid,
-            "a": {"name": self.a.name, "runs": len(self.a.usable), "left_out": len(self.a.runs) - len(self.a.usable)},
-            "b": {"name": self.b.name, "runs": len(self.b.usable), "left_out": len(self.b.runs) - len(self.b.usable)},
+            "a": _counted(self.a),
+            "b": _counted(self.b),
             "threshold": self.threshold,
             "metrics": [finding.document() for finding in self.findings],
             "least_detectable": self.least_detectable,
@@ -152,6 +152,11 @@ class Compared:
             "differs_in": [each._asdict() for each in self.differs_in],
             "doubts": self.doubts,
         }
+
+
+def _counted(side: Side) -> dict[str, object]:
+    left_out = len(side.runs) - len(side.usable)
+    return {"name": side.name, "runs": len(side.usable), "left_out": left_out, "lost": len(side.lost)}
 
 
 def compare(a: Side, b: Side, threshold: float = THRESHOLD) -> Compared:
@@ -176,6 +181,10 @@ def compare(a: Side, b: Side, threshold: float = THRESHOLD) -> Compared:
     together are worse if any figure is, else better if any is, else the same if throughput, mean response time and CPU
     time over all transactions are.
 
+    A run with failures above its limit is invalid, and so a system that fails would lose its bad runs and keep its good
+    ones. The failures are therefore compared over these runs, too; and if B lost a larger share of its runs in this way
+    than A, all together are neither the same nor better.
+
     References
     ----------
     .. [1] D. J. Schuirmann, "A comparison of the two one-sided tests procedure and the power approach for assessing the
@@ -190,7 +199,7 @@ def compare(a: Side, b: Side, threshold: float = THRESHOLD) -> Compared:
         *(_finding(line, chance, threshold) for line, chance in zip(lines, adjusted, strict=False)),
         *(_of_failures(line, by_transaction.get(line.transaction, 1.0), threshold) for line in failures),
     ]
-    verdict = _verdict(findings)
+    verdict = _verdict(findings, b.lost_share > a.lost_share)
     headline = _headline(lines)
     needed = None if verdict is not Outcome.UNDECIDED else _needed(lines, threshold)
     least = None if headline is None else _least(headline)
@@ -200,8 +209,8 @@ def compare(a: Side, b: Side, threshold: float = THRESHOLD) -> Compared:
 def _lines(a: Side, b: Side) -> tuple[list[Line], list[FailureLine]]:
     places = sorted({place for run in a.usable for place in run.figures}, key=_order)
     lines = [line for place in places if (line := line_of(place, a.usable, b.usable)) is not None]
-    names = sorted({name for run in a.usable for name in run.failures})
-    failures = [failure_line(name, a.usable, b.usable) for name in names]
+    names = sorted({name for run in a.counted for name in run.failures})
+    failures = [failure_line(name, a.counted, b.counted) for name in names]
     return lines, [line for line in failures if line is not None]
 
 
@@ -249,11 +258,13 @@ def _of_failures(line: FailureLine, chance: float, threshold: float) -> Finding:
     return Finding(Metric.ERRORS, transaction, ratio, None, None, verdict, chance, None, line.runs, shares)
 
 
-def _verdict(findings: Sequence[Finding]) -> Outcome:
+def _verdict(findings: Sequence[Finding], is_selected: bool) -> Outcome:
+    """Return the verdict of all; `is_selected` if B lost more of its runs than A, so that the better ones are left."""
     outcomes = {finding.verdict for finding in findings}
-    for outcome in (Outcome.WORSE, Outcome.BETTER):
-        if outcome in outcomes:
-            return outcome
+    if Outcome.WORSE in outcomes or is_selected:
+        return Outcome.WORSE if Outcome.WORSE in outcomes else Outcome.UNDECIDED
+    if Outcome.BETTER in outcomes:
+        return Outcome.BETTER
     headline = [each.verdict for each in findings if each.transaction is None and each.name in _HEADLINE]
     return Outcome.SAME if headline and set(headline) == {Outcome.SAME} else Outcome.UNDECIDED
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from towtank.analysis.comparing.differing import facts_of_study
 from towtank.analysis.comparing.runs import FILES, TIMES, ComparedRun, Failures, Measured, Metric, Place, Side
+from towtank.analysis.doubts import Level
 from towtank.analysis.judgement import Judged, judge
 from towtank.analysis.judgement.figures import Figures, of_requests
 from towtank.analysis.judgement.observations import observations_of
@@ -93,13 +94,15 @@ def _of_summary(summary: Summary, name: str, configuration: str, label: str | No
     )
     cell = load if label is not None else ", ".join(part for part in (configuration, load) if part)
     verdict = dig(summary, "verdict", "level")
-    reasons = tuple(str(dig(reason, "message")) for reason in dig(summary, "verdict", "reasons") or ())
+    doubts = dig(summary, "verdict", "reasons") or ()
+    reasons = tuple(str(dig(doubt, "message")) for doubt in doubts)
+    because = tuple(str(dig(doubt, "kind")) for doubt in doubts if dig(doubt, "level") == Level.INVALID)
     figures = dict(_figures_of_summary(summary))
     failures = {"": Failures(int(dig(summary, "errors", "count") or 0), _ended(summary))}
     for transaction, found in _transactions(summary):
         failed = int(dig(found, "errors") or 0)
         failures[transaction] = Failures(failed, failed + int(dig(found, "count") or 0))
-    return ComparedRun(name, cell, str(verdict or "invalid"), figures, failures, reasons)
+    return ComparedRun(name, cell, str(verdict or "invalid"), figures, failures, reasons, because)
 
 
 def _ended(summary: Summary) -> int:
@@ -146,9 +149,14 @@ def _measured(place: Place, estimate: Estimate) -> Iterator[tuple[Place, Measure
 
 def _of_file(path: Path) -> Side:
     judged = judge(path)
-    reasons = tuple(doubt.message for doubt in judged.doubts)
     run = ComparedRun(
-        str(path), FILES, judged.verdict, dict(_figures_of_file(judged)), dict(_failures_of_file(judged)), reasons
+        str(path),
+        FILES,
+        judged.verdict,
+        dict(_figures_of_file(judged)),
+        dict(_failures_of_file(judged)),
+        reasons=tuple(doubt.message for doubt in judged.doubts),
+        because=tuple(str(doubt.kind) for doubt in judged.doubts if doubt.level is Level.INVALID),
     )
     names = "" if judged.inside is None else ", ".join(sorted(filter(None, judged.inside.names)))
     facts = {"form": judged.form, **({"transactions": names} if names else {})}
