@@ -46,10 +46,10 @@ def failing(*counts: tuple[int, int]) -> Side:
 A, B = [10.0, 11.0, 10.4], [12.6, 12.0, 12.9, 12.2]
 
 
-def test_the_interval_is_that_of_the_two_sample_t_test_of_the_logarithms() -> None:
+def test_the_interval_is_that_of_welchs_test_of_the_logarithms() -> None:
     line = line_of(MEAN, side(A).runs, side(B).runs)
     assert line is not None
-    oracle = scipy.stats.ttest_ind(np.log(B), np.log(A))
+    oracle = scipy.stats.ttest_ind(np.log(B), np.log(A), equal_var=False)
     expected = oracle.confidence_interval(0.95)
     assert line.interval(0.95) == pytest.approx((math.exp(expected.low), math.exp(expected.high)))
     assert line.ratio == pytest.approx(scipy.stats.gmean(B) / scipy.stats.gmean(A))
@@ -70,9 +70,54 @@ def test_cells_are_blocks_so_a_load_that_differs_is_no_scatter() -> None:
     b = joined(side([11.0, 11.1], cell="10 users"), side([110.0, 111.0], cell="60 users"))
     line = line_of(MEAN, a.runs, b.runs)
     assert line is not None
-    assert line.freedom == 4
+    # Four series of two runs that differ nearly alike have nearly four degrees of freedom.
+    assert line.freedom == pytest.approx(4, abs=0.05)
     low, high = line.interval(0.95)
     assert 1.07 < low < 1.1 < high < 1.13
+
+
+def test_two_runs_that_agree_by_chance_do_not_lend_their_precision() -> None:
+    # Variance components 1 / 10 and 1 / 2 of ten and two runs that differ alike: (0.1 + 0.5)^2 / (0.1^2 / 9 + 0.5^2)
+    # degrees of freedom at most, also if the two runs agree; Welch's would be those of the ten runs.
+    ten = [math.exp(value) for value in np.random.default_rng(1).normal(0, 0.05, 10)]
+    line = line_of(MEAN, side(ten).runs, side([1.1, 1.1001]).runs)
+    assert line.freedom == pytest.approx(0.6**2 / (0.1**2 / 9 + 0.5**2))
+    assert scipy.stats.ttest_ind(np.log(ten), np.log([1.1, 1.1001]), equal_var=False).df == pytest.approx(9, abs=0.01)
+
+
+def test_a_single_run_on_one_side_decides_nothing() -> None:
+    found = compare(side([10.0, 10.01, 9.99, 10.005]), side([20.0]))
+    assert [(str(each.verdict), each.low) for each in found.findings] == [("undecided", None)]
+    assert str(found.verdict) == "undecided"
+    assert found.runs_needed is not None
+
+
+@pytest.mark.waits
+@pytest.mark.parametrize(
+    ("runs", "spreads"),
+    [
+        ((10, 2), ((0.02, 0.10),)),
+        ((10, 3), ((0.02, 0.10),)),
+        ((10, 2), ((0.10, 0.02),)),
+        ((2, 2), ((0.005, 0.005),) * 4 + ((0.3, 0.3),)),
+        ((3, 3), ((0.005, 0.005),) * 4 + ((0.3, 0.3),)),
+    ],
+)
+def test_equal_systems_of_unequal_spread_are_seldom_found_to_differ(runs, spreads) -> None:
+    # At most 5 % are meant, and 7 % allowed, by simulation; a pooled variance finds 45, 33, 0, 15 and 10 %.
+    rng, pairs, alarms = np.random.default_rng(5), 5000 if len(spreads) == 1 else 1500, 0
+    for _ in range(pairs):
+        a, b = (
+            joined(
+                *(
+                    side([math.exp(value) for value in rng.normal(0, spread[number], count)], cell=f"{cell}")
+                    for cell, spread in enumerate(spreads)
+                )
+            )
+            for number, count in enumerate(runs)
+        )
+        alarms += str(compare(a, b).verdict) in ("worse", "better")
+    assert alarms / pairs <= 0.07
 
 
 def test_single_runs_of_three_loads_are_pairs() -> None:
@@ -126,9 +171,6 @@ def test_verdicts_by_direction_and_threshold(metric: Metric, factor: float, verd
 def test_noise_that_hides_the_threshold_is_undecided_not_the_same() -> None:
     found = compare(side([9.0, 10.0, 11.0]), side([9.1, 9.9, 11.1]))
     assert str(found.verdict) == "undecided"
-    assert found.least_detectable == pytest.approx(
-        math.expm1(scipy.stats.t.ppf([0.975, 0.8], 4).sum() * line_of(MEAN, *_runs(found)).error())
-    )
     assert found.runs_needed > 3
 
 

@@ -272,7 +272,7 @@ def _verdict(findings: Sequence[Finding], is_selected: bool) -> Outcome:
 def _least(line: Line) -> float | None:
     """Return the relative change of one figure that is found in four of five cases; None if no side is repeated."""
     error = line.error()
-    if error is None or line.freedom < 1:
+    if error is None or line.freedom <= 0:
         return None
     half = (t_quantile(1 - SIGNIFICANCE / 2, line.freedom) + t_quantile(_POWER, line.freedom)) * error
     return math.expm1(half) if half < 50 else None

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from towtank.analysis.comparing.runs import ComparedRun
+from towtank.analysis.statistics import capped_freedom
 from towtank.distributions import binomial_tail, normal_quantile, t_quantile, t_tail
 
 RELEVANT = 0.001
@@ -58,7 +59,7 @@ def failure_line(transaction: str, a: Sequence[ComparedRun], b: Sequence[Compare
     Notes
     -----
     Two tests must agree. The exact one knows how few failures there are: of all failures, those of B are binomial with
-    the share of B's requests if both sides fail alike [1]_. Student's t of the shares of the runs knows how they vary.
+    the share of B's requests if both sides fail alike [1]_. Welch's t of the shares of the runs knows how they vary.
 
     References
     ----------
@@ -74,12 +75,12 @@ def failure_line(transaction: str, a: Sequence[ComparedRun], b: Sequence[Compare
     together = sum(failed) / sum(ended)
     counting = math.sqrt(together * (1 - together) * (1 / ended[0] + 1 / ended[1]))
     runs = (len(sides[0]), len(sides[1]))
-    freedom = sum(runs) - 2
     if min(runs) < 2:
         return FailureLine(transaction, shares[0], shares[1], 1.0, None, None, runs)
     of_runs = [np.array([each.failed / each.ended for each in side]) for side in sides]
-    squares = sum(float(np.sum((values - values.mean()) ** 2)) for values in of_runs)
-    scatter = math.sqrt(squares / freedom * (1 / runs[0] + 1 / runs[1]))
+    factors, variances = [1 / len(values) for values in of_runs], [float(values.var(ddof=1)) for values in of_runs]
+    freedom = capped_freedom(factors, variances, [len(values) - 1 for values in of_runs])
+    scatter = math.sqrt(sum(factor * variance for factor, variance in zip(factors, variances, strict=True)))
     difference = shares[1] - shares[0]
     chance = max(_of_counts(failed, ended), _tail(difference, scatter, freedom))
     half = max(normal_quantile(0.95) * counting, t_quantile(0.95, freedom) * scatter)

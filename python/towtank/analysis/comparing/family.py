@@ -47,7 +47,7 @@ def chances_of(lines: Sequence[Line]) -> list[float]:
     With three runs a side a variance has four degrees of freedom, too few for a small p-value. Figures of the same
     metric (those of the transactions) vary similarly from run to run, so each variance is drawn towards their median as
     in an empirical Bayes t-test [1]_, with d_0 = sum of the other degrees of freedom, at most 12. A variance above the
-    median is not lowered. Variances are compared after division by those of the errors within the runs, if these are
+    median is not lowered. Figures at one load lend only to each other: another load may vary more. Variances are compared after division by those of the errors within the runs, if these are
     known, as rare transactions vary more.
 
     References
@@ -56,12 +56,16 @@ def chances_of(lines: Sequence[Line]) -> list[float]:
            experiments", Statistical Applications in Genetics and Molecular Biology 3(1), 3, 2004,
            doi:10.2202/1544-6115.1027.
     """
-    return [_chance(line, [other for other in lines if other.place.metric is line.place.metric]) for line in lines]
+    kinds = [(line.place.metric, line.cell) for line in lines]
+    return [
+        _chance(line, [other for other, found in zip(lines, kinds, strict=True) if found == kind])
+        for line, kind in zip(lines, kinds, strict=True)
+    ]
 
 
 def _chance(line: Line, alike: Sequence[Line]) -> float:
     known = [other for other in alike if other.variance is not None and other.freedom > 0]
-    if line.variance is None or line.freedom < 1:
+    if line.variance is None or line.freedom <= 0:
         return 1.0
     lent = min(_LENT_AT_MOST * line.freedom, sum(other.freedom for other in known if other is not line))
     typical = median(other.variance or 0.0 for other in known)
