@@ -300,3 +300,63 @@ def test_the_runs_of_b_that_are_left_do_not_speak_for_those_lost() -> None:
     other = compare(lossy(*GOOD), lossy(*counts, because="generator_saturated"))
     assert other.findings[-1].shares == (0.0, 0.0)
     assert str(other.verdict) == "same"
+
+
+def loads(factors: dict[str, float], runs: int = 4, spread: float = 0.002, seed: int = 3) -> tuple[Side, Side]:
+    """Return two sides at several loads; B takes longer by a factor at each."""
+    rng = np.random.default_rng(seed)
+    return tuple(
+        joined(
+            *(
+                side(list(np.exp(rng.normal(math.log(10 * factor**number), spread, runs))), cell=load)
+                for load, factor in factors.items()
+            )
+        )
+        for number in (0, 1)
+    )
+
+
+def test_one_load_of_eight_that_is_slower_is_worse_and_named() -> None:
+    # Planted: 15 % at one load. Over all loads that is 1.15^(1/8) = 1.0176, less than the threshold of 2 %.
+    factors = {f"{10 * number} users": 1.15 if number == 6 else 1.0 for number in range(1, 9)}
+    found = compare(*loads(factors))
+    (finding,) = found.findings
+    assert finding.ratio == pytest.approx(1.15 ** (1 / 8), abs=0.002)
+    assert (str(found.verdict), finding.worst.load) == ("worse", "60 users")
+    assert finding.worst.ratio == pytest.approx(1.15, abs=0.005)
+    assert finding.document()["worst_load"]["load"] == "60 users"
+    assert headline(found) == f"B is worse: response_time_mean {finding.worst.ratio:.3f} at 60 users (32 and 32 runs)"
+
+
+def test_loads_of_opposite_changes_do_not_cancel() -> None:
+    found = compare(*loads({"10 users": 1.3, "20 users": 1 / 1.3, "30 users": 1.0}))
+    assert found.findings[0].ratio == pytest.approx(1.0, abs=0.01)
+    assert (str(found.verdict), found.findings[0].worst.load) == ("worse", "10 users")
+
+
+def test_all_loads_must_be_the_same() -> None:
+    assert str(compare(*loads({"10 users": 1.0, "20 users": 1.0})).verdict) == "same"
+    # 1.02 is at the edge of the threshold: half of such intervals and more lie across it.
+    near = compare(*loads({"10 users": 1 / 1.02, "20 users": 1.02}))
+    assert near.findings[0].ratio == pytest.approx(1.0, abs=0.005)
+    assert str(near.verdict) != "same"
+    # A load that is not repeated shows nothing.
+    a, b = loads({"10 users": 1.0, "20 users": 1.0})
+    assert str(compare(joined(a, side([10.0], cell="30 users")), joined(b, side([10.0], cell="30 users"))).verdict) == (
+        "undecided"
+    )
+
+
+def test_failures_at_one_load_are_not_thinned_by_the_others() -> None:
+    def failing_at(*counts: int) -> Side:
+        return joined(
+            *(
+                Side("", tuple(replace(run, cell=f"{cell} users") for run in failing(*((each, 1000),) * 3).runs))
+                for cell, each in enumerate(counts)
+            )
+        )
+
+    found = compare(failing_at(0, 0, 0, 0, 0, 0), failing_at(0, 0, 0, 0, 0, 9))
+    (errors,) = found.findings
+    assert errors.shares == (0.0, pytest.approx(0.0015))
+    assert (str(errors.verdict), errors.worst.load, errors.worst.shares) == ("worse", "5 users", (0.0, 0.009))

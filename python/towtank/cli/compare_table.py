@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from rich.console import RenderableType
 from rich.table import Table
 
-from towtank.analysis import Compared, Finding
+from towtank.analysis import AtLoad, Compared, Finding
 from towtank.estimates import few_digits
 from towtank.terminal import visible
 
@@ -43,7 +43,7 @@ def headline(compared: Compared) -> str:
     because = ""
     if compared.verdict in ("worse", "better"):
         worst = max(found, key=_size)
-        because = f": {_name(worst)} {_ratio(worst)}" + (f", and {len(found) - 1} more" if len(found) > 1 else "")
+        because = f": {_name(worst)} {_decisive(worst)}" + (f", and {len(found) - 1} more" if len(found) > 1 else "")
     says = {
         "undecided": "undecided",
         "same": f"B is the same within {few_digits(100 * compared.threshold)} %",
@@ -61,10 +61,24 @@ def _lost(compared: Compared) -> str:
     )
 
 
-def _size(found: Finding) -> float:
-    if not found.ratio:
-        return float("inf")
-    return max(found.ratio, 1 / found.ratio)
+def _size(found: Finding | AtLoad) -> float:
+    own = max(found.ratio, 1 / found.ratio) if found.ratio else float("inf")
+    # The mean over loads may be without failures of A only if the load is, too.
+    return _size(found.worst) if isinstance(found, Finding) and _decides(found) and found.worst else own
+
+
+def _decides(found: Finding) -> bool:
+    """Return True if a single load is worse."""
+    return found.worst is not None and found.worst.verdict == "worse"
+
+
+def _decisive(found: Finding) -> str:
+    """Return the ratio that decides: over all loads, or at the load where B is worst."""
+    return _at_load(found.worst) if found.worst is not None and _decides(found) else _ratio(found)
+
+
+def _at_load(worst: AtLoad) -> str:
+    return f"{_ratio(worst)} at {worst.load or 'no load'}"
 
 
 def _name(found: Finding) -> str:
@@ -76,10 +90,11 @@ def _rows(compared: Compared) -> Iterator[tuple[str, ...]]:
         if found.transaction and found.shares == (0.0, 0.0):
             continue
         bounds = "-" if found.low is None or found.high is None else f"{found.low:.3f} to {found.high:.3f}"
-        yield str(found.name), found.transaction or "all", _ratio(found), bounds, str(found.verdict)
+        worst = "" if found.worst is None else f" (worst: {_at_load(found.worst)})"
+        yield str(found.name), found.transaction or "all", _ratio(found), bounds, f"{found.verdict}{worst}"
 
 
-def _ratio(found: Finding) -> str:
+def _ratio(found: Finding | AtLoad) -> str:
     if found.shares is not None:
         return " to ".join(f"{few_digits(100 * share)} %" for share in found.shares)
     return "-" if found.ratio is None else f"{found.ratio:.3f}"

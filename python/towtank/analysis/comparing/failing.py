@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from towtank.analysis.comparing.runs import ComparedRun
+from towtank.analysis.comparing.runs import ComparedRun, Failures
 from towtank.analysis.statistics import capped_freedom
 from towtank.distributions import binomial_tail, normal_quantile, t_quantile, t_tail
 
@@ -32,6 +32,10 @@ class FailureLine:
         90 % interval of B minus A; None if no side is repeated.
     runs : (int, int)
         Runs of A and of B. [1]
+    cell : str
+        Configuration and load; empty for all cells together.
+    cells : tuple of FailureLine
+        The same in each cell, if there are several.
     """
 
     transaction: str
@@ -41,6 +45,8 @@ class FailureLine:
     low: float | None
     high: float | None
     runs: tuple[int, int]
+    cell: str = ""
+    cells: tuple[FailureLine, ...] = ()
 
     @property
     def ratio(self) -> float | None:
@@ -66,10 +72,24 @@ def failure_line(transaction: str, a: Sequence[ComparedRun], b: Sequence[Compare
     .. [1] J. Przyborowski and H. Wilenski, "Homogeneity of results in testing samples from Poisson series", Biometrika
            31(3-4), 313-323, 1940, doi:10.1093/biomet/31.3-4.313.
     """
-    counted = [[run.failures[transaction] for run in runs if transaction in run.failures] for runs in (a, b)]
-    sides = [[each for each in side if each.ended > 0] for side in counted]
-    if not all(sides):
+    cells = {}
+    for cell in dict.fromkeys(run.cell for run in a):
+        sides = tuple(_counted(transaction, [run for run in runs if run.cell == cell]) for runs in (a, b))
+        if all(sides):
+            cells[cell] = sides
+    if not cells:
         return None
+    together = _line(transaction, [[each for sides in cells.values() for each in sides[side]] for side in (0, 1)])
+    parts = (replace(_line(transaction, sides), cell=cell) for cell, sides in cells.items()) if len(cells) > 1 else ()
+    return replace(together, cells=tuple(parts))
+
+
+def _counted(transaction: str, runs: Sequence[ComparedRun]) -> list[Failures]:
+    found = [run.failures[transaction] for run in runs if transaction in run.failures]
+    return [each for each in found if each.ended > 0]
+
+
+def _line(transaction: str, sides: Sequence[Sequence[Failures]]) -> FailureLine:
     failed, ended = ([sum(getattr(each, name) for each in side) for side in sides] for name in ("failed", "ended"))
     shares = [failures / count for failures, count in zip(failed, ended, strict=True)]
     together = sum(failed) / sum(ended)
