@@ -95,9 +95,9 @@ def test_a_baseline_is_kept_compared_with_and_replaced(
     files: dict[str, list[Path]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    first = run("compare", "--baseline", "main", "--b", *files["a"])
-    assert first.returncode == 0
-    assert "kept as baseline: .towtank/baselines/main.json" in first.stderr
+    first = run("compare", "--baseline", "main", "--keep", "--b", *files["a"])
+    assert (first.returncode, first.stdout) == (0, "")
+    assert "kept as baseline: .towtank/baselines/main.json (3 runs)" in first.stderr
     kept = tmp_path / ".towtank" / "baselines" / "main.json"
     assert kept.stat().st_size < 30_000
     for side, status in (("slower", 7), ("equal", 0), ("broken", 4)):
@@ -108,7 +108,9 @@ def test_a_baseline_is_kept_compared_with_and_replaced(
     before = kept.read_text()
     assert run("compare", "--baseline", "main", "--keep", "--b", *files["broken"]).returncode == 4
     assert kept.read_text() == before
-    assert run("compare", "--baseline", "main", "--keep", "--b", *files["slower"]).returncode == 0
+    replaced = run("compare", "--baseline", "main", "--keep", "--b", *files["slower"], "--json")
+    assert replaced.returncode == 0
+    assert json.loads(replaced.stdout)["runs"] == 3
     assert run("compare", "--baseline", "main", "--b", *files["slower"]).returncode == 0
 
 
@@ -127,12 +129,19 @@ def test_faults_of_baselines(files: dict[str, list[Path]], tmp_path: Path, monke
         (["--baseline", "main"], "--baseline: must be given with one result"),
         (["--baseline", "main", result, result], "--baseline: must be given with one result"),
         (["--baseline", "main", result, "--a", result], "--a: must not be given beside a baseline"),
+        (["--baseline", "bda", result], "--baseline: must be a baseline that `towtank compare --keep` made, one of "),
+        (["--baseline", "bda", result], "'bad', 'torn', got 'bda' instead, did you mean 'bad'?"),
         ([result, result, "--keep"], "--keep: must be given with --baseline NAME"),
     ):
         done = run("compare", *arguments)
         assert (done.returncode, done.stdout) == (2, ""), arguments
         assert message in done.stderr
-    assert not (folder / "main.json").exists()
+    # A checkout without the file, or a misspelt name, would compare the result with itself and pass.
+    assert not (folder / "bda.json").exists()
+    monkeypatch.chdir(folder)
+    done = run("compare", "--baseline", "main", result)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--keep` made; .towtank/baselines has none, got 'main' instead" in done.stderr
 
 
 def test_markdown_is_a_table_that_names_cannot_break(files: dict[str, list[Path]], tmp_path: Path) -> None:

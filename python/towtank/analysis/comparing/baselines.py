@@ -13,6 +13,7 @@ from towtank import __version__
 from towtank.analysis.comparing.runs import ComparedRun, Failures, Measured, Metric, Place, Side
 from towtank.errors import Fault, StudyError
 from towtank.files import put_text, read_regular
+from towtank.spelling import misnamed
 
 FOLDER = Path(".towtank") / "baselines"
 """Folder of the baselines, below the current one."""
@@ -122,17 +123,20 @@ def _form_of(run: ComparedRun) -> RunForm:
     )
 
 
-def baseline(name: str) -> Side | None:
-    """Return a baseline as side; None if there is none of this name.
+def baseline(name: str) -> Side:
+    """Return a baseline as side.
 
     Raises
     ------
     StudyError
-        If its file is damaged, with all faults.
+        If there is no baseline of this name, or its file is damaged, with all faults.
     """
     path = path_of(name)
     if not path.is_file():
-        return None
+        known = sorted(found.stem for found in FOLDER.glob("*.json"))
+        of = f", one of {', '.join(map(repr, known))}" if known else f"; {FOLDER} has none"
+        message = misnamed(f"a baseline that `towtank compare --keep` made{of}", name, known)
+        raise StudyError.at("<command line>", message, where="--baseline")
     try:
         form = BaselineForm.model_validate_json(read_regular(path))
     except ValidationError as error:
