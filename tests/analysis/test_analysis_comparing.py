@@ -360,3 +360,59 @@ def test_failures_at_one_load_are_not_thinned_by_the_others() -> None:
     (errors,) = found.findings
     assert errors.shares == (0.0, pytest.approx(0.0015))
     assert (str(errors.verdict), errors.worst.load, errors.worst.shares) == ("worse", "5 users", (0.0, 0.009))
+
+
+def rounded(values: list[float], step: float = 1.0, metric: Metric = Metric.P50) -> Side:
+    runs = [
+        ComparedRun(f"r{number}", "", "valid", {Place(metric): Measured(value, None, step)}, {})
+        for number, value in enumerate(values)
+    ]
+    return Side("side", tuple(runs))
+
+
+def test_equal_values_in_steps_are_not_exact() -> None:
+    line = line_of(Place(Metric.P50), rounded([4.0, 4.0]).runs, rounded([5.0, 5.0]).runs)
+    # The standard deviation of a uniform distribution of width u is u / sqrt(12) (GUM, F.2.2.1); two series of two
+    # runs have two degrees of freedom.
+    half = scipy.stats.t.ppf(0.975, 2) * math.hypot(1 / 4, 1 / 5) / math.sqrt(12)
+    assert line.interval(0.95) == pytest.approx((1.25 * math.exp(-half), 1.25 * math.exp(half)))
+    assert str(compare(rounded([4.0, 4.0]), rounded([5.0, 5.0])).verdict) == "undecided"
+    # Twenty steps are more than rounding.
+    assert str(compare(rounded([4.0] * 3), rounded([24.0] * 3)).verdict) == "worse"
+
+
+def test_equal_values_of_unknown_resolution_decide_nothing() -> None:
+    found = compare(rounded([4.0] * 4, 0.0), rounded([5.0] * 4, 0.0))
+    assert [(str(each.verdict), each.low, each.chance) for each in found.findings] == [("undecided", None, 1.0)]
+
+
+def test_steps_above_the_threshold_cannot_show_that_nothing_changed() -> None:
+    # 1 in 30 is 3.3 %; even if rounding alone leaves an interval within a threshold of 5 %, it must not at 2 %.
+    sides = rounded([30.0] * 6), rounded([30.0] * 6)
+    assert [str(compare(*sides, threshold).findings[0].verdict) for threshold in (0.02, 0.05)] == ["undecided", "same"]
+
+
+def test_rounded_percentiles_of_equal_systems_are_seldom_found_to_differ() -> None:
+    # The medians lie at the edge between two steps: without the resolution, a third of such pairs are decided.
+    rng, alarms, pairs = np.random.default_rng(6), 0, 300
+    for _ in range(pairs):
+        sides = []
+        for _side in range(2):
+            runs = []
+            for number in range(2):
+                values = np.round(np.array([4.5, 12.5, 20.5]) * np.exp(rng.normal(0, 0.02, 3)))
+                places = (Place(metric) for metric in (Metric.P50, Metric.P95, Metric.P99))
+                figures = {place: Measured(float(value), None, 1.0) for place, value in zip(places, values, strict=True)}
+                runs.append(ComparedRun(f"r{number}", "", "valid", figures, {}))
+            sides.append(Side("side", tuple(runs)))
+        alarms += str(compare(*sides).verdict) in ("worse", "better")
+    assert alarms / pairs <= 0.05
+
+
+def test_a_time_of_zero_keeps_its_row() -> None:
+    found = compare(rounded([0.0, 0.0, 1.0]), rounded([1.0, 1.0, 1.0]))
+    (finding,) = found.findings
+    assert (str(finding.name), finding.ratio, str(finding.verdict), finding.runs) == (
+        "response_time_p50", None, "undecided", (3, 3),
+    )  # fmt: skip
+    assert found.doubts == ["response_time_p50 is 0 in a run, below the resolution of its times, and so has no ratio"]

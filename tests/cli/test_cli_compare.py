@@ -11,6 +11,8 @@ from in_process import towtank as run
 from results_1 import copy_of_results_1
 
 import towtank
+from towtank.analysis import side_of
+from towtank.analysis.comparing.runs import Metric
 
 NAMES = ("search", "open", "save", "list", "login", "edit")
 _BASES = np.array([10.0, 20.0, 15.0, 30.0, 8.0, 50.0])
@@ -114,6 +116,32 @@ def test_a_baseline_is_kept_compared_with_and_replaced(
     assert run("compare", "--baseline", "main", "--b", *files["slower"]).returncode == 0
 
 
+def test_times_in_whole_milliseconds_keep_their_step_and_rows_of_zero(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(7)
+    names = []
+    for side, mean in (("a", 0.5), ("b", 1.0)):
+        for number in range(3):
+            path = tmp_path / f"{side}{number}.csv"
+            starts, elapsed = np.sort(rng.uniform(0, 60, 3000)), np.floor(rng.lognormal(np.log(mean), 0.5, 3000))
+            lines = "".join(f"{start:.6f},{each:.0f}\n" for start, each in zip(starts, elapsed, strict=True))
+            path.write_text("start_s,elapsed_ms\n" + lines)
+            names.append(path)
+    monkeypatch.chdir(tmp_path)
+    direct = run("compare", "--a", *names[:3], "--b", *names[3:], "--json")
+    document = json.loads(direct.stdout)
+    rows = {each["name"]: each for each in document["metrics"]}
+    assert rows["response_time_p50"]["ratio"] == {"value": None, "low": None, "high": None}
+    assert rows["response_time_p50"]["verdict"] == "undecided"
+    assert "response_time_p50 is 0 in a run, below the resolution" in " ".join(document["doubts"])
+    # A p99 of 1 ms and of 3 ms in all runs, in steps of 1 ms, is not exact.
+    assert rows["response_time_p99"]["ratio"]["low"] < rows["response_time_p99"]["ratio"]["value"]
+    assert run("compare", "--baseline", "main", "--keep", "--b", *names[:3]).returncode == 0
+    kept = run("compare", "--baseline", "main", "--b", *names[3:], "--json")
+    assert json.loads(kept.stdout)["metrics"] == document["metrics"]
+
+
 def test_faults_of_baselines(files: dict[str, list[Path]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     folder = tmp_path / ".towtank" / "baselines"
@@ -159,6 +187,14 @@ def test_two_configurations_of_a_study(tmp_path: Path) -> None:
     document = json.loads(done.stdout)
     names = {each["name"] for each in document["metrics"]}
     assert {"cpu_per_transaction", "throughput", "errors"} <= names
+    percentiles = [
+        (place, found)
+        for figures in (each.figures for each in side_of([str(folder)]).runs)
+        for place, found in figures.items()
+        if place.metric in (Metric.P50, Metric.P95, Metric.P99)
+    ]
+    # Buckets of a histogram with three significant digits.
+    assert {found.step / found.value for _, found in percentiles} == {1 / 1024}
     same = run("compare", folder, folder, "--json")
     assert same.returncode == 0
     ratios = [each["ratio"]["value"] for each in json.loads(same.stdout)["metrics"] if each["name"] != "errors"]

@@ -34,8 +34,9 @@ class FigureForm(_Form):
 
     name: Annotated[Metric, Field(strict=False)]
     transaction: str = ""
-    value: Annotated[float, Field(gt=0, allow_inf_nan=False)]
+    value: Annotated[float, Field(ge=0, allow_inf_nan=False)]
     error: _Share | None = None
+    step: _Share = 0.0
 
 
 class FailuresForm(_Form):
@@ -59,7 +60,7 @@ class RunForm(_Form):
 
     def run(self) -> ComparedRun:
         """Return the run."""
-        figures = {Place(each.name, each.transaction): Measured(each.value, each.error) for each in self.figures}
+        figures = {Place(each.name, each.transaction): Measured(each.value, each.error, each.step) for each in self.figures}
         failures = {each.transaction: Failures(each.failed, each.ended) for each in self.failures}
         return ComparedRun(self.name, self.cell, self.verdict, figures, failures, tuple(self.reasons), tuple(self.because))
 
@@ -111,7 +112,13 @@ def _form_of(run: ComparedRun) -> RunForm:
         cell=run.cell,
         verdict=run.verdict,  # type: ignore[arg-type]
         figures=[
-            FigureForm(name=place.metric, transaction=place.transaction, value=found.value, error=found.error)
+            FigureForm(
+                name=place.metric,
+                transaction=place.transaction,
+                value=found.value,
+                error=found.error,
+                step=found.step,
+            )
             for place, found in run.figures.items()
         ],
         failures=[

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from towtank.analysis.comparing.differing import Difference, differences
 from towtank.analysis.comparing.failing import FailureLine, failure_line
 from towtank.analysis.comparing.family import chances_of, holm
-from towtank.analysis.comparing.findings import Finding, Outcome, finding_of, finding_of_failures
+from towtank.analysis.comparing.findings import Finding, Outcome, finding_of, finding_of_failures, finding_without_ratio
 from towtank.analysis.comparing.lines import Line, line_of
 from towtank.analysis.comparing.power import HEADLINE, least_of, runs_needed
 from towtank.analysis.comparing.runs import Metric, Place, Side, alike
@@ -54,8 +54,14 @@ class Compared:
 
     @property
     def doubts(self) -> list[str]:
-        """Reasons not to trust the comparison, as text: runs left out, and suspect ones."""
-        return [
+        """Reasons not to trust the comparison, as text: runs left out, suspect ones, and times of 0."""
+        coarse = [
+            f"{found.name}{f' of {found.transaction}' if found.transaction else ''} is 0 in a run, below the resolution "
+            "of its times, and so has no ratio"
+            for found in self.findings
+            if found.ratio is None and found.shares is None
+        ]
+        return coarse + [
             f"{run.name} is {'left out, since it is not valid' if run.verdict == 'invalid' else 'suspect'}"
             f"{': ' if run.reasons else ''}{run.reasons[0] if run.reasons else ''}"
             for side in (self.a, self.b)
@@ -125,7 +131,7 @@ def compare(a: Side, b: Side, threshold: float = THRESHOLD) -> Compared:
     """
     a, b = alike(a, b)
     lines, failures = _lines(a, b)
-    findings = _findings(lines, failures, threshold)
+    findings = sorted([*_findings(lines, failures, threshold), *_without_ratio(a, b, lines)], key=_order_of)
     verdict = _verdict(findings, b.lost_share > a.lost_share)
     headline = _headline(lines)
     needed = None if verdict is not Outcome.UNDECIDED else runs_needed(lines, threshold)
@@ -155,6 +161,20 @@ def _lines(a: Side, b: Side) -> tuple[list[Line], list[FailureLine]]:
     names = sorted({name for run in a.counted for name in run.failures})
     failures = [failure_line(name, a.counted, b.counted) for name in names]
     return lines, [line for line in failures if line is not None]
+
+
+def _without_ratio(a: Side, b: Side, lines: Sequence[Line]) -> Iterator[Finding]:
+    """Yield the figures that both sides have, and that are 0 in a run."""
+    places = {place for run in a.usable for place in run.figures}
+    for place in places - {line.place for line in lines}:
+        values = [[run.figures[place].value for run in side.usable if place in run.figures] for side in (a, b)]
+        if all(values) and not all(map(all, values)):
+            yield finding_without_ratio(place, (len(values[0]), len(values[1])))
+
+
+def _order_of(finding: Finding) -> tuple[bool, str, int]:
+    """Return the rank of a finding: failures last."""
+    return finding.name is Metric.ERRORS, *_order(Place(finding.name, finding.transaction or ""))
 
 
 def _order(place: Place) -> tuple[str, int]:

@@ -73,8 +73,8 @@ def _chance(line: Line, alike: Sequence[Line]) -> float:
         typical = max(typical, _unit(line) * median((other.variance or 0.0) / _unit(other) for other in known))
     mixed = (line.freedom * line.variance + lent * typical) / (line.freedom + lent)
     error = line.error(max(line.variance, mixed))
-    if not error:
-        return 1.0 if line.difference == 0 else 0.0
+    if error is None:
+        return 1.0
     return float(2 * t_tail(abs(line.difference) / error, line.freedom + lent))
 
 

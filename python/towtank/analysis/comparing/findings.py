@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from towtank.analysis.comparing.failing import RELEVANT, FailureLine
 from towtank.analysis.comparing.lines import Line
-from towtank.analysis.comparing.runs import Metric
+from towtank.analysis.comparing.runs import Metric, Place
 
 SIGNIFICANCE = 0.05
 """Probability that any figure of two equal systems is found to differ. [1]"""
@@ -140,6 +140,12 @@ def finding_of(line: Line, chances: Mapping[str, float], threshold: float, least
     return Finding(line.place.metric, transaction, *bounds, verdict, whole.chance, least, line.runs, worst=worst)
 
 
+def finding_without_ratio(place: Place, runs: tuple[int, int]) -> Finding:
+    """Return the finding on a response time that is 0, below the resolution, in a run."""
+    transaction = place.transaction or None
+    return Finding(place.metric, transaction, None, None, None, Outcome.UNDECIDED, 1.0, None, runs)
+
+
 def finding_of_failures(line: FailureLine, chances: Mapping[str, float], threshold: float) -> Finding:
     """Return the verdict on failures."""
     whole, parts = _failing(line, chances, threshold), [_failing(cell, chances, threshold) for cell in line.cells]
@@ -183,7 +189,8 @@ def _at_load(line: Line, chances: Mapping[str, float], threshold: float) -> AtLo
     beyond_chance = chance < SIGNIFICANCE and bounds is not None and not bounds[0] <= 1 <= bounds[1]
     if beyond_chance and abs(line.difference) >= math.log1p(threshold):
         verdict = Outcome.BETTER if rises == (line.place.metric in _MORE_IS_BETTER) else Outcome.WORSE
-    elif _is_within(line.interval(_EQUIVALENCE), threshold):
+    # Values in steps above the threshold cannot show that there is no change of its size.
+    elif line.step <= threshold and _is_within(line.interval(_EQUIVALENCE), threshold):
         verdict = Outcome.SAME
     return AtLoad(line.cell, line.ratio, low, high, verdict, chance)
 

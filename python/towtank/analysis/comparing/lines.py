@@ -38,6 +38,10 @@ class Line:
         Variance of the difference over that of one run: 1 / n_A + 1 / n_B in a single cell. [1]
     within : float
         Standard error of the difference by the errors within the runs; 0 if they are not known.
+    resolution : float
+        Standard error of the difference by the resolution of the values; 0 if it is negligible, or not known.
+    step : float
+        Coarsest resolution of a value over this value. [1]
     runs : (int, int)
         Runs of A and of B that have the figure. [1]
     cell : str
@@ -52,6 +56,8 @@ class Line:
     freedom: float
     scale: float
     within: float
+    resolution: float
+    step: float
     runs: tuple[int, int]
     cell: str = ""
     cells: tuple[Line, ...] = ()
@@ -62,9 +68,15 @@ class Line:
         return math.exp(self.difference)
 
     def error(self, variance: float | None = None) -> float | None:
-        """Return the standard error of the difference; at least that of the errors within the runs."""
+        """Return the standard error of the difference: at least that of the errors within the runs, and that of the
+        resolution.
+
+        None if a side is not repeated, and if all values of each side are equal without a known resolution: that shows
+        rounding, not that the next run would have the same value.
+        """
         known = self.variance if variance is None else variance
-        return None if known is None else max(math.sqrt(known * self.scale), self.within)
+        found = 0.0 if known is None else max(math.sqrt(known * self.scale), self.within, self.resolution)
+        return found if found > 0 else None
 
     def interval(self, confidence: float) -> tuple[float, float] | None:
         """Return the interval of the ratio by Student's t; None if a side is not repeated.
@@ -118,7 +130,7 @@ def _logs(values: Sequence[Measured]) -> list[float]:
 
 
 def line_of(place: Place, a: Sequence[ComparedRun], b: Sequence[ComparedRun]) -> Line | None:
-    """Compare a figure; None if the sides have no cell in common that has it.
+    """Compare a figure; None if the sides have no cell in common that has it, or if a value is 0.
 
     Notes
     -----
@@ -128,6 +140,10 @@ def line_of(place: Place, a: Sequence[ComparedRun], b: Sequence[ComparedRun]) ->
     the old: Var D = sum k_i s_i^2 over the sides of the cells with k_i = (w_c / sum w)^2 / n_i, and the degrees of
     freedom are those of Welch and Satterthwaite [1]_, at most those for equal s_i (see `capped_freedom`).
 
+    Values in steps, such as percentiles in whole milliseconds, are equal in many runs of a side without being exact.
+    A rounded value is uniform within its step u, and so its standard error is at least u / sqrt(12), also of the mean
+    of runs that are rounded alike [2]_.
+
     If no cell is repeated on both sides, the differences of three cells or more are pairs: their variance also contains
     how much the ratio depends on the load.
 
@@ -135,9 +151,10 @@ def line_of(place: Place, a: Sequence[ComparedRun], b: Sequence[ComparedRun]) ->
     ----------
     .. [1] F. E. Satterthwaite, "An approximate distribution of estimates of variance components", Biometrics Bulletin
            2(6), 110-114, 1946.
+    .. [2] JCGM 100:2008, *Guide to the expression of uncertainty in measurement*, F.2.2.1 (resolution of an indication).
     """
     cells = _cells(place, a, b)
-    if not cells:
+    if not cells or any(not each.value for cell in cells for values in cell.sides for each in values):
         return None
     repeated = [cell for cell in cells if cell.is_repeated]
     together = _line(place, repeated or cells)
@@ -165,8 +182,11 @@ def _line(place: Place, cells: Sequence[_Cell]) -> Line:
         freedom = capped_freedom(factors, variances, [len(values) - 1 for _, values in sides])
         variance = sum(factor * each for factor, each in zip(factors, variances, strict=True)) / scale
     counts = (sum(len(cell.a) for cell in cells), sum(len(cell.b) for cell in cells))
-    within = _within(list(zip(map(float, shares), cells, strict=True)))
-    return Line(place, difference, variance, freedom, scale, within, counts)
+    shared = list(zip(map(float, shares), cells, strict=True))
+    steps = [(share, max(each.relative_step for each in values)) for share, cell in shared for values in cell.sides]
+    resolution = math.sqrt(sum((share * step) ** 2 / 12 for share, step in steps))
+    coarsest = max(step for _, step in steps)
+    return Line(place, difference, variance, freedom, scale, _within(shared), resolution, coarsest, counts)
 
 
 def _cells(place: Place, a: Sequence[ComparedRun], b: Sequence[ComparedRun]) -> list[_Cell]:

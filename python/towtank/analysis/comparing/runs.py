@@ -45,13 +45,22 @@ class Measured:
     Attributes
     ----------
     value : float
-        > 0.
+        >= 0; 0 for a response time below the resolution.
     error : float or None
         Standard error within the run, relative to the value; None if it is not known. [1]
+    step : float
+        Resolution: distance to the next value that could have been measured, in the unit of the value; 0 if it is
+        negligible, or not known.
     """
 
     value: float
     error: float | None = None
+    step: float = 0.0
+
+    @property
+    def relative_step(self) -> float:
+        """Resolution over the value. [1]"""
+        return self.step / self.value
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from towtank.analysis.comparing.runs import FILES, TIMES, ComparedRun, Failures,
 from towtank.analysis.doubts import Level
 from towtank.analysis.judgement import Judged, judge
 from towtank.analysis.judgement.figures import Figures, of_requests
-from towtank.analysis.judgement.observations import observations_of
+from towtank.analysis.judgement.observations import observations_of, resolution_of
 from towtank.analysis.run import kept_summary
 from towtank.analysis.statistics import standard_error_of
 from towtank.analysis.statistics.estimates import Estimate, from_document
@@ -22,6 +22,9 @@ from towtank.load_level import KINDS
 from towtank.results import RUN_MANIFEST, ResultsFolder, RunFolder
 
 _REQUESTS_AT_LEAST = 2
+# Buckets of the engine's histograms: at most a 1,024th of the value, and at least 0.512 µs.
+_BUCKET = 1 / 1024
+_NARROWEST_S = 0.512e-6
 Summary = Mapping[str, object]
 
 
@@ -122,7 +125,10 @@ def _figures_of_summary(summary: Summary) -> Iterator[tuple[Place, Measured]]:
     # A single transaction is the same as all together.
     for transaction, found in every if len(every) > 2 else every[:1]:
         for metric, key in TIMES.items():
-            yield from _measured(Place(metric, transaction), from_document(dig(found, "response_time_s", key)))
+            estimate = from_document(dig(found, "response_time_s", key))
+            # Means are sums of exact times.
+            step = 0.0 if metric is Metric.MEAN else max(_NARROWEST_S, (estimate.value or 0.0) * _BUCKET)
+            yield from _measured(Place(metric, transaction), estimate, step)
 
 
 def _cpu(summary: Summary) -> Iterator[tuple[Place, Measured]]:
@@ -141,10 +147,12 @@ def _cpu(summary: Summary) -> Iterator[tuple[Place, Measured]]:
     yield Place(Metric.CPU), Measured(total, error)
 
 
-def _measured(place: Place, estimate: Estimate) -> Iterator[tuple[Place, Measured]]:
-    if estimate.value is not None and estimate.value > 0:
-        error = standard_error_of(estimate)
-        yield place, Measured(estimate.value, None if error is None else error / estimate.value)
+def _measured(place: Place, estimate: Estimate, step: float = 0.0) -> Iterator[tuple[Place, Measured]]:
+    """Yield a figure; a time of 0 is one below the resolution, other figures of 0 are none."""
+    if estimate.value is None or (not estimate.value and place.metric not in TIMES):
+        return
+    error = standard_error_of(estimate) if estimate.value > 0 else None
+    yield place, Measured(estimate.value, None if error is None else error / estimate.value, step)
 
 
 def _of_file(path: Path) -> Side:
@@ -165,15 +173,20 @@ def _of_file(path: Path) -> Side:
 
 def _figures_of_file(judged: Judged) -> Iterator[tuple[Place, Measured]]:
     yield from _measured(Place(Metric.THROUGHPUT), judged.figures.throughput_per_s)
-    yield from _times(judged.figures, "")
+    # The file has a single clock; a rare transaction has too few times to show its step.
+    step = 0.0 if judged.inside is None else resolution_of(judged.inside.elapsed_s)
+    yield from _times(judged.figures, "", step)
     for transaction, requests in _by_transaction(judged):
         start, end = judged.window_s or (0.0, 0.0)
-        yield from _times(of_requests(requests, observations_of(requests, start, end)), transaction)
+        yield from _times(of_requests(requests, observations_of(requests, start, end)), transaction, step)
 
 
-def _times(figures: Figures, transaction: str) -> Iterator[tuple[Place, Measured]]:
+def _times(figures: Figures, transaction: str, step: float) -> Iterator[tuple[Place, Measured]]:
+    """Yield the response times; a mean averages the rounding of many requests."""
     for metric, key in TIMES.items():
-        yield from _measured(Place(metric, transaction), figures.response_time_s[key])
+        yield from _measured(
+            Place(metric, transaction), figures.response_time_s[key], 0.0 if metric is Metric.MEAN else step
+        )
 
 
 def _failures_of_file(judged: Judged) -> Iterator[tuple[str, Failures]]:
