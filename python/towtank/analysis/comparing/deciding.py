@@ -11,7 +11,7 @@ from towtank.analysis.comparing.failing import FailureLine, failure_line
 from towtank.analysis.comparing.family import chances_of, holm
 from towtank.analysis.comparing.findings import Finding, Outcome, finding_of, finding_of_failures, finding_without_ratio
 from towtank.analysis.comparing.lines import Line, line_of
-from towtank.analysis.comparing.power import HEADLINE, least_of, runs_needed
+from towtank.analysis.comparing.power import HEADLINE, Family
 from towtank.analysis.comparing.runs import Metric, Place, Side, alike
 
 SCHEMA = "towtank/compare/1"
@@ -131,26 +131,38 @@ def compare(a: Side, b: Side, threshold: float = THRESHOLD) -> Compared:
     """
     a, b = alike(a, b)
     lines, failures = _lines(a, b)
-    findings = sorted([*_findings(lines, failures, threshold), *_without_ratio(a, b, lines)], key=_order_of)
+    every = [each for line in lines for each in (line, *line.cells)]
+    tested = [each for line in failures for each in (line, *line.cells) if each.share_a or each.share_b]
+    family = Family(every, len(every) + len(tested), threshold)
+    findings = sorted([*_findings(family, tested, failures), *_without_ratio(a, b, lines)], key=_order_of)
     verdict = _verdict(findings, b.lost_share > a.lost_share)
     headline = _headline(lines)
-    needed = None if verdict is not Outcome.UNDECIDED else runs_needed(lines, threshold)
-    least = None if headline is None else least_of(headline)
+    needed = None if verdict is not Outcome.UNDECIDED else family.runs_needed()
+    least = None if headline is None else family.least_of(headline)
     return Compared(a, b, threshold, verdict, tuple(findings), least, needed)
 
 
-def _findings(lines: Sequence[Line], failures: Sequence[FailureLine], threshold: float) -> list[Finding]:
-    """Judge all figures, at all loads together and at each, as one family."""
-    every = [each for line in lines for each in (line, *line.cells)]
-    tested = [each for line in failures for each in (line, *line.cells) if each.share_a or each.share_b]
+def _findings(family: Family, tested: Sequence[FailureLine], failures: Sequence[FailureLine]) -> list[Finding]:
+    """Judge all figures, at all loads together and at each, as one family.
+
+    Parameters
+    ----------
+    tested, failures : sequences of FailureLine
+        Failures that are members of the family, those at each load among them; and those of all loads together.
+    """
+    every, threshold = family.lines, family.threshold
     adjusted = holm([*chances_of(every), *(each.chance for each in tested)])
-    chances: dict[Place, dict[str, float]] = defaultdict(dict)
+    chances: dict[Place, dict[str | None, float]] = defaultdict(dict)
     for each, chance in zip(every, adjusted, strict=False):
         chances[each.place][each.cell] = chance
     for line, chance in zip(tested, adjusted[len(every) :], strict=True):
         chances[Place(Metric.ERRORS, line.transaction)][line.cell] = chance
     return [
-        *(finding_of(line, chances[line.place], threshold, least_of(line)) for line in lines),
+        *(
+            finding_of(line, chances[line.place], threshold, family.least_of(line))
+            for line in every
+            if line.cell is None
+        ),
         *(finding_of_failures(line, chances[Place(Metric.ERRORS, line.transaction)], threshold) for line in failures),
     ]
 

@@ -33,7 +33,7 @@ class FailureLine:
     runs : (int, int)
         Runs of A and of B. [1]
     cell : str
-        Configuration and load; empty for all cells together.
+        Configuration and load; None for all cells together.
     cells : tuple of FailureLine
         The same in each cell, if there are several.
     """
@@ -45,7 +45,7 @@ class FailureLine:
     low: float | None
     high: float | None
     runs: tuple[int, int]
-    cell: str = ""
+    cell: str | None = None
     cells: tuple[FailureLine, ...] = ()
 
     @property

@@ -121,13 +121,13 @@ def _shares(shares: tuple[float, float] | None) -> dict[str, object]:
     return {} if shares is None else {"share_a": shares[0], "share_b": shares[1]}
 
 
-def finding_of(line: Line, chances: Mapping[str, float], threshold: float, least: float | None) -> Finding:
+def finding_of(line: Line, chances: Mapping[str | None, float], threshold: float, least: float | None) -> Finding:
     """Return the verdict on a figure.
 
     Parameters
     ----------
     chances : dict
-        Adjusted probabilities by cell; empty for all cells together.
+        Adjusted probabilities by cell; None for all cells together.
     least : float or None
         Least change that is found. [1]
     """
@@ -146,7 +146,7 @@ def finding_without_ratio(place: Place, runs: tuple[int, int]) -> Finding:
     return Finding(place.metric, transaction, None, None, None, Outcome.UNDECIDED, 1.0, None, runs)
 
 
-def finding_of_failures(line: FailureLine, chances: Mapping[str, float], threshold: float) -> Finding:
+def finding_of_failures(line: FailureLine, chances: Mapping[str | None, float], threshold: float) -> Finding:
     """Return the verdict on failures."""
     whole, parts = _failing(line, chances, threshold), [_failing(cell, chances, threshold) for cell in line.cells]
     worst = _worst(parts, [cell.difference for cell in line.cells])
@@ -179,7 +179,7 @@ def _worst(parts: Sequence[AtLoad], harms: Sequence[float]) -> AtLoad | None:
     return parts[max(ranked)[2]]
 
 
-def _at_load(line: Line, chances: Mapping[str, float], threshold: float) -> AtLoad:
+def _at_load(line: Line, chances: Mapping[str | None, float], threshold: float) -> AtLoad:
     chance = chances.get(line.cell, 1.0)
     bounds = line.interval(CONFIDENCE)
     low, high = bounds if bounds is not None else (None, None)
@@ -192,14 +192,14 @@ def _at_load(line: Line, chances: Mapping[str, float], threshold: float) -> AtLo
     # Values in steps above the threshold cannot show that there is no change of its size.
     elif line.step <= threshold and _is_within(line.interval(_EQUIVALENCE), threshold):
         verdict = Outcome.SAME
-    return AtLoad(line.cell, line.ratio, low, high, verdict, chance)
+    return AtLoad(line.cell or "", line.ratio, low, high, verdict, chance)
 
 
 def _is_within(bounds: tuple[float, float] | None, threshold: float) -> bool:
     return bounds is not None and bounds[0] >= 1 / (1 + threshold) and bounds[1] <= 1 + threshold
 
 
-def _failing(line: FailureLine, chances: Mapping[str, float], threshold: float) -> AtLoad:
+def _failing(line: FailureLine, chances: Mapping[str | None, float], threshold: float) -> AtLoad:
     chance = chances.get(line.cell, 1.0)
     ratio, verdict = line.ratio, Outcome.UNDECIDED
     matters = abs(line.difference) >= RELEVANT and (
@@ -209,4 +209,4 @@ def _failing(line: FailureLine, chances: Mapping[str, float], threshold: float) 
         verdict = Outcome.WORSE if line.difference > 0 else Outcome.BETTER
     elif line.low is not None and line.high is not None and line.low > -RELEVANT and line.high < RELEVANT:
         verdict = Outcome.SAME
-    return AtLoad(line.cell, ratio, None, None, verdict, chance, (line.share_a, line.share_b))
+    return AtLoad(line.cell or "", ratio, None, None, verdict, chance, (line.share_a, line.share_b))

@@ -45,7 +45,7 @@ class Line:
     runs : (int, int)
         Runs of A and of B that have the figure. [1]
     cell : str
-        Configuration and load; empty for all cells together.
+        Configuration and load; None for all cells together.
     cells : tuple of Line
         The same figure in each cell, if there are several.
     """
@@ -59,7 +59,7 @@ class Line:
     resolution: float
     step: float
     runs: tuple[int, int]
-    cell: str = ""
+    cell: str | None = None
     cells: tuple[Line, ...] = ()
 
     @property
