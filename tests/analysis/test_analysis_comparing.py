@@ -484,3 +484,31 @@ def test_the_least_change_counts_the_figures_and_the_loads() -> None:
             for one in (side([10.0]), side([12.0]))
         )
     ).runs_needed
+
+
+def with_tail_and_failures(percentile: list[float], failed: list[int]) -> Side:
+    runs = [
+        ComparedRun(
+            f"r{number}",
+            "",
+            "valid",
+            {MEAN: Measured(mean), Place(Metric.THROUGHPUT): Measured(100 * mean), Place(Metric.P99): Measured(tail)},
+            {"": Failures(count, 10_000)},
+        )
+        for number, (mean, tail, count) in enumerate(zip((1.0, 1.001, 0.999), percentile, failed, strict=True))
+    ]
+    return Side("side", tuple(runs))
+
+
+def test_failures_belong_to_what_must_be_the_same_and_the_sentence_says_what_is() -> None:
+    before = with_tail_and_failures([5.0, 5.1, 4.9], [0, 0, 0])
+    found = compare(before, with_tail_and_failures([5.0, 20.0, 9.0], [0, 90, 2]))
+    assert str(found.verdict) == "undecided"
+    assert headline(found) == (
+        "undecided: throughput and mean are the same within 2 %; p99 and errors are undecided (3 and 3 runs)"
+    )
+    without = compare(before, with_tail_and_failures([5.0, 20.0, 9.0], [0, 0, 0]))
+    assert str(without.verdict) == "same"
+    assert headline(without) == (
+        "B is the same: throughput, mean and errors are the same within 2 %; p99 is undecided (3 and 3 runs)"
+    )

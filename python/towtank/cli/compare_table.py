@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 
 from rich.console import RenderableType
 from rich.table import Table
@@ -13,6 +15,7 @@ from towtank.terminal import visible
 
 _COLUMNS = ("figure", "transaction", "B / A", "95 %", "verdict")
 _DIFFERENCES_SHOWN = 12
+_SHORT = re.compile(r"^response_time_|_per_transaction$")
 
 
 def compare_table(compared: Compared) -> Iterator[RenderableType]:
@@ -45,10 +48,35 @@ def headline(compared: Compared) -> str:
         worst = max(found, key=_size)
         because = f": {_name(worst)} {_decisive(worst)}" + (f", and {len(found) - 1} more" if len(found) > 1 else "")
     says = {
-        "undecided": "undecided",
-        "same": f"B is the same within {few_digits(100 * compared.threshold)} %",
+        "undecided": f"undecided{_of_each(compared)}",
+        "same": f"B is the same{_of_each(compared)}",
     }.get(compared.verdict, f"B is {compared.verdict}{because}")
     return f"{says} ({runs})"
+
+
+def _of_each(compared: Compared) -> str:
+    """Return which figures over all transactions are the same, and which are undecided; empty if none is the same."""
+    names: dict[str, list[str]] = defaultdict(list)
+    for found in compared.findings:
+        if found.transaction is None:
+            names[found.verdict].append(_SHORT.sub("", found.name))
+    if not names["same"]:
+        return ""
+    same = f": {_listed(names['same'])} the same within {few_digits(100 * compared.threshold)} %"
+    return same + (f"; {_listed(names['undecided'])} undecided" if names["undecided"] else "")
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return names with their verb.
+
+    Examples
+    --------
+    >>> _listed(["p99", "errors"]), _listed(["throughput"]), _listed(["errors"])
+    ('p99 and errors are', 'throughput is', 'errors are')
+    """
+    *before, last = names
+    listed = f"{', '.join(before)} and {last}" if before else last
+    return f"{listed} {'are' if before or last == 'errors' else 'is'}"
 
 
 def _lost(compared: Compared) -> str:

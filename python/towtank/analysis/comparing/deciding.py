@@ -116,9 +116,9 @@ def compare(a: Side, b: Side, threshold: float = THRESHOLD) -> Compared:
     95 % interval excludes 1, and the difference is at least the threshold. It is the same if the 90 % interval of its
     ratio lies within the threshold on both sides (two one-sided tests at 5 % [1]_). Otherwise it is undecided. With
     several loads (and configurations), their mean and each of them are tested in this way, all as one family: a figure
-    is worse if the mean or any load is, and the same only if the mean and each load are. All
-    together are worse if any figure is, else better if any is, else the same if throughput, mean response time and CPU
-    time over all transactions are.
+    is worse if the mean or any load is, and the same only if the mean and each load are. All together are worse if any
+    figure is, else better if any is, else the same if throughput, mean response time, CPU time and failures over all
+    transactions are.
 
     A run with failures above its limit is invalid, and so a system that fails would lose its bad runs and keep its good
     ones. The failures are therefore compared over these runs, too; and if B lost a larger share of its runs in this way

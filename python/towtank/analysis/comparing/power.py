@@ -16,7 +16,7 @@ from towtank.analysis.comparing.runs import Metric
 from towtank.analysis.statistics.run_to_run import ASSUMED_SHARE
 from towtank.distributions import chi_square_median, noncentral_t_tail, normal_tail, t_quantile
 
-HEADLINE = (Metric.THROUGHPUT, Metric.MEAN, Metric.CPU)
+HEADLINE = (Metric.THROUGHPUT, Metric.MEAN, Metric.CPU, Metric.ERRORS)
 """Figures that decide whether all together are the same."""
 _POWER = 0.80
 _WIDEST = 10.0
