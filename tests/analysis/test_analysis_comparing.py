@@ -404,7 +404,9 @@ def test_rounded_percentiles_of_equal_systems_are_seldom_found_to_differ() -> No
             for number in range(2):
                 values = np.round(np.array([4.5, 12.5, 20.5]) * np.exp(rng.normal(0, 0.02, 3)))
                 places = (Place(metric) for metric in (Metric.P50, Metric.P95, Metric.P99))
-                figures = {place: Measured(float(value), None, 1.0) for place, value in zip(places, values, strict=True)}
+                figures = {
+                    place: Measured(float(value), None, 1.0) for place, value in zip(places, values, strict=True)
+                }
                 runs.append(ComparedRun(f"r{number}", "", "valid", figures, {}))
             sides.append(Side("side", tuple(runs)))
         alarms += str(compare(*sides).verdict) in ("worse", "better")
@@ -478,12 +480,14 @@ def test_the_least_change_counts_the_figures_and_the_loads() -> None:
     shift = math.log1p(compare(*sides).least_detectable) / error
     reached = scipy.stats.nct.sf(scipy.stats.t.ppf(1 - 0.05 / 20, line.freedom), line.freedom, shift)
     assert reached == pytest.approx(0.8, abs=0.002)
-    assert compare(side([10.0]), side([12.0])).runs_needed < compare(
-        *(
-            Side("", tuple(replace(run, figures={**run.figures, **dict.fromkeys(many, Measured(1.0))}) for run in one.runs))
-            for one in (side([10.0]), side([12.0]))
+    single = side([10.0]), side([12.0])
+    with_many = [
+        Side(
+            "", tuple(replace(run, figures={**run.figures, **dict.fromkeys(many, Measured(1.0))}) for run in each.runs)
         )
-    ).runs_needed
+        for each in single
+    ]
+    assert compare(*single).runs_needed < compare(*with_many).runs_needed
 
 
 def with_tail_and_failures(percentile: list[float], failed: list[int]) -> Side:
@@ -512,3 +516,23 @@ def test_failures_belong_to_what_must_be_the_same_and_the_sentence_says_what_is(
     assert headline(without) == (
         "B is the same: throughput, mean and errors are the same within 2 %; p99 is undecided (3 and 3 runs)"
     )
+
+
+def test_a_side_without_a_transaction_of_the_other_is_never_the_same() -> None:
+    def named(*names: str) -> Side:
+        runs = side([10.0, 10.01, 9.99, 10.005]).runs
+        return Side("side", tuple(replace(run, transactions=names) for run in runs))
+
+    assert str(compare(named("a", "b"), named("a", "b")).verdict) == "same"
+    found = compare(named("a", "b"), named("a"))
+    assert (str(found.verdict), found.missing) == ("undecided", ([], ["b"]))
+    assert headline(found).endswith("; B has no b)")
+    assert str(compare(named("a"), named("a", "b")).verdict) == "undecided"
+    # A file may not name its transactions.
+    assert str(compare(named("a", "b"), named()).verdict) == "same"
+
+
+@pytest.mark.parametrize("threshold", [2, -0.5, 0.0, 1.0, math.nan, math.inf])
+def test_a_threshold_lies_between_0_and_1(threshold: float) -> None:
+    with pytest.raises(StudyError, match="threshold: must be above 0 and below 1, got"):
+        compare(side(A), side(B), threshold)

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import csv
 import json
+import math
+import re
+from html import unescape
 from pathlib import Path
 
 import numpy as np
 import pytest
 from in_process import towtank as run
+from markdown_it import MarkdownIt
 from results_1 import copy_of_results_1
 
 import towtank
 from towtank.analysis import side_of
 from towtank.analysis.comparing.runs import Metric
+from towtank.errors import StudyError
 
 NAMES = ("search", "open", "save", "list", "login", "edit")
 _BASES = np.array([10.0, 20.0, 15.0, 30.0, 8.0, 50.0])
@@ -172,12 +178,30 @@ def test_faults_of_baselines(files: dict[str, list[Path]], tmp_path: Path, monke
     assert "--keep` made; .towtank/baselines has none, got 'main' instead" in done.stderr
 
 
-def test_markdown_is_a_table_that_names_cannot_break(files: dict[str, list[Path]], tmp_path: Path) -> None:
-    odd = tmp_path / "odd.csv"
-    odd.write_text(files["a"][0].read_text().replace("search", "a|b<img>"))
+NAMES_OF_ATTACKERS = (
+    "a|b<img src=x>", "x\r\r# Approved\r\r", "![i](http://e/x.png)", "[click](javascript:x)", "@octocat", "**bold**",
+    "</td><script>", "`code`", "- item", "&lt;b&gt;", "www.example.com", "#12", "\u2028zz",
+)  # fmt: skip
+
+
+def test_markdown_shows_names_as_they_stand(tmp_path: Path) -> None:
+    odd, count = tmp_path / "odd.csv", 100
+    with odd.open("w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["start_s", "elapsed_ms", "transaction"])
+        for number in range(count * len(NAMES_OF_ATTACKERS)):
+            rows.writerow([number / 50, 5 + number % 7, NAMES_OF_ATTACKERS[number % len(NAMES_OF_ATTACKERS)]])
     done = run("compare", odd, odd, "--markdown")
     assert done.stdout.startswith("**undecided")
-    assert "| response_time_mean | a\\|b&lt;img> | 1.000 | - | undecided |" in done.stdout
+    # CommonMark, with the tables of GitHub, by another program.
+    html = MarkdownIt("commonmark").enable("table").render(done.stdout)
+    assert [html.count(tag) for tag in ("<table>", "<h1>", "<img", "<a ", "<script", "<em>", "<code>")] == [1] + [0] * 6
+    assert html.count("<strong>") == 1
+    shown = set(unescape(re.sub(r"<[^>]*>", "", html.replace("<!-- -->", ""))).splitlines())
+    assert {"a|b<img src=x>", "![i](http://e/x.png)", "@octocat", "**bold**", "`code`", "&lt;b&gt;", "#12"} <= shown
+    # What forges link besides: names, issues and addresses.
+    assert not re.search(r"@\w|#\d|[^\\]www\.e|://", done.stdout)
+    assert "\r" not in done.stdout
 
 
 def test_two_configurations_of_a_study(tmp_path: Path) -> None:
@@ -199,6 +223,56 @@ def test_two_configurations_of_a_study(tmp_path: Path) -> None:
     assert same.returncode == 0
     ratios = [each["ratio"]["value"] for each in json.loads(same.stdout)["metrics"] if each["name"] != "errors"]
     assert ratios == [1.0] * len(ratios)
+
+
+def test_a_run_counts_once_on_a_side(files: dict[str, list[Path]], tmp_path: Path) -> None:
+    folder = copy_of_results_1(tmp_path / "results").path
+    copy = tmp_path / "copy.csv"
+    copy.write_bytes(files["a"][0].read_bytes())
+    link = tmp_path / "link.csv"
+    link.symlink_to(files["a"][0])
+    first, other = files["a"][0], files["a"][1]
+    for repeated, message in (
+        ([first, first], f"{first}: must be runs that this side does not have yet, got this result again instead"),
+        ([first, copy], f"{copy}: must be runs that this side does not have yet, got the content of {first} again"),
+        ([first, link], f"{link}: must be runs"),
+        ([folder, folder / "runs" / "r003"], "r003: must be runs that this side does not have yet, got"),
+        ([folder, f"{folder}:search_index present"], "must be runs that this side does not have yet"),
+    ):
+        for sides in (["--a", *repeated, "--b", other], ["--a", other, "--b", *repeated]):
+            done = run("compare", *sides)
+            assert (done.returncode, done.stdout) == (2, ""), sides
+            assert message in done.stderr
+    # Two configurations of one folder have no run in common.
+    done = run("compare", "--a", f"{folder}:search_index present", f"{folder}:search_index absent", "--b", folder)
+    assert "must be runs that this side" not in done.stderr
+
+
+def test_a_transaction_that_is_missing_is_named_and_nothing_is_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = f"{copy_of_results_1(tmp_path / 'results').path}:search_index present"
+    monkeypatch.chdir(tmp_path)
+    assert run("compare", result, "--baseline", "main", "--keep").returncode == 0
+    path = tmp_path / ".towtank" / "baselines" / "main.json"
+    kept = json.loads(path.read_text())
+    assert {"download", "add_document"} <= set(kept["runs"][0]["transactions"])
+    for each in kept["runs"]:
+        each["transactions"].append("export")
+    path.write_text(json.dumps(kept))
+    done = run("compare", result, "--baseline", "main", "--json")
+    document = json.loads(done.stdout)
+    (difference,) = (each for each in document["differs_in"] if each["what"] == "transactions")
+    assert "export" in difference["a"]
+    assert "export" not in difference["b"]
+    assert document["verdict"] == "undecided"
+    assert run("compare", result, "--baseline", "main").stdout.splitlines()[0].endswith("; B has no export)")
+
+
+@pytest.mark.parametrize("threshold", [2, -0.5, 0.0, math.nan, "0 %", "x"])
+def test_a_threshold_is_a_share(files: dict[str, list[Path]], threshold: object) -> None:
+    with pytest.raises(StudyError, match="threshold: must be"):
+        towtank.compare(files["a"], files["slower"], threshold=threshold)
 
 
 def test_faults_of_the_command_line(files: dict[str, list[Path]], tmp_path: Path) -> None:

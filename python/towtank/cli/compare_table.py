@@ -15,6 +15,9 @@ from towtank.terminal import visible
 
 _COLUMNS = ("figure", "transaction", "B / A", "95 %", "verdict")
 _DIFFERENCES_SHOWN = 12
+_MARKS = re.compile(r"[\\`*\[\]<>|#~!]|(?<!\w)_|_(?!\w)|^[-+](?=\s)")
+_PARTED = {"@": "@<!-- -->", "\\#": "\\#<!-- -->", "://": ":\\//", "www.": "www\\."}
+_LINKS = re.compile(r"@|\\#|://|www\.", re.IGNORECASE)
 _SHORT = re.compile(r"^response_time_|_per_transaction$")
 
 
@@ -39,7 +42,7 @@ def compare_markdown(compared: Compared) -> str:
 
 def headline(compared: Compared) -> str:
     """Return the verdict with its reason in one line."""
-    runs = f"{len(compared.a.usable)} and {len(compared.b.usable)} runs{_lost(compared)}"
+    runs = f"{len(compared.a.usable)} and {len(compared.b.usable)} runs{_lost(compared)}{_missing(compared)}"
     if compared.is_invalid and not compared.is_worse:
         return f"not valid: a side has no usable run ({runs})"
     found = [each for each in compared.findings if each.verdict == compared.verdict]
@@ -86,6 +89,13 @@ def _lost(compared: Compared) -> str:
         f"; {len(side.lost)} of {len(side.runs)} of {name} left out since requests failed"
         for name, side in sides
         if side.lost
+    )
+
+
+def _missing(compared: Compared) -> str:
+    """Return the transactions that a side lacks, as text."""
+    return "".join(
+        f"; {side} has no {', '.join(names)}" for side, names in zip("AB", compared.missing, strict=True) if names
     )
 
 
@@ -145,5 +155,18 @@ def _lines(compared: Compared) -> Iterator[str]:
 
 
 def _cell(text: str) -> str:
-    """Return a text that cannot break a table of Markdown, nor be an element of HTML."""
-    return text.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")
+    r"""Return a text that Markdown shows as it stands, on one line: names come from files of other programs.
+
+    Notes
+    -----
+    Signs of Markdown are escaped. Forges make links of `@name` and `#1` even if these are escaped, and of `www.` and
+    `://`: a comment, or an escape within, parts them.
+
+    Examples
+    --------
+    >>> print(_cell("![x](http://y) of @name, **a|b**"))
+    \!\[x\](http:\//y) of @<!-- -->name, \*\*a\|b\*\*
+    """
+    plain = visible(" ".join(text.split()))
+    escaped = _MARKS.sub(lambda mark: f"\\{mark[0]}", plain).replace("&", "&amp;")
+    return _LINKS.sub(lambda mark: _PARTED[mark[0].lower()], escaped)

@@ -57,12 +57,24 @@ class RunForm(_Form):
     failures: list[FailuresForm]
     reasons: list[str] = []
     because: list[str] = []
+    transactions: list[str] = []
 
     def run(self) -> ComparedRun:
         """Return the run."""
-        figures = {Place(each.name, each.transaction): Measured(each.value, each.error, each.step) for each in self.figures}
+        figures = {
+            Place(each.name, each.transaction): Measured(each.value, each.error, each.step) for each in self.figures
+        }
         failures = {each.transaction: Failures(each.failed, each.ended) for each in self.failures}
-        return ComparedRun(self.name, self.cell, self.verdict, figures, failures, tuple(self.reasons), tuple(self.because))
+        return ComparedRun(
+            self.name,
+            self.cell,
+            self.verdict,
+            figures,
+            failures,
+            tuple(self.reasons),
+            tuple(self.because),
+            tuple(self.transactions),
+        )
 
 
 class BaselineForm(_Form):
@@ -127,6 +139,7 @@ def _form_of(run: ComparedRun) -> RunForm:
         ],
         reasons=list(run.reasons),
         because=list(run.because),
+        transactions=list(run.transactions),
     )
 
 

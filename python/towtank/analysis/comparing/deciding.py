@@ -13,10 +13,14 @@ from towtank.analysis.comparing.findings import Finding, Outcome, finding_of, fi
 from towtank.analysis.comparing.lines import Line, line_of
 from towtank.analysis.comparing.power import HEADLINE, Family
 from towtank.analysis.comparing.runs import Metric, Place, Side, alike
+from towtank.errors import StudyError
 
+_TRANSACTIONS = "transactions"
 SCHEMA = "towtank/compare/1"
 THRESHOLD = 0.02
 """Smallest change that matters, relative. [1]"""
+
+
 @dataclass(frozen=True)
 class Compared:
     """Result of a comparison.
@@ -56,8 +60,8 @@ class Compared:
     def doubts(self) -> list[str]:
         """Reasons not to trust the comparison, as text: runs left out, suspect ones, and times of 0."""
         coarse = [
-            f"{found.name}{f' of {found.transaction}' if found.transaction else ''} is 0 in a run, below the resolution "
-            "of its times, and so has no ratio"
+            f"{found.name}{f' of {found.transaction}' if found.transaction else ''} is 0 in a run, below the "
+            "resolution of its times, and so has no ratio"
             for found in self.findings
             if found.ratio is None and found.shares is None
         ]
@@ -71,8 +75,13 @@ class Compared:
 
     @property
     def differs_in(self) -> list[Difference]:
-        """Configuration and environment that differ."""
-        return differences(self.a.facts, self.b.facts)
+        """Transactions, configuration and environment that differ."""
+        return differences(_facts(self.a), _facts(self.b))
+
+    @property
+    def missing(self) -> tuple[list[str], list[str]]:
+        """Transactions of the other side that A, and that B, does not have; none if a side names none."""
+        return missing(self.a, self.b)
 
     def document(self) -> dict[str, object]:
         """Return the comparison as the JSON document of `towtank compare --json`."""
@@ -91,6 +100,11 @@ class Compared:
         }
 
 
+def _facts(side: Side) -> dict[str, str]:
+    names = {_TRANSACTIONS: ", ".join(side.transactions)} if side.transactions else {}
+    return {**names, **side.facts}
+
+
 def _counted(side: Side) -> dict[str, object]:
     left_out = len(side.runs) - len(side.usable)
     return {"name": side.name, "runs": len(side.usable), "left_out": left_out, "lost": len(side.lost)}
@@ -103,12 +117,12 @@ def compare(a: Side, b: Side, threshold: float = THRESHOLD) -> Compared:
     ----------
     a, b : Side
     threshold : float, default 0.02
-        Smallest change that matters, relative. [1]
+        Smallest change that matters, relative, in (0, 1). [1]
 
     Raises
     ------
     StudyError
-        If the sides have no configuration and load in common.
+        If the threshold is not between 0 and 1, or the sides have no configuration and load in common.
 
     Notes
     -----
@@ -122,20 +136,23 @@ def compare(a: Side, b: Side, threshold: float = THRESHOLD) -> Compared:
 
     A run with failures above its limit is invalid, and so a system that fails would lose its bad runs and keep its good
     ones. The failures are therefore compared over these runs, too; and if B lost a larger share of its runs in this way
-    than A, all together are neither the same nor better.
+    than A, all together are neither the same nor better. The same holds if one side has transactions that the other
+    has not: what they have in common is not all.
 
     References
     ----------
     .. [1] D. J. Schuirmann, "A comparison of the two one-sided tests procedure and the power approach for assessing the
            equivalence of average bioavailability", Journal of Pharmacokinetics and Biopharmaceutics 15, 657-680, 1987.
     """
+    if not 0 < threshold < 1:
+        raise StudyError.at("compare", f"must be above 0 and below 1, got {threshold} instead", where="threshold")
     a, b = alike(a, b)
     lines, failures = _lines(a, b)
     every = [each for line in lines for each in (line, *line.cells)]
     tested = [each for line in failures for each in (line, *line.cells) if each.share_a or each.share_b]
     family = Family(every, len(every) + len(tested), threshold)
     findings = sorted([*_findings(family, tested, failures), *_without_ratio(a, b, lines)], key=_order_of)
-    verdict = _verdict(findings, b.lost_share > a.lost_share)
+    verdict = _verdict(findings, b.lost_share > a.lost_share or any(missing(a, b)))
     headline = _headline(lines)
     needed = None if verdict is not Outcome.UNDECIDED else family.runs_needed()
     least = None if headline is None else family.least_of(headline)
@@ -200,8 +217,20 @@ def _headline(lines: Sequence[Line]) -> Line | None:
     return found.get(Place(Metric.MEAN)) or found.get(Place(Metric.THROUGHPUT))
 
 
+def missing(a: Side, b: Side) -> tuple[list[str], list[str]]:
+    """Return the transactions of the other side that A, and that B, does not have; none if a side names none."""
+    if not a.transactions or not b.transactions:
+        return [], []
+    return (
+        [name for name in b.transactions if name not in a.transactions],
+        [name for name in a.transactions if name not in b.transactions],
+    )
+
+
 def _verdict(findings: Sequence[Finding], is_selected: bool) -> Outcome:
-    """Return the verdict of all; `is_selected` if B lost more of its runs than A, so that the better ones are left."""
+    """Return the verdict of all; `is_selected` if what is compared is not all: B lost more of its runs than A, so that
+    the better ones are left, or a side lacks a transaction.
+    """
     outcomes = {finding.verdict for finding in findings}
     if Outcome.WORSE in outcomes or is_selected:
         return Outcome.WORSE if Outcome.WORSE in outcomes else Outcome.UNDECIDED

@@ -67,9 +67,10 @@ def moderated(line: Line, alike: Sequence[Line]) -> Moderated | None:
     -----
     With three runs a side a variance has four degrees of freedom, too few for a small p-value. Figures of the same
     metric (those of the transactions) vary similarly from run to run, so each variance is drawn towards their median as
-    in an empirical Bayes t-test [1]_, with d_0 = sum of the other degrees of freedom, at most 12. A variance above the
-    median is not lowered. Figures at one load lend only to each other: another load may vary more. Variances are compared after division by those of the errors within the runs, if these are
-    known, as rare transactions vary more.
+    in an empirical Bayes t-test [1]_, with d_0 = sum of the other degrees of freedom, at most three times its own. A
+    variance above the median is not lowered. Figures at one load lend only to each other: another load may vary more.
+    Variances are compared after division by those of the errors within the runs, if these are known, as rare
+    transactions vary more.
 
     References
     ----------

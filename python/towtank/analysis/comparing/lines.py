@@ -151,7 +151,7 @@ def line_of(place: Place, a: Sequence[ComparedRun], b: Sequence[ComparedRun]) ->
     ----------
     .. [1] F. E. Satterthwaite, "An approximate distribution of estimates of variance components", Biometrics Bulletin
            2(6), 110-114, 1946.
-    .. [2] JCGM 100:2008, *Guide to the expression of uncertainty in measurement*, F.2.2.1 (resolution of an indication).
+    .. [2] JCGM 100:2008, *Guide to the expression of uncertainty in measurement*, F.2.2.1 (resolution).
     """
     cells = _cells(place, a, b)
     if not cells or any(not each.value for cell in cells for values in cell.sides for each in values):

@@ -89,6 +89,10 @@ class ComparedRun:
         Doubts about the run.
     because : tuple of str
         Kinds of the doubts that make the run invalid.
+    transactions : tuple of str
+        Names of the transactions that occurred; empty if they are not known.
+    source : str
+        Digest of what the run was read from; empty for a run of a baseline.
     """
 
     name: str
@@ -98,6 +102,8 @@ class ComparedRun:
     failures: Mapping[str, Failures]
     reasons: tuple[str, ...] = ()
     because: tuple[str, ...] = ()
+    transactions: tuple[str, ...] = ()
+    source: str = ""
 
     @property
     def is_usable(self) -> bool:
@@ -146,6 +152,11 @@ class Side:
     def lost_share(self) -> float:
         """Share of the counted runs that are lost, in [0, 1]."""
         return len(self.lost) / len(self.counted) if self.counted else 0.0
+
+    @property
+    def transactions(self) -> list[str]:
+        """Names of the transactions that occurred in any run; empty if they are not known."""
+        return sorted({name for run in self.runs for name in run.transactions})
 
     @property
     def cells(self) -> list[str]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from towtank.analysis.comparing.differing import facts_of_study
@@ -17,6 +19,7 @@ from towtank.analysis.statistics.estimates import Estimate, from_document
 from towtank.analysis.study import summaries_of
 from towtank.digging import dig
 from towtank.errors import Fault, StudyError
+from towtank.files import open_regular
 from towtank.foreign import Requests
 from towtank.load_level import KINDS
 from towtank.results import RUN_MANIFEST, ResultsFolder, RunFolder
@@ -34,9 +37,9 @@ def side_of(names: Sequence[str]) -> Side:
     Raises
     ------
     StudyError
-        If a name is no result, with all faults.
+        If a name is no result, or a run is given twice, with all faults.
     """
-    runs, facts, faults = list[ComparedRun](), dict[str, str](), list[Fault]()
+    runs, facts, faults, sources = list[ComparedRun](), dict[str, str](), list[Fault](), dict[str, str]()
     hint = None
     for name in names:
         try:
@@ -45,11 +48,23 @@ def side_of(names: Sequence[str]) -> Side:
             faults += error.faults
             hint = error.hint or hint
             continue
+        faults += _repeated(name, found.runs, sources)
         runs += found.runs
         facts |= found.facts
     if faults:
         raise StudyError(faults, hint=hint)
     return Side(", ".join(names), tuple(runs), facts)
+
+
+def _repeated(name: str, runs: Sequence[ComparedRun], sources: dict[str, str]) -> Iterator[Fault]:
+    """Yield the fault of a result that has a run again, and note its runs: a copy shows nothing about the next run."""
+    again = next((run for run in runs if run.source in sources), None)
+    if again is not None:
+        first = sources[again.source]
+        what = "this result" if first == name else f"the content of {first}"
+        message = f"must be runs that this side does not have yet, got {what} again instead"
+        yield Fault(name, 0, 0, "" if len(runs) == 1 else again.name, message)
+    sources.update(dict.fromkeys((run.source for run in runs), name))
 
 
 def _read(name: str) -> Side:
@@ -62,14 +77,19 @@ def _read(name: str) -> Side:
         return _of_file(path)
     if (path / RUN_MANIFEST).is_file():
         run = RunFolder(path)
-        return Side(name, (_of_summary(kept_summary(run), path.name, "", label),), facts_of_study({}, [run.manifest]))
+        made = replace(_of_summary(kept_summary(run), path.name, "", label), source=_digest(path / RUN_MANIFEST))
+        return Side(name, (made,), facts_of_study({}, [run.manifest]))
     return _of_study(name, ResultsFolder.open(path), label)
 
 
 def _of_study(name: str, results: ResultsFolder, label: str | None) -> Side:
     folders = results.runs()
     made = summaries_of(folders)
-    runs = [_of_summary(summary, run, _configuration(summary), label) for run, summary in made.items()]
+    sources = {folder.run_id: _digest(folder.path / RUN_MANIFEST) for folder in folders}
+    runs = [
+        replace(_of_summary(summary, run, _configuration(summary), label), source=sources[run])
+        for run, summary in made.items()
+    ]
     labels = list(dict.fromkeys(_configuration(summary) for summary in made.values()))
     if label is not None:
         if label not in labels:
@@ -105,7 +125,8 @@ def _of_summary(summary: Summary, name: str, configuration: str, label: str | No
     for transaction, found in _transactions(summary):
         failed = int(dig(found, "errors") or 0)
         failures[transaction] = Failures(failed, failed + int(dig(found, "count") or 0))
-    return ComparedRun(name, cell, str(verdict or "invalid"), figures, failures, reasons, because)
+    names = tuple(name for name, found in failures.items() if name and found.ended)
+    return ComparedRun(name, cell, str(verdict or "invalid"), figures, failures, reasons, because, names)
 
 
 def _ended(summary: Summary) -> int:
@@ -165,10 +186,16 @@ def _of_file(path: Path) -> Side:
         dict(_failures_of_file(judged)),
         reasons=tuple(doubt.message for doubt in judged.doubts),
         because=tuple(str(doubt.kind) for doubt in judged.doubts if doubt.level is Level.INVALID),
+        transactions=() if judged.inside is None else tuple(filter(None, judged.inside.names)),
+        source=_digest(path),
     )
-    names = "" if judged.inside is None else ", ".join(sorted(filter(None, judged.inside.names)))
-    facts = {"form": judged.form, **({"transactions": names} if names else {})}
-    return Side(str(path), (run,), facts)
+    return Side(str(path), (run,), {"form": judged.form})
+
+
+def _digest(path: Path) -> str:
+    """Return what makes the content of a file known again."""
+    with open_regular(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _figures_of_file(judged: Judged) -> Iterator[tuple[Place, Measured]]:

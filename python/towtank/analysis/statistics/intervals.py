@@ -279,7 +279,7 @@ def capped_freedom(factors: Sequence[float], variances: Sequence[float], freedom
     Notes
     -----
     (sum k_i s_i^2)^2 / sum ((k_i s_i^2)^2 / f_i) [1]_. Two runs may agree by chance; then the larger series seems to
-    determine the degrees of freedom, see `difference_interval`. With 10 runs against 2 whose values differ five times as
+    determine the degrees of freedom, see `_freedom_of_two`. With 10 runs against 2 whose values differ five times as
     much, 9.5 % of 95 % intervals of equal systems exclude zero without the limit, and 6.5 % with it.
 
     References
