@@ -77,11 +77,12 @@ def test_cells_are_blocks_so_a_load_that_differs_is_no_scatter() -> None:
 
 
 def test_two_runs_that_agree_by_chance_do_not_lend_their_precision() -> None:
-    # Variance components 1 / 10 and 1 / 2 of ten and two runs that differ alike: (0.1 + 0.5)^2 / (0.1^2 / 9 + 0.5^2)
-    # degrees of freedom at most, also if the two runs agree; Welch's would be those of the ten runs.
+    # Variances in proportion to the square roots of 1 / 10 and 1 / 2 have (u + v)^2 / (u^2 / 9 + v^2 / 1) degrees of
+    # freedom with u = 0.1^1.5 and v = 0.5^1.5, also if the two runs agree; Welch's would be those of the ten runs.
+    u, v = 0.1**1.5, 0.5**1.5
     ten = [math.exp(value) for value in np.random.default_rng(1).normal(0, 0.05, 10)]
     line = line_of(MEAN, side(ten).runs, side([1.1, 1.1001]).runs)
-    assert line.freedom == pytest.approx(0.6**2 / (0.1**2 / 9 + 0.5**2))
+    assert line.freedom == pytest.approx((u + v) ** 2 / (u**2 / 9 + v**2))
     assert scipy.stats.ttest_ind(np.log(ten), np.log([1.1, 1.1001]), equal_var=False).df == pytest.approx(9, abs=0.01)
 
 
@@ -92,20 +93,19 @@ def test_a_single_run_on_one_side_decides_nothing() -> None:
     assert found.runs_needed is not None
 
 
-@pytest.mark.waits
 @pytest.mark.parametrize(
     ("runs", "spreads"),
     [
         ((10, 2), ((0.02, 0.10),)),
         ((10, 3), ((0.02, 0.10),)),
-        ((10, 2), ((0.10, 0.02),)),
+        ((5, 2), ((0.02, 0.10),)),
         ((2, 2), ((0.005, 0.005),) * 4 + ((0.3, 0.3),)),
         ((3, 3), ((0.005, 0.005),) * 4 + ((0.3, 0.3),)),
     ],
 )
 def test_equal_systems_of_unequal_spread_are_seldom_found_to_differ(runs, spreads) -> None:
-    # At most 5 % are meant, and 7 % allowed, by simulation; a pooled variance finds 45, 33, 0, 15 and 10 %.
-    rng, pairs, alarms = np.random.default_rng(5), 5000 if len(spreads) == 1 else 1500, 0
+    # At most 5 % are meant, and 7 % allowed, by simulation; a pooled variance finds 45, 33, 30, 15 and 10 %.
+    rng, pairs, alarms = np.random.default_rng(5), 1200 if len(spreads) == 1 else 300, 0
     for _ in range(pairs):
         a, b = (
             joined(
@@ -435,22 +435,21 @@ def drawn_figures(rng: np.random.Generator, runs: int, transactions: int, lift: 
     return Side("side", tuple(drawn))
 
 
-@pytest.mark.waits
-@pytest.mark.parametrize(("runs", "transactions"), [(3, 0), (4, 2), (10, 5)])
+@pytest.mark.parametrize(("runs", "transactions"), [(3, 0), (5, 0), (4, 1)])
 def test_the_change_that_is_stated_is_found_in_four_of_five_cases(runs: int, transactions: int) -> None:
     # Power by simulation, at the median of what is stated. Without the number of figures in the quantile it was 23 to
     # 48 %.
     rng = np.random.default_rng(8)
     stated = [
         compare(drawn_figures(rng, runs, transactions), drawn_figures(rng, runs, transactions)).least_detectable
-        for _ in range(150)
+        for _ in range(100)
     ]
     lift = math.log1p(float(np.median(stated)))
     found = 0
-    for _ in range(300):
+    for _ in range(200):
         compared = compare(drawn_figures(rng, runs, transactions), drawn_figures(rng, runs, transactions, lift))
         found += str(compared.findings[0].verdict) == "worse"
-    assert 0.75 <= found / 300 <= 0.9
+    assert 0.75 <= found / 200 <= 0.9
 
 
 def test_the_least_change_counts_the_figures_and_the_loads() -> None:

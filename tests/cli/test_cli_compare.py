@@ -199,6 +199,8 @@ def test_markdown_shows_names_as_they_stand(tmp_path: Path) -> None:
     assert html.count("<strong>") == 1
     shown = set(unescape(re.sub(r"<[^>]*>", "", html.replace("<!-- -->", ""))).splitlines())
     assert {"a|b<img src=x>", "![i](http://e/x.png)", "@octocat", "**bold**", "`code`", "&lt;b&gt;", "#12"} <= shown
+    # Neither are they marks of the terminal's own.
+    assert "[click](javascript:x)" in run("compare", odd, odd).stdout
     # What forges link besides: names, issues and addresses.
     assert not re.search(r"@\w|#\d|[^\\]www\.e|://", done.stdout)
     assert "\r" not in done.stdout

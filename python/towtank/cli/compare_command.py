@@ -53,7 +53,7 @@ def command(
         print(compare_markdown(compared))
     else:
         for part in compare_table(compared):
-            printer().print(part, markup=False, soft_wrap=isinstance(part, str))
+            printer().print(part, markup=False)
     return _status(compared)
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from rich.console import RenderableType
+from rich.markup import escape
 from rich.table import Table
 
 from towtank.analysis import AtLoad, Compared, Finding
@@ -25,16 +25,17 @@ def compare_table(compared: Compared) -> Iterator[RenderableType]:
     """Yield the parts of the text: the verdict, the figures, what would have been seen, and what else differs."""
     yield visible(headline(compared))
     if compared.findings:
-        table = Table(*_COLUMNS)
+        table = Table(*_columns(compared))
         for row in _rows(compared):
-            table.add_row(*map(visible, row))
+            table.add_row(*(escape(visible(cell)) for cell in row))
         yield table
     yield from (visible(line) for line in _lines(compared))
 
 
 def compare_markdown(compared: Compared) -> str:
     """Return the comparison as Markdown."""
-    rows = [_COLUMNS, tuple("---" for _ in _COLUMNS), *_rows(compared)]
+    columns = _columns(compared)
+    rows = [columns, tuple("---" for _ in columns), *_rows(compared)]
     table = "\n".join(f"| {' | '.join(_cell(cell) for cell in row)} |" for row in rows) if compared.findings else ""
     listed = "\n".join(f"- {_cell(line)}" for line in _lines(compared))
     return "\n\n".join(part for part in (f"**{_cell(headline(compared))}**", table, listed) if part)
@@ -59,14 +60,18 @@ def headline(compared: Compared) -> str:
 
 def _of_each(compared: Compared) -> str:
     """Return which figures over all transactions are the same, and which are undecided; empty if none is the same."""
-    names: dict[str, list[str]] = defaultdict(list)
-    for found in compared.findings:
-        if found.transaction is None:
-            names[found.verdict].append(_SHORT.sub("", found.name))
-    if not names["same"]:
+    same, undecided = (
+        [
+            _SHORT.sub("", found.name)
+            for found in compared.findings
+            if found.transaction is None and found.verdict == verdict
+        ]
+        for verdict in ("same", "undecided")
+    )
+    if not same:
         return ""
-    same = f": {_listed(names['same'])} the same within {few_digits(100 * compared.threshold)} %"
-    return same + (f"; {_listed(names['undecided'])} undecided" if names["undecided"] else "")
+    within = f": {_listed(same)} the same within {few_digits(100 * compared.threshold)} %"
+    return within + (f"; {_listed(undecided)} undecided" if undecided else "")
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -123,13 +128,18 @@ def _name(found: Finding) -> str:
     return f"{found.name} of {found.transaction}" if found.transaction else str(found.name)
 
 
+def _columns(compared: Compared) -> tuple[str, ...]:
+    return (*_COLUMNS, "B worst") if any(found.worst for found in compared.findings) else _COLUMNS
+
+
 def _rows(compared: Compared) -> Iterator[tuple[str, ...]]:
+    has_loads = len(_columns(compared)) > len(_COLUMNS)
     for found in compared.findings:
         if found.transaction and found.shares == (0.0, 0.0):
             continue
         bounds = "-" if found.low is None or found.high is None else f"{found.low:.3f} to {found.high:.3f}"
-        worst = "" if found.worst is None else f" (worst: {_at_load(found.worst)})"
-        yield str(found.name), found.transaction or "all", _ratio(found), bounds, f"{found.verdict}{worst}"
+        row = (str(found.name), found.transaction or "all", _ratio(found), bounds, str(found.verdict))
+        yield (*row, "-" if found.worst is None else _at_load(found.worst)) if has_loads else row
 
 
 def _ratio(found: Finding | AtLoad) -> str:

@@ -148,7 +148,7 @@ def compare(a: Side, b: Side, threshold: float = THRESHOLD) -> Compared:
         raise StudyError.at("compare", f"must be above 0 and below 1, got {threshold} instead", where="threshold")
     a, b = alike(a, b)
     lines, failures = _lines(a, b)
-    every = [each for line in lines for each in (line, *line.cells)]
+    every = [each for line in lines for each in (line, *line.cells) if each.is_tested]
     tested = [each for line in failures for each in (line, *line.cells) if each.share_a or each.share_b]
     family = Family(every, len(every) + len(tested), threshold)
     findings = sorted([*_findings(family, tested, failures), *_without_ratio(a, b, lines)], key=_order_of)

@@ -48,6 +48,8 @@ class Line:
         Configuration and load; None for all cells together.
     cells : tuple of Line
         The same figure in each cell, if there are several.
+    is_tested : bool
+        False for a cell without repeated runs, which alone shows no difference.
     """
 
     place: Place
@@ -61,6 +63,7 @@ class Line:
     runs: tuple[int, int]
     cell: str | None = None
     cells: tuple[Line, ...] = ()
+    is_tested: bool = True
 
     @property
     def ratio(self) -> float:
@@ -138,14 +141,15 @@ def line_of(place: Place, a: Sequence[ComparedRun], b: Sequence[ComparedRun]) ->
     is D = sum w_c d_c / sum w_c, over the cells in which both sides are repeated. Each side of each cell has a variance
     of its own, since a load near the limit differs more from run to run than a small one, and a new release more than
     the old: Var D = sum k_i s_i^2 over the sides of the cells with k_i = (w_c / sum w)^2 / n_i, and the degrees of
-    freedom are those of Welch and Satterthwaite [1]_, at most those for equal s_i (see `capped_freedom`).
+    freedom are those of Welch and Satterthwaite [1]_ with a limit (see `capped_freedom`).
 
     Values in steps, such as percentiles in whole milliseconds, are equal in many runs of a side without being exact.
     A rounded value is uniform within its step u, and so its standard error is at least u / sqrt(12), also of the mean
     of runs that are rounded alike [2]_.
 
     If no cell is repeated on both sides, the differences of three cells or more are pairs: their variance also contains
-    how much the ratio depends on the load.
+    how much the ratio depends on the load. A single pair shows no difference; but if one of them may differ by more than
+    the threshold, the figure is not the same.
 
     References
     ----------
@@ -163,7 +167,7 @@ def line_of(place: Place, a: Sequence[ComparedRun], b: Sequence[ComparedRun]) ->
         squares = sum((part.difference - together.difference) ** 2 / part.scale for part in parts)
         variance, freedom = squares / (len(cells) - 1), len(cells) - 1
         together = replace(together, variance=variance, freedom=freedom)
-        parts = tuple(replace(part, variance=variance, freedom=freedom) for part in parts)
+        parts = tuple(replace(part, variance=variance, freedom=freedom, is_tested=False) for part in parts)
     counts = (sum(len(cell.a) for cell in cells), sum(len(cell.b) for cell in cells))
     return replace(together, runs=counts, cells=parts)
 

@@ -46,11 +46,11 @@ class Family:
 
         Notes
         -----
-        A change is found if three conditions hold: its p-value is at most alpha / m in a family of m tests (the first
-        step of Holm), the 95 % interval excludes 1, and the difference is at least the threshold. The first two say that the
-        difference is at least q standard errors, with q the larger of the two quantiles. The probability of that is a
-        tail of the noncentral t [1]_; its degrees of freedom are those of the figure's own runs, since its error is not
-        lowered by what others lend.
+        A change is found if three conditions hold: its p-value is at most alpha / m in a family of m tests (Holm's
+        first step), the 95 % interval excludes 1, and the difference is at least the threshold. The first two say that
+        the difference is at least q standard errors, with q the larger of the two quantiles. The probability of that is
+        a tail of the noncentral t [1]_; its degrees of freedom are those of the figure's own runs, since its error is
+        not lowered by what others lend.
 
         References
         ----------
