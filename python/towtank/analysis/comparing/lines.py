@@ -148,8 +148,8 @@ def line_of(place: Place, a: Sequence[ComparedRun], b: Sequence[ComparedRun]) ->
     of runs that are rounded alike [2]_.
 
     If no cell is repeated on both sides, the differences of three cells or more are pairs: their variance also contains
-    how much the ratio depends on the load. A single pair shows no difference; but if one of them may differ by more than
-    the threshold, the figure is not the same.
+    how much the ratio depends on the load. A single pair shows no difference; but if one of them may differ by more
+    than the threshold, the figure is not the same.
 
     References
     ----------
