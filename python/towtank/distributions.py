@@ -14,6 +14,8 @@ import numpy.typing as npt
 import scipy
 
 Floats = npt.NDArray[np.float64]
+# Degrees of freedom above which the noncentral t is the shifted normal to three digits.
+_NEARLY_NORMAL = 1e5
 
 
 @overload
@@ -40,6 +42,21 @@ def t_tail(value: Floats, freedom: float) -> Floats: ...
 def t_tail(value: float | Floats, freedom: float) -> float | Floats:
     """Return the probability that Student's t exceeds a value; with infinite `freedom`, that a normal value does."""
     return normal_tail(value) if math.isinf(freedom) else _plain(scipy.special.stdtr(freedom, np.negative(value)))
+
+
+def noncentral_t_tail(value: float, freedom: float, shift: float) -> float:
+    """Return the probability that Student's noncentral t with the noncentrality `shift` exceeds a value.
+
+    Examples
+    --------
+    >>> round(noncentral_t_tail(2.228, 10, 3.1), 2)
+    0.8
+    """
+    if freedom > _NEARLY_NORMAL:
+        return normal_tail(value - shift)
+    found = 1 - float(scipy.special.nctdtr(freedom, shift, value))
+    # The algorithm fails for large shifts, whose own deviation of 1 does not count: the denominator alone decides.
+    return found if math.isfinite(found) else float(scipy.special.chdtr(freedom, freedom * (shift / value) ** 2))
 
 
 @overload
@@ -84,6 +101,17 @@ def f_quantile(probability: float, numerator: float, denominator: float) -> floa
 def chi_square_tails(value: float, freedom: float) -> tuple[float, float]:
     """Return the probabilities that chi-square is at most, and at least, a value."""
     return float(scipy.special.chdtr(freedom, value)), float(scipy.special.chdtrc(freedom, value))
+
+
+def chi_square_median(freedom: float) -> float:
+    """Return the median of chi-square.
+
+    Examples
+    --------
+    >>> round(chi_square_median(2), 4)
+    1.3863
+    """
+    return float(scipy.special.chdtri(freedom, 0.5))
 
 
 def binomial_tail(count: int, trials: int, probability: float) -> float:

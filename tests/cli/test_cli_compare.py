@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import csv
 import json
+import math
+import re
+from html import unescape
 from pathlib import Path
 
 import numpy as np
 import pytest
 from in_process import towtank as run
+from markdown_it import MarkdownIt
 from results_1 import copy_of_results_1
 
 import towtank
+from towtank.analysis import side_of
+from towtank.analysis.comparing.runs import Metric
+from towtank.errors import StudyError
 
 NAMES = ("search", "open", "save", "list", "login", "edit")
 _BASES = np.array([10.0, 20.0, 15.0, 30.0, 8.0, 50.0])
@@ -82,13 +90,22 @@ def test_a_side_that_is_not_valid_ends_with_status_4(files: dict[str, list[Path]
     assert "requests failed, limit 1 %" in done.stdout
 
 
+def test_a_change_that_makes_requests_fail_is_a_regression_though_its_runs_are_not_valid(tmp_path: Path) -> None:
+    a = [written(tmp_path, f"a{number}.csv", number) for number in range(3)]
+    b = [written(tmp_path, f"b{number}.csv", 10 + number, errors=0.025) for number in range(3)]
+    done = run("compare", "--a", *a, "--b", *b)
+    assert done.returncode == 7
+    assert done.stdout.startswith("B is worse: errors 0 % to 2.")
+    assert "3 of 3 of B left out since requests failed" in done.stdout
+
+
 def test_a_baseline_is_kept_compared_with_and_replaced(
     files: dict[str, list[Path]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    first = run("compare", "--baseline", "main", "--b", *files["a"])
-    assert first.returncode == 0
-    assert "kept as baseline: .towtank/baselines/main.json" in first.stderr
+    first = run("compare", "--baseline", "main", "--keep", "--b", *files["a"])
+    assert (first.returncode, first.stdout) == (0, "")
+    assert "kept as baseline: .towtank/baselines/main.json (3 runs)" in first.stderr
     kept = tmp_path / ".towtank" / "baselines" / "main.json"
     assert kept.stat().st_size < 30_000
     for side, status in (("slower", 7), ("equal", 0), ("broken", 4)):
@@ -99,8 +116,36 @@ def test_a_baseline_is_kept_compared_with_and_replaced(
     before = kept.read_text()
     assert run("compare", "--baseline", "main", "--keep", "--b", *files["broken"]).returncode == 4
     assert kept.read_text() == before
-    assert run("compare", "--baseline", "main", "--keep", "--b", *files["slower"]).returncode == 0
+    replaced = run("compare", "--baseline", "main", "--keep", "--b", *files["slower"], "--json")
+    assert replaced.returncode == 0
+    assert json.loads(replaced.stdout)["runs"] == 3
     assert run("compare", "--baseline", "main", "--b", *files["slower"]).returncode == 0
+
+
+def test_times_in_whole_milliseconds_keep_their_step_and_rows_of_zero(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(7)
+    names = []
+    for side, mean in (("a", 0.5), ("b", 1.0)):
+        for number in range(3):
+            path = tmp_path / f"{side}{number}.csv"
+            starts, elapsed = np.sort(rng.uniform(0, 60, 3000)), np.floor(rng.lognormal(np.log(mean), 0.5, 3000))
+            lines = "".join(f"{start:.6f},{each:.0f}\n" for start, each in zip(starts, elapsed, strict=True))
+            path.write_text("start_s,elapsed_ms\n" + lines)
+            names.append(path)
+    monkeypatch.chdir(tmp_path)
+    direct = run("compare", "--a", *names[:3], "--b", *names[3:], "--json")
+    document = json.loads(direct.stdout)
+    rows = {each["name"]: each for each in document["metrics"]}
+    assert rows["response_time_p50"]["ratio"] == {"value": None, "low": None, "high": None}
+    assert rows["response_time_p50"]["verdict"] == "undecided"
+    assert "response_time_p50 is 0 in a run, below the resolution" in " ".join(document["doubts"])
+    # A p99 of 1 ms and of 3 ms in all runs, in steps of 1 ms, is not exact.
+    assert rows["response_time_p99"]["ratio"]["low"] < rows["response_time_p99"]["ratio"]["value"]
+    assert run("compare", "--baseline", "main", "--keep", "--b", *names[:3]).returncode == 0
+    kept = run("compare", "--baseline", "main", "--b", *names[3:], "--json")
+    assert json.loads(kept.stdout)["metrics"] == document["metrics"]
 
 
 def test_faults_of_baselines(files: dict[str, list[Path]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,20 +163,47 @@ def test_faults_of_baselines(files: dict[str, list[Path]], tmp_path: Path, monke
         (["--baseline", "main"], "--baseline: must be given with one result"),
         (["--baseline", "main", result, result], "--baseline: must be given with one result"),
         (["--baseline", "main", result, "--a", result], "--a: must not be given beside a baseline"),
+        (["--baseline", "bda", result], "--baseline: must be a baseline that `towtank compare --keep` made, one of "),
+        (["--baseline", "bda", result], "'bad', 'torn', got 'bda' instead, did you mean 'bad'?"),
         ([result, result, "--keep"], "--keep: must be given with --baseline NAME"),
     ):
         done = run("compare", *arguments)
         assert (done.returncode, done.stdout) == (2, ""), arguments
         assert message in done.stderr
-    assert not (folder / "main.json").exists()
+    # A checkout without the file, or a misspelt name, would compare the result with itself and pass.
+    assert not (folder / "bda.json").exists()
+    monkeypatch.chdir(folder)
+    done = run("compare", "--baseline", "main", result)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--keep` made; .towtank/baselines has none, got 'main' instead" in done.stderr
 
 
-def test_markdown_is_a_table_that_names_cannot_break(files: dict[str, list[Path]], tmp_path: Path) -> None:
-    odd = tmp_path / "odd.csv"
-    odd.write_text(files["a"][0].read_text().replace("search", "a|b<img>"))
+NAMES_OF_ATTACKERS = (
+    "a|b<img src=x>", "x\r\r# Approved\r\r", "![i](http://e/x.png)", "[click](javascript:x)", "@octocat", "**bold**",
+    "</td><script>", "`code`", "- item", "&lt;b&gt;", "www.example.com", "#12", "\u2028zz",
+)  # fmt: skip
+
+
+def test_markdown_shows_names_as_they_stand(tmp_path: Path) -> None:
+    odd, count = tmp_path / "odd.csv", 100
+    with odd.open("w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["start_s", "elapsed_ms", "transaction"])
+        for number in range(count * len(NAMES_OF_ATTACKERS)):
+            rows.writerow([number / 50, 5 + number % 7, NAMES_OF_ATTACKERS[number % len(NAMES_OF_ATTACKERS)]])
     done = run("compare", odd, odd, "--markdown")
     assert done.stdout.startswith("**undecided")
-    assert "| response_time_mean | a\\|b&lt;img> | 1.000 | - | undecided |" in done.stdout
+    # CommonMark, with the tables of GitHub, by another program.
+    html = MarkdownIt("commonmark").enable("table").render(done.stdout)
+    assert [html.count(tag) for tag in ("<table>", "<h1>", "<img", "<a ", "<script", "<em>", "<code>")] == [1] + [0] * 6
+    assert html.count("<strong>") == 1
+    shown = set(unescape(re.sub(r"<[^>]*>", "", html.replace("<!-- -->", ""))).splitlines())
+    assert {"a|b<img src=x>", "![i](http://e/x.png)", "@octocat", "**bold**", "`code`", "&lt;b&gt;", "#12"} <= shown
+    # Neither are they marks of the terminal's own.
+    assert "[click](javascript:x)" in run("compare", odd, odd).stdout
+    # What forges link besides: names, issues and addresses.
+    assert not re.search(r"@\w|#\d|[^\\]www\.e|://", done.stdout)
+    assert "\r" not in done.stdout
 
 
 def test_two_configurations_of_a_study(tmp_path: Path) -> None:
@@ -141,10 +213,68 @@ def test_two_configurations_of_a_study(tmp_path: Path) -> None:
     document = json.loads(done.stdout)
     names = {each["name"] for each in document["metrics"]}
     assert {"cpu_per_transaction", "throughput", "errors"} <= names
+    percentiles = [
+        (place, found)
+        for figures in (each.figures for each in side_of([str(folder)]).runs)
+        for place, found in figures.items()
+        if place.metric in (Metric.P50, Metric.P95, Metric.P99)
+    ]
+    # Buckets of a histogram with three significant digits.
+    assert {found.step / found.value for _, found in percentiles} == {1 / 1024}
     same = run("compare", folder, folder, "--json")
     assert same.returncode == 0
     ratios = [each["ratio"]["value"] for each in json.loads(same.stdout)["metrics"] if each["name"] != "errors"]
     assert ratios == [1.0] * len(ratios)
+
+
+def test_a_run_counts_once_on_a_side(files: dict[str, list[Path]], tmp_path: Path) -> None:
+    folder = copy_of_results_1(tmp_path / "results").path
+    copy = tmp_path / "copy.csv"
+    copy.write_bytes(files["a"][0].read_bytes())
+    link = tmp_path / "link.csv"
+    link.symlink_to(files["a"][0])
+    first, other = files["a"][0], files["a"][1]
+    for repeated, message in (
+        ([first, first], f"{first}: must be runs that this side does not have yet, got this result again instead"),
+        ([first, copy], f"{copy}: must be runs that this side does not have yet, got the content of {first} again"),
+        ([first, link], f"{link}: must be runs"),
+        ([folder, folder / "runs" / "r003"], "r003: must be runs that this side does not have yet, got"),
+        ([folder, f"{folder}:search_index present"], "must be runs that this side does not have yet"),
+    ):
+        for sides in (["--a", *repeated, "--b", other], ["--a", other, "--b", *repeated]):
+            done = run("compare", *sides)
+            assert (done.returncode, done.stdout) == (2, ""), sides
+            assert message in done.stderr
+    # Two configurations of one folder have no run in common.
+    done = run("compare", "--a", f"{folder}:search_index present", f"{folder}:search_index absent", "--b", folder)
+    assert "must be runs that this side" not in done.stderr
+
+
+def test_a_transaction_that_is_missing_is_named_and_nothing_is_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = f"{copy_of_results_1(tmp_path / 'results').path}:search_index present"
+    monkeypatch.chdir(tmp_path)
+    assert run("compare", result, "--baseline", "main", "--keep").returncode == 0
+    path = tmp_path / ".towtank" / "baselines" / "main.json"
+    kept = json.loads(path.read_text())
+    assert {"download", "add_document"} <= set(kept["runs"][0]["transactions"])
+    for each in kept["runs"]:
+        each["transactions"].append("export")
+    path.write_text(json.dumps(kept))
+    done = run("compare", result, "--baseline", "main", "--json")
+    document = json.loads(done.stdout)
+    (difference,) = (each for each in document["differs_in"] if each["what"] == "transactions")
+    assert "export" in difference["a"]
+    assert "export" not in difference["b"]
+    assert document["verdict"] == "undecided"
+    assert run("compare", result, "--baseline", "main").stdout.splitlines()[0].endswith("; B has no export)")
+
+
+@pytest.mark.parametrize("threshold", [2, -0.5, 0.0, math.nan, "0 %", "x"])
+def test_a_threshold_is_a_share(files: dict[str, list[Path]], threshold: object) -> None:
+    with pytest.raises(StudyError, match="threshold: must be"):
+        towtank.compare(files["a"], files["slower"], threshold=threshold)
 
 
 def test_faults_of_the_command_line(files: dict[str, list[Path]], tmp_path: Path) -> None:

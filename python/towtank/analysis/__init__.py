@@ -15,6 +15,7 @@ from towtank.doors import door
 
 if TYPE_CHECKING:
     from towtank.analysis.compaction import compact as compact
+    from towtank.analysis.comparing import AtLoad as AtLoad
     from towtank.analysis.comparing import Compared as Compared
     from towtank.analysis.comparing import Difference as Difference
     from towtank.analysis.comparing import Finding as Finding
@@ -56,7 +57,7 @@ __getattr__, __dir__ = door(
         "deciding": "OpenQuestion open_questions",
         "judgement": "Judged Judgement judge judge_all",
         "statistics": "Estimate",
-        "comparing": "Compared Difference Finding Side baseline compare keep side_of",
+        "comparing": "AtLoad Compared Difference Finding Side baseline compare keep side_of",
         "objective_scopes": "is_scoped",
         "objectives": "estimate_at",
     },

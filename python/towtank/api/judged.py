@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from towtank import units
 from towtank.api.measured import Doubt, Times
 from towtank.api.quantity import COUNT, PER_SECOND, SECONDS, Quantity, estimate, number
+from towtank.errors import StudyError
 
 if TYPE_CHECKING:
     from towtank.analysis import Compared, Difference, Finding
@@ -309,7 +310,7 @@ def compare(a: Side, b: Side, *, threshold: str | float = "2 %") -> ComparedResu
     a, b : path, Results, or sequence of paths
         Results folder, `FOLDER:CONFIGURATION`, run folder, or result files of any tool, one run a file.
     threshold : str or float, default "2 %"
-        Smallest change that matters, as `2 %` or 0.02. [1]
+        Smallest change that matters, as `2 %` or 0.02, in (0, 1). [1]
 
     Returns
     -------
@@ -318,12 +319,15 @@ def compare(a: Side, b: Side, *, threshold: str | float = "2 %") -> ComparedResu
     Raises
     ------
     StudyError
-        If a side is no result.
+        If a side is no result, or the threshold is not between 0 and 1.
     """
     from towtank.analysis import compare as compare_sides  # noqa: PLC0415 - imports the analysis
     from towtank.analysis import side_of  # noqa: PLC0415
 
-    share = units.share(threshold) if isinstance(threshold, str) else threshold
+    try:
+        share = units.share(threshold) if isinstance(threshold, str) else float(threshold)
+    except (TypeError, ValueError) as error:
+        raise StudyError.at("compare", str(error), where="threshold") from None
     return ComparedResults(compare_sides(side_of(_names(a)), side_of(_names(b)), share))
 
 

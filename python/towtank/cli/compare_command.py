@@ -8,6 +8,7 @@ import typer
 
 if TYPE_CHECKING:
     from towtank.analysis import Compared
+    from towtank.cli.compare_sides import Selection
     from towtank.errors import ExitStatus
 
 _RESULT = "results folder, `FOLDER:CONFIGURATION`, run folder, or result file of any tool that `towtank judge` reads"
@@ -23,8 +24,7 @@ def command(
     baseline: Annotated[
         str | None,
         typer.Option(
-            help="Compare one result with the baseline of this name in .towtank/baselines; keep the result as "
-            "baseline if there is none yet."
+            help="Compare one result with the baseline of this name in .towtank/baselines, which --keep makes."
         ),
     ] = None,
     keep: Annotated[
@@ -42,8 +42,10 @@ def command(
     from towtank.cli.compare_table import compare_markdown, compare_table  # noqa: PLC0415
     from towtank.cli.output import print_json, printer  # noqa: PLC0415
 
-    selection = Selection(tuple(results or ()), tuple(a or ()), tuple(b or ()), baseline, keep)
+    selection = Selection(tuple(results or ()), tuple(a or ()), tuple(b or ()), baseline)
     share = threshold_of(threshold)
+    if keep:
+        return _keep(selection, json)
     compared = compare(*selection.sides(), share)
     if json:
         print_json(compared.document())
@@ -51,13 +53,26 @@ def command(
         print(compare_markdown(compared))
     else:
         for part in compare_table(compared):
-            printer().print(part, markup=False, soft_wrap=isinstance(part, str))
+            printer().print(part, markup=False)
     return _status(compared)
+
+
+def _keep(selection: Selection, json: bool) -> ExitStatus:
+    """Keep the result as baseline; there is nothing to compare it with."""
+    from towtank.cli.output import console, print_json  # noqa: PLC0415 - imports rich
+    from towtank.errors import ExitStatus  # noqa: PLC0415
+    from towtank.terminal import visible  # noqa: PLC0415
+
+    kept = selection.kept()
+    if json:
+        print_json(kept.document())
+    console().print(visible(str(kept)), markup=False, soft_wrap=True)
+    return ExitStatus.INVALID_MEASUREMENT if kept.path is None else ExitStatus.DONE
 
 
 def _status(compared: Compared) -> ExitStatus:
     from towtank.errors import ExitStatus  # noqa: PLC0415
 
-    if compared.is_invalid:
-        return ExitStatus.INVALID_MEASUREMENT
-    return ExitStatus.REGRESSION if compared.is_worse else ExitStatus.DONE
+    if compared.is_worse:
+        return ExitStatus.REGRESSION
+    return ExitStatus.INVALID_MEASUREMENT if compared.is_invalid else ExitStatus.DONE

@@ -9,6 +9,8 @@ from towtank import units
 from towtank.errors import Fault, StudyError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from towtank.analysis import Side
 
 _WHERE = "<command line>"
@@ -25,43 +27,45 @@ class Selection:
     a, b : tuple of str
         Results of `--a` and of `--b`.
     baseline : str or None
-    keep : bool
-        Whether the result becomes the baseline.
     """
 
     results: tuple[str, ...]
     a: tuple[str, ...]
     b: tuple[str, ...]
     baseline: str | None = None
-    keep: bool = False
 
     def sides(self) -> tuple[Side, Side]:
-        """Read both sides. A result that becomes the baseline is compared with itself.
+        """Read both sides.
 
         Raises
         ------
         StudyError
-            If there are not two sides, or a side is no result.
+            If there are not two sides, a side is no result, or there is no such baseline.
         """
-        from towtank.analysis import baseline, keep, side_of  # noqa: PLC0415 - imports the analysis
-        from towtank.cli.output import console  # noqa: PLC0415
+        from towtank.analysis import baseline, side_of  # noqa: PLC0415 - imports the analysis
 
         names = self._names()
+        known = side_of(names[0]) if self.baseline is None else baseline(self.baseline)
+        return known, side_of(names[1])
+
+    def kept(self) -> Kept:
+        """Keep the result as baseline, if it has a run that may be used.
+
+        Raises
+        ------
+        StudyError
+            If there is not one result, or it is no result.
+        """
+        from towtank.analysis import keep, side_of  # noqa: PLC0415 - imports the analysis
+
         if self.baseline is None:
-            return side_of(names[0]), side_of(names[1])
-        known, now = baseline(self.baseline), side_of(names[1])
-        if known is not None and not self.keep:
-            return known, now
-        if now.usable:
-            path = keep(self.baseline, now)
-            console().print(f"kept as baseline: {path}", markup=False, soft_wrap=True)
-        return now, now
+            raise StudyError.at(_WHERE, "must be given with --baseline NAME", where="--keep")
+        side = side_of(self._of_baseline())
+        return Kept(self.baseline, side, keep(self.baseline, side) if side.usable else None)
 
     def _names(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         if self.baseline is not None:
             return (), self._of_baseline()
-        if self.keep:
-            raise StudyError.at(_WHERE, "must be given with --baseline NAME", where="--keep")
         if not self.a and not self.b:
             if len(self.results) == 2:
                 return (self.results[0],), (self.results[1],)
@@ -87,6 +91,40 @@ class Selection:
         if self.a:
             raise StudyError.at(_WHERE, "must not be given beside a baseline, which is A", where="--a")
         return given
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Result that was to become a baseline.
+
+    Attributes
+    ----------
+    name : str
+    side : Side
+    path : Path or None
+        File of the baseline; None if no run of the result may be used.
+    """
+
+    name: str
+    side: Side
+    path: Path | None
+
+    def document(self) -> dict[str, object]:
+        """Return the JSON document of `towtank compare --keep --json`."""
+        return {
+            "schema": "towtank/kept/1",
+            "baseline": self.name,
+            "of": self.side.name,
+            "runs": len(self.side.usable),
+            "left_out": len(self.side.runs) - len(self.side.usable),
+            "path": None if self.path is None else str(self.path),
+        }
+
+    def __str__(self) -> str:
+        if self.path is None:
+            return f"not kept as baseline: no run of {self.side.name} is valid or suspect"
+        runs = len(self.side.usable)
+        return f"kept as baseline: {self.path} ({runs} run{'' if runs == 1 else 's'})"
 
 
 def threshold_of(text: str) -> float:

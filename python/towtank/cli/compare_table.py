@@ -2,33 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 
 from rich.console import RenderableType
+from rich.markup import escape
 from rich.table import Table
 
-from towtank.analysis import Compared, Finding
+from towtank.analysis import AtLoad, Compared, Finding
 from towtank.estimates import few_digits
 from towtank.terminal import visible
 
 _COLUMNS = ("figure", "transaction", "B / A", "95 %", "verdict")
 _DIFFERENCES_SHOWN = 12
+_MARKS = re.compile(r"[\\`*\[\]<>|#~!]|(?<!\w)_|_(?!\w)|^[-+](?=\s)")
+_PARTED = {"@": "@<!-- -->", "\\#": "\\#<!-- -->", "://": ":\\//", "www.": "www\\."}
+_LINKS = re.compile(r"@|\\#|://|www\.", re.IGNORECASE)
+_SHORT = re.compile(r"^response_time_|_per_transaction$")
 
 
 def compare_table(compared: Compared) -> Iterator[RenderableType]:
     """Yield the parts of the text: the verdict, the figures, what would have been seen, and what else differs."""
     yield visible(headline(compared))
     if compared.findings:
-        table = Table(*_COLUMNS)
+        table = Table(*_columns(compared))
         for row in _rows(compared):
-            table.add_row(*map(visible, row))
+            table.add_row(*(escape(visible(cell)) for cell in row))
         yield table
     yield from (visible(line) for line in _lines(compared))
 
 
 def compare_markdown(compared: Compared) -> str:
     """Return the comparison as Markdown."""
-    rows = [_COLUMNS, tuple("---" for _ in _COLUMNS), *_rows(compared)]
+    columns = _columns(compared)
+    rows = [columns, tuple("---" for _ in columns), *_rows(compared)]
     table = "\n".join(f"| {' | '.join(_cell(cell) for cell in row)} |" for row in rows) if compared.findings else ""
     listed = "\n".join(f"- {_cell(line)}" for line in _lines(compared))
     return "\n\n".join(part for part in (f"**{_cell(headline(compared))}**", table, listed) if part)
@@ -36,40 +43,106 @@ def compare_markdown(compared: Compared) -> str:
 
 def headline(compared: Compared) -> str:
     """Return the verdict with its reason in one line."""
-    runs = f"{len(compared.a.usable)} and {len(compared.b.usable)} runs"
-    if compared.is_invalid:
+    runs = f"{len(compared.a.usable)} and {len(compared.b.usable)} runs{_lost(compared)}{_missing(compared)}"
+    if compared.is_invalid and not compared.is_worse:
         return f"not valid: a side has no usable run ({runs})"
     found = [each for each in compared.findings if each.verdict == compared.verdict]
     because = ""
     if compared.verdict in ("worse", "better"):
         worst = max(found, key=_size)
-        because = f": {_name(worst)} {_ratio(worst)}" + (f", and {len(found) - 1} more" if len(found) > 1 else "")
+        because = f": {_name(worst)} {_decisive(worst)}" + (f", and {len(found) - 1} more" if len(found) > 1 else "")
     says = {
-        "undecided": "undecided",
-        "same": f"B is the same within {few_digits(100 * compared.threshold)} %",
+        "undecided": f"undecided{_of_each(compared)}",
+        "same": f"B is the same{_of_each(compared)}",
     }.get(compared.verdict, f"B is {compared.verdict}{because}")
     return f"{says} ({runs})"
 
 
-def _size(found: Finding) -> float:
-    if not found.ratio:
-        return float("inf")
-    return max(found.ratio, 1 / found.ratio)
+def _of_each(compared: Compared) -> str:
+    """Return which figures over all transactions are the same, and which are undecided; empty if none is the same."""
+    same, undecided = (
+        [
+            _SHORT.sub("", found.name)
+            for found in compared.findings
+            if found.transaction is None and found.verdict == verdict
+        ]
+        for verdict in ("same", "undecided")
+    )
+    if not same:
+        return ""
+    within = f": {_listed(same)} the same within {few_digits(100 * compared.threshold)} %"
+    return within + (f"; {_listed(undecided)} undecided" if undecided else "")
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return names with their verb.
+
+    Examples
+    --------
+    >>> _listed(["p99", "errors"]), _listed(["throughput"]), _listed(["errors"])
+    ('p99 and errors are', 'throughput is', 'errors are')
+    """
+    *before, last = names
+    listed = f"{', '.join(before)} and {last}" if before else last
+    return f"{listed} {'are' if before or last == 'errors' else 'is'}"
+
+
+def _lost(compared: Compared) -> str:
+    """Return the runs that are left out for what the system did, as text."""
+    sides = (("A", compared.a), ("B", compared.b))
+    return "".join(
+        f"; {len(side.lost)} of {len(side.runs)} of {name} left out since requests failed"
+        for name, side in sides
+        if side.lost
+    )
+
+
+def _missing(compared: Compared) -> str:
+    """Return the transactions that a side lacks, as text."""
+    return "".join(
+        f"; {side} has no {', '.join(names)}" for side, names in zip("AB", compared.missing, strict=True) if names
+    )
+
+
+def _size(found: Finding | AtLoad) -> float:
+    own = max(found.ratio, 1 / found.ratio) if found.ratio else float("inf")
+    # The mean over loads may be without failures of A only if the load is, too.
+    return _size(found.worst) if isinstance(found, Finding) and _decides(found) and found.worst else own
+
+
+def _decides(found: Finding) -> bool:
+    """Return True if a single load is worse."""
+    return found.worst is not None and found.worst.verdict == "worse"
+
+
+def _decisive(found: Finding) -> str:
+    """Return the ratio that decides: over all loads, or at the load where B is worst."""
+    return _at_load(found.worst) if found.worst is not None and _decides(found) else _ratio(found)
+
+
+def _at_load(worst: AtLoad) -> str:
+    return f"{_ratio(worst)} at {worst.load or 'no load'}"
 
 
 def _name(found: Finding) -> str:
     return f"{found.name} of {found.transaction}" if found.transaction else str(found.name)
 
 
+def _columns(compared: Compared) -> tuple[str, ...]:
+    return (*_COLUMNS, "B worst") if any(found.worst for found in compared.findings) else _COLUMNS
+
+
 def _rows(compared: Compared) -> Iterator[tuple[str, ...]]:
+    has_loads = len(_columns(compared)) > len(_COLUMNS)
     for found in compared.findings:
         if found.transaction and found.shares == (0.0, 0.0):
             continue
         bounds = "-" if found.low is None or found.high is None else f"{found.low:.3f} to {found.high:.3f}"
-        yield str(found.name), found.transaction or "all", _ratio(found), bounds, str(found.verdict)
+        row = (str(found.name), found.transaction or "all", _ratio(found), bounds, str(found.verdict))
+        yield (*row, "-" if found.worst is None else _at_load(found.worst)) if has_loads else row
 
 
-def _ratio(found: Finding) -> str:
+def _ratio(found: Finding | AtLoad) -> str:
     if found.shares is not None:
         return " to ".join(f"{few_digits(100 * share)} %" for share in found.shares)
     return "-" if found.ratio is None else f"{found.ratio:.3f}"
@@ -92,5 +165,18 @@ def _lines(compared: Compared) -> Iterator[str]:
 
 
 def _cell(text: str) -> str:
-    """Return a text that cannot break a table of Markdown, nor be an element of HTML."""
-    return text.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")
+    r"""Return a text that Markdown shows as it stands, on one line: names come from files of other programs.
+
+    Notes
+    -----
+    Signs of Markdown are escaped. Forges make links of `@name` and `#1` even if these are escaped, and of `www.` and
+    `://`: a comment, or an escape within, parts them.
+
+    Examples
+    --------
+    >>> print(_cell("![x](http://y) of @name, **a|b**"))
+    \!\[x\](http:\//y) of @<!-- -->name, \*\*a\|b\*\*
+    """
+    plain = visible(" ".join(text.split()))
+    escaped = _MARKS.sub(lambda mark: f"\\{mark[0]}", plain).replace("&", "&amp;")
+    return _LINKS.sub(lambda mark: _PARTED[mark[0].lower()], escaped)

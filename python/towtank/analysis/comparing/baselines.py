@@ -13,6 +13,7 @@ from towtank import __version__
 from towtank.analysis.comparing.runs import ComparedRun, Failures, Measured, Metric, Place, Side
 from towtank.errors import Fault, StudyError
 from towtank.files import put_text, read_regular
+from towtank.spelling import misnamed
 
 FOLDER = Path(".towtank") / "baselines"
 """Folder of the baselines, below the current one."""
@@ -33,8 +34,9 @@ class FigureForm(_Form):
 
     name: Annotated[Metric, Field(strict=False)]
     transaction: str = ""
-    value: Annotated[float, Field(gt=0, allow_inf_nan=False)]
+    value: Annotated[float, Field(ge=0, allow_inf_nan=False)]
     error: _Share | None = None
+    step: _Share = 0.0
 
 
 class FailuresForm(_Form):
@@ -54,12 +56,25 @@ class RunForm(_Form):
     figures: list[FigureForm]
     failures: list[FailuresForm]
     reasons: list[str] = []
+    because: list[str] = []
+    transactions: list[str] = []
 
     def run(self) -> ComparedRun:
         """Return the run."""
-        figures = {Place(each.name, each.transaction): Measured(each.value, each.error) for each in self.figures}
+        figures = {
+            Place(each.name, each.transaction): Measured(each.value, each.error, each.step) for each in self.figures
+        }
         failures = {each.transaction: Failures(each.failed, each.ended) for each in self.failures}
-        return ComparedRun(self.name, self.cell, self.verdict, figures, failures, tuple(self.reasons))
+        return ComparedRun(
+            self.name,
+            self.cell,
+            self.verdict,
+            figures,
+            failures,
+            tuple(self.reasons),
+            tuple(self.because),
+            tuple(self.transactions),
+        )
 
 
 class BaselineForm(_Form):
@@ -109,7 +124,13 @@ def _form_of(run: ComparedRun) -> RunForm:
         cell=run.cell,
         verdict=run.verdict,  # type: ignore[arg-type]
         figures=[
-            FigureForm(name=place.metric, transaction=place.transaction, value=found.value, error=found.error)
+            FigureForm(
+                name=place.metric,
+                transaction=place.transaction,
+                value=found.value,
+                error=found.error,
+                step=found.step,
+            )
             for place, found in run.figures.items()
         ],
         failures=[
@@ -117,20 +138,25 @@ def _form_of(run: ComparedRun) -> RunForm:
             for transaction, found in run.failures.items()
         ],
         reasons=list(run.reasons),
+        because=list(run.because),
+        transactions=list(run.transactions),
     )
 
 
-def baseline(name: str) -> Side | None:
-    """Return a baseline as side; None if there is none of this name.
+def baseline(name: str) -> Side:
+    """Return a baseline as side.
 
     Raises
     ------
     StudyError
-        If its file is damaged, with all faults.
+        If there is no baseline of this name, or its file is damaged, with all faults.
     """
     path = path_of(name)
     if not path.is_file():
-        return None
+        known = sorted(found.stem for found in FOLDER.glob("*.json"))
+        of = f", one of {', '.join(map(repr, known))}" if known else f"; {FOLDER} has none"
+        message = misnamed(f"a baseline that `towtank compare --keep` made{of}", name, known)
+        raise StudyError.at("<command line>", message, where="--baseline")
     try:
         form = BaselineForm.model_validate_json(read_regular(path))
     except ValidationError as error:

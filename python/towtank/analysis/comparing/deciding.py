@@ -2,88 +2,23 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
 from towtank.analysis.comparing.differing import Difference, differences
-from towtank.analysis.comparing.failing import RELEVANT, FailureLine, failure_line
-from towtank.analysis.comparing.family import chances_of, holm, spread
+from towtank.analysis.comparing.failing import FailureLine, failure_line
+from towtank.analysis.comparing.family import chances_of, holm
+from towtank.analysis.comparing.findings import Finding, Outcome, finding_of, finding_of_failures, finding_without_ratio
 from towtank.analysis.comparing.lines import Line, line_of
+from towtank.analysis.comparing.power import HEADLINE, Family
 from towtank.analysis.comparing.runs import Metric, Place, Side, alike
-from towtank.analysis.statistics.run_to_run import ASSUMED_SHARE
-from towtank.distributions import t_quantile
+from towtank.errors import StudyError
 
+_TRANSACTIONS = "transactions"
 SCHEMA = "towtank/compare/1"
 THRESHOLD = 0.02
 """Smallest change that matters, relative. [1]"""
-SIGNIFICANCE = 0.05
-"""Probability that any figure of two equal systems is found to differ. [1]"""
-_CONFIDENCE = 0.95
-# An equivalence at 5 % needs both one-sided tests, and so the 90 % interval within the threshold.
-_EQUIVALENCE = 0.90
-_POWER = 0.80
-_RUNS_AT_MOST = 10_000
-_HEADLINE = (Metric.THROUGHPUT, Metric.MEAN, Metric.CPU)
-_MORE_IS_BETTER = (Metric.THROUGHPUT,)
-
-
-class Outcome(StrEnum):
-    """Verdict on a figure, or on all of them."""
-
-    SAME = "same"
-    BETTER = "better"
-    WORSE = "worse"
-    UNDECIDED = "undecided"
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One compared figure.
-
-    Attributes
-    ----------
-    name : Metric
-    transaction : str or None
-        None for all transactions together.
-    ratio, low, high : float or None
-        B over A with its 95 % interval. [1]
-    verdict : Outcome
-    chance : float
-        Probability of the difference by chance, adjusted for the number of figures, in [0, 1].
-    least_detectable : float or None
-        Relative change that this many runs find in four of five cases. [1]
-    runs : (int, int)
-        Runs of A and of B. [1]
-    shares : (float, float) or None
-        Shares of failures of A and of B.
-    """
-
-    name: Metric
-    transaction: str | None
-    ratio: float | None
-    low: float | None
-    high: float | None
-    verdict: Outcome
-    chance: float
-    least_detectable: float | None
-    runs: tuple[int, int]
-    shares: tuple[float, float] | None = None
-
-    def document(self) -> dict[str, object]:
-        """Return the finding as JSON, an entry of `metrics`."""
-        shares = {} if self.shares is None else {"share_a": self.shares[0], "share_b": self.shares[1]}
-        return {
-            "name": str(self.name),
-            "transaction": self.transaction,
-            "ratio": {"value": self.ratio, "low": self.low, "high": self.high},
-            "verdict": str(self.verdict),
-            "chance": self.chance,
-            "least_detectable": self.least_detectable,
-            "runs": list(self.runs),
-            **shares,
-        }
 
 
 @dataclass(frozen=True)
@@ -123,8 +58,14 @@ class Compared:
 
     @property
     def doubts(self) -> list[str]:
-        """Reasons not to trust the comparison, as text: runs left out, and suspect ones."""
-        return [
+        """Reasons not to trust the comparison, as text: runs left out, suspect ones, and times of 0."""
+        coarse = [
+            f"{found.name}{f' of {found.transaction}' if found.transaction else ''} is 0 in a run, below the "
+            "resolution of its times, and so has no ratio"
+            for found in self.findings
+            if found.ratio is None and found.shares is None
+        ]
+        return coarse + [
             f"{run.name} is {'left out, since it is not valid' if run.verdict == 'invalid' else 'suspect'}"
             f"{': ' if run.reasons else ''}{run.reasons[0] if run.reasons else ''}"
             for side in (self.a, self.b)
@@ -134,8 +75,13 @@ class Compared:
 
     @property
     def differs_in(self) -> list[Difference]:
-        """Configuration and environment that differ."""
-        return differences(self.a.facts, self.b.facts)
+        """Transactions, configuration and environment that differ."""
+        return differences(_facts(self.a), _facts(self.b))
+
+    @property
+    def missing(self) -> tuple[list[str], list[str]]:
+        """Transactions of the other side that A, and that B, does not have; none if a side names none."""
+        return missing(self.a, self.b)
 
     def document(self) -> dict[str, object]:
         """Return the comparison as the JSON document of `towtank compare --json`."""
@@ -143,8 +89,8 @@ class Compared:
             "schema": SCHEMA,
             "verdict": str(self.verdict),
             "valid": not self.is_invalid,
-            "a": {"name": self.a.name, "runs": len(self.a.usable), "left_out": len(self.a.runs) - len(self.a.usable)},
-            "b": {"name": self.b.name, "runs": len(self.b.usable), "left_out": len(self.b.runs) - len(self.b.usable)},
+            "a": _counted(self.a),
+            "b": _counted(self.b),
             "threshold": self.threshold,
             "metrics": [finding.document() for finding in self.findings],
             "least_detectable": self.least_detectable,
@@ -154,6 +100,16 @@ class Compared:
         }
 
 
+def _facts(side: Side) -> dict[str, str]:
+    names = {_TRANSACTIONS: ", ".join(side.transactions)} if side.transactions else {}
+    return {**names, **side.facts}
+
+
+def _counted(side: Side) -> dict[str, object]:
+    left_out = len(side.runs) - len(side.usable)
+    return {"name": side.name, "runs": len(side.usable), "left_out": left_out, "lost": len(side.lost)}
+
+
 def compare(a: Side, b: Side, threshold: float = THRESHOLD) -> Compared:
     """Compare two sides.
 
@@ -161,48 +117,93 @@ def compare(a: Side, b: Side, threshold: float = THRESHOLD) -> Compared:
     ----------
     a, b : Side
     threshold : float, default 0.02
-        Smallest change that matters, relative. [1]
+        Smallest change that matters, relative, in (0, 1). [1]
 
     Raises
     ------
     StudyError
-        If the sides have no configuration and load in common.
+        If the threshold is not between 0 and 1, or the sides have no configuration and load in common.
 
     Notes
     -----
     A figure is worse or better if its difference is significant after Holm's adjustment for the number of figures, its
     95 % interval excludes 1, and the difference is at least the threshold. It is the same if the 90 % interval of its
-    ratio lies within the threshold on both sides (two one-sided tests at 5 % [1]_). Otherwise it is undecided. All
-    together are worse if any figure is, else better if any is, else the same if throughput, mean response time and CPU
-    time over all transactions are.
+    ratio lies within the threshold on both sides (two one-sided tests at 5 % [1]_). Otherwise it is undecided. With
+    several loads (and configurations), their mean and each of them are tested in this way, all as one family: a figure
+    is worse if the mean or any load is, and the same only if the mean and each load are. All together are worse if any
+    figure is, else better if any is, else the same if throughput, mean response time, CPU time and failures over all
+    transactions are.
+
+    A run with failures above its limit is invalid, and so a system that fails would lose its bad runs and keep its good
+    ones. The failures are therefore compared over these runs, too; and if B lost a larger share of its runs in this way
+    than A, all together are neither the same nor better. The same holds if one side has transactions that the other
+    has not: what they have in common is not all.
 
     References
     ----------
     .. [1] D. J. Schuirmann, "A comparison of the two one-sided tests procedure and the power approach for assessing the
            equivalence of average bioavailability", Journal of Pharmacokinetics and Biopharmaceutics 15, 657-680, 1987.
     """
+    if not 0 < threshold < 1:
+        raise StudyError.at("compare", f"must be above 0 and below 1, got {threshold} instead", where="threshold")
     a, b = alike(a, b)
     lines, failures = _lines(a, b)
-    tested = [line for line in failures if line.share_a or line.share_b]
-    adjusted = holm([*chances_of(lines), *(line.chance for line in tested)])
-    by_transaction = {line.transaction: chance for line, chance in zip(tested, adjusted[len(lines) :], strict=True)}
-    findings = [
-        *(_finding(line, chance, threshold) for line, chance in zip(lines, adjusted, strict=False)),
-        *(_of_failures(line, by_transaction.get(line.transaction, 1.0), threshold) for line in failures),
-    ]
-    verdict = _verdict(findings)
+    every = [each for line in lines for each in (line, *line.cells) if each.is_tested]
+    tested = [each for line in failures for each in (line, *line.cells) if each.share_a or each.share_b]
+    family = Family(every, len(every) + len(tested), threshold)
+    findings = sorted([*_findings(family, tested, failures), *_without_ratio(a, b, lines)], key=_order_of)
+    verdict = _verdict(findings, b.lost_share > a.lost_share or any(missing(a, b)))
     headline = _headline(lines)
-    needed = None if verdict is not Outcome.UNDECIDED else _needed(lines, threshold)
-    least = None if headline is None else _least(headline)
+    needed = None if verdict is not Outcome.UNDECIDED else family.runs_needed()
+    least = None if headline is None else family.least_of(headline)
     return Compared(a, b, threshold, verdict, tuple(findings), least, needed)
+
+
+def _findings(family: Family, tested: Sequence[FailureLine], failures: Sequence[FailureLine]) -> list[Finding]:
+    """Judge all figures, at all loads together and at each, as one family.
+
+    Parameters
+    ----------
+    tested, failures : sequences of FailureLine
+        Failures that are members of the family, those at each load among them; and those of all loads together.
+    """
+    every, threshold = family.lines, family.threshold
+    adjusted = holm([*chances_of(every), *(each.chance for each in tested)])
+    chances: dict[Place, dict[str | None, float]] = defaultdict(dict)
+    for each, chance in zip(every, adjusted, strict=False):
+        chances[each.place][each.cell] = chance
+    for line, chance in zip(tested, adjusted[len(every) :], strict=True):
+        chances[Place(Metric.ERRORS, line.transaction)][line.cell] = chance
+    return [
+        *(
+            finding_of(line, chances[line.place], threshold, family.least_of(line))
+            for line in every
+            if line.cell is None
+        ),
+        *(finding_of_failures(line, chances[Place(Metric.ERRORS, line.transaction)], threshold) for line in failures),
+    ]
 
 
 def _lines(a: Side, b: Side) -> tuple[list[Line], list[FailureLine]]:
     places = sorted({place for run in a.usable for place in run.figures}, key=_order)
     lines = [line for place in places if (line := line_of(place, a.usable, b.usable)) is not None]
-    names = sorted({name for run in a.usable for name in run.failures})
-    failures = [failure_line(name, a.usable, b.usable) for name in names]
+    names = sorted({name for run in a.counted for name in run.failures})
+    failures = [failure_line(name, a.counted, b.counted) for name in names]
     return lines, [line for line in failures if line is not None]
+
+
+def _without_ratio(a: Side, b: Side, lines: Sequence[Line]) -> Iterator[Finding]:
+    """Yield the figures that both sides have, and that are 0 in a run."""
+    places = {place for run in a.usable for place in run.figures}
+    for place in places - {line.place for line in lines}:
+        values = [[run.figures[place].value for run in side.usable if place in run.figures] for side in (a, b)]
+        if all(values) and not all(map(all, values)):
+            yield finding_without_ratio(place, (len(values[0]), len(values[1])))
+
+
+def _order_of(finding: Finding) -> tuple[bool, str, int]:
+    """Return the rank of a finding: failures last."""
+    return finding.name is Metric.ERRORS, *_order(Place(finding.name, finding.transaction or ""))
 
 
 def _order(place: Place) -> tuple[str, int]:
@@ -216,73 +217,24 @@ def _headline(lines: Sequence[Line]) -> Line | None:
     return found.get(Place(Metric.MEAN)) or found.get(Place(Metric.THROUGHPUT))
 
 
-def _finding(line: Line, chance: float, threshold: float) -> Finding:
-    bounds = line.interval(_CONFIDENCE)
-    low, high = bounds if bounds is not None else (None, None)
-    rises = line.ratio > 1
-    verdict = Outcome.UNDECIDED
-    # The threshold is that of a ratio and of its inverse: a change and its reverse are equally large.
-    beyond_chance = chance < SIGNIFICANCE and bounds is not None and not bounds[0] <= 1 <= bounds[1]
-    if beyond_chance and abs(line.difference) >= math.log1p(threshold):
-        verdict = Outcome.BETTER if rises == (line.place.metric in _MORE_IS_BETTER) else Outcome.WORSE
-    elif _is_within(line.interval(_EQUIVALENCE), threshold):
-        verdict = Outcome.SAME
-    transaction = line.place.transaction or None
-    return Finding(line.place.metric, transaction, line.ratio, low, high, verdict, chance, _least(line), line.runs)
-
-
-def _is_within(bounds: tuple[float, float] | None, threshold: float) -> bool:
-    return bounds is not None and bounds[0] >= 1 / (1 + threshold) and bounds[1] <= 1 + threshold
-
-
-def _of_failures(line: FailureLine, chance: float, threshold: float) -> Finding:
-    ratio, verdict = line.ratio, Outcome.UNDECIDED
-    matters = abs(line.difference) >= RELEVANT and (
-        ratio is None or not ratio or abs(math.log(ratio)) >= math.log1p(threshold)
+def missing(a: Side, b: Side) -> tuple[list[str], list[str]]:
+    """Return the transactions of the other side that A, and that B, does not have; none if a side names none."""
+    if not a.transactions or not b.transactions:
+        return [], []
+    return (
+        [name for name in b.transactions if name not in a.transactions],
+        [name for name in a.transactions if name not in b.transactions],
     )
-    if chance < SIGNIFICANCE and matters:
-        verdict = Outcome.WORSE if line.difference > 0 else Outcome.BETTER
-    elif line.low is not None and line.high is not None and line.low > -RELEVANT and line.high < RELEVANT:
-        verdict = Outcome.SAME
-    shares = (line.share_a, line.share_b)
-    transaction = line.transaction or None
-    return Finding(Metric.ERRORS, transaction, ratio, None, None, verdict, chance, None, line.runs, shares)
 
 
-def _verdict(findings: Sequence[Finding]) -> Outcome:
-    outcomes = {finding.verdict for finding in findings}
-    for outcome in (Outcome.WORSE, Outcome.BETTER):
-        if outcome in outcomes:
-            return outcome
-    headline = [each.verdict for each in findings if each.transaction is None and each.name in _HEADLINE]
-    return Outcome.SAME if headline and set(headline) == {Outcome.SAME} else Outcome.UNDECIDED
-
-
-def _least(line: Line) -> float | None:
-    """Return the relative change of one figure that is found in four of five cases; None if no side is repeated."""
-    error = line.error()
-    if error is None or line.freedom < 1:
-        return None
-    half = (t_quantile(1 - SIGNIFICANCE / 2, line.freedom) + t_quantile(_POWER, line.freedom)) * error
-    return math.expm1(half) if half < 50 else None
-
-
-def _needed(lines: Sequence[Line], threshold: float) -> int | None:
-    """Return the runs a side that find the largest change seen, or one as large as the threshold if that is larger.
-
-    A side of one run does not show how runs differ: the standard deviation that a study assumes is used, see
-    `run_to_run`.
+def _verdict(findings: Sequence[Finding], is_selected: bool) -> Outcome:
+    """Return the verdict of all; `is_selected` if what is compared is not all: B lost more of its runs than A, so that
+    the better ones are left, or a side lacks a transaction.
     """
-    known = [line for line in lines if line.place.metric in _HEADLINE]
-    if not known:
-        return None
-    line = max(known, key=lambda each: abs(each.difference))
-    deviation = spread(line)
-    size = max(abs(line.difference), math.log1p(threshold))
-    for runs in range(2, _RUNS_AT_MOST):
-        freedom = 2 * runs - 2
-        quantiles = t_quantile(1 - SIGNIFICANCE / 2, freedom) + t_quantile(_POWER, freedom)
-        if quantiles * (ASSUMED_SHARE if deviation is None else deviation) * math.sqrt(2 / runs) <= size:
-            # Repeating the runs there are would answer the same.
-            return max(runs, min(line.runs) + 1)
-    return None
+    outcomes = {finding.verdict for finding in findings}
+    if Outcome.WORSE in outcomes or is_selected:
+        return Outcome.WORSE if Outcome.WORSE in outcomes else Outcome.UNDECIDED
+    if Outcome.BETTER in outcomes:
+        return Outcome.BETTER
+    headline = [each.verdict for each in findings if each.transaction is None and each.name in HEADLINE]
+    return Outcome.SAME if headline and set(headline) == {Outcome.SAME} else Outcome.UNDECIDED

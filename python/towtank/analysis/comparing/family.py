@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from statistics import median
+from typing import NamedTuple
 
 from towtank.analysis.comparing.lines import Line
 from towtank.distributions import t_tail
@@ -39,16 +40,37 @@ def holm(chances: Sequence[float]) -> list[float]:
     return adjusted
 
 
+class Moderated(NamedTuple):
+    """Standard error of a difference with what figures of the same metric lend, and its degrees of freedom."""
+
+    error: float
+    freedom: float
+
+
 def chances_of(lines: Sequence[Line]) -> list[float]:
-    """Return the probability of each difference by chance, given the figures of the same metric; 1 where unknown.
+    """Return the probability of each difference by chance, given the figures of the same metric; 1 where unknown."""
+    kinds = [(line.place.metric, line.cell) for line in lines]
+    return [
+        _chance(line, moderated(line, [other for other, found in zip(lines, kinds, strict=True) if found == kind]))
+        for line, kind in zip(lines, kinds, strict=True)
+    ]
+
+
+def _chance(line: Line, drawn: Moderated | None) -> float:
+    return 1.0 if drawn is None else float(2 * t_tail(abs(line.difference) / drawn.error, drawn.freedom))
+
+
+def moderated(line: Line, alike: Sequence[Line]) -> Moderated | None:
+    """Return the standard error for a test, given the figures of the same metric at the same load; None if unknown.
 
     Notes
     -----
     With three runs a side a variance has four degrees of freedom, too few for a small p-value. Figures of the same
     metric (those of the transactions) vary similarly from run to run, so each variance is drawn towards their median as
-    in an empirical Bayes t-test [1]_, with d_0 = sum of the other degrees of freedom, at most 12. A variance above the
-    median is not lowered. Variances are compared after division by those of the errors within the runs, if these are
-    known, as rare transactions vary more.
+    in an empirical Bayes t-test [1]_, with d_0 = sum of the other degrees of freedom, at most three times its own. A
+    variance above the median is not lowered. Figures at one load lend only to each other: another load may vary more.
+    Variances are compared after division by those of the errors within the runs, if these are known, as rare
+    transactions vary more.
 
     References
     ----------
@@ -56,22 +78,21 @@ def chances_of(lines: Sequence[Line]) -> list[float]:
            experiments", Statistical Applications in Genetics and Molecular Biology 3(1), 3, 2004,
            doi:10.2202/1544-6115.1027.
     """
-    return [_chance(line, [other for other in lines if other.place.metric is line.place.metric]) for line in lines]
-
-
-def _chance(line: Line, alike: Sequence[Line]) -> float:
     known = [other for other in alike if other.variance is not None and other.freedom > 0]
-    if line.variance is None or line.freedom < 1:
-        return 1.0
-    lent = min(_LENT_AT_MOST * line.freedom, sum(other.freedom for other in known if other is not line))
+    if line.variance is None or line.freedom <= 0:
+        return None
+    extra = lent(line.freedom, sum(other.freedom for other in known if other is not line))
     typical = median(other.variance or 0.0 for other in known)
     if all(_unit(other) > 0 for other in known):
         typical = max(typical, _unit(line) * median((other.variance or 0.0) / _unit(other) for other in known))
-    mixed = (line.freedom * line.variance + lent * typical) / (line.freedom + lent)
-    error = line.error(max(line.variance, mixed))
-    if not error:
-        return 1.0 if line.difference == 0 else 0.0
-    return float(2 * t_tail(abs(line.difference) / error, line.freedom + lent))
+    freedom = line.freedom + extra
+    error = line.error(max(line.variance, (line.freedom * line.variance + extra * typical) / freedom))
+    return None if error is None else Moderated(error, freedom)
+
+
+def lent(freedom: float, others: float) -> float:
+    """Return the degrees of freedom that other figures lend to one."""
+    return min(_LENT_AT_MOST * freedom, others)
 
 
 def _unit(line: Line) -> float:

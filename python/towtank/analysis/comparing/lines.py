@@ -7,16 +7,18 @@ about the next run.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from towtank.analysis.comparing.runs import ComparedRun, Measured, Place
+from towtank.analysis.statistics import capped_freedom
 from towtank.distributions import t_quantile
 
 _CELLS_AT_LEAST = 3
+_RUNS_AT_LEAST = 2
+_WIDEST = 50
 
 
 @dataclass(frozen=True)
@@ -29,24 +31,39 @@ class Line:
     difference : float
         Mean logarithm of B minus that of A.
     variance : float or None
-        Variance of the logarithm from run to run, of one run; None if no side is repeated.
-    freedom : int
-        Degrees of freedom of the variance; 0 if no side is repeated. [1]
+        Variance of the logarithm from run to run, of one run; None if a side is not repeated.
+    freedom : float
+        Degrees of freedom of the variance; 0 if a side is not repeated. [1]
     scale : float
         Variance of the difference over that of one run: 1 / n_A + 1 / n_B in a single cell. [1]
     within : float
         Standard error of the difference by the errors within the runs; 0 if they are not known.
+    resolution : float
+        Standard error of the difference by the resolution of the values; 0 if it is negligible, or not known.
+    step : float
+        Coarsest resolution of a value over this value. [1]
     runs : (int, int)
         Runs of A and of B that have the figure. [1]
+    cell : str
+        Configuration and load; None for all cells together.
+    cells : tuple of Line
+        The same figure in each cell, if there are several.
+    is_tested : bool
+        False for a cell without repeated runs, which alone shows no difference.
     """
 
     place: Place
     difference: float
     variance: float | None
-    freedom: int
+    freedom: float
     scale: float
     within: float
+    resolution: float
+    step: float
     runs: tuple[int, int]
+    cell: str | None = None
+    cells: tuple[Line, ...] = ()
+    is_tested: bool = True
 
     @property
     def ratio(self) -> float:
@@ -54,19 +71,25 @@ class Line:
         return math.exp(self.difference)
 
     def error(self, variance: float | None = None) -> float | None:
-        """Return the standard error of the difference; at least that of the errors within the runs."""
+        """Return the standard error of the difference: at least that of the errors within the runs, and that of the
+        resolution.
+
+        None if a side is not repeated, and if all values of each side are equal without a known resolution: that shows
+        rounding, not that the next run would have the same value.
+        """
         known = self.variance if variance is None else variance
-        return None if known is None else max(math.sqrt(known * self.scale), self.within)
+        found = 0.0 if known is None else max(math.sqrt(known * self.scale), self.within, self.resolution)
+        return found if found > 0 else None
 
     def interval(self, confidence: float) -> tuple[float, float] | None:
-        """Return the interval of the ratio by Student's t; None if no side is repeated.
+        """Return the interval of the ratio by Student's t; None if a side is not repeated.
 
         Notes
         -----
-        The runs of both sides have one variance of the logarithm, as in Student's two-sample test: with two or three
-        runs a side a variance of each would have one or two degrees of freedom. A percentile bootstrap over runs [1]_
-        draws from so few that its intervals are too short: with three runs a side and a normal difference from run to
-        run, 19 % of 95 % intervals miss (`tests/certified/test_certified_compare.py` measures both).
+        The runs of each side of each cell have a variance of their own, as in Welch's test, see `line_of`. A percentile
+        bootstrap over runs [1]_ draws from so few that its intervals are too short: with three runs a side and a normal
+        difference from run to run, 19 % of 95 % intervals miss (`tests/certified/test_certified_compare.py` measures
+        both).
 
         References
         ----------
@@ -74,26 +97,35 @@ class Line:
                1997, section 3.8 (hierarchical data).
         """
         error = self.error()
-        if error is None or self.freedom < 1:
+        if error is None or self.freedom <= 0:
             return None
         half = t_quantile(0.5 + confidence / 2, self.freedom) * error
-        return (math.exp(self.difference - half), math.exp(self.difference + half)) if half < 50 else None
+        return (math.exp(self.difference - half), math.exp(self.difference + half)) if half < _WIDEST else None
 
 
 @dataclass(frozen=True)
 class _Cell:
     """Values of both sides at one configuration and load."""
 
+    name: str
     a: Sequence[Measured]
     b: Sequence[Measured]
+
+    @property
+    def sides(self) -> tuple[Sequence[Measured], Sequence[Measured]]:
+        return self.a, self.b
+
+    @property
+    def difference(self) -> float:
+        return float(np.mean(_logs(self.b)) - np.mean(_logs(self.a)))
 
     @property
     def scale(self) -> float:
         return 1 / len(self.a) + 1 / len(self.b)
 
     @property
-    def difference(self) -> float:
-        return float(np.mean(_logs(self.b)) - np.mean(_logs(self.a)))
+    def is_repeated(self) -> bool:
+        return min(len(self.a), len(self.b)) >= _RUNS_AT_LEAST
 
 
 def _logs(values: Sequence[Measured]) -> list[float]:
@@ -101,49 +133,82 @@ def _logs(values: Sequence[Measured]) -> list[float]:
 
 
 def line_of(place: Place, a: Sequence[ComparedRun], b: Sequence[ComparedRun]) -> Line | None:
-    """Compare a figure; None if the sides have no cell in common that has it.
+    """Compare a figure; None if the sides have no cell in common that has it, or if a value is 0.
 
     Notes
     -----
-    Several cells (loads, configurations) are blocks: each gives a difference, weighted by its number of runs. The
-    variance is that within the sides of the cells; if no cell is repeated, that of the differences of three cells or
-    more, which contains how much the ratio depends on the load.
+    Several cells c (loads, configurations) are blocks. With w_c the reciprocal of 1 / n_Ac + 1 / n_Bc, the difference
+    is D = sum w_c d_c / sum w_c, over the cells in which both sides are repeated. Each side of each cell has a variance
+    of its own, since a load near the limit differs more from run to run than a small one, and a new release more than
+    the old: Var D = sum k_i s_i^2 over the sides of the cells with k_i = (w_c / sum w)^2 / n_i, and the degrees of
+    freedom are those of Welch and Satterthwaite [1]_ with a limit (see `capped_freedom`).
+
+    Values in steps, such as percentiles in whole milliseconds, are equal in many runs of a side without being exact.
+    A rounded value is uniform within its step u, and so its standard error is at least u / sqrt(12), also of the mean
+    of runs that are rounded alike [2]_.
+
+    If no cell is repeated on both sides, the differences of three cells or more are pairs: their variance also contains
+    how much the ratio depends on the load. A single pair shows no difference; but if one of them may differ by more
+    than the threshold, the figure is not the same.
+
+    References
+    ----------
+    .. [1] F. E. Satterthwaite, "An approximate distribution of estimates of variance components", Biometrics Bulletin
+           2(6), 110-114, 1946.
+    .. [2] JCGM 100:2008, *Guide to the expression of uncertainty in measurement*, F.2.2.1 (resolution).
     """
     cells = _cells(place, a, b)
-    if not cells:
+    if not cells or any(not each.value for cell in cells for values in cell.sides for each in values):
         return None
-    weights = np.array([1 / cell.scale for cell in cells.values()])
-    differences = np.array([cell.difference for cell in cells.values()])
-    difference = float(weights @ differences / weights.sum())
+    repeated = [cell for cell in cells if cell.is_repeated]
+    together = _line(place, repeated or cells)
+    parts = tuple(replace(_line(place, [cell]), cell=cell.name) for cell in cells) if len(cells) > 1 else ()
+    if not repeated and len(cells) >= _CELLS_AT_LEAST:
+        squares = sum((part.difference - together.difference) ** 2 / part.scale for part in parts)
+        variance, freedom = squares / (len(cells) - 1), len(cells) - 1
+        together = replace(together, variance=variance, freedom=freedom)
+        parts = tuple(replace(part, variance=variance, freedom=freedom, is_tested=False) for part in parts)
+    counts = (sum(len(cell.a) for cell in cells), sum(len(cell.b) for cell in cells))
+    return replace(together, runs=counts, cells=parts)
+
+
+def _line(place: Place, cells: Sequence[_Cell]) -> Line:
+    """Return the difference over cells, with a variance if both sides of all of them are repeated."""
+    weights = np.array([1 / cell.scale for cell in cells])
     scale = float(1 / weights.sum())
-    counts = (sum(len(cell.a) for cell in cells.values()), sum(len(cell.b) for cell in cells.values()))
-    sides = [values for cell in cells.values() for values in (cell.a, cell.b)]
-    freedom = sum(len(values) - 1 for values in sides)
-    variance: float | None = None
-    if freedom:
-        variance = sum(float(np.sum((np.array(_logs(each)) - np.mean(_logs(each))) ** 2)) for each in sides) / freedom
-    elif len(cells) >= _CELLS_AT_LEAST:
-        freedom = len(cells) - 1
-        variance = float(weights @ (differences - difference) ** 2 / freedom)
-    return Line(place, difference, variance, freedom, scale, _within(cells, weights), counts)
+    shares = weights * scale
+    difference = float(shares @ [cell.difference for cell in cells])
+    variance, freedom = None, 0.0
+    if all(cell.is_repeated for cell in cells):
+        sides = [(share, values) for share, cell in zip(shares, cells, strict=True) for values in cell.sides]
+        factors = [float(share) ** 2 / len(values) for share, values in sides]
+        variances = [float(np.var(_logs(values), ddof=1)) for _, values in sides]
+        freedom = capped_freedom(factors, variances, [len(values) - 1 for _, values in sides])
+        variance = sum(factor * each for factor, each in zip(factors, variances, strict=True)) / scale
+    counts = (sum(len(cell.a) for cell in cells), sum(len(cell.b) for cell in cells))
+    shared = list(zip(map(float, shares), cells, strict=True))
+    steps = [(share, max(each.relative_step for each in values)) for share, cell in shared for values in cell.sides]
+    resolution = math.sqrt(sum((share * step) ** 2 / 12 for share, step in steps))
+    coarsest = max(step for _, step in steps)
+    return Line(place, difference, variance, freedom, scale, _within(shared), resolution, coarsest, counts)
 
 
-def _cells(place: Place, a: Sequence[ComparedRun], b: Sequence[ComparedRun]) -> dict[str, _Cell]:
-    found = {}
+def _cells(place: Place, a: Sequence[ComparedRun], b: Sequence[ComparedRun]) -> list[_Cell]:
+    found = []
     for cell in dict.fromkeys(run.cell for run in a):
         sides = [[run.figures[place] for run in runs if run.cell == cell and place in run.figures] for runs in (a, b)]
         if all(sides):
-            found[cell] = _Cell(*sides)
+            found.append(_Cell(cell, *sides))
     return found
 
 
-def _within(cells: Mapping[str, _Cell], weights: npt.NDArray[np.float64]) -> float:
+def _within(cells: Sequence[tuple[float, _Cell]]) -> float:
     """Return the standard error of the difference by the errors within the runs; 0 if one of them is not known."""
-    total, weighted = 0.0, float(weights.sum())
-    for weight, cell in zip(weights, cells.values(), strict=True):
-        for values in (cell.a, cell.b):
+    total = 0.0
+    for share, cell in cells:
+        for values in cell.sides:
             errors = [each.error for each in values]
             if any(error is None for error in errors):
                 return 0.0
-            total += (weight / weighted / len(values)) ** 2 * sum(error**2 for error in errors if error is not None)
+            total += (share / len(values)) ** 2 * sum(error**2 for error in errors if error is not None)
     return math.sqrt(total)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from towtank.analysis.doubts import Kind
 from towtank.errors import StudyError
 
 
@@ -24,6 +25,7 @@ class Metric(StrEnum):
 FILES = "files"
 """Cell of the runs of result files, which say nothing about their load."""
 _CELLS_SHOWN = 3
+_OF_THE_SYSTEM = frozenset({Kind.ERRORS_ABOVE_LIMIT, Kind.NOTHING_COMPLETED})
 TIMES = {Metric.MEAN: "mean", Metric.P50: "p50", Metric.P95: "p95", Metric.P99: "p99"}
 """Names of the response times in documents."""
 
@@ -43,13 +45,22 @@ class Measured:
     Attributes
     ----------
     value : float
-        > 0.
+        >= 0; 0 for a response time below the resolution.
     error : float or None
         Standard error within the run, relative to the value; None if it is not known. [1]
+    step : float
+        Resolution: distance to the next value that could have been measured, in the unit of the value; 0 if it is
+        negligible, or not known.
     """
 
     value: float
     error: float | None = None
+    step: float = 0.0
+
+    @property
+    def relative_step(self) -> float:
+        """Resolution over the value. [1]"""
+        return self.step / self.value
 
 
 @dataclass(frozen=True)
@@ -76,6 +87,12 @@ class ComparedRun:
         By transaction; empty for all together.
     reasons : tuple of str
         Doubts about the run.
+    because : tuple of str
+        Kinds of the doubts that make the run invalid.
+    transactions : tuple of str
+        Names of the transactions that occurred; empty if they are not known.
+    source : str
+        Digest of what the run was read from; empty for a run of a baseline.
     """
 
     name: str
@@ -84,6 +101,19 @@ class ComparedRun:
     figures: Mapping[Place, Measured]
     failures: Mapping[str, Failures]
     reasons: tuple[str, ...] = ()
+    because: tuple[str, ...] = ()
+    transactions: tuple[str, ...] = ()
+    source: str = ""
+
+    @property
+    def is_usable(self) -> bool:
+        """True if the run is valid or suspect."""
+        return self.verdict != "invalid"
+
+    @property
+    def is_lost(self) -> bool:
+        """True if the run is invalid for nothing but what the system did: failed requests, or no answers."""
+        return not self.is_usable and bool(self.because) and _OF_THE_SYSTEM.issuperset(self.because)
 
 
 @dataclass(frozen=True)
@@ -106,7 +136,27 @@ class Side:
     @property
     def usable(self) -> tuple[ComparedRun, ...]:
         """Runs that are valid or suspect."""
-        return tuple(run for run in self.runs if run.verdict != "invalid")
+        return tuple(run for run in self.runs if run.is_usable)
+
+    @property
+    def lost(self) -> tuple[ComparedRun, ...]:
+        """Runs that are invalid for nothing but what the system did."""
+        return tuple(run for run in self.runs if run.is_lost)
+
+    @property
+    def counted(self) -> tuple[ComparedRun, ...]:
+        """Runs whose failures are compared: the usable ones, and those left out because of the failures."""
+        return tuple(run for run in self.runs if run.is_usable or run.is_lost)
+
+    @property
+    def lost_share(self) -> float:
+        """Share of the counted runs that are lost, in [0, 1]."""
+        return len(self.lost) / len(self.counted) if self.counted else 0.0
+
+    @property
+    def transactions(self) -> list[str]:
+        """Names of the transactions that occurred in any run; empty if they are not known."""
+        return sorted({name for run in self.runs for name in run.transactions})
 
     @property
     def cells(self) -> list[str]:

@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from towtank.analysis.comparing.differing import facts_of_study
 from towtank.analysis.comparing.runs import FILES, TIMES, ComparedRun, Failures, Measured, Metric, Place, Side
+from towtank.analysis.doubts import Level
 from towtank.analysis.judgement import Judged, judge
 from towtank.analysis.judgement.figures import Figures, of_requests
-from towtank.analysis.judgement.observations import observations_of
+from towtank.analysis.judgement.observations import observations_of, resolution_of
 from towtank.analysis.run import kept_summary
 from towtank.analysis.statistics import standard_error_of
 from towtank.analysis.statistics.estimates import Estimate, from_document
 from towtank.analysis.study import summaries_of
 from towtank.digging import dig
 from towtank.errors import Fault, StudyError
+from towtank.files import open_regular
 from towtank.foreign import Requests
 from towtank.load_level import KINDS
 from towtank.results import RUN_MANIFEST, ResultsFolder, RunFolder
 
 _REQUESTS_AT_LEAST = 2
+# Buckets of the engine's histograms: at most a 1,024th of the value, and at least 0.512 µs.
+_BUCKET = 1 / 1024
+_NARROWEST_S = 0.512e-6
 Summary = Mapping[str, object]
 
 
@@ -30,9 +37,9 @@ def side_of(names: Sequence[str]) -> Side:
     Raises
     ------
     StudyError
-        If a name is no result, with all faults.
+        If a name is no result, or a run is given twice, with all faults.
     """
-    runs, facts, faults = list[ComparedRun](), dict[str, str](), list[Fault]()
+    runs, facts, faults, sources = list[ComparedRun](), dict[str, str](), list[Fault](), dict[str, str]()
     hint = None
     for name in names:
         try:
@@ -41,11 +48,23 @@ def side_of(names: Sequence[str]) -> Side:
             faults += error.faults
             hint = error.hint or hint
             continue
+        faults += _repeated(name, found.runs, sources)
         runs += found.runs
         facts |= found.facts
     if faults:
         raise StudyError(faults, hint=hint)
     return Side(", ".join(names), tuple(runs), facts)
+
+
+def _repeated(name: str, runs: Sequence[ComparedRun], sources: dict[str, str]) -> Iterator[Fault]:
+    """Yield the fault of a result that has a run again, and note its runs: a copy shows nothing about the next run."""
+    again = next((run for run in runs if run.source in sources), None)
+    if again is not None:
+        first = sources[again.source]
+        what = "this result" if first == name else f"the content of {first}"
+        message = f"must be runs that this side does not have yet, got {what} again instead"
+        yield Fault(name, 0, 0, "" if len(runs) == 1 else again.name, message)
+    sources.update(dict.fromkeys((run.source for run in runs), name))
 
 
 def _read(name: str) -> Side:
@@ -58,14 +77,19 @@ def _read(name: str) -> Side:
         return _of_file(path)
     if (path / RUN_MANIFEST).is_file():
         run = RunFolder(path)
-        return Side(name, (_of_summary(kept_summary(run), path.name, "", label),), facts_of_study({}, [run.manifest]))
+        made = replace(_of_summary(kept_summary(run), path.name, "", label), source=_digest(path / RUN_MANIFEST))
+        return Side(name, (made,), facts_of_study({}, [run.manifest]))
     return _of_study(name, ResultsFolder.open(path), label)
 
 
 def _of_study(name: str, results: ResultsFolder, label: str | None) -> Side:
     folders = results.runs()
     made = summaries_of(folders)
-    runs = [_of_summary(summary, run, _configuration(summary), label) for run, summary in made.items()]
+    sources = {folder.run_id: _digest(folder.path / RUN_MANIFEST) for folder in folders}
+    runs = [
+        replace(_of_summary(summary, run, _configuration(summary), label), source=sources[run])
+        for run, summary in made.items()
+    ]
     labels = list(dict.fromkeys(_configuration(summary) for summary in made.values()))
     if label is not None:
         if label not in labels:
@@ -93,13 +117,16 @@ def _of_summary(summary: Summary, name: str, configuration: str, label: str | No
     )
     cell = load if label is not None else ", ".join(part for part in (configuration, load) if part)
     verdict = dig(summary, "verdict", "level")
-    reasons = tuple(str(dig(reason, "message")) for reason in dig(summary, "verdict", "reasons") or ())
+    doubts = dig(summary, "verdict", "reasons") or ()
+    reasons = tuple(str(dig(doubt, "message")) for doubt in doubts)
+    because = tuple(str(dig(doubt, "kind")) for doubt in doubts if dig(doubt, "level") == Level.INVALID)
     figures = dict(_figures_of_summary(summary))
     failures = {"": Failures(int(dig(summary, "errors", "count") or 0), _ended(summary))}
     for transaction, found in _transactions(summary):
         failed = int(dig(found, "errors") or 0)
         failures[transaction] = Failures(failed, failed + int(dig(found, "count") or 0))
-    return ComparedRun(name, cell, str(verdict or "invalid"), figures, failures, reasons)
+    names = tuple(name for name, found in failures.items() if name and found.ended)
+    return ComparedRun(name, cell, str(verdict or "invalid"), figures, failures, reasons, because, names)
 
 
 def _ended(summary: Summary) -> int:
@@ -119,7 +146,10 @@ def _figures_of_summary(summary: Summary) -> Iterator[tuple[Place, Measured]]:
     # A single transaction is the same as all together.
     for transaction, found in every if len(every) > 2 else every[:1]:
         for metric, key in TIMES.items():
-            yield from _measured(Place(metric, transaction), from_document(dig(found, "response_time_s", key)))
+            estimate = from_document(dig(found, "response_time_s", key))
+            # Means are sums of exact times.
+            step = 0.0 if metric is Metric.MEAN else max(_NARROWEST_S, (estimate.value or 0.0) * _BUCKET)
+            yield from _measured(Place(metric, transaction), estimate, step)
 
 
 def _cpu(summary: Summary) -> Iterator[tuple[Place, Measured]]:
@@ -138,34 +168,52 @@ def _cpu(summary: Summary) -> Iterator[tuple[Place, Measured]]:
     yield Place(Metric.CPU), Measured(total, error)
 
 
-def _measured(place: Place, estimate: Estimate) -> Iterator[tuple[Place, Measured]]:
-    if estimate.value is not None and estimate.value > 0:
-        error = standard_error_of(estimate)
-        yield place, Measured(estimate.value, None if error is None else error / estimate.value)
+def _measured(place: Place, estimate: Estimate, step: float = 0.0) -> Iterator[tuple[Place, Measured]]:
+    """Yield a figure; a time of 0 is one below the resolution, other figures of 0 are none."""
+    if estimate.value is None or (not estimate.value and place.metric not in TIMES):
+        return
+    error = standard_error_of(estimate) if estimate.value > 0 else None
+    yield place, Measured(estimate.value, None if error is None else error / estimate.value, step)
 
 
 def _of_file(path: Path) -> Side:
     judged = judge(path)
-    reasons = tuple(doubt.message for doubt in judged.doubts)
     run = ComparedRun(
-        str(path), FILES, judged.verdict, dict(_figures_of_file(judged)), dict(_failures_of_file(judged)), reasons
+        str(path),
+        FILES,
+        judged.verdict,
+        dict(_figures_of_file(judged)),
+        dict(_failures_of_file(judged)),
+        reasons=tuple(doubt.message for doubt in judged.doubts),
+        because=tuple(str(doubt.kind) for doubt in judged.doubts if doubt.level is Level.INVALID),
+        transactions=() if judged.inside is None else tuple(filter(None, judged.inside.names)),
+        source=_digest(path),
     )
-    names = "" if judged.inside is None else ", ".join(sorted(filter(None, judged.inside.names)))
-    facts = {"form": judged.form, **({"transactions": names} if names else {})}
-    return Side(str(path), (run,), facts)
+    return Side(str(path), (run,), {"form": judged.form})
+
+
+def _digest(path: Path) -> str:
+    """Return what makes the content of a file known again."""
+    with open_regular(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _figures_of_file(judged: Judged) -> Iterator[tuple[Place, Measured]]:
     yield from _measured(Place(Metric.THROUGHPUT), judged.figures.throughput_per_s)
-    yield from _times(judged.figures, "")
+    # The file has a single clock; a rare transaction has too few times to show its step.
+    step = 0.0 if judged.inside is None else resolution_of(judged.inside.elapsed_s)
+    yield from _times(judged.figures, "", step)
     for transaction, requests in _by_transaction(judged):
         start, end = judged.window_s or (0.0, 0.0)
-        yield from _times(of_requests(requests, observations_of(requests, start, end)), transaction)
+        yield from _times(of_requests(requests, observations_of(requests, start, end)), transaction, step)
 
 
-def _times(figures: Figures, transaction: str) -> Iterator[tuple[Place, Measured]]:
+def _times(figures: Figures, transaction: str, step: float) -> Iterator[tuple[Place, Measured]]:
+    """Yield the response times; a mean averages the rounding of many requests."""
     for metric, key in TIMES.items():
-        yield from _measured(Place(metric, transaction), figures.response_time_s[key])
+        yield from _measured(
+            Place(metric, transaction), figures.response_time_s[key], 0.0 if metric is Metric.MEAN else step
+        )
 
 
 def _failures_of_file(judged: Judged) -> Iterator[tuple[str, Failures]]:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from towtank.analysis.statistics.differences import mean_along_trend as mean_along_trend
     from towtank.analysis.statistics.differences import ratio_along_trend as ratio_along_trend
     from towtank.analysis.statistics.estimates import Estimate as Estimate
+    from towtank.analysis.statistics.intervals import capped_freedom as capped_freedom
     from towtank.analysis.statistics.intervals import difference_interval as difference_interval
     from towtank.analysis.statistics.intervals import ratio_interval as ratio_interval
     from towtank.analysis.statistics.intervals import standard_error_of as standard_error_of
@@ -37,7 +38,8 @@ __getattr__, __dir__ = door(
         "batches": "ERROR_AT_LEAST OBSERVATIONS_AT_LEAST RatioError error_of lag_one looks_independent ratio_of_sums",
         "differences": "mean_along_trend ratio_along_trend",
         "intervals": (
-            "difference_interval ratio_interval standard_error_of t_interval t_interval_about welch_difference"
+            "capped_freedom difference_interval ratio_interval standard_error_of t_interval t_interval_about "
+            "welch_difference"
         ),
         "ranks": "design_effect effective_ranks likely_design_effect order_statistic_ranks",
         "estimates": "Estimate",

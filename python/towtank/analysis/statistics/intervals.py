@@ -268,7 +268,34 @@ def _freedom_of_two(*both: tuple[Estimate, float]) -> float:
     return freedom
 
 
-def _satterthwaite(variances: tuple[float, float], freedoms: tuple[float, float]) -> float:
+def capped_freedom(factors: Sequence[float], variances: Sequence[float], freedoms: Sequence[float]) -> float:
+    """Return the degrees of freedom of sum k_i s_i^2 by Satterthwaite, with a limit for small series.
+
+    Parameters
+    ----------
+    factors, variances, freedoms : sequences of float
+        k_i, the sample variances s_i^2, and their degrees of freedom, > 0.
+
+    Notes
+    -----
+    (sum k_i s_i^2)^2 / sum ((k_i s_i^2)^2 / f_i) [1]_. Two runs may agree by chance; then the larger series seems to
+    determine the degrees of freedom, see `_freedom_of_two`. Here the smaller series may also vary more than the larger,
+    so the limit is the value for variances in proportion to sqrt(k_i). With 10 or 5 runs against 2 whose values differ
+    five times as much, 10 % of 95 % intervals of equal systems exclude zero without the limit, 6.5 and 7.6 % with that
+    for equal variances, and 4 and 6 % with this (`tests/analysis/test_analysis_comparing.py`). For series of equal
+    length the limit changes nothing.
+
+    References
+    ----------
+    .. [1] F. E. Satterthwaite, "An approximate distribution of estimates of variance components", Biometrics Bulletin
+           2(6), 110-114, 1946.
+    """
+    parts = [factor * variance for factor, variance in zip(factors, variances, strict=True)]
+    at_most = float(_satterthwaite([factor**1.5 for factor in factors], freedoms))
+    return min(at_most, float(_satterthwaite(parts, freedoms))) if sum(parts) > 0 else at_most
+
+
+def _satterthwaite(variances: Sequence[float], freedoms: Sequence[float]) -> float:
     total = sum(variances)
     if total <= 0:
         return min(freedoms)

@@ -1,0 +1,116 @@
+"""Computes what a comparison would have found: the least change, and the runs that would decide."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from scipy.optimize import brentq
+
+from towtank.analysis.comparing.family import lent, moderated, spread
+from towtank.analysis.comparing.findings import CONFIDENCE, SIGNIFICANCE
+from towtank.analysis.comparing.lines import Line
+from towtank.analysis.comparing.runs import Metric
+from towtank.analysis.statistics.run_to_run import ASSUMED_SHARE
+from towtank.distributions import chi_square_median, noncentral_t_tail, normal_tail, t_quantile
+
+HEADLINE = (Metric.THROUGHPUT, Metric.MEAN, Metric.CPU, Metric.ERRORS)
+"""Figures that decide whether all together are the same."""
+_POWER = 0.80
+_WIDEST = 10.0
+_RUNS_AT_MOST = 10_000
+
+
+@dataclass(frozen=True)
+class Family:
+    """Tests that are made together.
+
+    Attributes
+    ----------
+    lines : sequence of Line
+        All figures, at all loads together and at each.
+    tests : int
+        Tests, with those of the failures. [1]
+    threshold : float
+        Smallest change that matters, relative. [1]
+    """
+
+    lines: Sequence[Line]
+    tests: int
+    threshold: float
+
+    def least_of(self, line: Line) -> float | None:
+        """Return the relative change of one figure that is found in four of five cases; None if that is not known.
+
+        Notes
+        -----
+        A change is found if three conditions hold: its p-value is at most alpha / m in a family of m tests (Holm's
+        first step), the 95 % interval excludes 1, and the difference is at least the threshold. The first two say that
+        the difference is at least q standard errors, with q the larger of the two quantiles. The probability of that is
+        a tail of the noncentral t [1]_; its degrees of freedom are those of the figure's own runs, since its error is
+        not lowered by what others lend.
+
+        References
+        ----------
+        .. [1] J. Cohen, *Statistical Power Analysis for the Behavioral Sciences*, 2nd ed., Erlbaum, 1988, section 12.8.
+        """
+        error, drawn = line.error(), moderated(line, self.alike(line))
+        if error is None or drawn is None:
+            return None
+        quantile = max(self._quantile(drawn.freedom) * drawn.error / error, _of_interval(line.freedom))
+        likely = _unbiased(error, line.freedom)
+        least = math.log1p(self.threshold)
+
+        def lacking(size: float) -> float:
+            beyond_threshold = normal_tail((least - size) / likely)
+            return _POWER - beyond_threshold * noncentral_t_tail(quantile, line.freedom, size / likely)
+
+        return math.expm1(float(brentq(lacking, 0.0, _WIDEST, xtol=1e-6))) if lacking(_WIDEST) < 0 else None
+
+    def _quantile(self, freedom: float) -> float:
+        """Return the quantile of the smallest p-value that counts in the family."""
+        return t_quantile(1 - SIGNIFICANCE / self.tests / 2, freedom)
+
+    def alike(self, line: Line) -> list[Line]:
+        """Return the figures of the same metric at the same load."""
+        kind = (line.place.metric, line.cell)
+        return [other for other in self.lines if (other.place.metric, other.cell) == kind]
+
+    def runs_needed(self) -> int | None:
+        """Return the runs a side that find the largest change seen, or one as large as the threshold if that is larger.
+
+        A side of one run does not show how runs differ: the standard deviation that a study assumes is used, see
+        `run_to_run`.
+        """
+        known = [line for line in self.lines if line.cell is None and line.place.metric in HEADLINE]
+        if not known:
+            return None
+        line = max(known, key=lambda each: abs(each.difference))
+        deviation = spread(line)
+        size = max(abs(line.difference), math.log1p(self.threshold)) / (
+            ASSUMED_SHARE if deviation is None else deviation
+        )
+        lenders = len(self.alike(line)) - 1
+        found = bisect_left(range(2, _RUNS_AT_MOST), True, key=lambda runs: self._finds(runs, size, lenders)) + 2
+        # Repeating the runs there are would answer the same.
+        return max(found, min(line.runs) + 1) if found < _RUNS_AT_MOST else None
+
+    def _finds(self, runs: int, size: float, lenders: int) -> bool:
+        """Return True if so many runs a side find a change of so many standard deviations in four of five cases."""
+        freedom = 2 * runs - 2
+        quantile = max(self._quantile(freedom + lent(freedom, lenders * freedom)), _of_interval(freedom))
+        return noncentral_t_tail(quantile, freedom, size / math.sqrt(2 / runs)) >= _POWER
+
+
+def _of_interval(freedom: float) -> float:
+    """Return the quantile of the interval that must exclude 1."""
+    return t_quantile(0.5 + CONFIDENCE / 2, freedom)
+
+
+def _unbiased(error: float, freedom: float) -> float:
+    """Return the standard error without the bias of its median: half of all sample variances are below the median of
+    chi-square over its degrees of freedom.
+    """
+    return error * math.sqrt(freedom / chi_square_median(freedom))
