@@ -87,6 +87,28 @@ def test_a_start_that_is_slower_is_left_out(tmp_path: Path) -> None:
     assert found.document()["in_window"]["requests"] < 10_000
 
 
+@pytest.mark.parametrize(("place", "factor"), [(1 / 3, 1.5), (1 / 3, 1.3), (1 / 2, 1.5), (1 / 4, 2.0)])
+def test_times_that_rise_and_stay_are_no_warm_up(place: float, factor: float, tmp_path: Path) -> None:
+    """A rise by half after a third was valid, with the time before left out; at half it was given as −32 %."""
+    known = lognormal(np.random.default_rng(4), 10_000, 0.0)
+    late = known.requests.start_s > place * known.requests.start_s[-1]
+    found = judged(tmp_path, changed(known, elapsed_s=known.requests.elapsed_s * np.where(late, factor, 1.0)))
+    assert found.verdict != "valid"
+    (doubt,) = [doubt for doubt in found.doubts if doubt.kind == "no_steady_state"]
+    # The error of the mean of 2,500 times or more with a standard deviation of the logarithm of 0.7 is 1.4 %.
+    assert doubt.seen == pytest.approx(factor - 1, abs=0.08)
+    assert "−" not in doubt.message
+
+
+def test_the_note_about_a_slower_start_has_its_size(tmp_path: Path) -> None:
+    known = lognormal(np.random.default_rng(4), 10_000, 0.0)
+    early = known.requests.start_s < 0.25 * known.requests.start_s[-1]
+    found = judged(tmp_path, changed(known, elapsed_s=known.requests.elapsed_s * np.where(early, 2.0, 1.0)))
+    assert found.verdict == "valid"
+    assert any("left out as transient, after which response time is" in note for note in found.all_notes)
+    assert any(f"{percent} % lower" in note for note in found.all_notes for percent in range(47, 54))
+
+
 def test_a_drift_is_no_steady_state(tmp_path: Path) -> None:
     known = lognormal(np.random.default_rng(4), 10_000, 0.0)
     drift = 1 + 4 * known.requests.start_s / known.requests.start_s[-1]

@@ -78,9 +78,21 @@ def of_window(window: Window) -> Iterator[Doubt]:
         name, limit = step.metric.replace("_", " "), percent(step.tolerance)
         text = f"{name} steps by {signed_percent(step.share)} at {step.at_s:.0f} s, limit {limit}"
         yield Doubt(Kind.NO_STEADY_STATE, level, text, abs(step.share), step.tolerance)
+    yield from _of_rise(window)
     if window.length_s < _SHORT_S:
         text = f"the window of {seconds(window.length_s)} is too short to show a slow change, at least 10 s are wanted"
         yield Doubt(Kind.REST_NOT_SHOWN, Level.NOTE, text, window.length_s, _SHORT_S, "s")
+
+
+def _of_rise(window: Window) -> Iterator[Doubt]:
+    """Yield the doubt about a start that was left out as transient though it was faster than the rest."""
+    known = {change.metric for change in window.changes}
+    for change in window.left_out:
+        if change.metric == "response_time" and change.metric not in known and change.share > change.tolerance:
+            rise = f"response time rises by {percent(change.share)} at {window.start_s:.0f} s"
+            limit = f"limit {percent(change.tolerance)}"
+            text = f"{rise}, {limit}; a system that becomes slower and stays so is not warming up"
+            yield Doubt(Kind.NO_STEADY_STATE, Level.SUSPECT, text, change.share, change.tolerance)
 
 
 def of_pauses(requests: Requests, window: Window, observed: Observations) -> Iterator[Doubt]:
