@@ -17,8 +17,8 @@ QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99}
 """Percentiles of a judgement."""
 MEAN = "mean"
 # Lengthening c of intervals of correlated times, see `of_requests`, by M/M/1 at 50 to 90 % with 3,000 and 10,000
-# requests, 500 files each: of the intervals of p95 at 80 % 96 % hold instead of 92.5, of the mean at 90 % 94.4 % instead
-# of 92.4. Without intervals are p95 at 90 % and p99 at 70 %, of which 67 and 75 % held. [1]
+# requests, 500 files each. Of the intervals of p95 at 80 %, 96 % hold (92.5 % without), of the mean at 90 %, 94.4 %
+# (92.4 % without). Without intervals are p95 at 90 % and p99 at 70 %, of which 67 and 75 % held. [1]
 _LONGER = {MEAN: 8.0, "p50": 4.0, "p90": 25.0, "p95": 40.0, "p99": 300.0}
 _LONGEST = 1.5
 # Response times of which so many are worth one independent time are correlated. [1]
