@@ -95,9 +95,10 @@ def _effect(mean: Estimate, requests: Requests) -> float:
 
 def _longer(estimate: Estimate, factor: float) -> Estimate:
     """Return an estimate with an interval that is longer by a factor, in the logarithm."""
-    if estimate.low is None or estimate.high is None or estimate.low <= 0:
+    value, ends = estimate.value, (estimate.low, estimate.high)
+    if not value or ends[0] is None or ends[1] is None or ends[0] <= 0 or factor == 1:
         return estimate
-    low, high = (estimate.value * (end / estimate.value) ** factor for end in (estimate.low, estimate.high))
+    low, high = (value * (end / value) ** factor for end in (ends[0], ends[1]))
     return replace(estimate, low=low, high=high)
 
 
