@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,10 @@ import pytest
 from known_requests import Known, lognormal, queue, write_csv
 
 from towtank.analysis.judgement import Judged, judge
+from towtank.analysis.judgement.figures import of_requests
+from towtank.analysis.judgement.observations import observations_of
 from towtank.analysis.judgement.omission import omission_of
+from towtank.analysis.statistics.nominal import ratio_of_long
 from towtank.foreign import Requests
 
 
@@ -70,6 +74,60 @@ def test_correlated_times_have_wider_intervals_than_their_number_suggests(tmp_pa
     assert 5 < widths[1] / widths[0] < 14
 
 
+def of_queues(utilization: float, name: str, files: int = 100) -> tuple[int, int]:
+    """Return how many files of M/M/1 with 10,000 requests have an interval, and how many of these are wrong."""
+    rng, given, wrong = np.random.default_rng(31), 0, 0
+    for _ in range(files):
+        known = queue(rng, 10_000, utilization)
+        observed = observations_of(known.requests, 0.0, float(known.requests.start_s[-1]))
+        estimate = of_requests(known.requests, observed).response_time_s[name]
+        if estimate.low is not None:
+            given += 1
+            wrong += not estimate.low <= known.times_s[name] <= estimate.high
+    return given, wrong
+
+
+@pytest.mark.parametrize(("utilization", "name"), [(0.9, "p95"), (0.9, "p90"), (0.7, "p99")])
+def test_tails_near_saturation_have_no_interval_where_it_would_not_hold(utilization: float, name: str) -> None:
+    """Of 18, 54 and 5 files of 100 with an interval, 6, 7 and 1 or 2 were wrong."""
+    assert of_queues(utilization, name)[0] <= 10
+
+
+@pytest.mark.parametrize(("utilization", "name"), [(0.8, "p95"), (0.9, "mean"), (0.8, "mean"), (0.7, "p90")])
+def test_intervals_near_saturation_hold_where_they_are_given(utilization: float, name: str) -> None:
+    """Of 100 intervals at 95 %, ten or fewer are wrong with a probability of 99 % (binomial distribution)."""
+    given, wrong = of_queues(utilization, name)
+    assert given >= 75
+    assert wrong <= 10
+
+
+def test_the_interval_of_a_queue_is_longer_by_its_relaxation_times() -> None:
+    known = queue(np.random.default_rng(2), 10_000, 0.9)
+    observed = observations_of(known.requests, 0.0, float(known.requests.start_s[-1]))
+    plain = ratio_of_long(observed.response_sum_s, observed.started)
+    mean = of_requests(known.requests, observed).mean_s
+    # N = X R; the relaxation time of M/M/1 with this N and R is R / (1 + N) / (1 - sqrt(N / (1 + N)))^2 (Cohen 1982).
+    length, response = float(known.requests.start_s[-1]), plain.value
+    in_system = 10_000 * response / length
+    relaxation = response / (1 + in_system) / (1 - math.sqrt(in_system / (1 + in_system))) ** 2
+    factor = math.log(mean.high / mean.value) / math.log(plain.high / plain.value)
+    assert factor == pytest.approx(1 + 8 * relaxation / length)
+    assert factor > 1.1
+    assert mean.value == plain.value
+
+
+def test_independent_times_of_many_users_have_plain_intervals() -> None:
+    """N = 200 in progress for a second each: as M/M/1 its relaxation time would be longer than the file."""
+    rng = np.random.default_rng(2)
+    starts = np.sort(rng.uniform(0, 50, 10_000))
+    known = Requests(
+        starts - starts[0], rng.exponential(1, 10_000), np.ones(10_000, bool), np.zeros(10_000, int), ("",)
+    )
+    observed = observations_of(known, 0.0, float(known.start_s[-1]))
+    plain = ratio_of_long(observed.response_sum_s, observed.started)
+    assert of_requests(known, observed).mean_s == plain
+
+
 def test_few_values_have_no_interval(tmp_path: Path) -> None:
     found = judged(tmp_path, lognormal(np.random.default_rng(3), 60, 0.0).requests)
     assert kinds(found)["too_few_samples"] == "suspect"
@@ -85,6 +143,28 @@ def test_a_start_that_is_slower_is_left_out(tmp_path: Path) -> None:
     assert mean.low <= known.times_s["mean"] <= mean.high
     assert found.requests == 10_000
     assert found.document()["in_window"]["requests"] < 10_000
+
+
+@pytest.mark.parametrize(("place", "factor"), [(1 / 3, 1.5), (1 / 3, 1.3), (1 / 2, 1.5), (1 / 4, 2.0)])
+def test_times_that_rise_and_stay_are_no_warm_up(place: float, factor: float, tmp_path: Path) -> None:
+    """A rise by half after a third was valid, with the time before left out; at half it was given as −32 %."""
+    known = lognormal(np.random.default_rng(4), 10_000, 0.0)
+    late = known.requests.start_s > place * known.requests.start_s[-1]
+    found = judged(tmp_path, changed(known, elapsed_s=known.requests.elapsed_s * np.where(late, factor, 1.0)))
+    assert found.verdict != "valid"
+    (doubt,) = [doubt for doubt in found.doubts if doubt.kind == "no_steady_state"]
+    # The error of the mean of 2,500 times or more with a standard deviation of the logarithm of 0.7 is 1.4 %.
+    assert doubt.seen == pytest.approx(factor - 1, abs=0.08)
+    assert "−" not in doubt.message
+
+
+def test_the_note_about_a_slower_start_has_its_size(tmp_path: Path) -> None:
+    known = lognormal(np.random.default_rng(4), 10_000, 0.0)
+    early = known.requests.start_s < 0.25 * known.requests.start_s[-1]
+    found = judged(tmp_path, changed(known, elapsed_s=known.requests.elapsed_s * np.where(early, 2.0, 1.0)))
+    assert found.verdict == "valid"
+    assert any("left out as transient, after which response time is" in note for note in found.all_notes)
+    assert any(f"{percent} % lower" in note for note in found.all_notes for percent in range(47, 54))
 
 
 def test_a_drift_is_no_steady_state(tmp_path: Path) -> None:

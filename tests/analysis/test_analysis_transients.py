@@ -26,6 +26,26 @@ def test_a_convoy_that_begins_within_the_window_is_no_transient():
     assert transient_of({"response_time": series}).observations == 0
 
 
+@pytest.mark.parametrize(("ratio", "counts"), [(1.23, True), (1.17, False), (1 / 1.3, True), (1 / 1.17, False)])
+def test_the_limit_of_a_change_at_half_is_that_of_its_own_direction(ratio, counts):
+    """A rise of 23 % is more than the limit of 20 %; taken from the later level, it would be one of 18.7 %."""
+    series = np.log(0.1) + 0.02 * np.random.default_rng(5).normal(size=60)
+    series[30:] += np.log(ratio)
+    found = transient_of({"response_time": series})
+    assert found.observations == 30
+    assert [change.share for change in found.removed] == pytest.approx([ratio - 1], abs=0.02)
+    assert bool(found.at_limit) == counts
+
+
+def test_throughput_that_starts_from_zero_is_left_out():
+    """A start without throughput is no base of a change: the change is relative to the later level."""
+    series = 20 + 0.2 * np.random.default_rng(5).normal(size=60)
+    series[:10] = 0
+    found = transient_of({"throughput": series})
+    assert found.observations == 10
+    assert [change.share for change in found.removed] == pytest.approx([1.0], abs=0.01)
+
+
 def test_a_start_that_differs_is_left_out():
     assert transient_of({"response_time": response_times(0, 10)}).observations == 10
 

@@ -366,6 +366,7 @@ def test_every_kind_has_a_test_an_explanation_and_a_place_in_the_reference():
     elsewhere = {
         Kind.START_LAG, Kind.ERRORS_ABOVE_LIMIT, Kind.NO_STEADY_STATE, Kind.REST_NOT_SHOWN, Kind.COPIED_RUN,
         Kind.SHORT_WINDOW, Kind.FIXED_PACE, Kind.COORDINATED_OMISSION, Kind.COARSE_TIMES, Kind.SUMMARIES_ONLY,
+        Kind.LOAD_GAP,
     }  # fmt: skip
     assert {kind for _, kind, _ in CASES} | elsewhere == set(Kind)
     assert set(EXPLANATIONS) == set(Kind)

@@ -76,6 +76,7 @@ class Kind(StrEnum):
     COORDINATED_OMISSION = "coordinated_omission"
     COARSE_TIMES = "coarse_times"
     SUMMARIES_ONLY = "summaries_only"
+    LOAD_GAP = "load_gap"
 
 
 EXPLANATIONS: dict[Kind, tuple[str, str]] = {
@@ -348,6 +349,11 @@ EXPLANATIONS: dict[Kind, tuple[str, str]] = {
     Kind.SUMMARIES_ONLY: (
         "Without single requests neither a transient nor correlation shows, so no figure has an error.",
         "let the tool write single requests (see the guide to results of other tools), and judge those",
+    ),
+    Kind.LOAD_GAP: (
+        "Throughput over a time without any start is not that of the load: the file holds several runs, a clock was "
+        "set, a stamp is wrong, or the tool wrote no row for requests without an answer.",
+        "cut the file at the times named and judge the parts alone; correct or remove rows with a wrong stamp",
     ),
 }
 """For each kind of doubt, the reason why it matters and the next step."""

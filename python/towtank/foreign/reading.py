@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from towtank.errors import Fault, StudyError
-from towtank.foreign.forms import FORMS
+from towtank.foreign.forms import FORMS, plain
 from towtank.foreign.requests import Collector, Requests, Skipped, Summary
 from towtank.foreign.source import Source
 
@@ -74,12 +74,23 @@ def read(path: Path) -> Foreign:
         foreign = Foreign(path, form.NAME, skipped=content.skipped, cut=source.cut or found.cut)
         foreign.notes, foreign.not_sent, foreign.summary = list(found.notes), found.not_sent, found.summary
         if found.summary is None:
+            _refuse_other_unit(path, form.NAME, content)
             foreign.requests = content.requests()
         return foreign
     begin = head.strip().splitlines()[0][:80] if head.strip() else ""
     got = f"a file that begins with {begin!r}" if begin else "an empty file"
     fault = Fault(str(path), 0, 0, "", f"must be a result file ({recognised()}), got {got} instead")
     raise StudyError([fault], hint=f"a plain CSV has the columns {PLAIN}")
+
+
+def _refuse_other_unit(path: Path, name: str, content: Collector) -> None:
+    unit = content.wrong_unit()
+    if unit and name == plain.NAME:
+        text = f"must be in seconds, got {unit} since 1970 instead"
+        raise StudyError([Fault(str(path), 2, 1, "start_s", text)], hint=f"write the starts in seconds, not in {unit}")
+    if unit:
+        text = f"starts must lie before the year 5138, got later ones, as if {unit} stood where {name} has seconds"
+        raise StudyError.at(path, text)
 
 
 def _head(source: Source) -> str:

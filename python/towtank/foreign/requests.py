@@ -13,6 +13,10 @@ Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
+# Seconds since 1970 stay below this until the year 5138; finer units exceed it since 1973.
+_SECONDS_BELOW = 1e11
+_UNITS = (("milliseconds", 1e14), ("microseconds", 1e17), ("nanoseconds", math.inf))
+
 
 @dataclass(frozen=True)
 class Requests:
@@ -147,6 +151,13 @@ class Collector:
         """Add the requests of another collector to an empty one."""
         self._starts, self._elapsed, self._ok = other._starts, other._elapsed, other._ok
         self._codes, self._names = other._codes, other._names
+
+    def wrong_unit(self) -> str:
+        """Return the unit that most starts, read as seconds, must have instead; empty if they are seconds."""
+        starts = np.abs(np.asarray(self._starts, dtype=float))
+        # A few wrong stamps are no unit, so more than half of the starts decide.
+        usual_s = float(np.quantile(starts, 0.5, method="lower")) if len(starts) else 0.0
+        return "" if usual_s < _SECONDS_BELOW else next(unit for unit, below in _UNITS if usual_s < below)
 
     def requests(self) -> Requests:
         """Return all requests in the order of their starts, counted from the first start."""

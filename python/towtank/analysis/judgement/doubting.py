@@ -10,8 +10,10 @@ from towtank.analysis.checks.course import ERRORS_SHARE
 from towtank.analysis.checks.window import EFFECTIVE_SAMPLES, NARROW
 from towtank.analysis.doubts import Doubt, Kind, Level, percent, seconds, signed_percent
 from towtank.analysis.judgement.figures import Figures
-from towtank.analysis.judgement.observations import resolution_of
+from towtank.analysis.judgement.observations import Observations, resolution_of
 from towtank.analysis.judgement.omission import omission_of
+from towtank.analysis.judgement.pausing import Pauses, empty_stretches, pauses_of
+from towtank.analysis.statistics.nominal import BATCHES
 from towtank.analysis.windows.window import Window
 from towtank.foreign import Foreign, Requests
 
@@ -20,6 +22,12 @@ _NOTABLE, _SERIOUS = 0.1, 0.5
 _OMITTED_AT_LEAST = 0.0005
 _OMITTED_SERIOUS = 0.01
 _SKIPPED_SERIOUS = 0.01
+_EMPTY_AT_MOST = 0.1
+_STRETCH_AT_LEAST = 1.5
+# Tools that note whole seconds write the requests of a shorter window at one instant. [s]
+_EMPTY_WITHIN_S = 1.0
+# So few requests before or after a gap are stray rather than a run. [1]
+_STRAY_BELOW = 30
 # A burst shorter than this shows neither drift nor pauses of a system. [s]
 _SHORT_S = 10.0
 
@@ -70,9 +78,60 @@ def of_window(window: Window) -> Iterator[Doubt]:
         name, limit = step.metric.replace("_", " "), percent(step.tolerance)
         text = f"{name} steps by {signed_percent(step.share)} at {step.at_s:.0f} s, limit {limit}"
         yield Doubt(Kind.NO_STEADY_STATE, level, text, abs(step.share), step.tolerance)
+    yield from _of_rise(window)
     if window.length_s < _SHORT_S:
         text = f"the window of {seconds(window.length_s)} is too short to show a slow change, at least 10 s are wanted"
         yield Doubt(Kind.REST_NOT_SHOWN, Level.NOTE, text, window.length_s, _SHORT_S, "s")
+
+
+def _of_rise(window: Window) -> Iterator[Doubt]:
+    """Yield the doubt about a start that was left out as transient though it was faster than the rest."""
+    known = {change.metric for change in window.changes}
+    for change in window.left_out:
+        if change.metric == "response_time" and change.metric not in known and change.share > change.tolerance:
+            rise = f"response time rises by {percent(change.share)} at {window.start_s:.0f} s"
+            limit = f"limit {percent(change.tolerance)}"
+            text = f"{rise}, {limit}; a system that becomes slower and stays so is not warming up"
+            yield Doubt(Kind.NO_STEADY_STATE, Level.SUSPECT, text, change.share, change.tolerance)
+
+
+def of_pauses(requests: Requests, window: Window, observed: Observations) -> Iterator[Doubt]:
+    """Yield the doubt about times without any start: gaps of the file, or empty observations of the window."""
+    found = pauses_of(requests)
+    if found is not None:
+        idle = float(found.lengths_s.max())
+        usual = float(requests.start_s[-1]) / len(requests)
+        text = f"{_pause(found)}, though {idle / usual:,.0f} requests start in such a time on average{_stray(found)}"
+        level = _level_of(found) if found.ends_s[-1] > window.start_s else Level.NOTE
+        yield Doubt(Kind.LOAD_GAP, level, text, idle, usual, "s")
+        return
+    empty = empty_stretches(requests, observed)
+    # A single empty observation is chance in a load that comes in small bursts.
+    least = _STRETCH_AT_LEAST * float(observed.lengths_s[0])
+    is_long = len(observed.started) >= BATCHES and window.length_s >= _EMPTY_WITHIN_S
+    share = empty.in_all_s(least) / window.length_s if is_long else 0.0
+    if share > _EMPTY_AT_MOST:
+        text = f"{_pause(empty)}: no request started in {percent(share)} of the window, limit {percent(_EMPTY_AT_MOST)}"
+        yield Doubt(Kind.LOAD_GAP, _level_of(empty), text, share, _EMPTY_AT_MOST)
+
+
+def _pause(pauses: Pauses) -> str:
+    start, end = (seconds(float(edges[pauses.longest])) for edges in (pauses.starts_s, pauses.ends_s))
+    count, where = len(pauses.starts_s), f"from {start} to {end} after the first request"
+    return f"nothing started {where}" if count == 1 else f"nothing started in {count:,} pauses, the longest {where}"
+
+
+def _stray(pauses: Pauses) -> str:
+    """Return the hint that few requests before or after all pauses may have a wrong stamp; empty without such."""
+    counts = (int(pauses.rows[0]), "before"), (int(pauses.rows[-1]), "after")
+    few = [f"{count:,} {word}" for count, word in counts if count < _STRAY_BELOW]
+    return f" (requests {' and '.join(few)} it: see whether their stamps are right)" if few else ""
+
+
+def _level_of(pauses: Pauses) -> Level:
+    if pauses.are_bursts:
+        return Level.NOTE
+    return Level.SUSPECT if pauses.may_be_waves else Level.INVALID
 
 
 def of_samples(requests: Requests, figures: Figures) -> Iterator[Doubt]:

@@ -17,6 +17,8 @@ from towtank.errors import Fault, StudyError
 from towtank.foreign import Foreign, Requests, read
 
 SCHEMA = "towtank/judge/1"
+# With fewer observations that have a response time, response time has no course to be tested. [1]
+_KNOWN_AT_LEAST = 0.5
 
 
 @dataclass(frozen=True)
@@ -166,11 +168,13 @@ def _without_requests(found: Foreign) -> Judged:
 def _of_requests(found: Foreign, requests: Requests) -> Judged:
     window = steady_window(requests)
     inside = requests.chosen((requests.start_s >= window.start_s) & (requests.start_s <= window.end_s))
-    figures = of_requests(inside, observations_of(inside, window.start_s, window.end_s))
+    observed = observations_of(inside, window.start_s, window.end_s)
+    figures = of_requests(inside, observed)
     errors = int((~requests.ok).sum())
     doubts = (
         *doubting.of_file(found),
         *doubting.of_counts(len(requests), errors),
+        *doubting.of_pauses(requests, window, observed),
         *doubting.of_window(window),
         *doubting.of_samples(inside, figures),
         *doubting.of_times(inside),
@@ -204,6 +208,10 @@ def steady_window(requests: Requests) -> Window:
         minlength=len(observed.started) + 1,
     )[: len(observed.started)]
     series = {"throughput": throughput / observed.lengths_s}
-    if observed.started.min() > 0 and observed.response_sum_s.min() > 0:
-        series |= {"response_time": np.log(observed.response_sum_s / observed.started)}
+    known = observed.response_sum_s > 0
+    if float(known.mean()) >= _KNOWN_AT_LEAST:
+        # A pause has no response time: the series goes on from its edges.
+        logs = np.log(observed.response_sum_s[known] / observed.started[known])
+        places = np.arange(len(known), dtype=float)
+        series |= {"response_time": np.interp(places, places[known], logs)}
     return of_series(window, series, observed.edges_s)

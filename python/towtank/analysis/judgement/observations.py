@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from towtank.analysis.measurement import Counts, Floats
+from towtank.analysis.measurement import Counts, Floats, Mask
 from towtank.analysis.statistics.nominal import BATCHES
 from towtank.foreign import Requests
 
@@ -43,6 +43,12 @@ class Observations:
     places: Counts
 
     @property
+    def empty(self) -> Mask:
+        """True for each observation without a start, up to the last start."""
+        until = int(np.flatnonzero(self.started)[-1]) + 1 if self.started.any() else 0
+        return np.asarray(self.started[:until] == 0)
+
+    @property
     def lengths_s(self) -> Floats:
         """Lengths of the observations. [s]"""
         return np.diff(self.edges_s)
@@ -63,6 +69,12 @@ def resolution_of(values: Floats) -> float:
     if len(different) < 2 or len(different) > len(values) / 2:
         return 0.0
     return float(np.min(np.diff(different)))
+
+
+def clock_step(requests: Requests) -> float:
+    """Return the step in which the tool notes starts or ends; 0 for fine times. [s]"""
+    # The sum of a start and a time is exact to less than a microsecond.
+    return max(resolution_of(requests.start_s), resolution_of(np.round(requests.end_s, _DECIMALS)))
 
 
 def spread(times_s: Floats) -> Floats:
@@ -116,8 +128,7 @@ def _places(times_s: Floats, start_s: float, length_s: float, count: int) -> Cou
 def _number(requests: Requests, length_s: float) -> int:
     """Return the number of observations: a multiple of `BATCHES` for long files, none shorter than the resolution."""
     count = max(1, min(_AT_MOST, len(requests) // _REQUESTS_AT_LEAST))
-    # Tools note starts or ends in coarse steps; the sum of a start and a time is exact to less than a microsecond.
-    resolution = max(resolution_of(requests.start_s), resolution_of(np.round(requests.end_s, _DECIMALS)))
+    resolution = clock_step(requests)
     if resolution > 0 and length_s / resolution < count:
         count = max(1, int(length_s / resolution))
     return count // BATCHES * BATCHES if count > BATCHES else count

@@ -95,7 +95,7 @@ def ratio_of_long(numerators: Floats, denominators: Floats) -> Estimate:
     return Estimate(value, low, high, BATCH_MEANS, error.worth)
 
 
-def quantile_of_long(values: Floats, places: Counts, bins: int, probability: float) -> Estimate:
+def quantile_of_long(values: Floats, places: Counts, bins: int, probability: float, widening: float = 1.0) -> Estimate:
     """Return a quantile of correlated values, with its interval where it holds.
 
     Parameters
@@ -107,6 +107,8 @@ def quantile_of_long(values: Floats, places: Counts, bins: int, probability: flo
         Number of observations of the series. [1]
     probability : float
         Probability of the quantile, in (0, 1).
+    widening : float, default 1
+        Factor of the quantile of Student's t, >= 1, for a series that is short beside its memory. [1]
 
     Notes
     -----
@@ -135,7 +137,7 @@ def quantile_of_long(values: Floats, places: Counts, bins: int, probability: flo
     if beyond < _least_beyond(probability):
         return without
     effect = max(here[0], at_median[0])
-    t = t_quantile(0.5 + CONFIDENCE / 2, min(here[1], at_median[1]))
+    t = widening * t_quantile(0.5 + CONFIDENCE / 2, min(here[1], at_median[1]))
     low, high = _wilson(probability, count / effect, t)
     first, last = max(1, math.floor(low * count)), math.ceil(high * count)
     if last > count:

@@ -40,11 +40,14 @@ class Transient:
         Number of observations to leave out; 0 without a significant cut. [1]
     at_limit : tuple of Change
         Changes at cuts at half of the window, where the transient may be longer than the cut.
+    removed : tuple of Change
+        Changes from what is left out to the rest, by metric: positive if the metric rises.
     """
 
     cuts: dict[str, steady.Truncation]
     observations: int
     at_limit: tuple[Change, ...]
+    removed: tuple[Change, ...] = ()
 
     def unsettled(self, kept: Mapping[str, Floats], edges_s: Floats) -> list[Change]:
         """Return the changes at half of the window after which the kept series is not steady.
@@ -77,20 +80,22 @@ def transient_of(series: Mapping[str, Floats], memory: Memory | None = None) -> 
     half of the window that removes a change that matters may be too short; `Transient.unsettled` decides by what is
     left, as in a settle stage.
     """
-    cuts, latest, at_limit = dict[str, steady.Truncation](), 0, list[Change]()
+    cuts, latest, at_limit, removed = dict[str, steady.Truncation](), 0, list[Change](), list[Change]()
     strict = memory is not None and memory.is_short
     for name, values in series.items():
         cut = cuts[name] = steady.mser(values, steady.batch_for(len(values)))
         difference, error, freedom = steady.difference_at(values, cut.observations, cautious=True)
-        change = changes.of_difference(name, difference, error, freedom, float(values[cut.observations :].mean()))
+        # A change leads from what is before the cut to the rest. The rest is its base: a start may have no throughput.
+        change = changes.of_difference(name, -difference, error, freedom, float(values[cut.observations :].mean()))
         if _is_transient(name, values, cut, memory) and abs(change.share) > _WORTH_A_CUT:
             latest = max(latest, cut.observations)
+            removed.append(change)
             matters = abs(change.share) > change.tolerance and (
                 not (strict and name == "response_time") or change.p_value < steady.SIGNIFICANCE
             )
             if cut.at_limit and matters:
                 at_limit.append(change)
-    return Transient(cuts, latest, tuple(at_limit))
+    return Transient(cuts, latest, tuple(at_limit), tuple(removed))
 
 
 def _is_transient(name: str, values: Floats, cut: steady.Truncation, memory: Memory | None) -> bool:

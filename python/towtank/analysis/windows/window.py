@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from towtank.analysis.backlog import backlog
-from towtank.analysis.doubts import signed_percent
+from towtank.analysis.doubts import percent, signed_percent
 from towtank.analysis.measurement import Floats, Mask, Measurement
 from towtank.analysis.statistics.change_points import lasting_steps
 from towtank.analysis.windows import changes, steady
@@ -59,6 +59,8 @@ class Window:
         Trends by metric within the analysed part.
     changes : list of Change
         Metrics that are not steady.
+    left_out : list of Change
+        Changes from the start that was left out as transient to the analysed part.
     steps : list of Step
         Metrics that are steady except for a change of level.
     rest : dict
@@ -78,6 +80,7 @@ class Window:
     cuts_s: dict[str, float] = field(default_factory=dict)
     trends: dict[str, Trend] = field(default_factory=dict)
     changes: list[Change] = field(default_factory=list)
+    left_out: list[Change] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
     rest: dict[str, Rest] = field(default_factory=dict)
     growth: Growth | None = None
@@ -187,6 +190,7 @@ def tested(
     transient = transient_of(series, memory)
     window.cuts_s = {name: float(edges[cut.observations] - edges[0]) for name, cut in transient.cuts.items()}
     latest = _leave_out(measurement, window, edges, 0 if settled else transient.observations)
+    window.left_out = [] if settled else list(transient.removed)
     kept = _without_throughput({name: values[latest:] for name, values in series.items()})
     window.changes += [] if settled else transient.unsettled(kept, edges[latest:])
     return _judged(window, kept, edges[latest:], strict=memory.is_short)
@@ -213,7 +217,7 @@ def of_series(window: Window, series: dict[str, Floats], edges: Floats) -> Windo
     window.cuts_s = {name: float(edges[cut.observations] - edges[0]) for name, cut in transient.cuts.items()}
     latest = transient.observations
     if latest and edges[latest] - edges[0] <= (1 - _KEEP_AT_LEAST) * (edges[-1] - edges[0]) + _ROUNDING_S:
-        window.start_s = float(edges[latest])
+        window.start_s, window.left_out = float(edges[latest]), list(transient.removed)
     kept = {name: values[latest:] for name, values in series.items()}
     window.changes += transient.unsettled(kept, edges[latest:])
     return _judged(window, kept, edges[latest:], strict=True)
@@ -382,11 +386,22 @@ def at_mean_throughput(cpus_used: Floats, throughput: Floats) -> Floats:
     return np.asarray(cpus_used - min(max(0.0, coefficient), demand_s) * deviations, dtype=float)
 
 
+def _levels_after(window: Window) -> str:
+    """Return how the analysed part differs from the start that was left out; empty if only a backlog was left out."""
+    levels = [
+        f"{change.text} is {percent(abs(round(change.share, 2)))} {'higher' if change.share > 0 else 'lower'}"
+        for change in window.left_out
+    ]
+    return f", after which {' and '.join(levels)}" if levels else ""
+
+
 def _note(window: Window) -> str:
     parts = []
     if window.start_s > window.asked_start_s:
         left_out = window.start_s - window.asked_start_s
-        parts.append(f"the first {left_out:.0f} s of the steady stage were left out as transient")
+        parts.append(
+            f"the first {left_out:.0f} s of the steady stage were left out as transient{_levels_after(window)}"
+        )
     if window.growth and window.growth.is_significant:
         parts.append(window.growth.text)
     parts += [
