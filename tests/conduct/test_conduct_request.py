@@ -177,14 +177,20 @@ def test_rows_that_have_changed_are_not_mixed_with_the_old_ones(study: Path, tmp
     assert refused.value.exit_status == 2
 
 
-@pytest.mark.parametrize("place", ["body.bin", "www/page", "ca.pem"])
+NAMED = ["body.bin", "www/page", "ca.pem", "serve.sh", "work/app.py", "app.ini", "rows.csv"]
+
+
+@pytest.mark.parametrize("place", NAMED)
 def test_no_file_that_a_study_names_is_left_out_of_the_hashes(study: Path, tmp_path: Path, place: str) -> None:
-    (study / "www").mkdir()
-    for name in ("body.bin", "www/page", "ca.pem"):
+    for name in ("www", "work"):
+        (study / name).mkdir()
+    for name in NAMED:
         (study / name).write_text("before")
     (study / "workload.yaml").write_text(WORKLOAD.replace("get: /", "post: /, file: body.bin"))
     (study / "system.yaml").write_text(
         f"{HEAD}hosts: {{here: {{provider: local}}}}\nservices:\n  web: {{kind: nginx, host: here, files: www}}\n"
+        "  app: {kind: command, host: here, program: ./serve.sh, folder: work, arguments: [app.py], port: 0, "
+        "files: {app.ini: app.ini}, population: {command: [sort, ../rows.csv]}}\n"
         "  content: {kind: existing, address: 'https://127.0.0.1:80'}\n"
         "targets: {content: {service: content, tls: {ca: ca.pem}}}\n"
     )

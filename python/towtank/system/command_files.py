@@ -14,6 +14,7 @@ from typing import NamedTuple
 from towtank.files import open_regular
 from towtank.system.command_model import Command
 from towtank.system.placeholders import Reference, as_text, filled
+from towtank.system.service_model import Service
 
 _LATE = "\0"
 _REDIRECTED = frozenset({">", ">>", ">|", "&>", "&>>"})
@@ -51,17 +52,19 @@ def working_folder(part: Command, base: Path) -> Path | None:
     return None if _LATE in folder else base / folder
 
 
-def files_of_commands(part: Command, base: Path) -> Iterator[NamedWord]:
+def files_of_commands(part: Service, base: Path) -> Iterator[NamedWord]:
     """Yield the existing files that program, arguments, population and check of readiness name.
 
     Parameters
     ----------
-    part : Command
-        The program.
+    part : Service
+        A service; only one of kind `command` has commands.
     base : Path
         Folder of the system file.
     """
-    commands = {("arguments",): [part.program, *part.arguments]}
+    if not isinstance(part, Command):
+        return
+    commands: dict[tuple[str, ...], list[str]] = {("arguments",): [part.program, *part.arguments]}
     if part.population is not None:
         commands["population", "command"] = part.population.command
     if part.ready is not None and part.ready.command is not None:
@@ -72,7 +75,7 @@ def files_of_commands(part: Command, base: Path) -> Iterator[NamedWord]:
             own = keys == ("arguments",)
             key = ("program",) if own and number == 0 else (*keys, str(number - 1 if own else number))
             if path.is_file():
-                yield NamedWord(key, path)
+                yield NamedWord(key, path.absolute())
 
 
 def files_of_command(command: list[str], base: Path, folder: Path | None) -> Iterator[tuple[int, Path]]:

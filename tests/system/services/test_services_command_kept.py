@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from towtank.system.command_files import files_of_commands
 from towtank.system.command_model import Command
 from towtank.system.services.command import CommandService
 
@@ -78,3 +79,22 @@ def test_another_value_of_a_variable_of_towtank_makes_another_population(
 def test_pipes_and_devices_among_the_words_are_not_read(place: Path) -> None:
     os.mkfifo(place / "a" / "pipe")
     assert digest(place, "cat", "pipe", "/dev/zero", "x\0y", "n" * 5000)
+
+
+def test_files_of_all_commands_are_named_with_their_keys(place: Path) -> None:
+    part = command(
+        "./make.sh",
+        "${data}",
+        program="bin/generate",
+        arguments=["--port=${port}", "--rows=${settings.rows}", "cat rows/1.csv >>in.txt", "rows"],
+        settings={"rows": "in.txt"},
+        ready={"command": ["bin/generate", "in.txt"]},
+    )
+    assert [(".".join(key), str(path.relative_to(place))) for key, path in files_of_commands(part, place)] == [
+        ("program", "bin/generate"),
+        ("arguments.1", "a/in.txt"),
+        ("arguments.2", "a/rows/1.csv"),
+        ("population.command.0", "make.sh"),
+        ("ready.command.0", "bin/generate"),
+        ("ready.command.1", "a/in.txt"),
+    ]
