@@ -11,8 +11,8 @@ from pathlib import Path
 
 from towtank.errors import TargetError
 from towtank.files import NotAFileError, open_regular
-from towtank.system.hosts.local import execute
 from towtank.system.bounded_search import matching
+from towtank.system.hosts.local import execute
 from towtank.system.listeners import is_below, parent, port_root
 from towtank.system.watched_model import Watched
 
