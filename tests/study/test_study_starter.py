@@ -81,6 +81,25 @@ def test_a_command_becomes_a_program(
     assert found.get("environment") == ({"A": "1", "B": "${port}"} if command.startswith("A=1") else None)
 
 
+@pytest.mark.parametrize(
+    ("command", "environment", "arguments"),
+    [
+        ("TOKEN=x cd a && ./app", {"TOKEN": "x"}, ["-c", "cd a && ./app"]),
+        ("A='x;y' B=\"1 2\" C= P=${port} ./app", {"A": "x;y", "B": "1 2", "C": "", "P": "${port}"}, []),
+        ("A=1 B=$HOME ./app", {"A": "1"}, ["-c", "B=$HOME ./app"]),
+        ("A=1; ./app", None, ["-c", "A=1; ./app"]),
+        ("A=1 && ./app", None, ["-c", "A=1 && ./app"]),
+        ("A=~/x ./app", None, ["-c", "A=~/x ./app"]),
+    ],
+)
+def test_variables_in_front_of_a_command_are_no_arguments(
+    tmp_path: Path, command: str, environment: dict[str, str] | None, arguments: list[str]
+) -> None:
+    made(tmp_path, command=command, port=8080)
+    found = content(tmp_path, "system")["services"]["app"]
+    assert (found.get("environment"), found["arguments"]) == (environment, arguments)
+
+
 def test_the_port_of_a_command_may_be_that_of_the_address(tmp_path: Path) -> None:
     made(tmp_path, command="serve --listen 127.0.0.1:8080", url="http://127.0.0.1:8080/report")
     assert content(tmp_path, "system")["services"]["app"]["arguments"] == ["--listen", "127.0.0.1:${port}"]

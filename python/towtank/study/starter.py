@@ -29,6 +29,10 @@ from towtank.workload import importers
 FILES = ("study.yaml", "system.yaml", "workload.yaml")
 _APPLICATION = "app"
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)
+# An assignment without anything that a shell replaces, in front of further words.
+_LEADING = re.compile(
+    r"\s*(?P<name>[A-Za-z_][A-Za-z0-9_]*)=(?P<value>(?:\"[^\"`$\\]*\"|'[^']*'|\$\{port\}|[^\s;&|()<>\"'`$\\~])*)\s+(?![;&|\s])"
+)
 # Signs that only a shell understands.
 _SHELL = re.compile(r"[|&;<>`()*?~$\n]")
 _PORT = "${port}"
@@ -244,8 +248,8 @@ def _started(chosen: StarterOptions, name: str, command: str) -> Started:
     if chosen.url is not None and not port and _PORT not in command:
         parts = urlsplit(chosen.url)
         port = parts.port or _PORTS[parts.scheme]
+    variables, command = _without_variables(command, port)
     words = shlex.split(command)
-    variables: dict[str, str] = {}
     while words and (found := _ASSIGNMENT.fullmatch(words[0])) is not None and not _needs_shell(command):
         variables[found[1]] = _with_port(found[2], port)
         words.pop(0)
@@ -257,6 +261,24 @@ def _started(chosen: StarterOptions, name: str, command: str) -> Started:
         program = program if "/" in program else f"./{program}"
     arguments = tuple(_with_port(word, port) for word in words[1:])
     return Started(name, program, arguments, port, os.path.relpath(Path.cwd(), chosen.folder), variables)
+
+
+def _without_variables(command: str, port: int) -> tuple[dict[str, str], str]:
+    """Split off the assignments in front of a command, since every user of the machine can read arguments.
+
+    Assignments that a shell has to evaluate, and those after the first of them, stay in the command.
+
+    Examples
+    --------
+    >>> _without_variables("A=1 TOKEN='x y' cd a && ./app", 80)
+    ({'A': '1', 'TOKEN': 'x y'}, 'cd a && ./app')
+    """
+    variables: dict[str, str] = {}
+    while (found := _LEADING.match(command)) is not None:
+        (value,) = shlex.split(found["value"]) or [""]
+        variables[found["name"]] = _with_port(value, port)
+        command = command[found.end() :]
+    return variables, command
 
 
 def _needs_shell(command: str) -> bool:
