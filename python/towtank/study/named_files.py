@@ -94,6 +94,17 @@ def files_of_system(system: SystemFile, path: Path) -> Iterator[NamedFile]:
                 yield named(str(Path(text).expanduser()), "hosts", name, key, leaves=False)
 
 
+def paths_beside(system: SystemFile) -> bool:
+    """Return True if a system uses paths relative to its file which need not exist: folders, programs, pid files."""
+    watched = [each.pid_file for service in system.services.values() for each in getattr(service, "watch", None) or ()]
+    paths = [path for path in watched if path is not None]
+    for service in system.services.values():
+        if service.kind == "command":
+            programs = [command[0] for command in getattr(service, "commands", ()) if "/" in command[0]]
+            paths += [getattr(service, "folder", None) or ".", *programs]
+    return any(not path.startswith(("/", "${data}", "${scratch}")) for path in paths)
+
+
 def _served_or_filled(files: str | dict[str, str] | None) -> dict[tuple[str, ...], object]:
     """Return a folder that is served, or the templates of files that a program reads."""
     return {("files", name): text for name, text in files.items()} if isinstance(files, dict) else {("files",): files}
