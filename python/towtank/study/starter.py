@@ -38,6 +38,10 @@ _SHELL = re.compile(r"[|&;<>`()*?~$\n]")
 _PORT = "${port}"
 _PORTS = {"http": 80, "https": 443}
 _HIGHEST_PORT = 65535
+_WRITING = ("post", "put", "patch", "delete")
+# A name or an IPv4 address; `urlsplit` removes the brackets of an IPv6 address.
+_HOST = re.compile(r"[^\s%/\\<>\"'|^`{}\[\]@;,]+")
+_CONTROL = re.compile(r"[\x00-\x20\x7f]")
 
 
 @dataclass(frozen=True)
@@ -95,6 +99,11 @@ class Starter:
         """Path of the study file."""
         return self.folder / FILES[0]
 
+    @property
+    def next_command(self) -> str:
+        """Command that runs the study, as typed in a shell."""
+        return shlex.join(["towtank", "run", str(self.study)])
+
 
 def starter_of(chosen: StarterOptions) -> Starter:
     """Make the texts of a first study, and check them.
@@ -118,10 +127,23 @@ def starter_of(chosen: StarterOptions) -> Starter:
         made = imported_text(importers.finish(draft, chosen.folder).text)
         transactions = list(draft.transactions)
         notes = [line for note in draft.notes.sorted() for line in importers.note_lines(draft.source, note, 1)]
+        notes += _writes(draft)
     texts = dict(zip(FILES, (study_text(name, _with_settings(parts)), system_text(name, parts), made), strict=True))
     found = Starter(chosen.folder, texts, {part.name: _shown(part) for part in parts}, transactions, notes)
     _check(found)
     return found
+
+
+def _writes(draft: importers.Draft) -> list[str]:
+    """Return a line about the requests that may change data, which each user of the load repeats."""
+    steps = [step for items in draft.transactions.values() for item in items for step in item.get("steps", [item])]
+    found = {name: sum(name in step for step in steps) for name in _WRITING}
+    count = sum(found.values())
+    if not count:
+        return []
+    listed = ", ".join(f"{name.upper()} {number}" for name, number in found.items() if number)
+    requests = "1 request that writes" if count == 1 else f"{count} requests that write"
+    return [f"{draft.source}: contains {requests} ({listed}): each user of the load repeats what it changes"]
 
 
 def write_starter(found: Starter) -> None:
@@ -196,14 +218,16 @@ def _url_faults(url: str | None) -> list[Fault]:
         return []
     with suppress(ValueError):
         parts = urlsplit(url)
-        if parts.scheme in _PORTS and parts.hostname and parts.port != 0 and _is_text(url):
+        # `urlsplit` drops line breaks and tabs, and accepts blanks and escapes in a host.
+        right = _HOST.fullmatch(parts.hostname or "") and not _CONTROL.search(url) and _is_text(url)
+        if parts.scheme in _PORTS and parts.port != 0 and right:
             return []
     return [_fault("--url", f"must be an address such as http://host:port/page, got {url!r} instead")]
 
 
 def _draft(chosen: StarterOptions) -> importers.Draft | None:
     """Return the imported workload; None without a file."""
-    options = importers.Options(folder=chosen.folder, only_reads=True)
+    options = importers.Options(folder=chosen.folder, only_reads=True, host_option="")
     if chosen.openapi is not None:
         return importers.read("openapi", chosen.openapi, options)
     return importers.read("har", chosen.har, options) if chosen.har is not None else None

@@ -52,7 +52,7 @@ class Options:
     source : str
         File name in notes; if empty, the name of the imported file.
     host_option : str
-        Option that keeps a host, as named in notes.
+        Option that keeps a host, as named in notes; empty for a command without one.
     keep_passwords : bool
         True if recorded passwords are stored in workload parameters.
     strict : bool
