@@ -126,8 +126,8 @@ def system_text(name: str, services: Iterable[Running | Started]) -> str:
     return f"{head}{hosts}\nservices:\n{body}"
 
 
-_METRICS = """    # Towtank names a lock or a pool of the application as the limit only if a page of metrics in the Prometheus text
-    # format shows it; it observes CPUs, memory, disks and networks without such a page:
+_METRICS = """    # A lock or a pool of the application can only be named as the limit with a page of metrics in the
+    # Prometheus text format; CPUs, memory, disks and networks are observed without such a page:
     # metrics: /metrics
 """
 
