@@ -98,8 +98,9 @@ def hidden_arguments(program: str, words: Sequence[str], hidden: str) -> list[st
 
 
 def _hidden_assignment(found: re.Match[str], hidden: str, is_variable: bool) -> str:
-    secret = not is_plain_variable(found["value"]) if is_variable else may_be_secret_name(found["name"])
-    return f"{found['name']}={hidden}" if secret else found[0]
+    name, value = found.groups()
+    secret = not is_plain_variable(value) if is_variable else may_be_secret_name(name)
+    return f"{name}={hidden}" if secret else found[0]
 
 
 def _client(word: str) -> _Options | None:

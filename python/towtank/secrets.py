@@ -17,7 +17,7 @@ import stat
 from base64 import b64encode
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeGuard
 from urllib.parse import SplitResult, unquote
 
 from towtank.files import make_folder
@@ -127,21 +127,22 @@ def redacted(document: Any, parameters: Collection[str] = ()) -> Any:
 
 def _of_program(document: Mapping[Any, Any]) -> Mapping[Any, Any]:
     """Return a mapping in which the values of `environment`, `arguments` and `command` are without secrets."""
-    changed: dict[Any, Any] = {}
-    variables, arguments, command = (document.get(key) for key in ("environment", "arguments", "command"))
+    keys = ("program", "environment", "arguments", "command")
+    program, variables, arguments, command = (document.get(key) for key in keys)
     if isinstance(variables, Mapping):
-        changed["environment"] = {
+        hidden = {
             name: HIDDEN if isinstance(value, str) and not is_plain_variable(value) else value
             for name, value in variables.items()
         }
+        document = {**document, "environment": hidden}
     if _are_texts(arguments):
-        changed["arguments"] = hidden_arguments(str(document.get("program", "")), arguments, HIDDEN)
+        document = {**document, "arguments": hidden_arguments(str(program), arguments, HIDDEN)}
     if _are_texts(command) and command:
-        changed["command"] = [command[0], *hidden_arguments(command[0], command[1:], HIDDEN)]
-    return {**document, **changed} if changed else document
+        document = {**document, "command": [command[0], *hidden_arguments(command[0], command[1:], HIDDEN)]}
+    return document
 
 
-def _are_texts(value: Any) -> bool:
+def _are_texts(value: Any) -> TypeGuard[Sequence[str]]:
     return isinstance(value, list | tuple) and all(isinstance(each, str) for each in value)
 
 

@@ -217,7 +217,8 @@ def _study_file(results: ResultsFolder, manifest: dict[str, Any]) -> tuple[Path,
         files that name others beside them, so that relative paths between the files are wrong.
     """
     data, files = manifest.get("data", ()), manifest.get("files", [])
-    changed = [each["path"] for each in data if _has_changed(each)]
+    named = {each["path"]: _has_changed(each) for each in data}
+    changed = [path for path, is_changed in named.items() if is_changed]
     others = [each["path"] for each in files if _has_changed(each)]
     folders = {Path(each["path"]).parent for each in files}
     if others and len(folders) > 1:
@@ -225,7 +226,7 @@ def _study_file(results: ResultsFolder, manifest: dict[str, Any]) -> tuple[Path,
     if changed:
         message = "must be as it was when the results were begun, got other content or no file"
         raise StudyError([Fault(path, 0, 0, "--resume", message) for path in changed])
-    if others and any(Path(each["path"]).is_relative_to(folder) for each in data for folder in folders):
+    if others and any(Path(path).is_relative_to(folder) for path in named for folder in folders):
         raise _needs_originals(others)
     study = next(each for each in files if each["role"] == "study")
     return (results.path / FILES / study["name"] if others else Path(study["path"])), others

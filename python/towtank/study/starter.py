@@ -136,7 +136,7 @@ def starter_of(chosen: StarterOptions) -> Starter:
 
 def _writes(draft: importers.Draft) -> list[str]:
     """Return a line about the requests that may change data, which each user of the load repeats."""
-    steps = [step for items in draft.transactions.values() for item in items for step in item.get("steps", [item])]
+    steps = [step for items in draft.transactions.values() for item in items for step in importers.steps_of(item)]
     found = {name: sum(name in step for step in steps) for name in _WRITING}
     count = sum(found.values())
     if not count:
@@ -299,8 +299,8 @@ def _without_variables(command: str, port: int) -> tuple[dict[str, str], str]:
     """
     variables: dict[str, str] = {}
     while (found := _LEADING.match(command)) is not None:
-        (value,) = shlex.split(found["value"]) or [""]
-        variables[found["name"]] = _with_port(value, port)
+        name, written = found.groups()
+        variables[name] = _with_port("".join(shlex.split(written)), port)
         command = command[found.end() :]
     return variables, command
 

@@ -266,6 +266,14 @@ def page(name: str, steps: list[Step]) -> Step:
     return {"page": name, "steps": steps}
 
 
+def steps_of(item: Step) -> list[Step]:
+    """Return the steps of a page, or a list of a step that is no page."""
+    match item:
+        case {"page": _, "steps": list(steps)}:
+            return steps
+    return [item]
+
+
 def think(pause: str | dict[str, Any]) -> Step:
     """Return a think step with the given pause."""
     return {"think": pause}
