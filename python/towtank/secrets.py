@@ -6,7 +6,7 @@ messages, notes on the terminal, names of steps.
 
 The position of a value decides whether the value is a secret, not its content: the login of an address, the value of
 a key with the name of a secret, and the values of a query, except plain values of harmless names (`page=2`,
-`sort=name`).
+`sort=name`). `program_secrets` has the rules for variables and arguments of programs.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ import stat
 from base64 import b64encode
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeGuard
 from urllib.parse import SplitResult, unquote
 
 from towtank.files import make_folder
+from towtank.program_secrets import hidden_arguments, is_plain_variable
 from towtank.secret_names import WORDS, is_harmless_name, may_be_secret_name
 
 HIDDEN = "***"
@@ -111,7 +112,7 @@ def redacted(document: Any, parameters: Collection[str] = ()) -> Any:
     if isinstance(document, str):
         return redacted_text(document)
     if isinstance(document, Mapping):
-        copy = {key: _redacted_value(str(key), value, parameters) for key, value in document.items()}
+        copy = {key: _redacted_value(str(key), value, parameters) for key, value in _of_program(document).items()}
         named, value = document.get("name"), document.get("value")
         if isinstance(value, str) and isinstance(named, str) and _is_secret_path(named, parameters):
             copy["value"] = HIDDEN
@@ -122,6 +123,27 @@ def redacted(document: Any, parameters: Collection[str] = ()) -> Any:
         pair = _redacted_pair if document and all(map(_is_pair, document)) else redacted
         return [pair(value, parameters) for value in document]
     return document
+
+
+def _of_program(document: Mapping[Any, Any]) -> Mapping[Any, Any]:
+    """Return a mapping in which the values of `environment`, `arguments` and `command` are without secrets."""
+    keys = ("program", "environment", "arguments", "command")
+    program, variables, arguments, command = (document.get(key) for key in keys)
+    if isinstance(variables, Mapping):
+        hidden = {
+            name: HIDDEN if isinstance(value, str) and not is_plain_variable(value) else value
+            for name, value in variables.items()
+        }
+        document = {**document, "environment": hidden}
+    if _are_texts(arguments):
+        document = {**document, "arguments": hidden_arguments(str(program), arguments, HIDDEN)}
+    if _are_texts(command) and command:
+        document = {**document, "command": [command[0], *hidden_arguments(command[0], command[1:], HIDDEN)]}
+    return document
+
+
+def _are_texts(value: Any) -> TypeGuard[Sequence[str]]:
+    return isinstance(value, list | tuple) and all(isinstance(each, str) for each in value)
 
 
 def _redacted_words(words: Sequence[str]) -> list[str]:
@@ -189,12 +211,15 @@ def redacted_setting(setting: str, parameters: Collection[str] = ()) -> str:
     ('parameters.password=***', 'services.web.settings.threads=4')
     """
     path, equals, value = setting.partition("=")
-    if _is_secret_path(path.strip(), parameters):
+    variable = _VARIABLE.fullmatch(path.strip()) is not None and not is_plain_variable(value.strip("\"' "))
+    if variable or _is_secret_path(path.strip(), parameters):
         return f"{path}{equals}{HIDDEN}"
     fields = _FIELD.sub(lambda found: _hidden_field(found, parameters), redacted_text(value))
     return f"{path}{equals}{fields}"
 
 
+# A variable of a service, in a setting of the command line.
+_VARIABLE = re.compile(r"services\.[^.]+\.environment(?:\.\w+)?")
 # `password: abc` within a value that is a mapping.
 _FIELD = re.compile(
     r"(?P<key>[\"']?(?P<name>[\w-]+)[\"']?\s*:\s*)(?P<value>\"[^\"]*\"|'[^']*'|\[[^\[\]]*\]|[^\s,{}\[\]]+)"

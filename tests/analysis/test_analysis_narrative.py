@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from towtank.analysis.doubts import percent, seconds, signed_percent
-from towtank.analysis.narrative import _failed, _limits, _quality, _response, interval
+from towtank.analysis.doubts import NOTHING_RECORDED, Doubt, Kind, Level, percent, seconds, signed_percent
+from towtank.analysis.narrative import _failed, _limits, _quality, _response, headline, interval
 from towtank.estimates import few_digits, relative_error
 from towtank.model.fitting.goodness import _percent
 
@@ -117,3 +117,15 @@ def test_no_number_of_a_text_has_a_power_of_ten() -> None:
     assert relative_error(-0.0109, None) == "-1.1 %"
     assert _percent(31.3) == "3,130 %"
     assert few_digits(12345.6, 4) == "12,350"
+
+
+@pytest.mark.parametrize("died", [True, False])
+def test_a_run_in_which_nothing_came_up_is_told_why_and_not_to_take_longer(died: bool) -> None:
+    nothing = Doubt(Kind.NO_STEADY_STATE, Level.INVALID, "nothing was recorded", special=NOTHING_RECORDED)
+    ended = Doubt(Kind.SERVICE_DIED, Level.INVALID, "app-population ended with status 3")
+    reasons = [{**doubt.document(), "runs": ["r001"]} for doubt in ([nothing, ended] if died else [nothing])]
+    configuration = {"key": "", "label": "all runs", "points": [{**point(2, None, None, "invalid"), "runs": ["r001"]}]}
+    text = headline({"configurations": [configuration], "verdict": {"reasons": reasons}})
+    why = "app-population ended with status 3" if died else "nothing was recorded"
+    assert text.startswith(f"No run of this study can carry an answer, because {why}. Do: see ")
+    assert "lengthen" not in text

@@ -194,14 +194,20 @@ def test_rows_that_have_changed_are_not_mixed_with_the_old_ones(study: Path, tmp
     assert refused.value.exit_status == 2
 
 
-@pytest.mark.parametrize("place", ["body.bin", "www/page", "ca.pem"])
+NAMED = ["body.bin", "www/page", "ca.pem", "serve.sh", "work/app.py", "app.ini", "rows.csv"]
+
+
+@pytest.mark.parametrize("place", NAMED)
 def test_no_file_that_a_study_names_is_left_out_of_the_hashes(study: Path, tmp_path: Path, place: str) -> None:
-    (study / "www").mkdir()
-    for name in ("body.bin", "www/page", "ca.pem"):
+    for name in ("www", "work"):
+        (study / name).mkdir()
+    for name in NAMED:
         (study / name).write_text("before")
     (study / "workload.yaml").write_text(WORKLOAD.replace("get: /", "post: /, file: body.bin"))
     (study / "system.yaml").write_text(
         f"{HEAD}hosts: {{here: {{provider: local}}}}\nservices:\n  web: {{kind: nginx, host: here, files: www}}\n"
+        "  app: {kind: command, host: here, program: ./serve.sh, folder: work, arguments: [app.py], port: 0, "
+        "files: {app.ini: app.ini}, population: {command: [sort, ../rows.csv]}}\n"
         "  content: {kind: existing, address: 'https://127.0.0.1:80'}\n"
         "targets: {content: {service: content, tls: {ca: ca.pem}}}\n"
     )
@@ -213,4 +219,47 @@ def test_no_file_that_a_study_names_is_left_out_of_the_hashes(study: Path, tmp_p
     (study / place).write_text("after")
     named = "www" if place.startswith("www") else place
     with pytest.raises(StudyError, match=rf"{named}: --resume: must be as it was"):
+        recorded_request(results.path, None)
+
+
+COMMAND = f"{HEAD}hosts: {{here: {{provider: local}}}}\nservices:\n  app: {{kind: command, host: here, port: 0, "
+
+
+@pytest.mark.parametrize(
+    ("system", "refused"),
+    [
+        (COMMAND + "program: python3, arguments: [app/app.py]}", True),
+        (COMMAND + "program: python3, folder: app}", True),
+        (COMMAND + "program: bin/serve, folder: /usr}", True),
+        (COMMAND + "program: serve, folder: /usr, ready: {command: [./ready]}}", True),
+        (COMMAND + "program: serve, folder: '${settings.at}', settings: {at: app}}", True),
+        (HEAD + EXISTING + "watch: {pid_file: app.pid}}}", True),
+        (COMMAND + "program: /bin/serve, folder: /usr}", False),
+        (HEAD + EXISTING + "watch: {pid_file: /run/app.pid}}}", False),
+    ],
+)
+def test_no_program_of_a_changed_study_is_looked_for_in_its_results(
+    study: Path, tmp_path: Path, system: str, refused: bool
+) -> None:
+    (study / "system.yaml").write_text(system + "\n")
+    results = recorded(StudyRequest(str(study)), tmp_path / "results")
+    (study / "study.yaml").write_text(STUDY.replace("[2, 4]", "[2, 4, 8]"))
+    again = recorded_request(results.path, None)
+    if not refused:
+        assert again.load().path.is_relative_to(results.path)
+        return
+    with pytest.raises(StudyError, match=r"study\.yaml: --resume: must be as it was .* beside it") as caught:
+        again.load()
+    assert caught.value.hint == "restore it, or begin new results with `towtank run`"
+
+
+def test_named_files_are_not_looked_for_in_the_results(study: Path, tmp_path: Path) -> None:
+    (study / "page.html").write_text("")
+    (study / "workload.yaml").write_text(WORKLOAD.replace("get: /", "post: /, file: page.html"))
+    request = StudyRequest(str(study))
+    loaded = request.load()
+    manifest = {"command": request.document(), "files": keep_files(loaded, tmp_path / "results")}
+    results = ResultsFolder.create(tmp_path / "results", {**manifest, "data": data_files(loaded)})
+    (study / "study.yaml").write_text(STUDY + "title: later\n")
+    with pytest.raises(StudyError, match=r"study\.yaml: --resume: must be as it was .* beside it"):
         recorded_request(results.path, None)

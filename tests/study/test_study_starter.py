@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +82,25 @@ def test_a_command_becomes_a_program(
     assert found.get("environment") == ({"A": "1", "B": "${port}"} if command.startswith("A=1") else None)
 
 
+@pytest.mark.parametrize(
+    ("command", "environment", "arguments"),
+    [
+        ("TOKEN=x cd a && ./app", {"TOKEN": "x"}, ["-c", "cd a && ./app"]),
+        ("A='x;y' B=\"1 2\" C= P=${port} ./app", {"A": "x;y", "B": "1 2", "C": "", "P": "${port}"}, []),
+        ("A=1 B=$HOME ./app", {"A": "1"}, ["-c", "B=$HOME ./app"]),
+        ("A=1; ./app", None, ["-c", "A=1; ./app"]),
+        ("A=1 && ./app", None, ["-c", "A=1 && ./app"]),
+        ("A=~/x ./app", None, ["-c", "A=~/x ./app"]),
+    ],
+)
+def test_variables_in_front_of_a_command_are_no_arguments(
+    tmp_path: Path, command: str, environment: dict[str, str] | None, arguments: list[str]
+) -> None:
+    made(tmp_path, command=command, port=8080)
+    found = content(tmp_path, "system")["services"]["app"]
+    assert (found.get("environment"), found["arguments"]) == (environment, arguments)
+
+
 def test_the_port_of_a_command_may_be_that_of_the_address(tmp_path: Path) -> None:
     made(tmp_path, command="serve --listen 127.0.0.1:8080", url="http://127.0.0.1:8080/report")
     assert content(tmp_path, "system")["services"]["app"]["arguments"] == ["--listen", "127.0.0.1:${port}"]
@@ -114,6 +134,38 @@ def test_a_recording_is_loaded_at_its_own_host_or_a_given_one(tmp_path: Path) ->
     }
 
 
+@pytest.mark.parametrize("options", [{"url": "http://127.0.0.1:1"}, {"har": IMPORTS / "shop.har"}])
+@pytest.mark.parametrize("name", ["true", "null", "on"])
+def test_a_folder_may_have_the_name_of_a_word_of_yaml(tmp_path: Path, name: str, options: dict[str, Any]) -> None:
+    found = starter_of(StarterOptions(tmp_path / name, **options))
+    write_starter(found)
+    assert load_study(found.study).name == name
+
+
+def test_the_next_command_is_one_for_a_shell(tmp_path: Path) -> None:
+    found = starter_of(StarterOptions(tmp_path / "my shop;ls", url="http://[::1]:80"))
+    assert shlex.split(found.next_command) == ["towtank", "run", str(tmp_path / "my shop;ls" / "study.yaml")]
+
+
+def test_what_a_recording_writes_and_leaves_out_is_said(tmp_path: Path) -> None:
+    start = "2026-01-01T00:00:00+00:00"
+    entries = [
+        {"startedDateTime": start, "time": 1, "request": {"method": method, "url": url}, "response": {"status": 200}}
+        for method, url in (
+            ("GET", "http://a/"),
+            ("POST", "http://a/x"),
+            ("DELETE", "http://a/x"),
+            ("GET", "http://b/"),
+        )
+    ]
+    path = tmp_path / "a.har"
+    path.write_text(json.dumps({"log": {"entries": entries}}))
+    notes = "\n".join(made(tmp_path, har=path).notes)
+    assert "contains 2 requests that write (POST 1, DELETE 1)" in notes
+    assert "dropped: it goes to another host" in notes
+    assert "--host" not in notes
+
+
 def test_all_wrong_options_are_reported_at_once(tmp_path: Path) -> None:
     made(tmp_path, url="http://127.0.0.1:8080")
     found = faults(tmp_path, url="127.0.0.1:8080", port=70000, har=Path("a"), openapi=Path("b"))
@@ -132,6 +184,9 @@ def test_all_wrong_options_are_reported_at_once(tmp_path: Path) -> None:
         ({"command": "serve \x1b[31m", "port": 1}, "--command: must be text in UTF-8 without control characters"),
         ({"url": "http://here/\udcff"}, "--url: must be an address such as http://host:port/page"),
         ({"url": "ftp://here"}, "--url: must be an address such as http://host:port/page"),
+        ({"url": "http://h:80/a\nb"}, "--url: must be an address such as http://host:port/page"),
+        ({"url": "http://ho st/"}, "--url: must be an address such as http://host:port/page"),
+        ({"url": "http://h%0a:80/"}, "--url: must be an address such as http://host:port/page"),
         ({"url": "http://here:99999"}, "--url: must be an address such as http://host:port/page"),
         ({"openapi": IMPORTS / "nowhere.yaml"}, "nowhere"),
     ],

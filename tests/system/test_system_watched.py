@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from towtank.errors import StudyError, TargetError
+from towtank.system.bounded_search import matching
 from towtank.system.model import load_system
 from towtank.system.watched import roots_of
 from towtank.system.watched_model import Watched, parse_watched
@@ -74,12 +75,50 @@ def test_a_name_without_a_process_is_an_error(proc: Path, text: str) -> None:
 def test_a_file_with_a_process_id_is_read_from_the_folder_of_the_system(proc: Path, tmp_path: Path) -> None:
     (tmp_path / "shop.pid").write_text("20\n")
     assert roots_of(parse_watched("pid_file=shop.pid"), tmp_path, proc) == [20]
-    for content, words in (("99\n", "no process has the id 99"), ("no\n", "must begin with a process id, got 'no'")):
+    for content, words in (("99\n", "no process has the id 99"), ("secret\n", "must begin with a process id")):
         (tmp_path / "shop.pid").write_text(content)
-        with pytest.raises(TargetError, match=words):
+        with pytest.raises(TargetError, match=words) as refused:
             roots_of(parse_watched("pid_file=shop.pid"), tmp_path, proc)
+        assert "secret" not in str(refused.value)
     with pytest.raises(TargetError, match="the file cannot be read: No such file"):
         roots_of(parse_watched("pid_file=nowhere.pid"), tmp_path, proc)
+
+
+def test_what_is_no_file_with_a_process_id_is_refused(proc: Path, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "endless").symlink_to("/dev/zero")
+    (tmp_path / "large").write_text("20\n" + "x" * 62)
+    for name, words in (
+        ("pipe", "the file must be a regular file, got a named pipe"),
+        ("endless", "the file must be a regular file, got a device"),
+        ("large", "at most 64 bytes"),
+        ("a\0b", "the file cannot be read: embedded null byte"),
+    ):
+        with pytest.raises(TargetError, match=words):
+            roots_of(Watched(pid_file=name), tmp_path, proc)
+
+
+def test_a_search_without_end_is_refused() -> None:
+    assert matching("b", {1: "abc", 2: "a"}) == [1]
+    with pytest.raises(TimeoutError, match=r"the search for '\(a\+\)\+\$' takes longer than 0.5 s"):
+        matching("(a+)+$", {1: "a" * 60 + "!"}, 0.5)
+
+
+def test_only_the_beginning_of_a_command_line_is_searched(proc: Path) -> None:
+    (proc / "23" / "cmdline").write_text("x" * 4096 + "beyond")
+    with pytest.raises(TargetError, match="no process of this machine"):
+        roots_of(Watched(command="beyond"), proc=proc)
+    assert roots_of(Watched(command="^x+$"), proc=proc) == [23]
+
+
+def test_a_pattern_for_many_processes_is_refused_with_their_names(proc: Path) -> None:
+    for pid in range(100, 121):
+        (proc / str(pid)).mkdir()
+        (proc / str(pid) / "stat").write_text(f"{pid} (x) S 1 1 1 0")
+        (proc / str(pid) / "comm").write_text(f"w{pid}\n")
+        (proc / str(pid) / "cmdline").write_text("work\0")
+    with pytest.raises(TargetError, match=r"must stand for at most 20 .*, got 21: 100 'w100', .* and 1 more"):
+        roots_of(Watched(command="^work$"), proc=proc)
 
 
 def test_the_listener_on_a_port_of_any_address_is_found(proc: Path) -> None:

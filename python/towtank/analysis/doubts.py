@@ -357,6 +357,11 @@ EXPLANATIONS: dict[Kind, tuple[str, str]] = {
     ),
 }
 """For each kind of doubt, the reason why it matters and the next step."""
+NOTHING_RECORDED = (
+    "Without a request in the steady stage there is nothing to judge.",
+    "see why the run ended early, or why no request was answered, in the other reasons and in the logs of its folder",
+)
+"""Reason and next step of a run without a window, in place of those for a system that changes."""
 
 
 @dataclass(frozen=True)
@@ -369,15 +374,17 @@ class Doubt:
     seen: float | None = None
     limit: float | None = None
     unit: str = ""
+    special: tuple[str, str] | None = None
+    """Reason why the doubt matters and next step, if those of its kind do not fit."""
 
     @property
     def hint(self) -> str:
         """Next step."""
-        return EXPLANATIONS[self.kind][1]
+        return (self.special or EXPLANATIONS[self.kind])[1]
 
     def document(self) -> dict[str, Any]:
         """Return the doubt as JSON for a summary: kind, level, values, message, reason and hint."""
-        why, hint = EXPLANATIONS[self.kind]
+        why, hint = self.special or EXPLANATIONS[self.kind]
         return {
             "kind": str(self.kind),
             "level": str(self.level),

@@ -10,7 +10,7 @@ from towtank.analysis.checks.generator import CONNECTION_WAIT_SHARE
 from towtank.analysis.checks.machine import PACE_SPREAD
 from towtank.analysis.comparison import compared_points, is_certain, strength, suspect_runs
 from towtank.analysis.diagnosis import Diagnosis
-from towtank.analysis.doubts import percent, seconds
+from towtank.analysis.doubts import NOTHING_RECORDED, percent, seconds
 from towtank.analysis.ideal import share_of
 from towtank.analysis.limits.of_levels import LimitKind
 from towtank.analysis.limits.of_runs import how_found, text_of
@@ -511,12 +511,16 @@ def headline(summary: Summary) -> str:
 
 
 def _because(summary: Summary, configurations: list[dict[str, Any]]) -> str:
-    """Return the first reason why runs of the configurations are invalid, with the next step; empty if unknown."""
+    """Return the first reason why runs of the configurations are invalid, with the next step; empty if unknown.
+
+    That a run has no window follows from another reason, if there is one.
+    """
     points = [point for configuration in configurations for point in configuration["points"]]
     names = {str(run) for point in points for run in point.get("runs") or ()}
-    for reason in summary["verdict"].get("reasons") or ():
+    reasons = summary["verdict"].get("reasons") or ()
+    for reason in sorted(reasons, key=lambda reason: bool(reason.get("why") == NOTHING_RECORDED[0])):
         if reason["level"] == "invalid" and names.intersection(reason.get("runs") or ()):
-            hint = f". Do: {reason['hint'].rstrip('.')}" if reason.get("hint") else ""
+            hint = f". Do: {step.rstrip('.')}" if (step := reason.get("hint")) else ""
             return f", because {reason['message'].rstrip('.')}{hint}"
     return ""
 

@@ -63,7 +63,7 @@ def _document(found: Starter) -> dict[str, object]:
         "services": found.services,
         "transactions": found.transactions,
         "notes": found.notes,
-        "next": f"towtank run {found.study}",
+        "next": found.next_command,
     }
 
 
@@ -76,4 +76,4 @@ def _print(found: Starter) -> None:
         print(visible(line), file=sys.stderr)
     for name in found.texts:
         print(f"wrote {visible(str(found.folder / name))}")
-    print(f"next: towtank run {visible(str(found.study))}")
+    print(f"next: {visible(found.next_command)}")

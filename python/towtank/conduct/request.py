@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -41,6 +41,8 @@ class StudyRequest:
     at_least : int
         Number of runs of each combination of levels that a study is continued to; 0 for the number of the study file.
         [1]
+    changed : tuple of str
+        Files of the study that have changed since the results were begun, so that their copies are read.
     """
 
     study: str
@@ -51,6 +53,7 @@ class StudyRequest:
     allowed: tuple[str, ...] = ()
     trusted: bool = False
     at_least: int = 0
+    changed: tuple[str, ...] = ()
 
     def load(self) -> Study:
         """Read the study with all changes, and check that its system may be loaded.
@@ -64,11 +67,13 @@ class StudyRequest:
         """
         # Imported here because the import of the YAML reader would slow down the start of the command line.
         from towtank.study import load_study, study_path  # noqa: PLC0415
-        from towtank.study.named_files import refuse_outside  # noqa: PLC0415
+        from towtank.study.named_files import paths_beside, refuse_outside  # noqa: PLC0415
 
         study = replace(
             load_study(study_path(self.study), self.preset, changes=self._changes()), at_least=self.at_least
         )
+        if self.changed and any(paths_beside(spec.system) for spec in study.design()):
+            raise _needs_originals(self.changed)
         if not self.trusted and not study.is_shipped:
             refuse_outside(study.named_files(), study.path.parent)
         study = replace(study, numbers=self._check_targets(study))
@@ -181,8 +186,9 @@ def recorded_request(
     if not isinstance(command, dict) or "study" not in command:
         message = "must record how its study was requested, got results without that"
         raise StudyError.at(folder, message, where="command")
+    study, changed = _study_file(results, manifest)
     return StudyRequest(
-        str(_study_file(results, manifest)),
+        str(study),
         command.get("preset"),
         command.get("repetitions"),
         command.get("seed"),
@@ -190,6 +196,7 @@ def recorded_request(
         allowed,
         trusted,
         _continued_to(results, manifest, more) if more else int(dig(command, "at_least") or 0),
+        tuple(changed),
     )
 
 
@@ -206,25 +213,38 @@ def _continued_to(results: ResultsFolder, manifest: Mapping[str, Any], more: int
     return max(planned, max(done, default=0) + more)
 
 
-def _study_file(results: ResultsFolder, manifest: dict[str, Any]) -> Path:
+def _study_file(results: ResultsFolder, manifest: dict[str, Any]) -> tuple[Path, list[str]]:
     """Return the original study file if all files of the study are unchanged; otherwise its copy in the results.
+
+    The changed files are returned, too.
 
     Raises
     ------
     StudyError
-        If files have changed of which no copies exist, or if copies would be needed of files from several folders, so
-        that relative paths between the files are wrong.
+        If files have changed of which no copies exist, or if copies would be needed of files from several folders or of
+        files that name others beside them, so that relative paths between the files are wrong.
     """
-    changed = [each["path"] for each in manifest.get("data", ()) if _has_changed(each)]
-    files = manifest.get("files", [])
+    data, files = manifest.get("data", ()), manifest.get("files", [])
+    named = {each["path"]: _has_changed(each) for each in data}
+    changed = [path for path, is_changed in named.items() if is_changed]
     others = [each["path"] for each in files if _has_changed(each)]
-    if others and len({Path(each["path"]).parent for each in files}) > 1:
+    folders = {Path(each["path"]).parent for each in files}
+    if others and len(folders) > 1:
         changed += others
     if changed:
         message = "must be as it was when the results were begun, got other content or no file"
         raise StudyError([Fault(path, 0, 0, "--resume", message) for path in changed])
+    if others and any(Path(path).is_relative_to(folder) for path in named for folder in folders):
+        raise _needs_originals(others)
     study = next(each for each in files if each["role"] == "study")
-    return results.path / FILES / study["name"] if others else Path(study["path"])
+    return (results.path / FILES / study["name"] if others else Path(study["path"])), others
+
+
+def _needs_originals(changed: Iterable[str]) -> StudyError:
+    """Return the refusal of changed files whose copies would look for programs and files in the results folder."""
+    message = "must be as it was when the results were begun, as the study uses programs or files beside it, got"
+    faults = [Fault(path, 0, 0, "--resume", f"{message} other content or no file") for path in changed]
+    return StudyError(faults, hint="restore it, or begin new results with `towtank run`")
 
 
 def _has_changed(file: dict[str, str]) -> bool:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from towtank.errors import Fault, StudyError
+from towtank.system import files_of_commands
 from towtank.workload import references, templates
 from towtank.yamlfile import where
 
@@ -33,7 +34,8 @@ class NamedFile:
     key : str
         Path of the key that contains the name.
     leaves : bool
-        Whether the content leaves Towtank: servers receive, serve or run it. Keys and certificates do not leave.
+        Whether the content leaves Towtank: servers receive, serve or run it. Keys and certificates do not leave;
+        the words of a command do not either, since the command itself decides what it reads.
     """
 
     path: Path
@@ -63,7 +65,7 @@ def files_of_workload(workload: Workload) -> Iterator[NamedFile]:
 
 
 def files_of_system(system: SystemFile, path: Path) -> Iterator[NamedFile]:
-    """Yield the files and folders that a system file names: scripts, users, served folders, exports, certificates."""
+    """Yield the files and folders that a system file names: scripts, users, served folders, certificates, programs."""
     folder = path.parent
 
     def named(text: str, *keys: str, leaves: bool = True) -> NamedFile:
@@ -80,6 +82,8 @@ def files_of_system(system: SystemFile, path: Path) -> Iterator[NamedFile]:
         for keys, text in given.items():
             if isinstance(text, str):
                 yield named(text, "services", name, *keys)
+        for word in files_of_commands(service, folder):
+            yield named(str(word.path), "services", name, *word.key, leaves=False)
     for name, target in system.targets.items():
         for key in ("ca", "client_certificate", "client_key"):
             if (text := getattr(target.tls, key, None)) is not None:
@@ -88,6 +92,17 @@ def files_of_system(system: SystemFile, path: Path) -> Iterator[NamedFile]:
         for key in ("key", "known_hosts"):
             if (text := getattr(host, key, None)) is not None:
                 yield named(str(Path(text).expanduser()), "hosts", name, key, leaves=False)
+
+
+def paths_beside(system: SystemFile) -> bool:
+    """Return True if a system uses paths relative to its file which need not exist: folders, programs, pid files."""
+    watched = [each.pid_file for service in system.services.values() for each in getattr(service, "watch", None) or ()]
+    paths = [path for path in watched if path is not None]
+    for service in system.services.values():
+        if service.kind == "command":
+            programs = [command[0] for command in getattr(service, "commands", ()) if "/" in command[0]]
+            paths += [getattr(service, "folder", None) or ".", *programs]
+    return any(not path.startswith(("/", "${data}", "${scratch}")) for path in paths)
 
 
 def _served_or_filled(files: str | dict[str, str] | None) -> dict[tuple[str, ...], object]:

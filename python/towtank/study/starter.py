@@ -29,11 +29,19 @@ from towtank.workload import importers
 FILES = ("study.yaml", "system.yaml", "workload.yaml")
 _APPLICATION = "app"
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)
+# An assignment without anything that a shell replaces, in front of further words.
+_LEADING = re.compile(
+    r"\s*(?P<name>[A-Za-z_][A-Za-z0-9_]*)=(?P<value>(?:\"[^\"`$\\]*\"|'[^']*'|\$\{port\}|[^\s;&|()<>\"'`$\\~])*)\s+(?![;&|\s])"
+)
 # Signs that only a shell understands.
 _SHELL = re.compile(r"[|&;<>`()*?~$\n]")
 _PORT = "${port}"
 _PORTS = {"http": 80, "https": 443}
 _HIGHEST_PORT = 65535
+_WRITING = ("post", "put", "patch", "delete")
+# A name or an IPv4 address; `urlsplit` removes the brackets of an IPv6 address.
+_HOST = re.compile(r"[^\s%/\\<>\"'|^`{}\[\]@;,]+")
+_CONTROL = re.compile(r"[\x00-\x20\x7f]")
 
 
 @dataclass(frozen=True)
@@ -91,6 +99,11 @@ class Starter:
         """Path of the study file."""
         return self.folder / FILES[0]
 
+    @property
+    def next_command(self) -> str:
+        """Command that runs the study, as typed in a shell."""
+        return shlex.join(["towtank", "run", str(self.study)])
+
 
 def starter_of(chosen: StarterOptions) -> Starter:
     """Make the texts of a first study, and check them.
@@ -114,10 +127,23 @@ def starter_of(chosen: StarterOptions) -> Starter:
         made = imported_text(importers.finish(draft, chosen.folder).text)
         transactions = list(draft.transactions)
         notes = [line for note in draft.notes.sorted() for line in importers.note_lines(draft.source, note, 1)]
+        notes += _writes(draft)
     texts = dict(zip(FILES, (study_text(name, _with_settings(parts)), system_text(name, parts), made), strict=True))
     found = Starter(chosen.folder, texts, {part.name: _shown(part) for part in parts}, transactions, notes)
     _check(found)
     return found
+
+
+def _writes(draft: importers.Draft) -> list[str]:
+    """Return a line about the requests that may change data, which each user of the load repeats."""
+    steps = [step for items in draft.transactions.values() for item in items for step in importers.steps_of(item)]
+    found = {name: sum(name in step for step in steps) for name in _WRITING}
+    count = sum(found.values())
+    if not count:
+        return []
+    listed = ", ".join(f"{name.upper()} {number}" for name, number in found.items() if number)
+    requests = "1 request that writes" if count == 1 else f"{count} requests that write"
+    return [f"{draft.source}: contains {requests} ({listed}): each user of the load repeats what it changes"]
 
 
 def write_starter(found: Starter) -> None:
@@ -192,14 +218,16 @@ def _url_faults(url: str | None) -> list[Fault]:
         return []
     with suppress(ValueError):
         parts = urlsplit(url)
-        if parts.scheme in _PORTS and parts.hostname and parts.port != 0 and _is_text(url):
+        # `urlsplit` drops line breaks and tabs, and accepts blanks and escapes in a host.
+        right = _HOST.fullmatch(parts.hostname or "") and not _CONTROL.search(url) and _is_text(url)
+        if parts.scheme in _PORTS and parts.port != 0 and right:
             return []
     return [_fault("--url", f"must be an address such as http://host:port/page, got {url!r} instead")]
 
 
 def _draft(chosen: StarterOptions) -> importers.Draft | None:
     """Return the imported workload; None without a file."""
-    options = importers.Options(folder=chosen.folder, only_reads=True)
+    options = importers.Options(folder=chosen.folder, only_reads=True, host_option="")
     if chosen.openapi is not None:
         return importers.read("openapi", chosen.openapi, options)
     return importers.read("har", chosen.har, options) if chosen.har is not None else None
@@ -244,8 +272,8 @@ def _started(chosen: StarterOptions, name: str, command: str) -> Started:
     if chosen.url is not None and not port and _PORT not in command:
         parts = urlsplit(chosen.url)
         port = parts.port or _PORTS[parts.scheme]
+    variables, command = _without_variables(command, port)
     words = shlex.split(command)
-    variables: dict[str, str] = {}
     while words and (found := _ASSIGNMENT.fullmatch(words[0])) is not None and not _needs_shell(command):
         variables[found[1]] = _with_port(found[2], port)
         words.pop(0)
@@ -257,6 +285,24 @@ def _started(chosen: StarterOptions, name: str, command: str) -> Started:
         program = program if "/" in program else f"./{program}"
     arguments = tuple(_with_port(word, port) for word in words[1:])
     return Started(name, program, arguments, port, os.path.relpath(Path.cwd(), chosen.folder), variables)
+
+
+def _without_variables(command: str, port: int) -> tuple[dict[str, str], str]:
+    """Split off the assignments in front of a command, since every user of the machine can read arguments.
+
+    Assignments that a shell has to evaluate, and those after the first of them, stay in the command.
+
+    Examples
+    --------
+    >>> _without_variables("A=1 TOKEN='x y' cd a && ./app", 80)
+    ({'A': '1', 'TOKEN': 'x y'}, 'cd a && ./app')
+    """
+    variables: dict[str, str] = {}
+    while (found := _LEADING.match(command)) is not None:
+        name, written = found.groups()
+        variables[name] = _with_port("".join(shlex.split(written)), port)
+        command = command[found.end() :]
+    return variables, command
 
 
 def _needs_shell(command: str) -> bool:

@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+# Words that YAML 1.1 or 1.2 reads as something else than text.
+_WORDS_OF_YAML = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})
 _WRITTEN = "# Written by `towtank init`. `towtank validate` checks the file after a change.\n"
 
 
@@ -67,6 +69,17 @@ def quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
+def plain(name: str) -> str:
+    """Return a name of lower-case letters, digits and underscores as a scalar of YAML, in quotes if YAML needs them.
+
+    Examples
+    --------
+    >>> plain("shop"), plain("true")
+    ('shop', '"true"')
+    """
+    return quoted(name) if name in _WORDS_OF_YAML else name
+
+
 def study_text(name: str, started: str | None) -> str:
     """Return the text of the study file; `started` is the name of a service with settings."""
     settings = f"""  # A setting of a service can be a factor, too:
@@ -76,7 +89,7 @@ def study_text(name: str, started: str | None) -> str:
 """
     return f"""{_WRITTEN}# Run it with `towtank run`. Each level of the factors is a run of about 25 s.
 schema: towtank/study/1
-name: {name}
+name: {plain(name)}
 title: First study of {name}
 question: How many users does the application carry, and what limits it?
 
@@ -109,18 +122,19 @@ def system_text(name: str, services: Iterable[Running | Started]) -> str:
     local = any(isinstance(part, Started) or part.is_here for part in parts)
     hosts = "\nhosts:\n  here: {provider: local}\n" if local else ""
     body = "\n".join(_running(part) if isinstance(part, Running) else _started(part) for part in parts)
-    head = f"{_WRITTEN}schema: towtank/system/1\nname: {name}\ntitle: The application and where it runs\n"
+    head = f"{_WRITTEN}schema: towtank/system/1\nname: {plain(name)}\ntitle: The application and where it runs\n"
     return f"{head}{hosts}\nservices:\n{body}"
 
 
-_METRICS = """    # A page of metrics in the Prometheus text format shows pools, locks and queues of the application:
+_METRICS = """    # A lock or a pool of the application can only be named as the limit with a page of metrics in the
+    # Prometheus text format; CPUs, memory, disks and networks are observed without such a page:
     # metrics: /metrics
 """
 
 
 def _running(part: Running) -> str:
     where = "    host: here\n" if part.is_here else ""
-    return f"""  {part.name}:
+    return f"""  {plain(part.name)}:
     # It runs already: Towtank neither starts nor stops it.
     kind: existing
 {where}    address: {quoted(part.address)}
@@ -129,7 +143,11 @@ def _running(part: Running) -> str:
 
 def _started(part: Started) -> str:
     port = "# A free port; the program gets it as ${port}." if part.port == 0 else "# 0 chooses a free port."
-    lines = [f"  {part.name}:", "    # Towtank starts it before each run, and ends it afterwards.", "    kind: command"]
+    lines = [
+        f"  {plain(part.name)}:",
+        "    # Towtank starts it before each run, and ends it afterwards.",
+        "    kind: command",
+    ]
     lines += ["    host: here", f"    program: {quoted(part.program)}", "    arguments:"]
     lines += [f"      - {quoted(text)}" for text in part.arguments] or []
     if not part.arguments:
@@ -150,11 +168,11 @@ def _started(part: Started) -> str:
 def workload_text(name: str, target: str, path: str) -> str:
     """Return the text of a workload of one page."""
     return f"""{_WRITTEN}schema: towtank/workload/1
-name: {name}
+name: {plain(name)}
 title: Users who ask for one page
 
 defaults:
-  target: {target}
+  target: {plain(target)}
   # Time between an answer and the next transaction of the same user: 200 ms on average.
   think: {{exponential: 200 ms}}
 

@@ -10,6 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from towtank.errors import TargetError
+from towtank.files import NotAFileError, open_regular
+from towtank.system.bounded_search import matching
 from towtank.system.hosts.local import execute
 from towtank.system.listeners import is_below, parent, port_root
 from towtank.system.watched_model import Watched
@@ -21,6 +23,12 @@ _ASKED_WITHIN_S = 5.0
 _MADE = r"(?:docker-|libpod-|cri-containerd-|crio-|lxc\.payload\.|machine-|systemd-nspawn@)?"
 # Engines shorten an id of 64 digits to 12.
 _ID = re.compile(r"[0-9a-f]{12,64}")
+
+# A process id has at most 10 digits.
+_PID_FILE_BYTES = 64
+_LINE_BYTES = 4096
+# More processes than one application has; a pattern such as `a` finds half of a machine.
+_MOST_ROOTS = 20
 
 
 def roots_of(watched: Watched, base: Path = Path(), proc: Path = _PROC) -> list[int]:
@@ -44,7 +52,7 @@ def roots_of(watched: Watched, base: Path = Path(), proc: Path = _PROC) -> list[
     Raises
     ------
     TargetError
-        If there is no such process; the message names the reason.
+        If there is no such process, or there are too many; the message names the reason.
     """
     found = _found(watched, base, proc)
     here = os.getpid()
@@ -54,6 +62,10 @@ def roots_of(watched: Watched, base: Path = Path(), proc: Path = _PROC) -> list[
     roots = sorted(pid for pid in others if not _is_below_another(pid, others, proc))
     if not roots:
         raise TargetError(f"{watched}: no process of this machine, or none that this user can see")
+    if watched.command is not None and len(roots) > _MOST_ROOTS:
+        names = ", ".join(f"{pid} {_name(pid, proc)!r}" for pid in roots[:_MOST_ROOTS])
+        message = f"must stand for at most {_MOST_ROOTS} processes with their children, got {len(roots)}"
+        raise TargetError(f"{watched}: {message}: {names} and {len(roots) - _MOST_ROOTS} more")
     return roots
 
 
@@ -75,8 +87,7 @@ def _found(watched: Watched, base: Path, proc: Path) -> set[int]:
         return _in_groups(re.escape(unit), proc)
     if watched.container is not None:
         return _of_container(watched.container, proc)
-    pattern = re.compile(watched.command or "")
-    return {pid for pid in _pids(proc) if (line := _command_line(pid, proc)) and pattern.search(line)}
+    return _of_command(watched, proc)
 
 
 def _living(watched: Watched, pid: int, proc: Path) -> set[int]:
@@ -86,14 +97,30 @@ def _living(watched: Watched, pid: int, proc: Path) -> set[int]:
 
 
 def _of_file(watched: Watched, path: Path, proc: Path) -> set[int]:
-    """Return the process whose id is the first word of a file."""
+    """Return the process whose id is the first word of a file; the message never shows the content."""
     try:
-        words = path.read_text("utf-8", "replace").split()
+        with open_regular(path) as stream:
+            head = stream.read(_PID_FILE_BYTES + 1)
+    except NotAFileError as error:
+        raise TargetError(f"{watched}: the file {error.strerror}") from None
     except OSError as error:
         raise TargetError(f"{watched}: the file cannot be read: {error.strerror}") from None
-    if not words or not re.fullmatch(r"[1-9][0-9]{0,9}", words[0]):
-        raise TargetError(f"{watched}: the file must begin with a process id, got {' '.join(words)[:40]!r} instead")
+    except ValueError as error:  # a NUL in the name
+        raise TargetError(f"{watched}: the file cannot be read: {error}") from None
+    words = head.split()
+    if len(head) > _PID_FILE_BYTES or not words or not re.fullmatch(rb"[1-9][0-9]{0,9}", words[0]):
+        message = f"the file must begin with a process id and have at most {_PID_FILE_BYTES} bytes"
+        raise TargetError(f"{watched}: {message}, got other content instead")
     return _living(watched, int(words[0]), proc)
+
+
+def _of_command(watched: Watched, proc: Path) -> set[int]:
+    """Return the processes whose command line matches a pattern."""
+    lines = {pid: line for pid in _pids(proc) if (line := _command_line(pid, proc))}
+    try:
+        return set(matching(watched.command or "", lines))
+    except TimeoutError as error:
+        raise TargetError(f"{watched}: {error}") from None
 
 
 def _of_container(name: str, proc: Path) -> set[int]:
@@ -132,6 +159,13 @@ def _pids(proc: Path) -> list[int]:
 
 
 def _command_line(pid: int, proc: Path) -> str:
-    with suppress(OSError):
-        return (proc / str(pid) / "cmdline").read_text("utf-8", "replace").rstrip("\0").replace("\0", " ")
+    """Return the beginning of the command line of a process; another user may have written it."""
+    with suppress(OSError), (proc / str(pid) / "cmdline").open("rb") as stream:
+        return stream.read(_LINE_BYTES).decode("utf-8", "replace").rstrip("\0").replace("\0", " ")
     return ""
+
+
+def _name(pid: int, proc: Path) -> str:
+    with suppress(OSError):
+        return (proc / str(pid) / "comm").read_text("utf-8", "replace").strip()
+    return "?"

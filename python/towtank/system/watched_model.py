@@ -40,7 +40,11 @@ class Watched(FileModel):
         None, description="Name or id of a container, or the last part of the path of a control group."
     )
     command: Annotated[str, Field(min_length=1), AfterValidator(_pattern)] | None = Field(
-        None, description="Regular expression that the command line of the process matches."
+        None,
+        description=(
+            "Regular expression that is found in the first 4,096 bytes of the command line of the process. At most 20 "
+            "processes may match; their children do not count."
+        ),
     )
 
     @model_validator(mode="after")

@@ -8,7 +8,7 @@ import pytest
 
 from towtank.conduct.side_effects import _commands
 from towtank.errors import StudyError
-from towtank.secrets import redacted
+from towtank.secrets import redacted, redacted_setting
 from towtank.study.named_files import files_of_system
 from towtank.system.build import build_system
 from towtank.system.command_model import Command
@@ -184,13 +184,43 @@ def test_secret_arguments_and_variables_are_not_stored() -> None:
     stored = redacted(
         {
             "arguments": ["app.py", "--password", "hunter2", "--token=hunter2", "--verbose", "--secret", "--port=80"],
-            "environment": {"DB_PASSWORD": "hunter2", "URL": "postgresql://shop:hunter2@host/shop", "MODE": "fast"},
+            "environment": {
+                **{
+                    "DB_PASSWORD": "hunter2",
+                    "URL": "postgresql://shop:hunter2@host/shop",
+                    "DSN": "hunter2",
+                    "TOKEN": "4",
+                },
+                **{"MODE": "test", "WORKERS": "4", "DEBUG": "true", "AT": "${services.db.address}"},
+            },
+            "population": {"command": ["env", "X=hunter2", "N=3", "mysql", "-pHunter2", "shop"]},
         }
     )
     assert stored == {
         "arguments": ["app.py", "--password", "***", "--token=***", "--verbose", "--secret", "--port=80"],
-        "environment": {"DB_PASSWORD": "***", "URL": "postgresql://***@host/shop", "MODE": "fast"},
+        "environment": {
+            **{"DB_PASSWORD": "***", "URL": "***", "DSN": "***", "TOKEN": "***"},
+            **{"MODE": "test", "WORKERS": "4", "DEBUG": "true", "AT": "${services.db.address}"},
+        },
+        "population": {"command": ["env", "X=***", "N=3", "mysql", "-p***", "shop"]},
     }
+    assert redacted_setting("services.app.environment.DSN=hunter2") == "services.app.environment.DSN=***"
+    assert redacted_setting("services.app.environment.N=4") == "services.app.environment.N=4"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("TOKEN=hunter2 N=4 ./app", "TOKEN=*** N=4 ./app"),
+        ("cd a&&KEY='hunter 2' exec ./app", "cd a&&KEY=*** exec ./app"),
+        ('export A="hunter2"; mysql -uroot -phunter2 x|sort -p5', "export A=***; mysql -uroot -p*** x|sort -p5"),
+        ("redis-cli -a hunter2 ping; ls -a x", "redis-cli -a *** ping; ls -a x"),
+        ("./app --password hunter2 --size 4", "./app --password *** --size 4"),
+        ("A=$(cat key) B=`id` ./app", "A=$(cat key) B=`id` ./app"),
+    ],
+)
+def test_secrets_in_a_text_for_a_shell_are_not_stored(text: str, shown: str) -> None:
+    assert redacted({"program": "sh", "arguments": ["-c", text]})["arguments"] == ["-c", shown]
 
 
 def test_a_place_is_filled_and_a_literal_stays() -> None:

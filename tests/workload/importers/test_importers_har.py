@@ -334,6 +334,27 @@ def test_secrets_in_headers_and_queries_are_not_copied(import_text: Importer) ->
     assert "page=2" in text
 
 
+JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.c2lnbmF0dXJlc2lnbmF0dXJl"
+
+
+def test_sessions_and_web_tokens_without_a_name_are_not_copied(import_text: Importer) -> None:
+    first = entry(0, "GET", f"http://a/reset/{JWT}/now?at={JWT}", headers={"X-Session": "SECRET", "X-Who": JWT})
+    found = import_text("har", recording(first, entry(9, "POST", "http://a/x", post=json.dumps({"who": JWT}))))
+    assert "SECRET" not in found.text
+    assert "eyJ" not in found.text
+    assert "/reset/${parameters.token" in found.text
+    assert found.noted("header X-Session")
+    assert found.noted("token in the path")
+
+
+def test_a_header_with_a_name_of_several_lines_is_left_out(import_text: Importer) -> None:
+    sent = entry(0, "GET", "http://a/x", headers={"X-A\nX-B": "1", "X-C": "kept"})
+    found = import_text("har", recording(sent))
+    assert "X-C: kept" in found.text
+    assert "X-B" not in found.text
+    assert ("header 'X-A\\nX-B'", "dropped: no header has such a name") in [said[1:] for said in found.notes()]
+
+
 def test_a_token_that_came_with_an_answer_stays_a_variable(import_text: Importer) -> None:
     token = "ab12cd34ef56"
     sent = entry(5, "GET", "http://a/next", headers={"X-Auth-Token": token})

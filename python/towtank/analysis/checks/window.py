@@ -8,7 +8,7 @@ from typing import Any
 
 from towtank.analysis.backlog import BEYOND_NOISE
 from towtank.analysis.checks.evidence import Evidence
-from towtank.analysis.doubts import Doubt, Kind, Level, percent, seconds, signed_percent
+from towtank.analysis.doubts import NOTHING_RECORDED, Doubt, Kind, Level, percent, seconds, signed_percent
 from towtank.analysis.pauses import TIMES_SLOWER
 from towtank.analysis.windows.growth import TOLERANCE
 from towtank.analysis.windows.rest import TESTED, Rest
@@ -34,7 +34,8 @@ def steady(evidence: Evidence) -> Iterator[Doubt]:
     """Check that the window is steady and as long as planned."""
     window = evidence.window
     if window is None:
-        yield Doubt(Kind.NO_STEADY_STATE, Level.INVALID, "nothing was recorded in a steady stage")
+        text = "nothing was recorded in a steady stage"
+        yield Doubt(Kind.NO_STEADY_STATE, Level.INVALID, text, special=NOTHING_RECORDED)
         return
     for change in window.changes:
         level = Level.INVALID if change.is_gross else Level.SUSPECT

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import grp
-import hashlib
-import json
 import os
 import pwd
 import re
@@ -18,6 +16,7 @@ from urllib.parse import unquote, urlsplit
 
 from towtank.errors import TargetError
 from towtank.system.command_faults import read_template, services_used
+from towtank.system.command_files import population_digest
 from towtank.system.command_model import Command
 from towtank.system.hosts.local import LocalHost
 from towtank.system.placeholders import Reference, as_text, filled
@@ -160,13 +159,11 @@ class CommandService(PlainService):
         return ProcessSpec(f"{self.name}-population", self._in_folder(command), self._environment(data))
 
     def _digest(self) -> str:
-        """Return a digest of all that determines the population: command, environment, and the files named there."""
+        """Return a digest of all that determines the population."""
         assert self._part.population is not None
-        command = [filled(text, partial(self._value, data=Path("/"))) for text in self._part.population.command]
-        folder = self._base / (self._fill_early(self._part.folder or ".") or ".")
-        files = [_digest_of(folder / word) for word in command]
-        facts = [command, sorted(self._part.environment.items()), sorted(self._part.settings.items()), files]
-        return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:32]
+        first = self._fill_early(self._part.population.command[0])
+        program = None if first is None or "/" in first else self._found(first)
+        return population_digest(self._part, self._base, self._environment(Path("/")), program)
 
     def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
         """Return one process."""
@@ -278,15 +275,6 @@ class CommandService(PlainService):
     def exports(self) -> Mapping[str, Path]:
         """Return the files of its data for workloads."""
         return {name: self.host.outside(self._data / path) for name, path in self._part.exports.items()}
-
-
-def _digest_of(path: Path) -> str | None:
-    """Return a digest of the content of a file; None if a word of a command names no file."""
-    try:
-        with path.open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
-    except (OSError, ValueError):
-        return None
 
 
 def _group_of(account: str) -> str:

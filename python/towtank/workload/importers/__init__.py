@@ -10,7 +10,7 @@ from __future__ import annotations
 from importlib import import_module
 from pathlib import Path
 
-from towtank.workload.importers.draft import Draft, Options, identifier, literal
+from towtank.workload.importers.draft import Draft, Options, identifier, literal, steps_of
 from towtank.workload.importers.writing import finish, note_lines
 
 # Formats: the name on the command line with a description of the files. The package of the same name reads
@@ -46,4 +46,4 @@ def read(form: str, path: Path, options: Options) -> Draft:
     return draft
 
 
-__all__ = ["FORMATS", "Draft", "Options", "finish", "identifier", "literal", "note_lines", "read"]
+__all__ = ["FORMATS", "Draft", "Options", "finish", "identifier", "literal", "note_lines", "read", "steps_of"]

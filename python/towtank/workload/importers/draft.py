@@ -52,7 +52,7 @@ class Options:
     source : str
         File name in notes; if empty, the name of the imported file.
     host_option : str
-        Option that keeps a host, as named in notes.
+        Option that keeps a host, as named in notes; empty for a command without one.
     keep_passwords : bool
         True if recorded passwords are stored in workload parameters.
     strict : bool
@@ -264,6 +264,14 @@ def request(method: str, path: str, **keys: Any) -> Step:
 def page(name: str, steps: list[Step]) -> Step:
     """Return a page step that contains the given steps."""
     return {"page": name, "steps": steps}
+
+
+def steps_of(item: Step) -> list[Step]:
+    """Return the steps of a page, or a list of a step that is no page."""
+    match item:
+        case {"page": _, "steps": list(steps)}:
+            return steps
+    return [item]
 
 
 def think(pause: str | dict[str, Any]) -> Step:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
@@ -13,6 +14,8 @@ _CONDITIONAL = frozenset({"if-none-match", "if-modified-since", "if-match", "if-
 _OF_BROWSER = ("sec-ch-", "sec-fetch-", "sec-gpc")
 # Connection headers that are kept if the author of a request set them.
 _ANY_REQUEST = frozenset({"host", "priority", "upgrade-insecure-requests"})
+# Characters of a header name: RFC 9110, section 5.6.2.
+_TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _OF_CONNECTION = "dropped: the engine decides how requests go over a connection"
 Place = tuple[int, int]
 
@@ -55,6 +58,9 @@ def carry(
     carried = ImportedHeaders()
     for name, value, place in pairs:
         low = name.lower()
+        if not _TOKEN.fullmatch(name.removeprefix(":")):
+            notes.add(place, f"header {name[:40]!r}", "dropped: no header has such a name")
+            continue
         if low in keep or (not recorded and low in _ANY_REQUEST):
             _keep(name, " ".join(value.splitlines()), carried)
             continue

@@ -33,7 +33,7 @@ from towtank.workload.importers.draft import (
 )
 from towtank.workload.importers.har.correlation import Correlation, Exchange
 from towtank.workload.importers.har.forms import FORM, form_text, parts
-from towtank.workload.importers.har.secrets import Secrets
+from towtank.workload.importers.har.secrets import Secrets, without_token
 from towtank.workload.importers.har.table import KEYS, SHAPE
 from towtank.workload.importers.har.thinking import between_pages
 from towtank.workload.importers.headers import carry
@@ -250,7 +250,8 @@ def _main_host(exchanges: list[Exchange], draft: Draft, options: Options) -> lis
         if host in hosts:
             kept.append(exchange)
             continue
-        reason = f"dropped: it goes to another host; {options.host_option} {host} keeps it"
+        kept_by = f"; {options.host_option} {host} keeps it" if options.host_option else ""
+        reason = f"dropped: it goes to another host{kept_by}"
         draft.notes.add(place_of(exchange.node), f"{exchange.method} {exchange.url[:100]}", reason)
     return kept
 
@@ -274,7 +275,7 @@ def _views(exchanges: list[Exchange]) -> list[View]:
     for exchange in exchanges:
         reference = text_of(exchange.node, "pageref")
         if not views or reference != previous or exchange.start - views[-1].end >= IDLE:
-            path = urlsplit(exchange.url).path.strip("/") or "home"
+            path = without_token(urlsplit(exchange.url).path.strip("/")) or "home"
             views.append(View(unique(path, [view.name for view in views]), []))
         views[-1].exchanges.append(exchange)
         previous = reference

@@ -30,6 +30,9 @@ _KINDS = (
     ("before_attribute", "attribute", "attribute_value", "html"),
 )
 _PASSWORD = re.compile(r"passw|passwd|passphrase|pwd|^pass$|_pass$|secret", re.IGNORECASE)
+_SESSION = re.compile("session", re.IGNORECASE)
+# A JSON web token (RFC 7519): the first part is a JSON object, `{"` in base64.
+_JWT = re.compile(r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]*")
 _PLACE = re.compile(r"(?<!\$)\$\{")
 UNSET = "change-me"
 
@@ -69,7 +72,8 @@ class Secrets:
         Values from responses have been replaced by variables before, and stay.
         """
         for name, value in step.get("headers", {}).items():
-            if is_secret_name(name) and not _PLACE.search(value):
+            secret = is_secret_name(name) or _SESSION.search(name) or _JWT.search(value)
+            if secret and not _PLACE.search(value):
                 step["headers"][name] = self._token(f"header {name}", value, place)
         for key in ("query", "form", "json"):
             if key in step:
@@ -81,13 +85,26 @@ class Secrets:
                 pairs, in_query = ("url", True) if key in METHODS else (in_body, False)
                 change = partial(self._in_text, place=place, pairs=pairs, in_query=in_query)
                 step[key] = _IN_TEXT.sub(change, step[key])
+                encoding = "url" if key in METHODS else ""
+                step[key] = _JWT.sub(partial(self._bare_token, place=place, encoding=encoding), step[key])
+
+    def _bare_token(self, found: re.Match[str], place: tuple[int, int], encoding: str) -> str:
+        """Replace a JSON web token without a name, such as a part of a path."""
+        return escaped_place(
+            self._token("token in the path" if encoding else "token in the body", found[0], place), encoding
+        )
 
     def _without_tokens(self, value: Any, name: str, place: tuple[int, int]) -> Any:
         if isinstance(value, dict):
             return {key: self._without_tokens(inner, str(key), place) for key, inner in value.items()}
         if isinstance(value, list):
             return [self._without_tokens(inner, name, place) for inner in value]
-        if not isinstance(value, str) or not value or _PLACE.search(value) or not is_secret_name(name):
+        if (
+            not isinstance(value, str)
+            or not value
+            or _PLACE.search(value)
+            or not (is_secret_name(name) or _JWT.fullmatch(value))
+        ):
             return value
         return self._token(f"token in the field {name}", value, place)
 
@@ -127,6 +144,11 @@ class Secrets:
             return value
         self.note(f"password in the field {name}", value, place)
         return self.place(value)
+
+
+def without_token(text: str) -> str:
+    """Return a text with `token` in place of each JSON web token."""
+    return _JWT.sub("token", text)
 
 
 def _change_parts(step: Step, change: Callable[[Any, str], Any]) -> None:

@@ -1,0 +1,191 @@
+"""Files that the commands of a program name."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shlex
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from towtank.files import open_regular
+from towtank.system.command_model import Command
+from towtank.system.placeholders import Reference, as_text, filled
+from towtank.system.service_model import Service
+
+_LATE = "\0"
+_REDIRECTED = frozenset({">", ">>", ">|", "&>", "&>>"})
+# Files that a program writes rather than reads.
+_WRITTEN = (".log", ".pid")
+# Longer texts are programs in a language of their own.
+_TEXT_LENGTH = 2**16
+# Entries of a folder that are looked at.
+_ENTRIES = 100_000
+
+
+class NamedWord(NamedTuple):
+    """File that a word of a command names, and the path of the key that contains the word."""
+
+    key: tuple[str, ...]
+    path: Path
+
+
+def early_text(part: Command, text: str) -> str:
+    """Return a text with its settings and values filled in, and a NUL in place of what depends on the run."""
+
+    def value(place: Reference) -> str:
+        if place.section == "settings":
+            return as_text(part.settings[place.name])
+        if place.section == "values" and part.population is not None:
+            return as_text(part.population.values[place.name])
+        return _LATE
+
+    return filled(text, value)
+
+
+def working_folder(part: Command, base: Path) -> Path | None:
+    """Return the working folder of a program; None if the folder depends on the run."""
+    folder = early_text(part, part.folder or ".")
+    return None if _LATE in folder else base / folder
+
+
+def files_of_commands(part: Service, base: Path) -> Iterator[NamedWord]:
+    """Yield the existing files that program, arguments, population and check of readiness name.
+
+    Parameters
+    ----------
+    part : Service
+        A service; only one of kind `command` has commands.
+    base : Path
+        Folder of the system file.
+    """
+    if not isinstance(part, Command):
+        return
+    commands: dict[tuple[str, ...], list[str]] = {("arguments",): [part.program, *part.arguments]}
+    if part.population is not None:
+        commands["population", "command"] = part.population.command
+    if part.ready is not None and part.ready.command is not None:
+        commands["ready", "command"] = part.ready.command
+    for keys, command in commands.items():
+        found = files_of_command([early_text(part, text) for text in command], base, working_folder(part, base))
+        for number, path in found:
+            own = keys == ("arguments",)
+            key = ("program",) if own and number == 0 else (*keys, str(number - 1 if own else number))
+            if path.is_file():
+                yield NamedWord(key, path.absolute())
+
+
+def files_of_command(command: list[str], base: Path, folder: Path | None) -> Iterator[tuple[int, Path]]:
+    """Yield number and path of each word of a command that names an existing file or folder.
+
+    A program with a path is relative to the system file, all other words are relative to the working folder. A word
+    may be a file, an option with a file (`--config=app.ini`), or a text for a shell with files among its words. Files
+    that a shell writes to, logs and pid files are left out.
+
+    Parameters
+    ----------
+    command : list of str
+        The words. No file has a name with a NUL, which stands for what is not known yet.
+    base : Path
+        Folder of the system file.
+    folder : Path or None
+        Working folder; None if it is not known yet.
+    """
+    program, *words = command
+    if "/" in program and _exists(base / program):
+        yield 0, base / program
+    if folder is None:
+        return
+    for number, word in enumerate(words, start=1):
+        paths = dict.fromkeys(path for name, place in _names(word, folder) if _exists(path := place / name))
+        yield from ((number, path) for path in paths if path.suffix not in _WRITTEN)
+
+
+def _names(word: str, folder: Path) -> Iterator[tuple[str, Path]]:
+    """Yield the names in a word, each with a folder that it may be relative to: its own, or one that a shell enters."""
+    yield word, folder
+    folders, before = [folder], ""
+    for token in _tokens(word):
+        if before == "cd":
+            folders.append(folders[-1] / token)
+        elif before not in _REDIRECTED:
+            names = dict.fromkeys((token, token.partition("=")[2] or token))
+            yield from ((name, place) for name in names for place in folders)
+        before = token
+
+
+def _tokens(word: str) -> list[str]:
+    if len(word) > _TEXT_LENGTH:
+        return []
+    lexer = shlex.shlex(word, posix=True, punctuation_chars=True)
+    lexer.whitespace_split, lexer.commenters = True, ""
+    try:
+        return list(lexer)
+    except ValueError:  # a quote is not closed
+        return word.split()
+
+
+def _exists(path: Path) -> bool:
+    with suppress(OSError, ValueError):
+        return path.is_file() or path.is_dir()
+    return False
+
+
+def population_digest(part: Command, base: Path, environment: dict[str, str], program: str | None) -> str:
+    """Return a digest of all that determines a population.
+
+    These are the command, the working folder, the environment, the settings, the content of the files that the command
+    names, and names, sizes and times of change of all files in the folders that it names.
+
+    Parameters
+    ----------
+    part : Command
+        A program with a population.
+    base : Path
+        Folder of the system file.
+    environment : dict of str to str
+        Variables of the command with their values. The digest does not show them.
+    program : str or None
+        Path of the first word of the command, if the word is searched in `PATH`.
+    """
+    assert part.population is not None
+    folder = working_folder(part, base)
+    command = [early_text(part, text) for text in part.population.command]
+    named = [path for _, path in files_of_command(command, base, folder)]
+    named += [] if program is None else [Path(program)]
+    facts = [
+        part.population.command,
+        sorted(part.population.values.items()),
+        part.folder if folder is None else str(folder.resolve()),
+        sorted(environment.items()),
+        sorted(part.settings.items()),
+        [[str(path), _state_of(path, base)] for path in named],
+    ]
+    # JSON escapes bytes of names that are no UTF-8.
+    return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:32]
+
+
+def _state_of(path: Path, base: Path) -> object:
+    """Return a digest of a file, or the names, sizes and times of a folder that does not hold the system file."""
+    try:
+        if path.is_dir():
+            return None if base.resolve().is_relative_to(path.resolve()) else _entries(path)
+        with open_regular(path) as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except OSError:
+        return None
+
+
+def _entries(folder: Path) -> list[tuple[str, int, int]]:
+    found: list[tuple[str, int, int]] = []
+    for place, _, names in os.walk(folder):
+        for name in names:
+            with suppress(OSError):
+                state = Path(place, name).stat()
+                found.append((str(Path(place, name)), state.st_size, state.st_mtime_ns))
+        if len(found) > _ENTRIES:
+            break
+    return sorted(found)
