@@ -6,6 +6,7 @@
 //! instant without seeing this one. A thread that reaches the instant before a decision rejects the edit for all
 //! threads; the control thread then tries again.
 
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -78,6 +79,14 @@ impl Edits {
     }
 }
 
+/// Removes and returns the first proposal whose instant has come. [ns]
+fn take_due(proposals: &mut VecDeque<Arc<Proposal>>, now_ns: u64) -> Option<Arc<Proposal>> {
+    let due = proposals
+        .front()
+        .is_some_and(|proposal| proposal.edit.at_ns <= now_ns);
+    if due { proposals.pop_front() } else { None }
+}
+
 impl Worker<'_> {
     /// Collects new proposals; must be called after the clock was read. `before_ns` is the previous reading: all work
     /// up to that instant is done.
@@ -105,14 +114,8 @@ impl Worker<'_> {
 
     /// Makes the edits up to this instant, at which an interval has just ended.
     pub(super) fn make_edits(&mut self, now_ns: u64) {
-        while self
-            .proposals
-            .front()
-            .is_some_and(|proposal| proposal.edit.at_ns <= now_ns)
-        {
-            if let Some(proposal) = self.proposals.pop_front()
-                && proposal.decline()
-            {
+        while let Some(proposal) = take_due(&mut self.proposals, now_ns) {
+            if proposal.decline() {
                 self.make_edit(&proposal.edit);
             }
         }
@@ -137,5 +140,42 @@ impl Worker<'_> {
             self.clock.failure = Some(WorkerFailed::Disk(failure.to_string()));
         }
         self.clock.follow(&self.stages);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schedule::Change;
+
+    fn edit(at_ns: u64) -> Edit {
+        Edit {
+            at_ns,
+            change: Change::Next(0),
+        }
+    }
+
+    #[test]
+    fn a_proposal_is_due_from_its_instant_on() {
+        let edits = Edits::default();
+        edits.propose(edit(10));
+        edits.propose(edit(20));
+        let mut waiting = VecDeque::from(edits.after(0));
+        assert!(take_due(&mut waiting, 9).is_none());
+        let due = take_due(&mut waiting, 10).expect("the instant has come");
+        assert_eq!(due.edit.at_ns, 10);
+        assert!(take_due(&mut waiting, 10).is_none());
+        assert_eq!(waiting.len(), 1);
+    }
+
+    #[test]
+    fn the_first_decision_about_a_proposal_stands() {
+        let edits = Edits::default();
+        let accepted = edits.propose(edit(10));
+        assert!(accepted.decide());
+        assert!(accepted.decline());
+        let rejected = edits.propose(edit(20));
+        assert!(!rejected.decline());
+        assert!(!rejected.decide());
     }
 }
