@@ -60,6 +60,7 @@ test-all: setup ## all tests, Rust and Python; as root on Debian it installs wha
 	$(PYTEST) -n $(WAITERS) --second-try
 
 nightly: PLANS = 200
+nightly: export TOWTANK_NEW_EXAMPLES = 1
 nightly: test-all test-anywhere judge pages plant fuzz ## all tests with new examples, again as on other machines and for other users, and planted faults
 	TOWTANK_STUDIES=5000 TOWTANK_WORKLOADS=5000 $(BIN)/python -m pytest -n 2 \
 		tests/results/test_results_any_data.py tests/workload/test_workload_agreement.py
@@ -95,6 +96,7 @@ plant: setup ## plant single faults into what states numbers, another sample eac
 
 # Minutes in all; each of nine readers in Rust has a twelfth of them, those in Python the rest, at 60 inputs a second.
 MINUTES ?= 10
+fuzz: export TOWTANK_NEW_EXAMPLES = 1
 fuzz: setup ## damaged inputs for all that reads from outside, others each day; MINUTES=10 in all
 	export TOWTANK_FUZZ_S=$$(( $(MINUTES) * 5 )) TOWTANK_FUZZ_SEED=$$(date +%Y%m%d); \
 		cargo test --locked --profile checked --quiet -p towtank-load -p towtank-queueing --test damaged -- --test-threads 1 && \

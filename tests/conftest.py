@@ -10,10 +10,12 @@ from hypothesis import HealthCheck, settings
 
 pytest_plugins = ["left_out", "left_behind", "second_try", "grouping", "certification", "results_1"]
 
-# Machines differ in speed, so no example fails for its duration. In CI Hypothesis loads its own profile.
-settings.register_profile("any speed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-if "CI" not in os.environ:
-    settings.load_profile("any speed")
+# The gate tries the same examples each time, `make nightly` new ones. No example fails for its duration.
+settings.register_profile(
+    "gate", derandomize=True, database=None, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile("nightly", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("nightly" if "TOWTANK_NEW_EXAMPLES" in os.environ else "gate")
 
 # Programs that a shell starts in the background ignore SIGINT, and so do the servers that they start: tests that end
 # servers by SIGINT would wait a minute for each.

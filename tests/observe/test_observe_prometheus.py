@@ -89,6 +89,12 @@ def test_rubbish_is_reported_with_its_line(line: str) -> None:
         parse(f"good 1\n{line}\n")
 
 
+@pytest.mark.parametrize("line", ["a" * 100_000 + "\t" * 100_000 + "x", "a{" + "b" * 100_000, 'a{b="' + '\\"' * 50_000])
+def test_long_rubbish_is_refused_at_once(line: str) -> None:
+    with pytest.raises(ScrapeError, match="line 2"):
+        parse(f"good 1\n{line} {line}\n")
+
+
 def test_pages_come_over_one_connection() -> None:
     ports = set()
 

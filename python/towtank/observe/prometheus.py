@@ -11,8 +11,9 @@ import re
 from towtank.observe.page import Page
 from towtank.observe.scraper import ScrapeError
 
-_LABELS = r'\{(?:[^"}]|"(?:[^"\\]|\\.)*")*\}'
-_SAMPLE = re.compile(rf"([a-zA-Z_:][a-zA-Z0-9_:]*)[ \t]*({_LABELS})?[ \t]*(\S+)(?:[ \t]+-?\d+)?[ \t]*$")
+# Possessive repetitions: a line that is not in the format is refused in time proportional to its length.
+_LABELS = r'\{(?:[^"}]++|"(?:[^"\\]++|\\.)*+")*+\}'
+_SAMPLE = re.compile(rf"([a-zA-Z_:][a-zA-Z0-9_:]*+)[ \t]*+({_LABELS})?[ \t]*+(\S++)(?:[ \t]++-?\d++)?[ \t]*+$")
 _CREATED = "_created"
 
 
