@@ -200,6 +200,19 @@ fn what_has_no_steady_state_names_its_busiest_station() {
     );
 }
 
+/// A pool of one job around one server: the server is always busy, and all users are in front of it or in it. With
+/// X = 1 / 0.5 s and no think time, R = N / X = 1.5 s, of which 1 s passes before the pool (Little's law).
+#[test]
+fn jobs_before_a_pool_belong_to_the_response_time() {
+    let value = json!({"classes": [{"name": "jobs", "users": 3}],
+        "stations": [{"name": "s", "services": service(0.5)}],
+        "pools": [{"name": "p", "size": 1, "holds": ["s"]}]});
+    let answer = solved(value, Method::Auto);
+    near(answer.classes["jobs"].throughput_per_s, 2.0, 1e-9);
+    near(answer.pools["p"].waiting, 2.0, 1e-9);
+    near(answer.classes["jobs"].response_time_s, 1.5, 1e-9);
+}
+
 /// Two pools over delays are separate M/M/m queues; at the second one jobs hardly wait.
 #[test]
 fn each_pool_has_its_own_wait() {
