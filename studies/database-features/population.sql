@@ -34,7 +34,7 @@ end $$;
 -- Parallel processes: a table that is read as a whole.
 create table sale (key int not null, quantity int not null, amount double precision not null)
   with (parallel_workers = ${parallel_workers});
-insert into sale select k, k % 100, k % 9973 from generate_series(1, 500000) k;
+insert into sale select k, k % 100, k % 9973 from generate_series(1, 300000) k;
 vacuum analyze sale;
 
 -- A materialized view: deliveries by month and product.
