@@ -1,5 +1,5 @@
--- Each feature has tables of its own, so that no feature changes the work of another one. No table is read in parallel
--- but the one that is about it.
+-- Each feature has tables of its own, so that no feature changes the work of another one. Only the table that is about
+-- parallel processes is read in parallel.
 set synchronous_commit to off;
 
 -- An index: ten parts of each supplier.
@@ -50,40 +50,41 @@ do $$ begin
   end if;
 end $$;
 
--- Partitions: the lines of orders, by hash of the order, with an index on another column.
-do $$ begin
-  if ${partitions} > 0 then
-    create table order_line (order_key int not null, line int not null, item int not null, amount int not null)
-      partition by hash (order_key);
-    for each in 0 .. ${partitions} - 1 loop
-      execute format('create table order_line_%s partition of order_line for values with (modulus %s, remainder %s) '
-        'with (fillfactor = 50, parallel_workers = 0)', each, ${partitions}, each);
-    end loop;
-  else
-    create table order_line (order_key int not null, line int not null, item int not null, amount int not null)
-      with (fillfactor = 50, parallel_workers = 0);
-  end if;
-end $$;
-insert into order_line select o, l, (o * 31 + l * 6007) % 20000, l
-  from generate_series(1, 20000) o, generate_series(1, 10) l;
-alter table order_line add primary key (order_key, line);
+-- Partitions: the lines of orders in one table, and in 2, 7, 28 and 64 partitions by hash of the order, each with an
+-- index on another column.
+create table order_line (order_key int not null, line int not null, item int not null, amount int not null,
+  primary key (order_key, line)) with (fillfactor = 50, parallel_workers = 0);
+insert into order_line select o, l, (o * 31 + l * 6007) % 10000, l
+  from generate_series(1, 10000) o, generate_series(1, 10) l;
 create index order_line_item on order_line (item);
-vacuum analyze order_line;
-
--- The log: accounts that are booked and looked at.
-create unlogged table account (key int primary key, balance bigint not null) with (fillfactor = 50);
-do $$ begin
-  if '${log}'::boolean then
-    alter table account set logged;
-  end if;
+do $$
+declare
+  partitions int;
+begin
+  foreach partitions in array array[2, 7, 28, 64] loop
+    execute format('create table order_line_%s (order_key int not null, line int not null, item int not null, '
+      'amount int not null, primary key (order_key, line)) partition by hash (order_key)', partitions);
+    for each in 0 .. partitions - 1 loop
+      execute format('create table order_line_%s_%s partition of order_line_%s for values with (modulus %s, remainder %s) '
+        'with (fillfactor = 50, parallel_workers = 0)', partitions, each, partitions, partitions, each);
+    end loop;
+    execute format('insert into order_line_%s select * from order_line', partitions);
+    execute format('create index order_line_%s_item on order_line_%s (item)', partitions, partitions);
+  end loop;
 end $$;
+vacuum analyze order_line, order_line_2, order_line_7, order_line_28, order_line_64;
+
+-- The log: equal accounts in a table without a log and in one with it.
+create unlogged table account (key int primary key, balance bigint not null) with (fillfactor = 50);
+create table logged_account (key int primary key, balance bigint not null) with (fillfactor = 50);
 insert into account select k, 0 from generate_series(1, 10000) k;
-vacuum analyze account;
+insert into logged_account select * from account;
+vacuum analyze account, logged_account;
 
 -- Mass deletes: two equal tables, of which the second has a trigger for each row that is deleted.
 create table basket (key int primary key, content text not null) with (parallel_workers = 0);
 create table watched_basket (key int primary key, content text not null) with (parallel_workers = 0);
-insert into basket select k, 'content ' || k from generate_series(1, 20000) k;
+insert into basket select k, 'content ' || k from generate_series(1, 50000) k;
 insert into watched_basket select * from basket;
 vacuum analyze basket, watched_basket;
 create function clear_row_by_row() returns int language plpgsql as $$
