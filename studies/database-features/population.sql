@@ -126,13 +126,16 @@ begin
 end $$;
 create trigger enter after insert on watched_entry for each row execute function enter();
 
--- Fields of variable length: remarks that lie in their rows, and equal ones that lie in the spill area.
+-- Fields of variable length: equal remarks that lie in their rows, in their rows compressed, and in the spill area.
 create table remark (key int primary key, content text not null) with (parallel_workers = 0);
+create table compressed_remark (key int primary key, content text not null) with (parallel_workers = 0);
 create table spilled_remark (key int primary key, content text not null)
   with (parallel_workers = 0, toast_tuple_target = 128);
 alter table remark alter content set storage plain;
+alter table compressed_remark alter content set storage main;
 alter table spilled_remark alter content set storage external;
 insert into remark select k, repeat(md5(k::text), 80) from generate_series(1, 4000) k;
+insert into compressed_remark select * from remark;
 insert into spilled_remark select * from remark;
-vacuum analyze remark, spilled_remark;
+vacuum analyze remark, compressed_remark, spilled_remark;
 checkpoint;
