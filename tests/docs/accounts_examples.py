@@ -184,6 +184,14 @@ EXAMPLES: dict[str, tuple[Judgement, ...]] = {
         Shown("this machine", DRAWING),
         study("content-users", "content-users --preset full"),
     ),
+    "studies/database-access/README.md": (
+        Shown("16 users", DRAWING),
+        study("database-access --preset quick", "database-access    "),
+    ),
+    "studies/database-features/README.md": (
+        Shown("┌ find, join", DRAWING),
+        study("database-features --preset quick", "database-features    "),
+    ),
     "studies/file-systems/README.md": (
         Shown("this machine", DRAWING),
         study(
