@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import itemgetter
 
 from towtank.claim_words import ANSWERED, WORDS, answer
 from towtank.report import format as people
@@ -15,8 +16,8 @@ _SHOW: dict[str, Callable[[people.Estimate | None], str]] = {
     "/s": people.rate_estimate,
     "B/s": people.size_rate_estimate,
 }
-_SHOWN = 6
-"""Largest number of claims in the summary section; claims that are not confirmed come first. [1]"""
+_SHOWN = 3
+"""Number of claims that the summary section shows; claims that are not confirmed come first, others are folded. [1]"""
 
 
 def build(results: Results) -> Section | None:
@@ -55,14 +56,42 @@ def in_brief(results: Results) -> Table | None:
     if not claims:
         return None
     open_first = sorted(claims, key=lambda numbered: numbered[1]["verdict"] == "confirmed")
-    shown, left = sorted(open_first[:_SHOWN], key=lambda numbered: numbered[0]), len(claims) - _SHOWN
+    shown, folded = sorted(open_first[:_SHOWN], key=itemgetter(0)), sorted(open_first[_SHOWN:], key=itemgetter(0))
     columns = (Column("No.", numeric=True), Column("Expected"), Column("Must be"), Column("Found"), Column("Answer"))
     rows = tuple(
-        (str(number), str(claim["says"]), str(claim["holds"]) or people.ABSENT, measured(claim), _answer(claim))
-        for number, claim in shown
+        (str(number), str(claim["says"]), str(claim["holds"]) or people.ABSENT, measured(claim), _word(claim))
+        for number, claim in (*shown, *folded)
     )
-    notes = [f"{people.plural(left, 'further claim')}: see the section on claims."] if left > 0 else []
-    return Table("Expected and found", columns, rows, tuple(notes))
+    notes = _reasons(shown)
+    if folded:
+        notes.append("The section on claims has the reasons of the others.")
+    return Table("Expected and found", columns, rows, tuple(notes), shown=_SHOWN)
+
+
+def _word(claim: Json) -> str:
+    """Render the answer of a claim as a word; with a mark if the answer depends on suspect runs."""
+    if claim["verdict"] not in ANSWERED:
+        return "Not\N{NO-BREAK SPACE}answered"
+    return WORDS[claim["verdict"]].capitalize() + (f" {MARK}" if claim["suspect_runs"] else "")
+
+
+def _reasons(claims: list[tuple[int, Json]]) -> list[str]:
+    """Return reasons, doubts and next steps of claims; claims with the same next step and doubts share a note."""
+    groups: dict[tuple[str, str], list[tuple[int, Json]]] = {}
+    for number, claim in claims:
+        if answer(claim) != f"{WORDS[claim['verdict']].capitalize()}.":
+            head, notes = answer({**claim, "why": ""}).split(".", 1)
+            groups.setdefault((head.lower(), notes), []).append((number, claim))
+    return [_note(head, notes, same) for (head, notes), same in groups.items()]
+
+
+def _note(head: str, notes: str, claims: list[tuple[int, Json]]) -> str:
+    numbers = people.listing([str(number) for number, _ in claims])
+    whys = list(dict.fromkeys(str(claim["why"]).rstrip(".") for _, claim in claims if claim["why"]))
+    # A reason that another one begins with is said by the other one.
+    whys = [why for why in whys if not any(other != why and other.startswith(why) for other in whys)]
+    because = f", because {'; '.join(whys)}" if whys else ""
+    return f"No. {numbers}: {head}{because}.{notes}"
 
 
 def by_verdict(results: Results) -> list[str]:
