@@ -15,8 +15,8 @@ import json
 import re
 from dataclasses import replace
 from functools import lru_cache
-from itertools import groupby
 from importlib.resources import files
+from itertools import groupby
 
 import vl_convert
 from jinja2 import Environment, StrictUndefined

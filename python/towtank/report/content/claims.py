@@ -7,7 +7,7 @@ from operator import itemgetter
 
 from towtank.claim_words import ANSWERED, WORDS, answer
 from towtank.report import format as people
-from towtank.report.document import Block, Column, Section, Table, paragraph
+from towtank.report.document import Block, Column, Section, Table, paragraph, strong
 from towtank.report.source import Json, Results
 from towtank.report.suspects import MARK
 
@@ -27,6 +27,7 @@ def build(results: Results) -> Section | None:
         return None
     counts = by_verdict(results)
     blocks: list[Block] = [
+        *expected_beforehand(results),
         paragraph(
             f"{people.plural(len(claims), 'claim')} of the reference: {people.listing(counts)}. Claims are tested in "
             "kind (directions, ratios, places), never by the figures of other machines. A claim is confirmed if it "
@@ -42,6 +43,12 @@ def build(results: Results) -> Section | None:
     if courses:
         blocks.append(_levels(courses))
     return Section("claims", "Claims", tuple(blocks))
+
+
+def expected_beforehand(results: Results) -> list[Block]:
+    """Return the expectation of the study file; empty without one."""
+    expected = str(results.study.get("expect") or "").strip()
+    return [paragraph(strong("Expected beforehand. "), expected)] if expected else []
 
 
 def _claims(results: Results) -> list[Json]:

@@ -26,7 +26,7 @@ LEVELS = {
 }
 _CLAIMS = {
     "valid": "The numbers may be used within the limits named in this report.",
-    "suspect": f"Values marked {MARK} lean on a suspect run and must not be quoted without their doubt.",
+    "suspect": f"Values marked {MARK} must not be quoted without their doubt.",
     "invalid": "No run supports a conclusion. The numbers serve to find the cause; they answer no question.",
 }
 
@@ -46,17 +46,12 @@ def build(results: Results) -> Section:
 
 
 def _expected(results: Results) -> list[Block]:
-    """Return what the study expects, and what was found of it: the expectation, the number of claims by verdict,
-    and the table of claims.
-    """
-    found: list[Block] = []
-    if results.study.get("expect"):
-        found.append(paragraph(strong("Expected beforehand. "), str(results.study["expect"]).strip()))
-    verdicts = claims.by_verdict(results)
-    if verdicts:
-        found.append(paragraph(strong("Claims. "), f"{people.sentence(people.listing(verdicts))}"))
+    """Return the number of claims by verdict and the table of claims; without claims, what the study expects."""
     table = claims.in_brief(results)
-    return [*found, table] if table is not None else found
+    if table is None:
+        return claims.expected_beforehand(results)
+    verdicts = people.listing(claims.by_verdict(results))
+    return [paragraph(strong("Claims. "), people.sentence(verdicts)), table]
 
 
 def sentences(results: Results) -> list[str]:
