@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from operator import itemgetter
+from dataclasses import dataclass
+from operator import attrgetter
 
 from towtank.claim_words import ANSWERED, WORDS, answer
 from towtank.report import format as people
@@ -39,7 +40,7 @@ def build(results: Results) -> Section | None:
         ),
         _table(claims),
     ]
-    courses = [(number, claim) for number, claim in enumerate(claims, 1) if claim["levels"]]
+    courses = [claim for claim in claims if claim.levels]
     if courses:
         blocks.append(_levels(courses))
     return Section("claims", "Claims", tuple(blocks))
@@ -51,23 +52,101 @@ def expected_beforehand(results: Results) -> list[Block]:
     return [paragraph(strong("Expected beforehand. "), expected)] if expected else []
 
 
-def _claims(results: Results) -> list[Json]:
-    return [claim for claim in results.claims.get("claims") or () if isinstance(claim, dict)]
+@dataclass(frozen=True)
+class _Claim:
+    """Claim of a study with its answer, as the tables show it.
+
+    Attributes
+    ----------
+    number : int
+        Place among the claims of the study, from 1.
+    says, source, asks, holds : str
+        Statement, its source, what was compared, and what must hold.
+    verdict, answer, why : str
+        Verdict; verdict with reason, doubts and next step; the reason alone.
+    notes : str
+        Verdict, doubts and next step, without the reason.
+    found : str or None
+        Level that was found highest or lowest; None for a number or a trend.
+    may_be : list of str
+        Levels that may be the highest or lowest.
+    measured : str
+        Value with its interval.
+    levels : list of tuple
+        Levels with the value at each, with its interval.
+    suspect_runs : list of str
+        Suspect runs that the answer depends on.
+    """
+
+    number: int
+    says: str
+    source: str
+    asks: str
+    holds: str
+    verdict: str
+    answer: str
+    why: str
+    notes: str
+    found: str | None
+    may_be: list[str]
+    measured: str
+    levels: list[tuple[str, str]]
+    suspect_runs: list[str]
+
+    @property
+    def is_answered(self) -> bool:
+        """True if the claim is confirmed or refuted."""
+        return self.verdict in ANSWERED
+
+    @property
+    def is_marked(self) -> bool:
+        """True if the answer depends on suspect runs."""
+        return self.is_answered and bool(self.suspect_runs)
+
+    @property
+    def word(self) -> str:
+        """The answer as a word, with a mark if it depends on suspect runs."""
+        if not self.is_answered:
+            return "Not\N{NO-BREAK SPACE}answered"
+        return WORDS[self.verdict].capitalize() + (f" {MARK}" if self.is_marked else "")
+
+
+def _claims(results: Results) -> list[_Claim]:
+    found = [claim for claim in results.claims.get("claims") or () if isinstance(claim, dict)]
+    return [_claim(number, claim) for number, claim in enumerate(found, 1)]
+
+
+def _claim(number: int, claim: Json) -> _Claim:
+    estimate = _SHOW.get(str(claim["unit"]), people.plain_estimate)
+    levels = [(str(level["level"]), estimate(level["measured"])) for level in claim["levels"]]
+    why = str(claim["why"] or "").rstrip(".")
+    return _Claim(
+        number=number,
+        **{key: str(claim[key] or "") or people.ABSENT for key in ("says", "source", "asks", "holds")},
+        verdict=str(claim["verdict"]),
+        answer=answer(claim),
+        why=why,
+        notes=answer({**claim, "why": ""}),
+        found=None if claim["found"] is None else str(claim["found"]),
+        may_be=list(map(str, claim["may_be"])),
+        measured=measured(claim),
+        levels=levels,
+        suspect_runs=list(claim["suspect_runs"]),
+    )
 
 
 def in_brief(results: Results) -> Table | None:
     """Build the table of expected and measured values for the summary section; None if the study has no
     claims.
     """
-    claims = list(enumerate(_claims(results), 1))
+    claims = _claims(results)
     if not claims:
         return None
-    open_first = sorted(claims, key=lambda numbered: numbered[1]["verdict"] == "confirmed")
-    shown, folded = sorted(open_first[:_SHOWN], key=itemgetter(0)), sorted(open_first[_SHOWN:], key=itemgetter(0))
+    open_first = sorted(claims, key=lambda claim: claim.verdict == "confirmed")
+    shown, folded = (sorted(part, key=attrgetter("number")) for part in (open_first[:_SHOWN], open_first[_SHOWN:]))
     columns = (Column("No.", numeric=True), Column("Expected"), Column("Must be"), Column("Found"), Column("Answer"))
     rows = tuple(
-        (str(number), str(claim["says"]), str(claim["holds"]) or people.ABSENT, measured(claim), _word(claim))
-        for number, claim in (*shown, *folded)
+        (str(claim.number), claim.says, claim.holds, claim.measured, claim.word) for claim in (*shown, *folded)
     )
     notes = _reasons(shown)
     if folded:
@@ -75,30 +154,23 @@ def in_brief(results: Results) -> Table | None:
     return Table("Expected and found", columns, rows, tuple(notes), shown=_SHOWN)
 
 
-def _word(claim: Json) -> str:
-    """Render the answer of a claim as a word; with a mark if the answer depends on suspect runs."""
-    if claim["verdict"] not in ANSWERED:
-        return "Not\N{NO-BREAK SPACE}answered"
-    return WORDS[claim["verdict"]].capitalize() + (f" {MARK}" if claim["suspect_runs"] else "")
-
-
-def _reasons(claims: list[tuple[int, Json]]) -> list[str]:
+def _reasons(claims: list[_Claim]) -> list[str]:
     """Return reasons, doubts and next steps of claims; claims with the same next step and doubts share a note."""
-    groups: dict[tuple[str, str], list[tuple[int, Json]]] = {}
-    for number, claim in claims:
-        if answer(claim) != f"{WORDS[claim['verdict']].capitalize()}.":
-            head, notes = answer({**claim, "why": ""}).split(".", 1)
-            groups.setdefault((head.lower(), notes), []).append((number, claim))
-    return [_note(head, notes, same) for (head, notes), same in groups.items()]
+    groups: dict[str, list[_Claim]] = {}
+    for claim in claims:
+        if claim.answer != f"{WORDS[claim.verdict].capitalize()}.":
+            groups.setdefault(claim.notes, []).append(claim)
+    return [_note(notes, same) for notes, same in groups.items()]
 
 
-def _note(head: str, notes: str, claims: list[tuple[int, Json]]) -> str:
-    numbers = people.listing([str(number) for number, _ in claims])
-    whys = list(dict.fromkeys(str(claim["why"]).rstrip(".") for _, claim in claims if claim["why"]))
+def _note(notes: str, claims: list[_Claim]) -> str:
+    numbers = people.listing([str(claim.number) for claim in claims])
+    whys = list(dict.fromkeys(claim.why for claim in claims if claim.why))
     # A reason that another one begins with is said by the other one.
     whys = [why for why in whys if not any(other != why and other.startswith(why) for other in whys)]
+    head, rest = notes.split(".", 1)
     because = f", because {'; '.join(whys)}" if whys else ""
-    return f"No. {numbers}: {head}{because}.{notes}"
+    return f"No. {numbers}: {head.lower()}{because}.{rest}"
 
 
 def by_verdict(results: Results) -> list[str]:
@@ -107,7 +179,7 @@ def by_verdict(results: Results) -> list[str]:
     return [f"{counts[verdict]} {words}" for verdict, words in WORDS.items() if counts.get(verdict)]
 
 
-def _table(claims: list[Json]) -> Table:
+def _table(claims: list[_Claim]) -> Table:
     columns = (
         Column("No.", numeric=True),
         Column("Claim"),
@@ -118,16 +190,8 @@ def _table(claims: list[Json]) -> Table:
         Column("Answer"),
     )
     rows = tuple(
-        (
-            str(number),
-            str(claim["says"]),
-            str(claim["source"]) or people.ABSENT,
-            str(claim["asks"]) or people.ABSENT,
-            measured(claim),
-            str(claim["holds"]) or people.ABSENT,
-            _answer(claim),
-        )
-        for number, claim in enumerate(claims, 1)
+        (str(claim.number), claim.says, claim.source, claim.asks, claim.measured, claim.holds, _answer(claim))
+        for claim in claims
     )
     return Table("Claims of the reference and what was measured here", columns, rows, tuple(_notes(claims)))
 
@@ -142,32 +206,23 @@ def measured(claim: Json) -> str:
     return _SHOW.get(str(claim["unit"]), people.plain_estimate)(claim["measured"])
 
 
-def _answer(claim: Json) -> str:
+def _answer(claim: _Claim) -> str:
     """Render verdict, reason, doubts and next step of a claim; a verdict that depends on suspect runs has a
     mark.
     """
-    text = answer(claim)
-    if not claim["suspect_runs"] or claim["verdict"] not in ANSWERED:
-        return text
-    word = WORDS[claim["verdict"]].capitalize()
-    return f"{word} {MARK}{text.removeprefix(word)}"
+    if not claim.is_marked:
+        return claim.answer
+    return f"{claim.word}{claim.answer.removeprefix(WORDS[claim.verdict].capitalize())}"
 
 
-def _notes(claims: list[Json]) -> list[str]:
-    suspects = sorted({run for claim in claims for run in claim["suspect_runs"]})
+def _notes(claims: list[_Claim]) -> list[str]:
+    suspects = sorted({run for claim in claims for run in claim.suspect_runs})
     return [f"{MARK} Leans on suspect runs: {people.listing(suspects)}."] if suspects else []
 
 
-def _levels(courses: list[tuple[int, Json]]) -> Table:
+def _levels(claims: list[_Claim]) -> Table:
     rows = tuple(
-        (
-            str(number),
-            str(level["level"]),
-            _SHOW.get(str(claim["unit"]), people.plain_estimate)(level["measured"]),
-            _may_be(claim, str(level["level"])),
-        )
-        for number, claim in courses
-        for level in claim["levels"]
+        (str(claim.number), level, value, _may_be(claim, level)) for claim in claims for level, value in claim.levels
     )
     columns = (
         Column("Claim", numeric=True),
@@ -178,8 +233,8 @@ def _levels(courses: list[tuple[int, Json]]) -> Table:
     return Table("Levels behind the claims", columns, rows)
 
 
-def _may_be(claim: Json, level: str) -> str:
+def _may_be(claim: _Claim, level: str) -> str:
     """Render `yes` if a level may be the highest or lowest, else `no`; a dash if the claim concerns a trend."""
-    if claim["found"] is None:
+    if claim.found is None:
         return people.ABSENT
-    return "yes" if level in claim["may_be"] else "no"
+    return "yes" if level in claim.may_be else "no"
