@@ -138,7 +138,7 @@ _TABLES: dict[str, dict[str, str]] = {
         "Knee": "knee by demands",
         "Highest throughput": "highest throughput",
     },
-    "Results in brief": {"Carries": "throughput", "95th percentile there": "p95"},
+    "Results in brief": {"Carries": "throughput", "p95 there": "p95"},
     "Percentiles of the response time": {"Median": "p50", "90th percentile": "p90", "99th percentile": "p99"},
     "Throughput of completed transactions": {"Throughput": "throughput"},
     "Throughput and response time": {

@@ -76,11 +76,11 @@ def without_intervals() -> Results:
 
 
 def of_report(results: Results) -> str:
-    """Return the row of the table on the first screen."""
+    """Return the row of the table on the first screen, and the notes below the table."""
     summary = build_document(results).sections[0]
     (table,) = [block for block in summary.blocks if isinstance(block, Table) and block.caption == "Expected and found"]
     (row,) = table.rows
-    return " | ".join(row)
+    return " | ".join((*row, *table.footnotes)).replace("not answered", "Not answered")
 
 
 def of_terminal(results: Results) -> str:
@@ -222,5 +222,22 @@ def test_of_many_claims_those_that_are_not_confirmed_stand_first_in_the_summary(
     judged = claims.judge(study, [run.summary for run in found.runs])
     summary = build_document(dataclasses.replace(found, claims=judged)).sections[0]
     (table,) = [block for block in summary.blocks if isinstance(block, Table) and block.caption == "Expected and found"]
-    assert [row[0] for row in table.rows] == ["1", "2", "6", "7", "8", "9"]
-    assert table.footnotes == ("3 further claims: see the section on claims.",)
+    assert [row[0] for row in table.rows] == ["6", "7", "8", "1", "2", "3", "4", "5", "9"]
+    assert table.shown == 3
+    assert table.footnotes[-1] == "The section on claims has the reasons of the others."
+
+
+def test_claims_with_the_same_reason_and_next_step_share_a_note() -> None:
+    # Three of four claims have no run; one of these has a longer reason, which begins with that of the others.
+    found = synthetic.results(verdicts=dict.fromkeys(RUNS[:4], "invalid"))
+    written = [asked("ratio", "confirmed"), asked("value", "refuted"), asked("highest", "refuted")]
+    written.append({"says": SAYS, "not_testable": "there is one node"})
+    judged = claims.judge({**found.study, "claims": written, "run_to_run": 0.0}, [run.summary for run in found.runs])
+    summary = build_document(dataclasses.replace(found, claims=judged)).sections[0]
+    (table,) = [block for block in summary.blocks if isinstance(block, Table) and block.caption == "Expected and found"]
+    assert [row[4].replace("\N{NO-BREAK SPACE}", " ") for row in table.rows] == ["Not answered"] * 4
+    assert [row[3] for row in table.rows] == ["–"] * 4
+    notes = [note for note in table.footnotes if "remove the cause" in note]
+    assert len(notes) == 1
+    assert notes[0].startswith("No. 1, 2 and 3: not answered, because every run at search_index present, users ")
+    assert notes[0].count("Do: ") == 1

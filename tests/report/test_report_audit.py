@@ -8,7 +8,7 @@ import dataclasses
 import report_synthetic as synthetic
 
 from towtank.report import format as people
-from towtank.report.content import audit, build_document, headline
+from towtank.report.content import audit, build_document, tables
 from towtank.report.document import Paragraph, Table
 
 MIX = {
@@ -111,7 +111,7 @@ def test_windows_of_an_objective_are_shown():
         },
         {"text": "p95 < 2 s", "met": True, "seen": 1.1, "at": {}},
     ]
-    section = headline.build(dataclasses.replace(found, summary=summary))
+    section = tables.build(dataclasses.replace(found, summary=summary))
     (table,) = [each.rows for each in section.blocks if isinstance(each, Table) and "Objectives" in each.caption]
     assert table[0][4:] == ("39 of 40 (97.5 %)", "25 to 35 s of r003")
     assert table[1][4:] == (people.ABSENT, people.ABSENT)

@@ -108,7 +108,10 @@ def test_the_section_counts_and_the_summary_says_how_many() -> None:
     summary = " ".join(run.text for block in document.sections[0].blocks if isinstance(block, Paragraph)
                        for run in block.content)  # fmt: skip
     assert "Claims.  1 confirmed, 1 refuted, 2 undecided and 1 not testable here." in summary
-    (first,) = [block for block in document.sections[names.index("claims")].blocks if isinstance(block, Paragraph)]
+    expected, first = [
+        block for block in document.sections[names.index("claims")].blocks if isinstance(block, Paragraph)
+    ]
+    assert expected.content[1].text == "Throughput grows in a nearly straight line until the core is used up."
     assert first.content[0].text.startswith(
         "5 claims of the reference: 1 confirmed, 1 refuted, 2 undecided and 1 not testable here."
     )

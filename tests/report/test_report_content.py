@@ -130,7 +130,7 @@ def test_objectives_in_brief_name_the_load_that_they_are_judged_at(scope: dict[s
 )
 def test_a_missed_objective_has_the_load_up_to_which_it_holds(more: dict[str, Any], said: str) -> None:
     objective = {"text": "p95 < 1 s", "seen": 1.9, "at": {"users": 72.0}, "configuration": {}, **more}
-    section = headline.build(with_summary(synthetic.results(), objectives=[objective]))
+    section = tables.build(with_summary(synthetic.results(), objectives=[objective]))
     (row,) = rows(section, "Objectives of the study")
     assert row[1] == said
     assert ("; holds" in outcomes.line(objective)) == ("; holds" in said)
@@ -162,15 +162,19 @@ def test_a_configuration_without_a_run_that_counts_has_no_value_in_brief() -> No
     assert present[1:5] == ("–", "–", "not answered: no run counts", "–")
 
 
-def test_of_many_configurations_the_best_and_the_worst_are_shown_in_brief() -> None:
+def test_of_many_configurations_the_best_and_the_worst_come_first_in_brief() -> None:
     results = synthetic.results()
     configuration = results.summary["configurations"][0]
     many = []
     for number in range(1, 21):
         points = [{**point, "throughput_per_s": synthetic.estimate(float(number))} for point in configuration["points"]]
         many.append({**configuration, "label": f"nodes {number}", "key": {"nodes": str(number)}, "points": points})
-    shown = rows(headline.build(with_summary(results, configurations=many)), "Results in brief")
-    assert [row[0] for row in shown] == [f"nodes {number}" for number in (20, 19, 18, 17, 4, 3, 2, 1)]
+    section = headline.build(with_summary(results, configurations=many))
+    shown = rows(section, "Results in brief")
+    assert [row[0] for row in shown[:8]] == [f"nodes {number}" for number in (20, 19, 18, 17, 4, 3, 2, 1)]
+    assert [row[0] for row in shown[8:]] == [f"nodes {number}" for number in range(16, 4, -1)]
+    (table,) = [block for block in section.blocks if isinstance(block, Table) and block.caption == "Results in brief"]
+    assert table.shown == 8
 
 
 def test_the_summary_names_three_doubts_and_what_to_do() -> None:
@@ -199,7 +203,7 @@ def test_counts_of_verdicts_add_up() -> None:
 
 def test_objective_is_shown_in_its_unit() -> None:
     results = synthetic.results()
-    assert rows(headline.build(results), "Objectives")[0] == (
+    assert rows(tables.build(results), "Objectives")[0] == (
         "p95 of view_properties < 1 s",
         "met",
         "400 ms",
@@ -211,7 +215,7 @@ def test_objective_is_shown_in_its_unit() -> None:
         **results.manifest,
         "study": {**results.study, "objectives": [{"text": "errors < 1 %", "metric": "errors"}]},
     }
-    shown = headline.build(dataclasses.replace(results, manifest=manifest))
+    shown = tables.build(dataclasses.replace(results, manifest=manifest))
     assert rows(shown, "Objectives")[0][1:3] == ("missed", "2.00 %")
 
 
@@ -230,10 +234,10 @@ def test_an_objective_that_holds_everywhere_stands_once(
         {"text": text, "metric": metric, "met": True, "seen": value, "at": {"users": number}}
         for number, value in enumerate(seen, 1)
     ]
-    section = headline.build(with_summary(synthetic.results(), objectives=both))
+    section = tables.build(with_summary(synthetic.results(), objectives=both))
     assert rows(section, "Objectives") == [(text, *expected)]
     missed = [both[0], {**both[1], "met": False}]
-    section = headline.build(with_summary(synthetic.results(), objectives=missed))
+    section = tables.build(with_summary(synthetic.results(), objectives=missed))
     assert [row[1] for row in rows(section, "Objectives")] == ["met", "missed"]
 
 

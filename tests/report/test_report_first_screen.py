@@ -30,10 +30,15 @@ WIDTH, HEIGHT = 1280, 900
 # a missing table shifts everything below it.
 MEAN_AT_MOST, BLOCKS_AT_MOST = 0.02, 0.06
 MANY_BYTES_AT_MOST = 3_000_000
-MANY_SCREENS_AT_MOST, KEPT_SCREENS_AT_MOST = 30, 12
+MANY_SCREENS_AT_MOST, KEPT_SCREENS_AT_MOST = 12, 11
+# Height of a small screen, on which question, answer, figure, results and doubts stand together. [px]
+SMALL_HEIGHT = 800
 _POLICY = re.compile(r'<meta http-equiv="Content-Security-Policy"[^>]*>')
 _LENGTH = """<script>window.addEventListener("load", () => setTimeout(() => say(
   { height: document.documentElement.scrollHeight }), 4000));</script>"""
+_FRONT = """<script>window.addEventListener("load", () => setTimeout(() => say(
+  [...document.querySelectorAll("#summary .callout, #summary table, #summary .picture")].filter((part) =>
+  part.checkVisibility()).map((part) => part.getBoundingClientRect().bottom)), 4000));</script>"""
 _SAY = """<script>const say = (found) => {
   const element = document.body.appendChild(document.createElement("pre"));
   element.id = "said";
@@ -143,3 +148,10 @@ def test_many_configurations_and_transactions_stay_short_and_small(tmp_path: Pat
 def test_a_study_of_two_configurations_stays_short(tmp_path: Path) -> None:
     folder = copy_of_results_1(tmp_path / "results").path
     assert screens(tmp_path, render(build_document(load(folder)))) <= KEPT_SCREENS_AT_MOST
+
+
+def test_question_answer_figure_results_and_doubts_stand_on_one_small_screen(tmp_path: Path, page: str) -> None:
+    for each in (page, render(build_document(load(copy_of_results_1(tmp_path / "results").path)))):
+        bottoms = said(tmp_path, each, _FRONT)
+        assert len(bottoms) == 4
+        assert max(bottoms) <= SMALL_HEIGHT

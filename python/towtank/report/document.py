@@ -127,6 +127,8 @@ class Table:
         Notes below the table.
     is_detail : bool
         True if a writer may fold the table, since another part of the report contains a summary.
+    shown : int or None
+        Number of rows that a writer shows; it may fold the others. None shows all.
     """
 
     caption: str
@@ -134,6 +136,7 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
     footnotes: tuple[str, ...] = ()
     is_detail: bool = False
+    shown: int | None = None
     kind: str = field(default="table", init=False)
 
 
@@ -198,6 +201,8 @@ class Section:
         True if the section documents the measurement rather than answers the question.
     is_detail : bool
         True if a writer may fold the section.
+    part : str
+        Part of the report that contains the section; empty without parts.
     """
 
     name: str
@@ -205,6 +210,7 @@ class Section:
     blocks: tuple[Block, ...]
     appendix: bool = False
     is_detail: bool = False
+    part: str = ""
 
 
 @dataclass(frozen=True)
@@ -225,6 +231,8 @@ class Document:
         Answers to the parts of the question, a sentence or more for each.
     made_with : str
         Program and results folder.
+    front : str
+        Part of the report that is laid out as the first screen.
     """
 
     title: str
@@ -235,6 +243,7 @@ class Document:
     question: str = ""
     verdict: str = ""
     parts: tuple[str, ...] = ()
+    front: str = ""
 
     @property
     def page_title(self) -> str:

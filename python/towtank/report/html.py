@@ -16,6 +16,7 @@ import re
 from dataclasses import replace
 from functools import lru_cache
 from importlib.resources import files
+from itertools import groupby
 
 import vl_convert
 from jinja2 import Environment, StrictUndefined
@@ -24,7 +25,7 @@ from markupsafe import Markup
 from towtank.containment import Failed, attempt
 from towtank.report import bidi, theme
 from towtank.report.content.not_made import not_made
-from towtank.report.document import Block, Column, Document, Figure, Section, Table
+from towtank.report.document import Block, Callout, Column, Document, Figure, Section, Table
 from towtank.report.pictures import Pictures
 
 # Names of the bundled libraries that the page uses.
@@ -68,9 +69,13 @@ def render(document: Document, pictures: Pictures | None = None) -> str:
         "short": theme.short,
         "css": css_string,
         "is_folded": is_folded,
+        "first_rows": first_rows,
+        "further_rows": further_rows,
+        "in_parts": in_parts,
         "bidi": bidi.marked,
         "plain": bidi.plain,
     }
+    environment.tests["lead"] = is_lead
     tables = [block for section in document.sections for block in section.blocks if isinstance(block, Table)]
     numbers = {id(table): number for number, table in enumerate(tables, 1)}
     environment.globals["table_number"] = lambda table: numbers[id(table)]
@@ -115,7 +120,29 @@ def numeric(table: Table) -> Markup:
 
 def is_folded(table: Table) -> bool:
     """Return True if a table is folded when the page opens: a detail, or a table of more than 24 rows."""
-    return table.is_detail or len(table.rows) > _OPEN_ROWS
+    return table.is_detail or (table.shown is None and len(table.rows) > _OPEN_ROWS)
+
+
+def is_lead(block: Block) -> bool:
+    """Return True if a block of the first screen has the whole width: question, answer and expectation."""
+    return block.kind == "paragraph" or (isinstance(block, Callout) and block.level == "headline")
+
+
+def first_rows(table: Table) -> Table:
+    """Return a table with the rows that are shown, and all footnotes."""
+    return replace(table, rows=table.rows[: table.shown])
+
+
+def further_rows(table: Table) -> Table | None:
+    """Return a table with the rows that are folded, without footnotes; None if all rows are shown."""
+    if table.shown is None or len(table.rows) <= table.shown:
+        return None
+    return replace(table, rows=table.rows[table.shown :], footnotes=())
+
+
+def in_parts(sections: tuple[Section, ...]) -> list[tuple[str, list[Section]]]:
+    """Group consecutive sections by the part of the report that contains them."""
+    return [(part, list(grouped)) for part, grouped in groupby(sections, key=lambda section: section.part)]
 
 
 def css_string(text: str) -> Markup:

@@ -1,6 +1,6 @@
-"""Content of a report: one file per section, in the order of `SECTIONS`.
+"""Content of a report: one file per section, in the order of `PARTS`.
 
-To add a section, write a file with `build(results) -> Section`, a line in `SECTIONS`, and a test. A builder
+To add a section, write a file with `build(results) -> Section`, a line in `PARTS`, and a test. A builder
 returns None if the results have no data for its section, which is then left out.
 """
 
@@ -48,57 +48,58 @@ from towtank.report.document import Callout, Document, Section
 from towtank.report.source import Results
 
 Builder = Callable[[Results], Section | None]
-SECTIONS: tuple[Builder, ...] = (
-    # Results.
-    headline.build,
-    found_limit.build,
-    tables.build,
-    figures.build,
-    effects.build,
-    observations.build,
-    capacity_model.build,
-    prediction.build,
-    sizing.build,
-    claims.build,
-    limits.build,
-    verdicts.build,
-    # Explanation of the results.
-    question.build,
-    workload.build,
-    events.build,
-    stored.build,
-    hosts.build,
-    storage.build,
-    java.build,
-    balance.build,
-    spread.build,
-    databases.build,
-    demand_table.build,
-    model_trust.build,
-    # Documentation of the measurement: appendices.
-    configuration.build,
-    audit.build,
-    backlog.build,
-    generator.build,
-    observation_cost.build,
-    appendix.build,
+ANSWER, APPENDICES = "Answer", "Appendices"
+# Builders of the sections by part of the report, in the order of the questions that a reader asks.
+PARTS: tuple[tuple[str, tuple[Builder, ...]], ...] = (
+    (ANSWER, (headline.build,)),
+    ("Results", (found_limit.build, tables.build, figures.build, effects.build, claims.build)),
+    (
+        "What limits, and why",
+        (
+            observations.build,
+            capacity_model.build,
+            demand_table.build,
+            balance.build,
+            databases.build,
+            java.build,
+            storage.build,
+            hosts.build,
+        ),
+    ),
+    ("Prediction and sizing", (prediction.build, sizing.build, model_trust.build)),
+    (
+        "How it was measured",
+        (limits.build, verdicts.build, question.build, workload.build, events.build, stored.build, spread.build),
+    ),
+    (
+        APPENDICES,
+        (
+            configuration.build,
+            audit.build,
+            backlog.build,
+            generator.build,
+            observation_cost.build,
+            appendix.build,
+        ),
+    ),
 )
-_FIRST_APPENDIX = configuration.build
+SECTIONS: tuple[Builder, ...] = tuple(build for _, builders in PARTS for build in builders)
+_PART_OF = {build: part for part, builders in PARTS for build in builders}
 # Sections that explain the results or repeat them in sentences. They are folded until the reader opens them.
 _DETAILS: tuple[Builder, ...] = (
     observations.build,
     capacity_model.build,
+    demand_table.build,
+    balance.build,
+    databases.build,
+    java.build,
+    storage.build,
+    hosts.build,
+    model_trust.build,
     verdicts.build,
     question.build,
     workload.build,
-    hosts.build,
-    storage.build,
-    java.build,
-    balance.build,
     spread.build,
-    databases.build,
-    demand_table.build,
-    model_trust.build,
 )
 
 
@@ -118,6 +119,7 @@ def build_document(results: Results) -> Document:
         question=str(results.summary.get("question") or results.study.get("question") or "").strip(),
         verdict=_verdict(sections),
         parts=tuple(map(str, results.summary.get("answers") or ())),
+        front=ANSWER,
     )
 
 
@@ -144,8 +146,12 @@ def part_of(build: Builder) -> str:
 
 def _section(build: Builder, results: Results) -> Section | None:
     """Build a section. If the builder fails, return a section that states the failure."""
-    part, is_appendix = part_of(build), SECTIONS.index(build) >= SECTIONS.index(_FIRST_APPENDIX)
+    part, is_appendix = part_of(build), _PART_OF[build] == APPENDICES
     made = attempt(part, build, results)
     if isinstance(made, Failed):
-        return section_not_made(made, part.removeprefix("section ").capitalize(), appendix=is_appendix)
-    return None if made is None else replace(made, appendix=is_appendix, is_detail=is_appendix or build in _DETAILS)
+        made = section_not_made(made, part.removeprefix("section ").capitalize(), appendix=is_appendix)
+        return replace(made, part=_PART_OF[build])
+    if made is None:
+        return None
+    is_detail = is_appendix or build in _DETAILS
+    return replace(made, appendix=is_appendix, is_detail=is_detail, part=_PART_OF[build])

@@ -12,7 +12,7 @@ from towtank.report.document import Column, Table
 from towtank.report.source import Json, Results, diagnosis_of
 from towtank.report.suspects import MARK, NOTE
 
-# Number of configurations above which only those with the highest and the lowest throughput are shown.
+# Number of configurations above which those between the highest and the lowest throughput are folded.
 _SHOWN = 8
 _LIMITS = {
     "cpu": "CPU of {resource}",
@@ -35,27 +35,30 @@ def table(results: Results) -> Table | None:
     ]
     if not found:
         return None
-    shown = found if len(found) <= _SHOWN else _extremes(found)
+    ordered = found if len(found) <= _SHOWN else _extremes_first(found)
     columns = (
         Column("Configuration"),
         Column("Highest throughput", numeric=True),
         Column("At", _UNITS.get(results.load_factor, results.load_factor), numeric=True),
         Column("Limited by"),
-        Column("95th percentile there", numeric=True),
+        Column("p95 there", numeric=True),
         Column("Objectives"),
     )
-    rows, left = tuple(_row(results, configuration) for configuration in shown), len(found) - len(shown)
-    notes = [f"{people.plural(left, 'configuration')} between these stand in the results."] if left else []
+    rows, left = tuple(_row(results, configuration) for configuration in ordered), len(found) - _SHOWN
+    notes = [f"Shown are the highest and the lowest; {people.plural(left, 'configuration')} between these are folded."]
+    notes = notes if left > 0 else []
     if any(MARK in cell for row in rows for cell in row):
         notes.append(NOTE)
     if any(cell != people.ABSENT and "[" not in cell for row in rows for cell in (row[1], row[4])):
         notes.append("A value without brackets has no interval: too little was recorded for one.")
-    return Table("Results in brief", columns, rows, tuple(notes))
+    return Table("Results in brief", columns, rows, tuple(notes), shown=_SHOWN)
 
 
-def _extremes(found: Sequence[Json]) -> list[Json]:
+def _extremes_first(found: Sequence[Json]) -> list[Json]:
+    """Return the configurations with the highest and the lowest throughput, then those between them."""
     ordered = sorted(found, key=lambda configuration: _carried(_peak(configuration)), reverse=True)
-    return [*ordered[: _SHOWN // 2], *ordered[-_SHOWN // 2 :]]
+    half = _SHOWN // 2
+    return [*ordered[:half], *ordered[-half:], *ordered[half:-half]]
 
 
 def _peak(configuration: Json) -> Json | None:
@@ -74,13 +77,14 @@ def _row(results: Results, configuration: Json) -> tuple[str, ...]:
     label = str(configuration["label"])
     if point is None:
         return (label, people.ABSENT, people.ABSENT, _NOT, people.ABSENT, met)
-    mark = f" {MARK}" if "suspect" in point["verdicts"] else ""
+    mark = f"\N{NO-BREAK SPACE}{MARK}" if "suspect" in point["verdicts"] else ""
+    p95 = people.seconds_estimate(point["response_time_s"].get("p95"))
     return (
         label,
         people.rate_estimate(point["throughput_per_s"]) + mark,
         people.plain(point["load"]),
         _limited(configuration),
-        people.seconds_estimate(point["response_time_s"].get("p95")),
+        p95 if p95 == people.ABSENT else p95 + mark,
         met,
     )
 

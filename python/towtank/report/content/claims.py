@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from operator import attrgetter
 
 from towtank.claim_words import ANSWERED, WORDS, answer
 from towtank.report import format as people
-from towtank.report.document import Block, Column, Section, Table, paragraph
+from towtank.report.document import Block, Column, Section, Table, paragraph, strong
 from towtank.report.source import Json, Results
 from towtank.report.suspects import MARK
 
@@ -15,8 +17,8 @@ _SHOW: dict[str, Callable[[people.Estimate | None], str]] = {
     "/s": people.rate_estimate,
     "B/s": people.size_rate_estimate,
 }
-_SHOWN = 6
-"""Largest number of claims in the summary section; claims that are not confirmed come first. [1]"""
+_SHOWN = 3
+"""Number of claims that the summary section shows; claims that are not confirmed come first, others are folded. [1]"""
 
 
 def build(results: Results) -> Section | None:
@@ -26,6 +28,7 @@ def build(results: Results) -> Section | None:
         return None
     counts = by_verdict(results)
     blocks: list[Block] = [
+        *expected_beforehand(results),
         paragraph(
             f"{people.plural(len(claims), 'claim')} of the reference: {people.listing(counts)}. Claims are tested in "
             "kind (directions, ratios, places), never by the figures of other machines. A claim is confirmed if it "
@@ -37,32 +40,137 @@ def build(results: Results) -> Section | None:
         ),
         _table(claims),
     ]
-    courses = [(number, claim) for number, claim in enumerate(claims, 1) if claim["levels"]]
+    courses = [claim for claim in claims if claim.levels]
     if courses:
         blocks.append(_levels(courses))
     return Section("claims", "Claims", tuple(blocks))
 
 
-def _claims(results: Results) -> list[Json]:
-    return [claim for claim in results.claims.get("claims") or () if isinstance(claim, dict)]
+def expected_beforehand(results: Results) -> list[Block]:
+    """Return the expectation of the study file; empty without one."""
+    expected = str(results.study.get("expect") or "").strip()
+    return [paragraph(strong("Expected beforehand. "), expected)] if expected else []
+
+
+@dataclass(frozen=True)
+class _Claim:
+    """Claim of a study with its answer, as the tables show it.
+
+    Attributes
+    ----------
+    number : int
+        Place among the claims of the study, from 1.
+    says, source, asks, holds : str
+        Statement, its source, what was compared, and what must hold.
+    verdict, answer, why : str
+        Verdict; verdict with reason, doubts and next step; the reason alone.
+    notes : str
+        Verdict, doubts and next step, without the reason.
+    found : str or None
+        Level that was found highest or lowest; None for a number or a trend.
+    may_be : list of str
+        Levels that may be the highest or lowest.
+    measured : str
+        Value with its interval.
+    levels : list of tuple
+        Levels with the value at each, with its interval.
+    suspect_runs : list of str
+        Suspect runs that the answer depends on.
+    """
+
+    number: int
+    says: str
+    source: str
+    asks: str
+    holds: str
+    verdict: str
+    answer: str
+    why: str
+    notes: str
+    found: str | None
+    may_be: list[str]
+    measured: str
+    levels: list[tuple[str, str]]
+    suspect_runs: list[str]
+
+    @property
+    def is_answered(self) -> bool:
+        """True if the claim is confirmed or refuted."""
+        return self.verdict in ANSWERED
+
+    @property
+    def is_marked(self) -> bool:
+        """True if the answer depends on suspect runs."""
+        return self.is_answered and bool(self.suspect_runs)
+
+    @property
+    def word(self) -> str:
+        """The answer as a word, with a mark if it depends on suspect runs."""
+        if not self.is_answered:
+            return "Not\N{NO-BREAK SPACE}answered"
+        return WORDS[self.verdict].capitalize() + (f" {MARK}" if self.is_marked else "")
+
+
+def _claims(results: Results) -> list[_Claim]:
+    found = [claim for claim in results.claims.get("claims") or () if isinstance(claim, dict)]
+    return [_claim(number, claim) for number, claim in enumerate(found, 1)]
+
+
+def _claim(number: int, claim: Json) -> _Claim:
+    estimate = _SHOW.get(str(claim["unit"]), people.plain_estimate)
+    levels = [(str(level["level"]), estimate(level["measured"])) for level in claim["levels"]]
+    why = str(claim["why"] or "").rstrip(".")
+    return _Claim(
+        number=number,
+        **{key: str(claim[key] or "") or people.ABSENT for key in ("says", "source", "asks", "holds")},
+        verdict=str(claim["verdict"]),
+        answer=answer(claim),
+        why=why,
+        notes=answer({**claim, "why": ""}),
+        found=None if claim["found"] is None else str(claim["found"]),
+        may_be=list(map(str, claim["may_be"])),
+        measured=measured(claim),
+        levels=levels,
+        suspect_runs=list(claim["suspect_runs"]),
+    )
 
 
 def in_brief(results: Results) -> Table | None:
     """Build the table of expected and measured values for the summary section; None if the study has no
     claims.
     """
-    claims = list(enumerate(_claims(results), 1))
+    claims = _claims(results)
     if not claims:
         return None
-    open_first = sorted(claims, key=lambda numbered: numbered[1]["verdict"] == "confirmed")
-    shown, left = sorted(open_first[:_SHOWN], key=lambda numbered: numbered[0]), len(claims) - _SHOWN
+    open_first = sorted(claims, key=lambda claim: claim.verdict == "confirmed")
+    shown, folded = (sorted(part, key=attrgetter("number")) for part in (open_first[:_SHOWN], open_first[_SHOWN:]))
     columns = (Column("No.", numeric=True), Column("Expected"), Column("Must be"), Column("Found"), Column("Answer"))
     rows = tuple(
-        (str(number), str(claim["says"]), str(claim["holds"]) or people.ABSENT, measured(claim), _answer(claim))
-        for number, claim in shown
+        (str(claim.number), claim.says, claim.holds, claim.measured, claim.word) for claim in (*shown, *folded)
     )
-    notes = [f"{people.plural(left, 'further claim')}: see the section on claims."] if left > 0 else []
-    return Table("Expected and found", columns, rows, tuple(notes))
+    notes = _reasons(shown)
+    if folded:
+        notes.append("The section on claims has the reasons of the others.")
+    return Table("Expected and found", columns, rows, tuple(notes), shown=_SHOWN)
+
+
+def _reasons(claims: list[_Claim]) -> list[str]:
+    """Return reasons, doubts and next steps of claims; claims with the same next step and doubts share a note."""
+    groups: dict[str, list[_Claim]] = {}
+    for claim in claims:
+        if claim.answer != f"{WORDS[claim.verdict].capitalize()}.":
+            groups.setdefault(claim.notes, []).append(claim)
+    return [_note(notes, same) for notes, same in groups.items()]
+
+
+def _note(notes: str, claims: list[_Claim]) -> str:
+    numbers = people.listing([str(claim.number) for claim in claims])
+    whys = list(dict.fromkeys(claim.why for claim in claims if claim.why))
+    # A reason that another one begins with is said by the other one.
+    whys = [why for why in whys if not any(other != why and other.startswith(why) for other in whys)]
+    head, rest = notes.split(".", 1)
+    because = f", because {'; '.join(whys)}" if whys else ""
+    return f"No. {numbers}: {head.lower()}{because}.{rest}"
 
 
 def by_verdict(results: Results) -> list[str]:
@@ -71,7 +179,7 @@ def by_verdict(results: Results) -> list[str]:
     return [f"{counts[verdict]} {words}" for verdict, words in WORDS.items() if counts.get(verdict)]
 
 
-def _table(claims: list[Json]) -> Table:
+def _table(claims: list[_Claim]) -> Table:
     columns = (
         Column("No.", numeric=True),
         Column("Claim"),
@@ -82,16 +190,8 @@ def _table(claims: list[Json]) -> Table:
         Column("Answer"),
     )
     rows = tuple(
-        (
-            str(number),
-            str(claim["says"]),
-            str(claim["source"]) or people.ABSENT,
-            str(claim["asks"]) or people.ABSENT,
-            measured(claim),
-            str(claim["holds"]) or people.ABSENT,
-            _answer(claim),
-        )
-        for number, claim in enumerate(claims, 1)
+        (str(claim.number), claim.says, claim.source, claim.asks, claim.measured, claim.holds, _answer(claim))
+        for claim in claims
     )
     return Table("Claims of the reference and what was measured here", columns, rows, tuple(_notes(claims)))
 
@@ -106,32 +206,23 @@ def measured(claim: Json) -> str:
     return _SHOW.get(str(claim["unit"]), people.plain_estimate)(claim["measured"])
 
 
-def _answer(claim: Json) -> str:
+def _answer(claim: _Claim) -> str:
     """Render verdict, reason, doubts and next step of a claim; a verdict that depends on suspect runs has a
     mark.
     """
-    text = answer(claim)
-    if not claim["suspect_runs"] or claim["verdict"] not in ANSWERED:
-        return text
-    word = WORDS[claim["verdict"]].capitalize()
-    return f"{word} {MARK}{text.removeprefix(word)}"
+    if not claim.is_marked:
+        return claim.answer
+    return f"{claim.word}{claim.answer.removeprefix(WORDS[claim.verdict].capitalize())}"
 
 
-def _notes(claims: list[Json]) -> list[str]:
-    suspects = sorted({run for claim in claims for run in claim["suspect_runs"]})
+def _notes(claims: list[_Claim]) -> list[str]:
+    suspects = sorted({run for claim in claims for run in claim.suspect_runs})
     return [f"{MARK} Leans on suspect runs: {people.listing(suspects)}."] if suspects else []
 
 
-def _levels(courses: list[tuple[int, Json]]) -> Table:
+def _levels(claims: list[_Claim]) -> Table:
     rows = tuple(
-        (
-            str(number),
-            str(level["level"]),
-            _SHOW.get(str(claim["unit"]), people.plain_estimate)(level["measured"]),
-            _may_be(claim, str(level["level"])),
-        )
-        for number, claim in courses
-        for level in claim["levels"]
+        (str(claim.number), level, value, _may_be(claim, level)) for claim in claims for level, value in claim.levels
     )
     columns = (
         Column("Claim", numeric=True),
@@ -142,8 +233,8 @@ def _levels(courses: list[tuple[int, Json]]) -> Table:
     return Table("Levels behind the claims", columns, rows)
 
 
-def _may_be(claim: Json, level: str) -> str:
+def _may_be(claim: _Claim, level: str) -> str:
     """Render `yes` if a level may be the highest or lowest, else `no`; a dash if the claim concerns a trend."""
-    if claim["found"] is None:
+    if claim.found is None:
         return people.ABSENT
-    return "yes" if level in claim["may_be"] else "no"
+    return "yes" if level in claim.may_be else "no"

@@ -8,7 +8,7 @@ from towtank.containment import Failed, attempt
 from towtank.report.content.not_made import not_made
 from towtank.report.document import Block, Section, paragraph
 from towtank.report.figures import FIGURES, every_run, panel
-from towtank.report.source import Results
+from towtank.report.source import Results, load_of
 
 _LACKS = {
     "throughput relative to the lowest level": "it needs two load levels with a run that counts in one configuration",
@@ -25,6 +25,10 @@ _MANY = f"more than {panel.CROWDED} configurations are compared in tables"
 def build(results: Results) -> Section:
     """Build all figures for which the results have sufficient data."""
     blocks: list[Block] = []
+    loads = {load_of(point) for configuration in results.configurations for point in configuration.get("points") or ()}
+    # Against load, the main figure and that of percentiles have the response times already.
+    is_repeated = len(loads) > 1 and len(results.configurations) <= panel.CROWDED
+    details = (*_DETAILS, "response time") if is_repeated else _DETAILS
     for what, make in FIGURES:
         made = attempt(f"figure {what}", make, results)
         if isinstance(made, Failed):
@@ -33,7 +37,7 @@ def build(results: Results) -> Section:
         is_crowded = len(results.configurations) > panel.CROWDED and what in _NOT_OF_MANY
         lack = _MANY if is_crowded else _LACKS.get(what, _nothing(results))
         if made is not None:
-            blocks.append(replace(made, is_detail=what in _DETAILS))
+            blocks.append(replace(made, is_detail=what in details))
         else:
             blocks.append(paragraph(f"No figure of {what}: {lack}."))
     small = attempt("figures of every run", every_run.figures, results)

@@ -1,21 +1,19 @@
-"""Summary section: question, answer, main figure, results in brief, doubts, claims and objectives."""
+"""Summary section, the first screen: question, answer, expectation, main figure, results in brief, doubts."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import re
 
 from towtank.analysis import not_checked
 from towtank.containment import Failed, attempt
 from towtank.digging import dig
 from towtank.report import format as people
-from towtank.report import objectives as outcomes
 from towtank.report.content import brief, claims
 from towtank.report.content.not_made import not_made
-from towtank.report.document import Block, Callout, Column, Section, Table, Text, paragraph, strong, text
+from towtank.report.document import Block, Callout, Section, Text, paragraph, strong, text
 from towtank.report.figures import MAIN
 from towtank.report.source import Json, Results
-from towtank.report.suspects import MARK, NOTE
+from towtank.report.suspects import MARK
 
 _REASONS = 3
 """Largest number of doubts in the summary section; the section on limits of the conclusions lists all doubts.
@@ -27,40 +25,43 @@ LEVELS = {
     "invalid": "No valid measurement",
 }
 _CLAIMS = {
-    "valid": "The numbers below may be used within the limits named in this report.",
-    "suspect": "The numbers below carry doubts that are listed under the limits of the conclusions. "
-    "Values that lean on a "
-    "suspect run are marked; they must not be quoted without their doubt.",
-    "invalid": "No run supports a conclusion. The numbers below serve to find the cause; they answer no question.",
+    "valid": "The numbers may be used within the limits named in this report.",
+    "suspect": f"Values marked {MARK} must not be quoted without their doubt.",
+    "invalid": "No run supports a conclusion. The numbers serve to find the cause; they answer no question.",
 }
 
 
 def build(results: Results) -> Section:
-    """Build the summary section: question, answer, results in brief, figure, doubts, objectives."""
+    """Build the section of the first screen: question, answer, expectation, figure, results in brief, doubts."""
     question = str(results.summary.get("question") or results.study.get("question") or "").strip()
     asked = question or "The study file states no question."
     blocks: list[Block] = [
         paragraph(strong("Question. "), asked),
-        Callout("headline", "", (text(headline(results)),)),
+        Callout("headline", "", tuple(map(text, sentences(results)))),
         *_expected(results),
     ]
-    blocks += [table for table in (brief.table(results), claims.in_brief(results)) if table is not None]
-    blocks += [*_figure(results), verdict(results)]
-    objectives = [objective for objective in results.summary.get("objectives") or () if isinstance(objective, dict)]
-    if objectives:
-        blocks.append(_objectives(results, objectives))
+    brief_table = brief.table(results)
+    blocks += [*_figure(results), *([brief_table] if brief_table is not None else []), verdict(results)]
     return Section("summary", "Summary", tuple(blocks))
 
 
 def _expected(results: Results) -> list[Block]:
-    """Return paragraphs with the expectation of the study, and with the number of claims by verdict."""
-    found: list[Block] = []
-    if results.study.get("expect"):
-        found.append(paragraph(strong("Expected beforehand. "), str(results.study["expect"]).strip()))
-    verdicts = claims.by_verdict(results)
-    if verdicts:
-        found.append(paragraph(strong("Claims. "), f"{people.sentence(people.listing(verdicts))}"))
-    return found
+    """Return the number of claims by verdict and the table of claims; without claims, what the study expects."""
+    table = claims.in_brief(results)
+    if table is None:
+        return claims.expected_beforehand(results)
+    verdicts = people.listing(claims.by_verdict(results))
+    return [paragraph(strong("Claims. "), people.sentence(verdicts)), table]
+
+
+def sentences(results: Results) -> list[str]:
+    """Return the headline by part of the answer: each configuration, what is not answered, the strongest effect."""
+    configurations = [each for each in results.summary.get("configurations") or () if isinstance(each, dict)]
+    factors = [str(name) for each in configurations for name in each.get("key") or ()]
+    heads = [f"With {each.get('label')}, " for each in configurations]
+    heads += ["Not answered with ", *(f"{name[:1].upper()}{name[1:]} " for name in dict.fromkeys(factors))]
+    begins = re.compile(rf"(?<=\.) (?={'|'.join(map(re.escape, heads))})")
+    return begins.split(headline(results))
 
 
 def _figure(results: Results) -> list[Block]:
@@ -103,7 +104,8 @@ def verdict(results: Results) -> Callout:
     """Return a callout with the verdict on the measurement, and one sentence for each reason."""
     found = level(results)
     doubts = [doubt for doubt in _reasons(results) if doubt.get("message")]
-    reasons: list[Text] = [_reason(doubt) for doubt in doubts[:_REASONS]]
+    said = headline(results)
+    reasons: list[Text] = [_reason(doubt, said) for doubt in doubts[:_REASONS]]
     if len(doubts) > _REASONS:
         more = people.plural(len(doubts) - _REASONS, "further doubt")
         reasons.append(text(f"{more.capitalize()}: see what limits the conclusions."))
@@ -112,10 +114,13 @@ def verdict(results: Results) -> Callout:
     return Callout(found, f"{LEVELS[found]}: {counts(results)}", (text(_CLAIMS[found]), *reasons, *unchecked_text))
 
 
-def _reason(doubt: Json) -> Text:
-    """Return the text of a doubt with the advice on it."""
-    said = people.sentence(str(doubt["message"]).rstrip("."))
-    return text(said, *((" ", strong("Do: "), people.sentence(str(doubt["hint"]))) if doubt.get("hint") else ()))
+def _reason(doubt: Json, answer: str) -> Text:
+    """Return the text of a doubt with the advice on it; advice that the answer gives is not repeated."""
+    said, hint = people.sentence(str(doubt["message"]).rstrip(".")), str(doubt.get("hint") or "")
+    if not hint:
+        return text(said)
+    is_repeated = hint.rstrip(".") in answer
+    return text(said, " ", strong("Do: "), "see the answer." if is_repeated else people.sentence(hint))
 
 
 def unchecked(results: Results) -> str:
@@ -127,74 +132,6 @@ def unchecked(results: Results) -> str:
 
 def _reasons(results: Results) -> list[Json]:
     return [doubt for doubt in dig(results.summary, "verdict", "reasons") or () if isinstance(doubt, dict)]
-
-
-def _objectives(results: Results, objectives: Sequence[Json]) -> Table:
-    metrics = {objective.get("text"): objective.get("metric") for objective in results.study.get("objectives") or ()}
-    windowed = any(objective.get("windows") for objective in objectives)
-    rows = tuple(
-        (
-            str(objective.get("text", "")),
-            "; ".join(filter(None, (outcome, outcomes.alone(objective), outcomes.held(objective)))),
-            people.quantity(
-                objective.get("seen"), outcomes.unit_of(metrics.get(objective.get("text")) or objective.get("metric"))
-            ),
-            _at(objective.get("at")),
-            *((_share_of_windows(objective), _worst_window(objective)) if windowed else ()),
-        )
-        for objective, outcome in _condensed(objectives)
-    )
-    columns: tuple[Column, ...] = (Column("Objective"), Column("Outcome"), Column("Seen", numeric=True), Column("At"))
-    if windowed:
-        columns += (Column("Windows that met it", numeric=True), Column("Worst window"))
-    marked = any(MARK in row[1] for row in rows)
-    notes = (NOTE,) if marked else ()
-    return Table("Objectives of the study", columns, rows, notes)
-
-
-def _condensed(objectives: Sequence[Json]) -> list[tuple[Json, str]]:
-    """Pair objectives with their outcomes.
-
-    An objective that all configurations meet is listed once, with its worst value.
-    """
-    found: list[tuple[Json, str]] = []
-    for same in _by_text(objectives):
-        outcomes_of = [outcomes.outcome(each) for each in same]
-        words = {outcome.removesuffix(f" {MARK}") for outcome in outcomes_of}
-        known = all(isinstance(each.get("seen"), int | float) for each in same)
-        if len(same) > 1 and known and words == {"met"}:
-            upward = ">" in str(same[0].get("text"))
-            worst = (min if upward else max)(same, key=lambda objective: float(objective["seen"]))
-            mark = f" {MARK}" if any(each.get("suspect_runs") for each in same) else ""
-            found.append((worst, f"met in all {len(same)} configurations{mark}"))
-        else:
-            found += zip(same, outcomes_of, strict=True)
-    return found
-
-
-def _by_text(objectives: Sequence[Json]) -> list[list[Json]]:
-    groups: dict[str, list[Json]] = {}
-    for objective in objectives:
-        groups.setdefault(str(objective.get("text")), []).append(objective)
-    return list(groups.values())
-
-
-def _share_of_windows(objective: Json) -> str:
-    windows = objective.get("windows") or {}
-    if not windows.get("count"):
-        return people.ABSENT
-    return f"{people.count(windows['met'])} of {people.count(windows['count'])} ({people.share(windows['share'])})"
-
-
-def _worst_window(objective: Json) -> str:
-    worst = (objective.get("windows") or {}).get("worst")
-    if not worst:
-        return people.ABSENT
-    return f"{people.plain(worst['start_s'])} to {people.plain(worst['end_s'])} s of {worst['run']}"
-
-
-def _at(place: Any) -> str:
-    return ", ".join(f"{name} {level}" for name, level in place.items()) if isinstance(place, dict) else people.ABSENT
 
 
 def nothing(what: str) -> Block:

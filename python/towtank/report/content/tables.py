@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from towtank import over_runs
 from towtank.digging import dig
 from towtank.report import format as people
-from towtank.report.content import answers
+from towtank.report.content import answers, objectives_table
 from towtank.report.document import Block, Callout, Column, Section, Table, paragraph, text
 from towtank.report.figures import panel, series
 from towtank.report.source import Json, Results, label_of, load_of
@@ -36,6 +36,7 @@ def build(results: Results) -> Section:
         blocks += [
             paragraph(_said(results)),
             *_points(results),
+            *([objectives] if (objectives := objectives_table.table(results)) is not None else []),
             *_transactions(results),
             *answers.tables(results),
         ]

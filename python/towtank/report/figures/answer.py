@@ -25,8 +25,10 @@ _STATISTICS = {
     "p95": "95th percentile of response time",
     "p99": "99th percentile of response time",
 }
-_HEIGHT, _TIMES_HEIGHT = 230, 150
-_WIDTH = 620
+# Both panels must fit beside the tables of the first screen. [px]
+_HEIGHT, _TIMES_HEIGHT = 190, 115
+_WIDTH = 480
+_BETWEEN = 32
 
 
 @dataclass(frozen=True)
@@ -103,11 +105,20 @@ def draw(numbers: Numbers) -> dict[str, Any]:
     times = [point.scaled(factor) for point in numbers.times]
     title = f"{_STATISTICS[numbers.statistic]} [{unit}]"
     shared: dict[str, Any] = {"load_factor": numbers.rates.load_factor, "width": _WIDTH}
-    upper = throughput.picture(numbers.rates, height=_HEIGHT)
+    upper = throughput.picture(numbers.rates, height=_HEIGHT, width=_WIDTH)
     upper["layer"] += _drawn_knees(numbers)
     below = _objective(numbers, title, times, factor)
     lower = panel.panel(times, value_title=title, height=_TIMES_HEIGHT, times=True, below=below, **shared)
-    return theme.specification(description(numbers), vconcat=[upper, lower], spacing=14)
+    _without_load_title(upper)
+    # The title of the lower axis may be longer than the panel: with `full` bounds it would push the panels apart.
+    return theme.specification(description(numbers), vconcat=[upper, lower], spacing=_BETWEEN, bounds="flush")
+
+
+def _without_load_title(picture: dict[str, Any]) -> None:
+    """Remove the title of the load axis, which the panel below repeats."""
+    for layer in picture["layer"]:
+        if "x" in layer.get("encoding", {}):
+            layer["encoding"] = {**layer["encoding"], "x": {**layer["encoding"]["x"], "title": None}}
 
 
 def _scaling(points: list[series.Point]) -> list[series.Point]:

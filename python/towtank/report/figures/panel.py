@@ -28,11 +28,11 @@ _FEW_DECADES = 3
 
 
 def legend_columns(labels: list[str]) -> int:
-    """Return the number of labels that fit into 620 pixels, with 7 pixels per letter and 45 around each
+    """Return the number of labels that fit into 500 pixels, with 7 pixels per letter and 45 around each
     label.
     """
     longest = max((len(label) for label in labels), default=1)
-    return max(1, 620 // (7 * longest + 45))
+    return max(1, 500 // (7 * longest + 45))
 
 
 def load_title(load_factor: str) -> str:

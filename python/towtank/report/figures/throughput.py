@@ -107,7 +107,7 @@ def draw(numbers: Numbers) -> dict[str, object]:
     return theme.specification(description(numbers), **picture(numbers))
 
 
-def picture(numbers: Numbers, height: int = 300) -> dict[str, Any]:
+def picture(numbers: Numbers, height: int = 300, width: int = 620) -> dict[str, Any]:
     """Return the panel of throughput with its data, as part of a Vega-Lite specification."""
     loads = [point.load for point in numbers.points]
     top = max(loads, default=1.0)
@@ -120,7 +120,7 @@ def picture(numbers: Numbers, height: int = 300) -> dict[str, Any]:
         numbers.points,
         value_title="throughput [1/s]",
         load_factor=numbers.load_factor,
-        width=620,
+        width=width,
         height=height,
         below=[*(below if ideal else []), *_highest(numbers, loads)],
         runs=numbers.runs,

@@ -1,8 +1,13 @@
 // Ways to take parts of the report along: figures as SVG, PNG and CSV, tables as Markdown and TSV, the summary as text.
 "use strict";
 
+// A table whose last rows are folded has a second part with the head repeated.
+const rowsOf = (table) => [
+  ...table.tHead.rows,
+  ...[...(table.closest(".numbered-table") ?? table.parentElement).querySelectorAll("tbody")].flatMap((body) => [...body.rows]),
+];
 const cells = (table) =>
-  [...table.rows].map((row) => [...row.cells].map((cell) => cell.textContent.trim().replace(/\s+/g, " ")));
+  rowsOf(table).map((row) => [...row.cells].map((cell) => cell.textContent.trim().replace(/\s+/g, " ")));
 
 // A spreadsheet takes a cell that begins so for a formula; a number with a sign, an interval and a unit is none.
 const harmless = (cell) =>
@@ -150,12 +155,6 @@ const reachable = () => {
     if (scrolled[place]) part.tabIndex = 0;
   });
 };
-const wide = window.matchMedia("(min-width: 75rem)");
-const unfold = () => {
-  document.querySelector("nav details").open = wide.matches;
-  reachable();
-};
-wide.addEventListener("change", unfold);
 window.addEventListener("resize", reachable);
 document.addEventListener("toggle", reachable, true);
 // A link to a folded section, figure or table opens it.
@@ -169,4 +168,9 @@ const openTarget = () => {
 };
 window.addEventListener("hashchange", openTarget);
 if (location.hash) openTarget();
-unfold();
+reachable();
+// The contents lie over the page: a link in them closes them.
+const contents = document.querySelector("nav details");
+contents.addEventListener("click", (event) => {
+  if (event.target.closest("a")) contents.open = false;
+});

@@ -1,0 +1,195 @@
+"""The first screen: order of its parts, answers by the verdict of the runs, and the order of all sections."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from typing import Any
+
+import pytest
+import report_synthetic as synthetic
+from test_report_answers import asked, studied
+from test_report_earned import OWN, STUDIED, plain
+
+from towtank.report.content import ANSWER, APPENDICES, PARTS, build_document, headline
+from towtank.report.document import Block, Callout, Column, Document, Figure, Paragraph, Section, Table
+from towtank.report.html import further_rows, in_parts, render
+from towtank.report.source import Results
+
+
+def front(results: Results) -> Section:
+    """Return the section of the first screen."""
+    (section,) = [section for section in build_document(results).sections if section.part == ANSWER]
+    return section
+
+
+def name(block: Block) -> str:
+    """Return a name for a block of the first screen."""
+    if isinstance(block, Paragraph):
+        return block.content[0].text.strip(" .")
+    if isinstance(block, Callout):
+        return block.level
+    return block.caption if isinstance(block, Table) else block.kind
+
+
+def words(block: Block) -> str:
+    """Return all words of a block: of a figure those that are read, without its picture and numbers."""
+    if isinstance(block, Paragraph):
+        return "".join(run.text for run in block.content)
+    if isinstance(block, Callout):
+        return " ".join((block.title, *("".join(run.text for run in content) for content in block.content)))
+    if isinstance(block, Table):
+        return " ".join((*(cell for row in block.rows for cell in row), *block.footnotes))
+    assert isinstance(block, Figure)
+    return f"{block.description} {block.note}"
+
+
+def answered(results: Results) -> list[str]:
+    """Return the sentences of the answer."""
+    (callout,) = [block for block in front(results).blocks if name(block) == "headline"]
+    assert isinstance(callout, Callout)
+    return [plain("".join(run.text for run in content)) for content in callout.content]
+
+
+def row_of_claim(results: Results) -> tuple[str, ...]:
+    (table,) = [block for block in front(results).blocks if name(block) == "Expected and found"]
+    assert isinstance(table, Table)
+    return tuple(plain(cell) for cell in table.rows[0])
+
+
+def test_the_first_screen_asks_answers_compares_shows_and_doubts_in_this_order() -> None:
+    results = studied(asked("ratio", "confirmed"))
+    assert list(map(name, front(results).blocks)) == [
+        "Question", "headline", "Claims", "Expected and found", "figure", "Results in brief", "valid",
+    ]  # fmt: skip
+    bare = synthetic.results()
+    assert list(map(name, front(bare).blocks)) == [
+        "Question", "headline", "Expected beforehand", "figure", "Results in brief", "valid",
+    ]  # fmt: skip
+
+
+def test_sections_follow_in_the_order_of_the_questions_of_a_reader() -> None:
+    document = build_document(studied(asked("ratio", "confirmed")))
+    parts = [part for part, _ in in_parts(document.sections)]
+    assert parts == [part for part, _ in PARTS if part in parts]
+    assert parts[0] == ANSWER
+    assert parts[-1] == APPENDICES
+    names = [section.name for section in document.sections]
+    expected = ("summary", "results", "claims", "observations", "limits", "verdicts", "workload", "reproducibility")
+    assert [each for each in names if each in expected] == list(expected)
+    for section in document.sections:
+        assert section.appendix == (section.part == APPENDICES), section.name
+        assert section.is_detail or not section.appendix, section.name
+
+
+def test_the_contents_are_folded_and_name_the_parts() -> None:
+    page = render(build_document(synthetic.results()))
+    contents = page[page.index("<nav") : page.index("</nav>")]
+    assert "<details><summary>Contents</summary>" in contents
+    for part in ("What limits, and why", "How it was measured", APPENDICES):
+        assert f'<p class="part">{part}</p>' in contents
+    assert '<p class="part">Results</p>' not in contents, "a section of the name follows"
+    assert page.index("</nav>") < page.index("<h1>")
+
+
+@pytest.mark.parametrize(
+    ("outcome", "answer", "found"),
+    [("confirmed", "Confirmed", "0.62 ["), ("refuted", "Refuted", "0.62 ["), ("undecided", "Not answered", "0.62 [")],
+)
+def test_a_claim_has_its_answer_beside_what_was_expected_and_found(outcome: str, answer: str, found: str) -> None:
+    # 62.5 /s without the index and 100 /s with it, at 120 users: 0.625.
+    row = row_of_claim(studied(asked("ratio", outcome)))
+    assert row[2] == asked("ratio", outcome)["holds"]
+    assert row[3].startswith(found)
+    assert row[4] == answer
+    suspect = row_of_claim(studied(asked("ratio", outcome), verdicts={"r004": "suspect"}))
+    assert suspect[4] == (answer if outcome == "undecided" else f"{answer} †")
+
+
+def test_a_claim_of_invalid_runs_has_no_value() -> None:
+    results = studied(asked("ratio", "confirmed"), verdicts={"r004": "invalid"})
+    assert row_of_claim(results)[2:] == ("< 0.9", "–", "Not answered")
+    said = " ".join(map(words, front(results).blocks))
+    assert "because every run at search_index present, users 120 is invalid (r004). Do: remove the cause" in said
+
+
+def test_a_study_without_claims_has_no_table_of_them() -> None:
+    assert not {"Claims", "Expected and found"} & set(map(name, front(synthetic.results()).blocks))
+
+
+@pytest.mark.parametrize("verdict", ["valid", "suspect"])
+def test_each_configuration_and_the_effect_have_a_sentence_of_the_answer(verdict: str) -> None:
+    said = answered(STUDIED[verdict])
+    assert [sentence.split(",")[0] for sentence in said[:2]] == [
+        "With search_index present",
+        "With search_index absent",
+    ]
+    assert re.search(r"throughput reaches|the system carries", said[1])
+    assert ("suspect run" in said[1]) == (verdict == "suspect")
+    assert " ".join(said) == plain(str(STUDIED[verdict].summary["headline"]))
+
+
+def test_what_is_not_answered_has_a_sentence_with_reason_and_next_step_and_no_value() -> None:
+    results = STUDIED["invalid"]
+    said = answered(results)
+    assert said[1].startswith("Not answered with search_index absent: no run of it counts, because start lag is")
+    assert "Do: lower the load" in said[1]
+    assert [words(block) for block in front(results).blocks if OWN.search(plain(words(block)))] == []
+
+
+def test_a_suspect_value_is_marked_where_it_stands() -> None:
+    (table,) = [block for block in front(STUDIED["suspect"]).blocks if name(block) == "Results in brief"]
+    assert isinstance(table, Table)
+    present, absent = table.rows
+    assert all(cell.endswith("†") for cell in (absent[1], absent[4]))
+    assert not any("†" in cell for cell in present[1:5])
+
+
+def test_a_study_without_a_run_that_counts_gives_no_value_on_the_first_screen() -> None:
+    runs = [f"r{number:03d}" for number in range(1, 9)]
+    found = synthetic.results(verdicts=dict.fromkeys(runs, "invalid"))
+    (table,) = [block for block in front(found).blocks if name(block) == "Results in brief"]
+    assert isinstance(table, Table)
+    assert {row[1:5] for row in table.rows} == {("–", "–", "not answered: no run counts", "–")}
+
+
+def test_an_objective_of_invalid_runs_is_not_judged_on_the_first_screen() -> None:
+    (table,) = [block for block in front(STUDIED["invalid"]).blocks if name(block) == "Results in brief"]
+    assert isinstance(table, Table)
+    present, absent = table.rows
+    assert present[5] == "2 met"
+    assert absent[5] == "2 not judged"
+
+
+def test_a_label_with_full_stops_does_not_cut_a_sentence() -> None:
+    found = synthetic.results()
+    configurations = [{**each, "label": f"pool 1.5 s. With care {place}"}
+                      for place, each in enumerate(found.summary["configurations"])]  # fmt: skip
+    parts = [f"With {each['label']}, throughput reaches 5/s at 3 users." for each in configurations]
+    summary = {**found.summary, "configurations": configurations, "headline": " ".join(parts)}
+    assert headline.sentences(dataclasses.replace(found, summary=summary)) == parts
+
+
+def test_advice_of_the_answer_is_not_repeated_among_the_doubts() -> None:
+    found = synthetic.results()
+    reason = {"kind": "interference", "level": "invalid", "message": "others ran.", "hint": "stop them."}
+    summary: dict[str, Any] = {**found.summary, "verdict": {**found.summary["verdict"], "reasons": [reason]}}
+    apart = words(headline.verdict(dataclasses.replace(found, summary=summary)))
+    assert "Others ran. Do: Stop them." in apart
+    said = {**summary, "headline": "No run can carry an answer, because others ran. Do: stop them."}
+    assert "Others ran. Do: see the answer." in words(headline.verdict(dataclasses.replace(found, summary=said)))
+
+
+def test_rows_beyond_those_shown_are_folded_below_them() -> None:
+    rows = tuple((f"row {number}",) for number in range(5))
+    table = Table("Many", (Column("What"),), rows, ("A note.",), shown=2)
+    document = Document("t", "s", (Section("one", "One", (table,)),))
+    page = render(document)
+    main = page[page.index("<main") : page.index("</main>")]
+    first, _, folded = main.partition("<summary>3 further rows</summary>")
+    assert re.findall(r"row \d", first) == ["row 0", "row 1"]
+    assert re.findall(r"row \d", folded) == ["row 2", "row 3", "row 4"]
+    assert first.count("A note.") == 1
+    assert folded.count("A note.") == 0
+    assert further_rows(dataclasses.replace(table, shown=5)) is None
+    assert further_rows(dataclasses.replace(table, shown=None)) is None
