@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from towtank.analysis.system.limited_disks import utilization
+from towtank.analysis.system.limited_disks import Utilization, utilization
 
 RATES: dict[str, float | None] = {
     "read_operations_per_s": 60.0,
@@ -35,16 +35,16 @@ def test_the_largest_share_is_the_utilization(
     declared: dict[str, Any], share: float, of: str, limit: float | None
 ) -> None:
     found = utilization(RATES, declared)
-    assert found == {"utilization": pytest.approx(share), "utilization_of": of, "utilization_limit": limit}
+    assert found.utilization == pytest.approx(share)
+    assert (found.utilization_of, found.utilization_limit) == (of, limit)
 
 
 def test_what_was_not_measured_is_not_zero() -> None:
-    nothing = {"utilization": None, "utilization_of": None, "utilization_limit": None}
-    assert utilization({}, {"read_operations": "150 /s"}) == nothing
-    busy = {"utilization": 0.3, "utilization_of": "busy", "utilization_limit": None}
-    assert utilization({"busy_share": 0.3, "read_operations_per_s": None}, {"read_operations": "150 /s"}) == busy
+    assert utilization({}, {"read_operations": "150 /s"}) == Utilization()
+    found = utilization({"busy_share": 0.3, "read_operations_per_s": None}, {"read_operations": "150 /s"})
+    assert found == Utilization(0.3, "busy")
 
 
 def test_bursts_above_the_limit_are_not_hidden() -> None:
     found = utilization({**RATES, "read_operations_per_s": 165.0}, {"read_operations": "150 /s"})
-    assert found["utilization"] == pytest.approx(1.1)
+    assert found.utilization == pytest.approx(1.1)

@@ -6,10 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from towtank.digging import dig
 from towtank.units import data_rate, format_data_rate, rate
 
 BUSY = "busy"
 """Measure of a utilization that is the share of time in which the device had at least one request."""
+BUSY_SHARE = "busy_share"
+"""Name of the share of busy time in the values of a disk."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +43,28 @@ LIMITS: dict[str, DiskLimit] = {
 """Limits that a disk may have, by their names in the system file."""
 
 
-def utilization(rates: Mapping[str, float | None], declared: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the utilization of a disk, its measure, and the limit that it is measured against.
+@dataclass(frozen=True)
+class Utilization:
+    """Utilization of a disk, with its measure; the fields are keys of a disk in the summary of a run.
+
+    Attributes
+    ----------
+    utilization : float or None
+        Largest share of a limit, or the share of busy time if that is larger, or if no limit was measured; None if
+        nothing was measured. [1]
+    utilization_of : str or None
+        Limit as the system file names it, or `busy`.
+    utilization_limit : float or None
+        Limit of all images together; None for `busy`. [1/s] or [byte/s]
+    """
+
+    utilization: float | None = None
+    utilization_of: str | None = None
+    utilization_limit: float | None = None
+
+
+def utilization(rates: Mapping[str, float | None], declared: Mapping[str, Any]) -> Utilization:
+    """Return the utilization of a disk: the largest share of its limits and of busy time.
 
     Parameters
     ----------
@@ -50,13 +73,6 @@ def utilization(rates: Mapping[str, float | None], declared: Mapping[str, Any]) 
     declared : mapping
         Disk in `run.json`: its limits, and the number of `images` that each have these limits.
 
-    Returns
-    -------
-    dict
-        `utilization`: the largest share of a limit, or the share of busy time if that is larger, or if no limit was
-        measured; None if nothing was. `utilization_of`: the limit, as the system file names it, or `busy`.
-        `utilization_limit`: the limit of all images together, in operations or bytes per second; None for `busy`.
-
     Notes
     -----
     A control group delays requests before they reach the device. The device of a disk at its limit is therefore idle
@@ -64,9 +80,9 @@ def utilization(rates: Mapping[str, float | None], declared: Mapping[str, Any]) 
     requests after merging, the limit counts them before, so that a disk whose requests are merged may be at its limit
     below a utilization of 1.
     """
-    images = declared.get("images") or 1
+    images = dig(declared, "images") or 1
     shares: list[tuple[float, str, float | None]] = []
-    busy = rates.get("busy_share")
+    busy = rates.get(BUSY_SHARE)
     if busy is not None:
         shares.append((busy, BUSY, None))
     for name, kind in LIMITS.items():
@@ -75,9 +91,7 @@ def utilization(rates: Mapping[str, float | None], declared: Mapping[str, Any]) 
             shares.append((measured / (images * limit), name, images * limit))
     # Of equal shares the limit is named, which is what holds requests back.
     most = max(shares, key=lambda share: (share[0], share[1] != BUSY), default=None)
-    if most is None:
-        return {"utilization": None, "utilization_of": None, "utilization_limit": None}
-    return {"utilization": most[0], "utilization_of": most[1], "utilization_limit": most[2]}
+    return Utilization() if most is None else Utilization(*most)
 
 
 def _number(value: object, read: Callable[[object], float]) -> float | None:

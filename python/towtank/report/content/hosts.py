@@ -140,8 +140,8 @@ def _disks(runs: list[RunResult]) -> list[Block]:
             people.rate(values.get("read_operations_per_s")),
             people.rate(values.get("write_operations_per_s")),
             people.share(values.get("utilization")),
-            str(values.get("utilization_of") or people.ABSENT),
-            people.share(values.get("busy_share")),
+            str(dig(values, "utilization_of") or people.ABSENT),
+            people.share(dig(values, "busy_share")),
             people.size(values.get("free_bytes_least")),
             people.count(values.get("free_inodes_least")),
         )
