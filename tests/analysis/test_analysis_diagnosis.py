@@ -11,7 +11,7 @@ from synthetic_runs import write_run
 from towtank.analysis import Diagnosis, summarize_run
 from towtank.analysis.diagnosis import Cause, diagnose_run
 from towtank.analysis.diagnosis.of_run import of_seen
-from towtank.analysis.diagnosis.seen import Busiest, Seen, Tier
+from towtank.analysis.diagnosis.seen import Busiest, LimitedDisk, Seen, Tier
 from towtank.analysis.diagnosis.waits import Series, pools, series_of
 from towtank.analysis.doubts import Kind
 
@@ -53,6 +53,7 @@ ONE_THREAD = replace(SHOP, cpus_used=1.10, process=busy(1.1, most=1.2), thread=b
 CROWDED_THREAD = replace(SHOP, cpus_used=0.80, thread=busy(0.75, waits=0.24))
 LIMITED = replace(SHOP, cpus_used=0.49, cpus_allotted=0.5, group="/shop", throttled=0.4)
 FULL = replace(SHOP, cpus_used=3.8)
+DISK = LimitedDisk("store", "data", 0.98, 150.0, "read_operations")
 
 
 @pytest.mark.parametrize(
@@ -64,6 +65,9 @@ FULL = replace(SHOP, cpus_used=3.8)
         (seen(ONE_THREAD), Cause.CPU, "shop, thread worker (4711)"),
         (seen(CROWDED_THREAD, machine_used=4.0, others_used=0.3), Cause.CPU, "shop, thread worker (4711)"),
         (seen(LIMITED), Cause.QUOTA, "shop, control group /shop"),
+        (seen(SHOP, disks=(DISK,)), Cause.DISK, "disk data, host store"),
+        (seen(SHOP, disks=(replace(DISK, utilization=0.8),)), Cause.UNKNOWN, ""),
+        (seen(FULL, machine_used=3.95, disks=(DISK,)), Cause.CPU, "shop"),
         (seen(SHOP, errors=0.2, errors_answered=0.2, kinds={"status_5xx": 20}), Cause.ERRORS, ""),
         (seen(SHOP, pool_share=0.75), Cause.GENERATOR, "pool of connections"),
         (seen(SHOP, doubts={"generator_saturated": ("suspect", "81 %")}), Cause.GENERATOR, ""),
@@ -82,6 +86,26 @@ def test_each_limit_is_named_with_its_place(observed, cause, place):
     assert found.evidence or not observed.tiers
     assert (found.sure > 0) == (cause is not Cause.UNKNOWN)
     assert found.settle
+
+
+def test_a_disk_is_named_with_the_use_of_its_limit():
+    found = of_seen(seen(SHOP, disks=(replace(DISK, name="log", utilization=0.91), DISK)))
+    assert found.evidence == ("disk data of host store uses 98 % of its limit of 150 reads/s",)
+    assert found.clause == "the speed of disk data, host store"
+    assert found.sure == 0.95
+    served = of_seen(seen(SHOP, disks=(replace(DISK, utilization=0.8),), users=None, rate=100.0, throughput=100.0))
+    assert served.cause is Cause.NONE
+    busiest = "the busiest resource is a disk: disk data of host store uses 80 % of its limit of 150 reads/s"
+    assert busiest in served.evidence
+
+
+def test_the_limited_disks_of_a_summary_are_seen():
+    disk = {"utilization": 0.98, "utilization_of": "write_rate", "utilization_limit": 8.0 * 2**20}
+    plain = {"utilization": 1.0, "utilization_of": "busy", "utilization_limit": None}
+    hosts = {"store": {"disks": {"data": disk, "log": plain}}, "far": {"disks": {"vda": {"utilization": 1.0}}}}
+    (found,) = Seen.of({"hosts": hosts}).disks
+    assert found == LimitedDisk("store", "data", 0.98, 8.0 * 2**20, "write_rate")
+    assert found.text == "disk data of host store uses 98 % of its limit of 8 MiB/s written"
 
 
 def gauge(name: str, mean: float) -> Series:

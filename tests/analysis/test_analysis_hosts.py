@@ -19,7 +19,11 @@ STAGES = [Stage("steady", "steady", 40.0, 4)]
 TIERS = {"content": {"kind": "content_server", "host": "web", "cpus": [0]}}
 HOSTS: dict[str, Any] = {
     "web": {"provider": "namespaces", "cpus_virtual": 0.5},
-    "database": {"provider": "namespaces", "cpus_virtual": None},
+    "database": {
+        "provider": "namespaces",
+        "cpus_virtual": None,
+        "disks": {"data": {"read_operations": "100 /s", "write_rate": "4 MB/s", "images": 2}},
+    },
     "other": {"provider": "existing"},
 }
 HOSTS_TOLD = ("web", "database")
@@ -36,6 +40,7 @@ RATES = {
     "host_tcp_listen_drops_total": 0.5,
     "host_tcp_retransmits_total": 0.75,
     'host_disk_write_bytes_total{disk="data"}': 1e6,
+    'host_disk_read_operations_total{disk="data"}': 80.0,
     'host_disk_busy_seconds_total{disk="data"}': 0.2,
     'host_pressure_seconds_total{resource="cpu",extent="some"}': 0.1,
 }
@@ -105,6 +110,20 @@ def test_a_host_has_its_rates_and_levels(summary: dict[str, Any]) -> None:
     assert (disk["size_bytes"], disk["size_inodes"]) == (1e9 + 40, None)
     # The host creates one file per second and has 60 free inodes at the end of the window.
     assert disk["inodes_full_in_s"] == pytest.approx(60.0)
+
+
+def test_a_disk_without_a_limit_is_measured_by_its_busy_time(summary: dict[str, Any]) -> None:
+    disk = summary["hosts"]["web"]["disks"]["data"]
+    assert (disk["busy_share"], disk["utilization"]) == (pytest.approx(0.2), pytest.approx(0.2))
+    assert (disk["utilization_of"], disk["utilization_limit"]) == ("busy", None)
+
+
+def test_a_disk_with_limits_is_measured_against_the_one_that_it_uses_most(summary: dict[str, Any]) -> None:
+    # Two images of 100 reads/s and 4 MB/s each; 160 reads/s and 2 MB/s were measured, busy for 0.4 of the time.
+    disk = summary["hosts"]["database"]["disks"]["data"]
+    assert disk["utilization"] == pytest.approx(160 / 200)
+    assert (disk["utilization_of"], disk["utilization_limit"]) == ("read_operations", 200.0)
+    assert disk["busy_share"] == pytest.approx(0.4), "the busy time of the device stays available"
 
 
 def test_each_host_whose_network_had_trouble_is_named(summary: dict[str, Any]) -> None:

@@ -192,6 +192,16 @@ EXAMPLES: dict[str, tuple[Judgement, ...]] = {
         Shown("┌ find, join", DRAWING),
         study("database-features --preset quick", "database-features    "),
     ),
+    "studies/disk-arms/README.md": (
+        Shown("users with think times", DRAWING),
+        Run(
+            "towtank",
+            (
+                Line("towtank run disk-arms --quick", planned=MINUTES, nightly=True, measures=True),
+                Line("towtank run disk-arms              #", planned=HOURS),
+            ),
+        ),
+    ),
     "studies/file-systems/README.md": (
         Shown("this machine", DRAWING),
         study(
@@ -202,5 +212,15 @@ EXAMPLES: dict[str, tuple[Judgement, ...]] = {
     "studies/network-devices/README.md": (
         Shown("host `client`", DRAWING),
         study("network-devices --preset quick", "network-devices    "),
+    ),
+    "studies/runtime-memory/README.md": (
+        Shown("generator core", DRAWING),
+        Run(
+            "towtank",
+            (
+                Line("towtank run runtime-memory --quick", planned=MINUTES, nightly=True, measures=True),
+                Line("towtank run runtime-memory              #", planned=HOURS),
+            ),
+        ),
     ),
 }

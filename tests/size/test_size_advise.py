@@ -88,6 +88,24 @@ def test_memory_of_a_tier_says_how_it_was_measured(results, tmp_path, tier, valu
     assert (fact.value, fact.origin) == (f"{value!r} B", f"{how} in run r001")
 
 
+def test_the_busiest_disk_may_be_one_with_a_limit_on_a_host(results, tmp_path):
+    folder = tmp_path / "results"
+    shutil.copytree(results, folder)
+    for path in folder.glob("runs/*/summary.json"):
+        summary = json.loads(path.read_text("utf-8"))
+        disk = {
+            "utilization": 0.8,
+            "utilization_of": "read_operations",
+            "utilization_limit": 150.0,
+            "busy_share": 0.007,
+        }
+        summary["hosts"] = {"store": {"tiers": [], "disks": {"data": disk, "log": {"utilization": None}}}}
+        summary.pop("inputs", None)  # Without digests, a summary is reused as it is.
+        path.write_text(json.dumps(summary), "utf-8")
+    (situation,) = (found for found in situations(folder, users=48) if found.label == "search_index absent")
+    assert verdicts(situation)["disk_utilization"] == "differs"  # 80 % in place of 42 %
+
+
 def test_verdicts_on_results(results):
     present, absent = (verdicts(situation) for situation in situations(results, users=48))
     assert (present["unindexed_columns content"], absent["unindexed_columns content"]) == ("follows", "differs")

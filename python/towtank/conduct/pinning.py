@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from towtank.errors import StudyError
+from towtank.own_cpus import pinned_to
 
 if TYPE_CHECKING:
     from towtank.study.model import PinnedCpus
@@ -70,10 +71,5 @@ def pinning_of(asked: PinnedCpus | Literal["auto", "off"]) -> Pinning:
 @contextmanager
 def on_generator(pinning: Pinning) -> Iterator[None]:
     """Pin this process to the generator's CPUs inside the block; the probe that it starts inherits the pinning."""
-    before = os.sched_getaffinity(0)
-    if pinning.pinned:
-        os.sched_setaffinity(0, pinning.generator)
-    try:
+    with pinned_to(pinning.generator if pinning.pinned else ()):
         yield
-    finally:
-        os.sched_setaffinity(0, before)

@@ -21,7 +21,7 @@ EACH = "*"
 _WORDS = re.compile(r"(?P<metric>[a-z][\w.]*)(?:\s+of\s+(?P<transaction>[A-Za-z][\w-]*))?(?:\s+in\s+(?P<phase>\w+))?")
 _DISK = (
     *("read_bytes_per_s", "write_bytes_per_s", "read_operations_per_s", "write_operations_per_s"),
-    *("utilization", "queue_length", "free_bytes_least", "free_inodes_least"),
+    *("utilization", "busy_share", "queue_length", "free_bytes_least", "free_inodes_least"),
 )
 _EARLIER_STORED = {"told": "acknowledged"}
 """Names of counts in `stored` of older summaries, each with its present name."""

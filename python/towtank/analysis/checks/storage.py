@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from towtank.analysis.checks.evidence import Evidence
 from towtank.analysis.doubts import Doubt, Kind, Level, percent
 from towtank.analysis.stored import count_of
-from towtank.units import data_rate, format_data_rate, rate, shown
+from towtank.analysis.system.limited_disks import LIMITS
+from towtank.units import shown
 
 # Below this free share, neither a document nor a folder fits on the disk. [1]
 SPENT_SHARE = 0.001
@@ -16,13 +17,6 @@ SPENT_SHARE = 0.001
 SOON_WINDOWS = 10.0
 # A disk that would last longer is reported if its free share is below this value. [1]
 LOW_SHARE = 0.05
-# Limits of a host's disk, each with the function that renders it as text with a unit.
-_LIMITS: dict[str, Callable[[object], str]] = {
-    "read_rate": lambda limit: f"{format_data_rate(data_rate(limit))} read",
-    "write_rate": lambda limit: f"{format_data_rate(data_rate(limit))} written",
-    "read_operations": lambda limit: f"{rate(limit):g} reads/s",
-    "write_operations": lambda limit: f"{rate(limit):g} writes/s",
-}
 _WORDS = {"bytes": "room", "inodes": "inodes"}
 
 
@@ -53,15 +47,15 @@ def throttled_disks(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str, str
         if not isinstance(facts, Mapping):
             continue  # In a run on this machine alone, this entry is a text.
         for disk, given in (facts.get("disks") or {}).items():
-            limits = [_limit(given[key], words) for key, words in _LIMITS.items() if given.get(key) is not None]
+            limits = [_limit(given[key], key) for key in LIMITS if given.get(key) is not None]
             if limits:
                 yield str(host), str(disk), ", ".join(limits)
 
 
-def _limit(value: object, words: Callable[[object], str]) -> str:
+def _limit(value: object, key: str) -> str:
     """Render a limit with its unit; a limit that cannot be parsed is returned unchanged."""
     try:
-        return words(value)
+        return LIMITS[key].text(LIMITS[key].read(value))
     except ValueError:
         return shown(value)
 

@@ -19,6 +19,8 @@ class Cause(StrEnum):
     """The CPU limit of a control group."""
     POOL = "pool"
     """A pool of connections, workers or permits that is fully in use."""
+    DISK = "disk"
+    """The speed limit of a disk: operations or bytes per second."""
     LOCK = "lock"
     """A section of code that only one request at a time can execute."""
     ERRORS = "errors"
@@ -40,6 +42,7 @@ _CLAUSES = {
     Cause.CPU: "the CPU{place}",
     Cause.QUOTA: "the CPU limit{place}",
     Cause.POOL: "a pool{place}",
+    Cause.DISK: "the speed{place}",
     Cause.LOCK: "a lock{place}",
     Cause.ERRORS: "failing requests{place}",
     Cause.GENERATOR: "the load generator",
@@ -56,11 +59,12 @@ class Place:
     tier : str or None
         Name of the tier.
     host : str or None
-        Name of the host that runs the tier; None for this machine.
+        Name of the host that runs the tier or has the disk; None for this machine.
     transaction : str or None
         Transaction that the limit slows down most.
     part : str or None
-        Part of the tier that is at its limit, as text: a process, a thread, a control group, a metric.
+        Part of the tier that is at its limit, as text: a process, a thread, a control group, a metric,
+        a disk.
     """
 
     tier: str | None = None

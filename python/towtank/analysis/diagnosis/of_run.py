@@ -21,7 +21,9 @@ _EXPLAINED: dict[Cause, tuple[Kind, ...]] = {
     Cause.GENERATOR: (*_OVERLOAD, Kind.GENERATOR_SATURATED, Kind.GENERATOR_STALLED, Kind.START_LAG),
     Cause.MACHINE: (*_OVERLOAD, Kind.INTERFERENCE, Kind.NOT_ATTRIBUTED, Kind.START_LAG),
     Cause.ERRORS: (*_OVERLOAD, Kind.ERRORS_ABOVE_LIMIT),
-    **dict.fromkeys((Cause.CPU, Cause.QUOTA, Cause.POOL, Cause.LOCK), (*_OVERLOAD, Kind.ERRORS_ABOVE_LIMIT)),
+    **dict.fromkeys(
+        (Cause.CPU, Cause.QUOTA, Cause.POOL, Cause.DISK, Cause.LOCK), (*_OVERLOAD, Kind.ERRORS_ABOVE_LIMIT)
+    ),
 }
 """Kinds of doubts that each limit causes, or that are the limit."""
 _NOT_OF_LOAD = (Cause.ERRORS, Cause.GENERATOR)
@@ -118,12 +120,15 @@ def _below(seen: Seen) -> str | None:
 
 
 def _busiest(seen: Seen) -> str | None:
-    """Return the CPU use of the busiest tier, or of the machine, as text; None if neither was observed."""
+    """Return the use of the busiest tier or limited disk, or of the machine, as text; None if none was observed."""
     known = [
         (tier.cpus_used / tier.cpus_allotted, tier) for tier in seen.tiers if tier.cpus_used and tier.cpus_allotted
     ]
-    if known:
-        share, tier = max(known, key=lambda entry: entry[0])
+    share, tier = max(known, key=lambda entry: entry[0], default=(0.0, None))
+    disk = max(seen.disks, key=lambda disk: disk.utilization, default=None)
+    if disk is not None and disk.utilization > share:
+        return f"the busiest resource is a disk: {disk.text}"
+    if tier is not None:
         return f"the busiest tier is {tier.name}: {100 * share:.0f} % of its CPUs"
     if seen.machine_used is None or not seen.machine_cpus:
         return None

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from towtank.analysis.diagnosis.waits import Series, series_of
 from towtank.analysis.doubts import Kind
+from towtank.analysis.system.limited_disks import LIMITS
 from towtank.analysis.system.rates import lookup
 from towtank.digging import dig
 
@@ -72,6 +73,35 @@ class Tier:
 
 
 @dataclass(frozen=True)
+class LimitedDisk:
+    """Use of a disk whose speed a control group limits, for the diagnosis.
+
+    Attributes
+    ----------
+    host, name : str
+        Name of the host, and name of the disk on this host.
+    utilization : float
+        Share of the limit that was used. [1]
+    limit : float
+        Limit of the disk. [1/s] or [byte/s]
+    of : str
+        Limit as the system file names it, for example `read_operations`.
+    """
+
+    host: str
+    name: str
+    utilization: float
+    limit: float
+    of: str
+
+    @property
+    def text(self) -> str:
+        """Disk, host and use as text: `disk data of host server uses 98 % of its limit of 150 reads/s`."""
+        limit = LIMITS[self.of].text(self.limit)
+        return f"disk {self.name} of host {self.host} uses {100 * self.utilization:.0f} % of its limit of {limit}"
+
+
+@dataclass(frozen=True)
 class Seen:
     """Facts of one run that a diagnosis needs.
 
@@ -103,6 +133,8 @@ class Seen:
     transactions : tuple of str
     series : tuple of Series
         Metrics that the services report.
+    disks : tuple of LimitedDisk
+        Disks whose use was measured against a limit.
     """
 
     tiers: tuple[Tier, ...]
@@ -125,6 +157,7 @@ class Seen:
     grows: bool
     transactions: tuple[str, ...]
     series: tuple[Series, ...] = ()
+    disks: tuple[LimitedDisk, ...] = ()
 
     @classmethod
     def of(cls, summary: Mapping[str, Any]) -> Seen:
@@ -158,6 +191,7 @@ class Seen:
             grows=bool(dig(summary, "window", "growth", "is_significant")),
             transactions=tuple(objects_at(summary, "transactions")),
             series=tuple(series_of(objects_at(summary, "services"))),
+            disks=tuple(_limited_disks(summary)),
         )
 
     def has(self, kind: Kind, *levels: str) -> str | None:
@@ -170,6 +204,15 @@ def objects_at(document: Any, *path: str) -> Mapping[str, Any]:
     """Return the object that a document holds at a path of keys; an empty object if a key is missing."""
     found = dig(document, *path)
     return found if isinstance(found, Mapping) else {}
+
+
+def _limited_disks(summary: Mapping[str, Any]) -> Iterator[LimitedDisk]:
+    """Yield each disk of a host whose utilization is that of a limit."""
+    for host, about in objects_at(summary, "hosts").items():
+        for name, disk in objects_at(about, "disks").items():
+            share, limit, of = (dig(disk, key) for key in ("utilization", "utilization_limit", "utilization_of"))
+            if of in LIMITS and isinstance(share, int | float) and isinstance(limit, int | float):
+                yield LimitedDisk(host, name, float(share), float(limit), str(of))
 
 
 def _failing(summary: Mapping[str, Any]) -> str | None:

@@ -17,6 +17,8 @@ TIER_FULL = 0.90
 """A tier counts as saturated if it uses at least this share of its allotted CPUs, in (0, 1]."""
 THROTTLED = 0.05
 """The CPU limit of a control group counts as reached if it throttles for at least this share of time. [1]"""
+DISK_FULL = 0.90
+"""A disk with a speed limit counts as saturated if it uses at least this share of the limit, in (0, 1]."""
 ONE_CPU = 0.95
 """A process or thread counts as using one CPU fully if its CPU use is at least this. [CPUs]"""
 _MOST_OF_ONE = 1.03
@@ -236,6 +238,13 @@ def _cpus(seen: Seen) -> Iterator[Sign]:
     yield Sign(Cause.CPU, Place(most.name), sure, (text,), settle, against)
 
 
+def _disks(seen: Seen) -> Iterator[Sign]:
+    for disk in sorted(seen.disks, key=lambda disk: -disk.utilization):
+        if disk.utilization >= DISK_FULL:
+            settle = f"raise {disk.of} of the disk and repeat: throughput rises in proportion if this is the cause"
+            yield Sign(Cause.DISK, Place(host=disk.host, part=f"disk {disk.name}"), 0.95, (disk.text,), settle)
+
+
 def _locks(seen: Seen) -> Iterator[Sign]:
     for wait in waits.locks(list(seen.series)):
         settle = "split the lock, hold it for less time, or measure with half of the load: its time falls in proportion"
@@ -272,6 +281,7 @@ _RULES: tuple[Callable[[Seen], Iterator[Sign]], ...] = (
     _other_programs,
     _most_fail,
     _cpus,
+    _disks,
     _locks,
     _pools,
     _some_fail,

@@ -7,13 +7,17 @@ no stream; its tiers describe the use of the host.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
 from towtank.analysis.measurement import Mask, Measurement
+from towtank.analysis.system.limited_disks import BUSY_SHARE, utilization
 from towtank.analysis.system.rates import Samples
 from towtank.analysis.system.tiers import TCP_COUNTS, Observed, host, ratio, span, steal
+from towtank.digging import dig
 
 STREAM = "host-{}"
 _RATES = {
@@ -35,7 +39,7 @@ _DISK_RATES = {
     "write_bytes_per_s": "host_disk_write_bytes_total",
     "read_operations_per_s": "host_disk_read_operations_total",
     "write_operations_per_s": "host_disk_write_operations_total",
-    "utilization": "host_disk_busy_seconds_total",
+    BUSY_SHARE: "host_disk_busy_seconds_total",
     "queue_length": "host_disk_queue_seconds_total",
 }
 _DISK_LEAST = {"free_bytes": "host_disk_free_bytes", "free_inodes": "host_disk_free_inodes"}
@@ -58,6 +62,7 @@ def hosts(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[st
 
 def _host(observed: Observed, name: str, samples: Samples, measurement: Measurement, chosen: Mask) -> dict[str, Any]:
     start, end = span(measurement, chosen)
+    declared = dig(observed.hosts, name, "disks") or {}
     track = samples.track("values", "host_cpu_seconds_total")
     used = ratio(
         track.by_bin(measurement.starts, measurement.ends), measurement.lengths, chosen, bin_s=measurement.bin_s
@@ -81,7 +86,7 @@ def _host(observed: Observed, name: str, samples: Samples, measurement: Measurem
         "memory_cache_bytes": _mean(samples.gauge(start, end, "values", "host_memory_cache_bytes")),
         "socket_memory_bytes": _mean(samples.gauge(start, end, "values", "host_socket_memory_bytes")),
         "pressure": _pressure(samples, start, end),
-        "disks": {disk: _disk(samples, disk, start, end) for disk in _disks(samples)},
+        "disks": {disk: _disk(samples, disk, declared.get(disk) or {}, start, end) for disk in _disks(samples)},
     }
 
 
@@ -135,13 +140,20 @@ def _disks(samples: Samples) -> list[str]:
     return sorted(match[1] for key in keys if (match := _DISK.fullmatch(key)))
 
 
-def _disk(samples: Samples, disk: str, start_s: float, end_s: float) -> dict[str, Any]:
-    """Describe a disk of a host over the window: rates of traffic, and the least free space and free inodes."""
+def _disk(samples: Samples, disk: str, declared: Mapping[str, Any], start_s: float, end_s: float) -> dict[str, Any]:
+    """Describe a disk of a host over the window: rates of traffic, utilization, least free space and free inodes.
+
+    Parameters
+    ----------
+    declared : mapping
+        Disk in `run.json`, which has the limits.
+    """
     label = f'{{disk="{disk}"}}'
     rates = {out: samples.track("values", key + label).rate(start_s, end_s) for out, key in _DISK_RATES.items()}
     least = {out: samples.gauge(start_s, end_s, "values", key + label) for out, key in _DISK_LEAST.items()}
     return {
         **rates,
+        **asdict(utilization(rates, declared)),
         **{f"{out}_least": min(values) if values else None for out, values in least.items()},
         **{f"size_{what}": _last(samples, start_s, end_s, key + label) for what, key in _DISK_SIZES.items()},
         **{f"{what}_full_in_s": _full_in(least[f"free_{what}"], end_s - start_s) for what in _DISK_SIZES},

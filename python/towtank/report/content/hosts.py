@@ -140,6 +140,8 @@ def _disks(runs: list[RunResult]) -> list[Block]:
             people.rate(values.get("read_operations_per_s")),
             people.rate(values.get("write_operations_per_s")),
             people.share(values.get("utilization")),
+            str(dig(values, "utilization_of") or people.ABSENT),
+            people.share(dig(values, "busy_share")),
             people.size(values.get("free_bytes_least")),
             people.count(values.get("free_inodes_least")),
         )
@@ -155,6 +157,8 @@ def _disks(runs: list[RunResult]) -> list[Block]:
         Column("Reads", numeric=True),
         Column("Writes", numeric=True),
         Column("Utilization", numeric=True),
+        Column("Measured by"),
+        Column("Busy time", numeric=True),
         Column("Least room", numeric=True),
         Column("Least inodes", numeric=True),
     )

@@ -32,7 +32,7 @@ COMMON: dict[str, tuple[str, str]] = {
     "host.cpu_utilization": ("%", "CPU utilization of the host, generator included"),
     "host.memory": ("B", "memory of the host"),
     "host.memory_available": ("B", "memory that programs could get without swapping"),
-    "host.disk_utilization": ("%", "busy time of the busiest disk"),
+    "host.disk_utilization": ("%", "utilization of the busiest disk: its busy time, or its share of a limit"),
     "host.steal": ("%", "CPU time that the hypervisor took"),
     "host.io_pressure": ("%", "time in which some thread waited for a disk"),
     "host.memory_pressure": ("%", "time in which some thread waited for memory"),

@@ -13,6 +13,7 @@ from towtank import units
 from towtank.analysis.comparison import is_certain
 from towtank.analysis.study import SET_ASIDE, describe_study, summaries_of
 from towtank.containment import Failed, attempt
+from towtank.digging import dig
 from towtank.errors import MeasurementError, StudyError
 from towtank.estimates import few_digits
 from towtank.load_level import Load
@@ -169,6 +170,13 @@ def _idle(used: Any, cpus: float | None) -> Any:
     return {end: cpus * (1 - share[of]) for end, of in (("value", "value"), ("low", "high"), ("high", "low"))}
 
 
+def _disk_utilizations(summary: Mapping[str, Any]) -> list[float]:
+    """Return the utilization of each disk of this machine, of other machines and of hosts that are parts of it. [1]"""
+    places = (dig(summary, "host"), *(dig(summary, "hosts") or {}).values())
+    shares = [dig(disk, "utilization") for place in places for disk in (dig(place, "disks") or {}).values()]
+    return [share for share in shares if share is not None]
+
+
 def _common(manifest: Json, study: Json, configuration: Json, run: Json, summary: Json) -> Json:
     host, facts, law = summary["host"], manifest.get("host") or {}, summary["laws"].get("little") or {}
     if law.get("holds") is None:  # transactions without a response time: their mean R is not known
@@ -176,7 +184,6 @@ def _common(manifest: Json, study: Json, configuration: Json, run: Json, summary
     cpus, used = host.get("cpus"), host.get("cpus_used")
     rate, mean = summary["throughput_per_s"], summary["response_time_s"].get("mean")
     window = summary["window"]
-    busy = [disk["utilization"] for disk in host["disks"].values() if disk.get("utilization") is not None]
     length = window["end_s"] - window["start_s"]
     again = _everywhere(summary, "retransmits")
     pressure = host.get("pressure") or {}
@@ -197,7 +204,7 @@ def _common(manifest: Json, study: Json, configuration: Json, run: Json, summary
         "host.cpu_utilization": _share_of(used, cpus),
         "host.memory": facts.get("memory_limit_bytes") or facts.get("memory_bytes"),
         "host.memory_available": host.get("memory_available_bytes"),
-        "host.disk_utilization": max(busy, default=None),
+        "host.disk_utilization": max(_disk_utilizations(summary), default=None),
         "host.steal": host.get("steal"),
         "host.io_pressure": pressure.get("io_some"),
         "host.memory_pressure": pressure.get("memory_some"),

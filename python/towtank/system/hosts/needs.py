@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
+from towtank.own_cpus import usable_cpus
 from towtank.system.host_model import Disk, Link, NamespacesHost, Network
 from towtank.system.hosts.capabilities import Capability
 
@@ -83,4 +83,4 @@ def lacking(where: str, needs: Iterator[tuple[str, str]], offered: dict[str, Cap
 
 def absent_cpus(part: NamespacesHost) -> list[int]:
     """Return the CPUs to which a host is pinned, but which this process may not use."""
-    return sorted(set(part.pinned or []) - os.sched_getaffinity(0))
+    return sorted(set(part.pinned or []) - usable_cpus())

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+from towtank.own_cpus import usable_cpus
 from towtank.system import ports
 from towtank.system.host_model import NamespacesHost as Part
 from towtank.system.host_model import Network
@@ -91,7 +91,7 @@ class VirtualHost(SharedFiles):
         if self.name == self._site.names[0]:
             lines += needs.lacking("network", needs.network_needs(self._network), offered)
         if absent := needs.absent_cpus(self._part):
-            usable = ", ".join(map(str, sorted(os.sched_getaffinity(0))))
+            usable = ", ".join(map(str, sorted(usable_cpus())))
             lines.append(f"{where}.pinned: must name CPUs among {usable}, got {absent[0]} instead")
         return lines
 

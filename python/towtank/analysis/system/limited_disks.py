@@ -1,0 +1,102 @@
+"""Computes the utilization of a disk of a host: against the limits of its control group, or by its busy time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from towtank.digging import dig
+from towtank.units import data_rate, format_data_rate, rate
+
+BUSY = "busy"
+"""Measure of a utilization that is the share of time in which the device had at least one request."""
+BUSY_SHARE = "busy_share"
+"""Name of the share of busy time in the values of a disk."""
+
+
+@dataclass(frozen=True)
+class DiskLimit:
+    """Kind of limit of a disk.
+
+    Attributes
+    ----------
+    rate : str
+        Name of the rate that the limit bounds, in the values of a disk.
+    read : function
+        Reads the limit of `run.json`. [1/s] or [byte/s]
+    text : function
+        Renders the limit with its unit.
+    """
+
+    rate: str
+    read: Callable[[object], float]
+    text: Callable[[float], str]
+
+
+LIMITS: dict[str, DiskLimit] = {
+    "read_rate": DiskLimit("read_bytes_per_s", data_rate, lambda limit: f"{format_data_rate(limit)} read"),
+    "write_rate": DiskLimit("write_bytes_per_s", data_rate, lambda limit: f"{format_data_rate(limit)} written"),
+    "read_operations": DiskLimit("read_operations_per_s", rate, lambda limit: f"{limit:g} reads/s"),
+    "write_operations": DiskLimit("write_operations_per_s", rate, lambda limit: f"{limit:g} writes/s"),
+}
+"""Limits that a disk may have, by their names in the system file."""
+
+
+@dataclass(frozen=True)
+class Utilization:
+    """Utilization of a disk, with its measure; the fields are keys of a disk in the summary of a run.
+
+    Attributes
+    ----------
+    utilization : float or None
+        Largest share of a limit, or the share of busy time if that is larger, or if no limit was measured; None if
+        nothing was measured. [1]
+    utilization_of : str or None
+        Limit as the system file names it, or `busy`.
+    utilization_limit : float or None
+        Limit of all images together; None for `busy`. [1/s] or [byte/s]
+    """
+
+    utilization: float | None = None
+    utilization_of: str | None = None
+    utilization_limit: float | None = None
+
+
+def utilization(rates: Mapping[str, float | None], declared: Mapping[str, Any]) -> Utilization:
+    """Return the utilization of a disk: the largest share of its limits and of busy time.
+
+    Parameters
+    ----------
+    rates : mapping
+        Rates of the disk over the window: operations and bytes per second, and `busy_share`.
+    declared : mapping
+        Disk in `run.json`: its limits, and the number of `images` that each have these limits.
+
+    Notes
+    -----
+    A control group delays requests before they reach the device. The device of a disk at its limit is therefore idle
+    most of the time, and its busy time says nothing about the requests that wait. The counters of the device count
+    requests after merging, the limit counts them before, so that a disk whose requests are merged may be at its limit
+    below a utilization of 1.
+    """
+    images = dig(declared, "images") or 1
+    shares: list[tuple[float, str, float | None]] = []
+    busy = rates.get(BUSY_SHARE)
+    if busy is not None:
+        shares.append((busy, BUSY, None))
+    for name, kind in LIMITS.items():
+        measured, limit = rates.get(kind.rate), _number(declared.get(name), kind.read)
+        if measured is not None and limit:
+            shares.append((measured / (images * limit), name, images * limit))
+    # Of equal shares the limit is named, which is what holds requests back.
+    most = max(shares, key=lambda share: (share[0], share[1] != BUSY), default=None)
+    return Utilization() if most is None else Utilization(*most)
+
+
+def _number(value: object, read: Callable[[object], float]) -> float | None:
+    """Return a limit as a number; None without a limit, or if the text cannot be read."""
+    try:
+        return None if value is None else read(value)
+    except ValueError:
+        return None
