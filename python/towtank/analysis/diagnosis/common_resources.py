@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from towtank.analysis.system.rates import lookup
@@ -67,8 +67,29 @@ class SharedCpus:
         return self.used / self.cpus
 
 
+@dataclass(frozen=True)
+class Consumer:
+    """Tier that uses CPUs of the hosts; the fields are keys of a consumer in the summary of a run.
+
+    Attributes
+    ----------
+    tier, host : str
+    cpus_used : float or None
+        CPUs that the tier uses; None if not observed. [1]
+    """
+
+    tier: str
+    host: str
+    cpus_used: float | None
+
+    def counts_in(self, used: float) -> bool:
+        """Return True if the tier has a share of a use by all hosts that matters."""
+        return (self.cpus_used or 0.0) >= _PART_OF_USE * used
+
+
 _PART_OF_USE = 0.05
 """A tier shares the CPUs if it uses at least this share of what all hosts use, in (0, 1)."""
+_CONSUMER = tuple(field.name for field in fields(Consumer))
 
 
 def limited_links(summary: Mapping[str, Any]) -> Iterator[LimitedLink]:
@@ -87,13 +108,10 @@ def shared_cpus(summary: Mapping[str, Any]) -> SharedCpus | None:
     cpus, used = (lookup(summary, ("machine", *path)) for path in (("cpus",), ("cpus_used", "value")))
     if not cpus or not used:
         return None
-    consumers = [
-        (each["tier"], each["host"]) for each in dig(summary, "machine", "consumers") or () if _counts(each, used)
-    ]
-    if len({host for _, host in consumers}) < 2:
+    consumers = (
+        Consumer(*(dig(each, key) for key in _CONSUMER)) for each in dig(summary, "machine", "consumers") or ()
+    )
+    counting = [consumer for consumer in consumers if consumer.counts_in(used)]
+    if len({consumer.host for consumer in counting}) < 2:
         return None
-    return SharedCpus(cpus, used, tuple(tier for tier, _ in consumers))
-
-
-def _counts(consumer: Mapping[str, Any], used: float) -> bool:
-    return (consumer.get("cpus_used") or 0.0) >= _PART_OF_USE * used
+    return SharedCpus(cpus, used, tuple(consumer.tier for consumer in counting))
