@@ -10,6 +10,7 @@ from synthetic_runs import write_run
 
 from towtank.analysis import Diagnosis, summarize_run
 from towtank.analysis.diagnosis import Cause, diagnose_run
+from towtank.analysis.diagnosis.common_resources import LimitedLink, SharedCpus
 from towtank.analysis.diagnosis.of_run import of_seen
 from towtank.analysis.diagnosis.seen import Busiest, LimitedDisk, Seen, Tier
 from towtank.analysis.diagnosis.waits import Series, pools, series_of
@@ -21,6 +22,8 @@ IDLE = Seen(
     machine_used=0.8,
     generator_used=0.1,
     others_used=0.05,
+    shared=None,
+    links=(),
     not_found=(),
     errors=0.0,
     errors_answered=0.0,
@@ -54,6 +57,8 @@ CROWDED_THREAD = replace(SHOP, cpus_used=0.80, thread=busy(0.75, waits=0.24))
 LIMITED = replace(SHOP, cpus_used=0.49, cpus_allotted=0.5, group="/shop", throttled=0.4)
 FULL = replace(SHOP, cpus_used=3.8)
 DISK = LimitedDisk("store", "data", 0.98, 150.0, "read_operations")
+SHARED = SharedCpus(1.0, 0.97, ("shop", "batch"))
+LINK = LimitedLink("web", "sent", 12.4e6, 12.5e6)
 
 
 @pytest.mark.parametrize(
@@ -68,6 +73,13 @@ DISK = LimitedDisk("store", "data", 0.98, 150.0, "read_operations")
         (seen(SHOP, disks=(DISK,)), Cause.DISK, "disk data, host store"),
         (seen(SHOP, disks=(replace(DISK, utilization=0.8),)), Cause.UNKNOWN, ""),
         (seen(FULL, machine_used=3.95, disks=(DISK,)), Cause.CPU, "shop"),
+        (seen(SHOP, shared=SHARED), Cause.CPU, "CPUs that shop and batch share"),
+        (seen(SHOP, shared=replace(SHARED, used=0.8)), Cause.UNKNOWN, ""),
+        (seen(FULL, shared=SHARED), Cause.CPU, "shop"),
+        (seen(LIMITED, shared=SHARED), Cause.QUOTA, "shop, control group /shop"),
+        (seen(SHOP, links=(LINK,)), Cause.LINK, "network link, host web"),
+        (seen(SHOP, links=(replace(LINK, used=11e6),)), Cause.UNKNOWN, ""),
+        (seen(LIMITED, links=(LINK,)), Cause.QUOTA, "shop, control group /shop"),
         (seen(SHOP, errors=0.2, errors_answered=0.2, kinds={"status_5xx": 20}), Cause.ERRORS, ""),
         (seen(SHOP, pool_share=0.75), Cause.GENERATOR, "pool of connections"),
         (seen(SHOP, doubts={"generator_saturated": ("suspect", "81 %")}), Cause.GENERATOR, ""),
@@ -106,6 +118,31 @@ def test_the_limited_disks_of_a_summary_are_seen():
     (found,) = Seen.of({"hosts": hosts}).disks
     assert found == LimitedDisk("store", "data", 0.98, 8.0 * 2**20, "write_rate")
     assert found.text == "disk data of host store uses 98 % of its limit of 8 MiB/s written"
+
+
+def test_a_link_is_named_with_the_use_of_its_rate():
+    # 12.4 of 12.5 million bytes a second are 11.83 of 11.92 MiB/s, or 99.2 %.
+    found = of_seen(seen(SHOP, links=(replace(LINK, host="other", used=11.5e6), LINK)))
+    assert (found.clause, found.sure) == ("the rate of network link, host web", 0.95)
+    assert "99 % of its link" in found.evidence[0]
+
+
+def test_links_and_shared_cpus_of_a_summary_are_seen():
+    web = {"receive_bytes_per_s": 2e5, "transmit_bytes_per_s": 12.4e6, "link_bytes_per_s": 12.5e6}
+    consumers = [
+        {"tier": "batch", "host": "batch", "cpus_used": 0.57},
+        {"tier": "shop", "host": "web", "cpus_used": 0.4},
+        {"tier": "probe", "host": "web", "cpus_used": 0.01},
+    ]
+    summary = {
+        "hosts": {"web": web, "batch": {**web, "link_bytes_per_s": None}},
+        "machine": {"cpus": 1, "cpus_used": {"value": 0.98}, "consumers": consumers},
+    }
+    found = Seen.of(summary)
+    assert found.links == (LINK,)
+    assert found.shared == SharedCpus(1.0, 0.98, ("batch", "shop"))
+    alone = {**summary, "machine": {**summary["machine"], "consumers": consumers[1:]}}
+    assert Seen.of(alone).shared is None, "one host shares with none"
 
 
 def gauge(name: str, mean: float) -> Series:

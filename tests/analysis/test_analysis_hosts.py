@@ -18,7 +18,7 @@ from towtank.results.folder import RunFolder
 STAGES = [Stage("steady", "steady", 40.0, 4)]
 TIERS = {"content": {"kind": "content_server", "host": "web", "cpus": [0]}}
 HOSTS: dict[str, Any] = {
-    "web": {"provider": "namespaces", "cpus_virtual": 0.5},
+    "web": {"provider": "namespaces", "cpus_virtual": 0.5, "sizes": {"network": {"rate": "0.1 Gbit/s"}}},
     "database": {
         "provider": "namespaces",
         "cpus_virtual": None,
@@ -90,6 +90,7 @@ def test_a_host_has_its_rates_and_levels(summary: dict[str, Any]) -> None:
     assert web["throttled_s_per_s"] == pytest.approx(0.125)
     assert web["page_cache_refaults_per_s"] == pytest.approx(300.0)
     assert web["receive_bytes_per_s"] == pytest.approx(5000.0)
+    assert (web["link_bytes_per_s"], summary["hosts"]["database"]["link_bytes_per_s"]) == (12.5e6, None)
     assert (web["memory_bytes"], web["memory_cache_bytes"]) == (2e8, 5e7)
     assert web["pressure"] == {"cpu_some": pytest.approx(0.1)}
     length = summary["window"]["end_s"] - summary["window"]["start_s"]

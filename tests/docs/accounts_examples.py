@@ -148,6 +148,10 @@ EXAMPLES: dict[str, tuple[Judgement, ...]] = {
         Shown("SELECT cmis:objectId", "a query: tests/content_server asks it"),
         Synopsis("content-server populate --data DIR"),
     ),
+    "studies/batch-window/README.md": (
+        Shown("host `server`: 0.3", DRAWING),
+        study("batch-window --quick", "batch-window    "),
+    ),
     "studies/colony/README.md": (
         Shown("┌ one:", DRAWING),
         Run(
@@ -209,6 +213,16 @@ EXAMPLES: dict[str, tuple[Judgement, ...]] = {
             "file-systems    ",
         ),
     ),
+    "studies/interactive-capacity/README.md": (
+        Shown("one CPU, C", DRAWING),
+        Run(
+            "towtank",
+            (
+                Line("towtank run interactive-capacity --quick", planned=MINUTES, nightly=True, measures=True),
+                Line("towtank run interactive-capacity    ", planned=HOURS),
+            ),
+        ),
+    ),
     "studies/network-devices/README.md": (
         Shown("host `client`", DRAWING),
         study("network-devices --preset quick", "network-devices    "),
@@ -222,5 +236,9 @@ EXAMPLES: dict[str, tuple[Judgement, ...]] = {
                 Line("towtank run runtime-memory              #", planned=HOURS),
             ),
         ),
+    ),
+    "studies/partitions/README.md": (
+        Shown("one CPU", DRAWING),
+        study("partitions --quick", "partitions    "),
     ),
 }

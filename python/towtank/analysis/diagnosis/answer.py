@@ -25,6 +25,8 @@ class Cause(StrEnum):
     """A section of code that only one request at a time can execute."""
     ERRORS = "errors"
     """Failures: additional load only adds failed requests."""
+    LINK = "link"
+    """The rate limit of a host's network link."""
     GENERATOR = "generator"
     """The load generator, which is at its own limit."""
     MACHINE = "machine"
@@ -45,6 +47,7 @@ _CLAUSES = {
     Cause.DISK: "the speed{place}",
     Cause.LOCK: "a lock{place}",
     Cause.ERRORS: "failing requests{place}",
+    Cause.LINK: "the rate{place}",
     Cause.GENERATOR: "the load generator",
     Cause.MACHINE: "other programs on the same machine",
 }

@@ -18,6 +18,7 @@ NOT_VALID = 0.4
 """Largest degree of belief in a cause that only an invalid or suspect run shows."""
 _OVERLOAD = (Kind.NO_STEADY_STATE, Kind.BACKLOG, Kind.OVERFLOW)
 _EXPLAINED: dict[Cause, tuple[Kind, ...]] = {
+    Cause.LINK: (*_OVERLOAD, Kind.ERRORS_ABOVE_LIMIT),
     Cause.GENERATOR: (*_OVERLOAD, Kind.GENERATOR_SATURATED, Kind.GENERATOR_STALLED, Kind.START_LAG),
     Cause.MACHINE: (*_OVERLOAD, Kind.INTERFERENCE, Kind.NOT_ATTRIBUTED, Kind.START_LAG),
     Cause.ERRORS: (*_OVERLOAD, Kind.ERRORS_ABOVE_LIMIT),

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from towtank.analysis.diagnosis.common_resources import LimitedLink, SharedCpus, limited_links, shared_cpus
 from towtank.analysis.diagnosis.waits import Series, series_of
 from towtank.analysis.doubts import Kind
 from towtank.analysis.system.limited_disks import LIMITS
@@ -112,6 +113,10 @@ class Seen:
         CPUs of this machine, and their use by all programs. [1]
     generator_used, others_used : float or None
         CPUs used by the load threads, and by programs outside system and generator. [1]
+    shared : SharedCpus or None
+        Use of the CPUs that several hosts share.
+    links : tuple of LimitedLink
+        Links of hosts that have a rate limit.
     not_found : tuple of str
         Addresses of targets on this machine whose process was not found.
     errors, errors_answered : float
@@ -142,6 +147,8 @@ class Seen:
     machine_used: float | None
     generator_used: float | None
     others_used: float | None
+    shared: SharedCpus | None
+    links: tuple[LimitedLink, ...]
     not_found: tuple[str, ...]
     errors: float
     errors_answered: float
@@ -176,6 +183,8 @@ class Seen:
             machine_used=number("host", "cpus_used", "value"),
             generator_used=number("generator", "cpus_used"),
             others_used=number("other_programs", "cpus_used", "value"),
+            shared=shared_cpus(summary),
+            links=tuple(limited_links(summary)),
             not_found=tuple(dig(summary, "other_programs", "not_found") or ()),
             errors=share,
             errors_answered=share * answered / failed if failed else 0.0,

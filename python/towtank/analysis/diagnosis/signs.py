@@ -11,6 +11,8 @@ from towtank.analysis.diagnosis.answer import Cause, Place
 from towtank.analysis.diagnosis.seen import Busiest, Seen, Tier
 from towtank.analysis.doubts import Kind, Level
 
+LINK_FULL = 0.90
+"""A link with a rate limit counts as saturated if it carries at least this share of the limit, in (0, 1]."""
 MACHINE_FULL = 0.95
 """A machine counts as full if programs use at least this share of its CPUs, in (0, 1]."""
 TIER_FULL = 0.90
@@ -245,6 +247,24 @@ def _disks(seen: Seen) -> Iterator[Sign]:
             yield Sign(Cause.DISK, Place(host=disk.host, part=f"disk {disk.name}"), 0.95, (disk.text,), settle)
 
 
+def _shared_cpus(seen: Seen) -> Iterator[Sign]:
+    """Yield a sign for CPUs that hosts use up together, where no tier uses up its CPUs alone."""
+    shared = seen.shared
+    if shared is None or shared.utilization < TIER_FULL or any(_is_saturated(tier) for tier in seen.tiers):
+        return
+    names = " and ".join(shared.tiers)
+    text = f"{names} use together {shared.used:.2f} of the {shared.cpus:g} CPUs that their hosts share"
+    settle = "repeat with one of the hosts idle: throughput of the others rises if this is the cause"
+    yield Sign(Cause.CPU, Place(part=f"CPUs that {names} share"), 0.9, (text,), settle)
+
+
+def _links(seen: Seen) -> Iterator[Sign]:
+    for link in sorted(seen.links, key=lambda link: -link.utilization):
+        if link.utilization >= LINK_FULL:
+            settle = f"raise the rate of the link of {link.host} and repeat: throughput rises if this is the cause"
+            yield Sign(Cause.LINK, Place(host=link.host, part="network link"), 0.95, (link.text,), settle)
+
+
 def _locks(seen: Seen) -> Iterator[Sign]:
     for wait in waits.locks(list(seen.series)):
         settle = "split the lock, hold it for less time, or measure with half of the load: its time falls in proportion"
@@ -282,8 +302,10 @@ _RULES: tuple[Callable[[Seen], Iterator[Sign]], ...] = (
     _most_fail,
     _cpus,
     _disks,
+    _shared_cpus,
     _locks,
     _pools,
+    _links,
     _some_fail,
     _busy_generator,
 )

@@ -18,6 +18,7 @@ from towtank.analysis.system.limited_disks import BUSY_SHARE, utilization
 from towtank.analysis.system.rates import Samples
 from towtank.analysis.system.tiers import TCP_COUNTS, Observed, host, ratio, span, steal
 from towtank.digging import dig
+from towtank.units import data_rate
 
 STREAM = "host-{}"
 _RATES = {
@@ -80,6 +81,7 @@ def _host(observed: Observed, name: str, samples: Samples, measurement: Measurem
         "utilization": used.value / allotted if used.value is not None and allotted else None,
         "throttled_share": _throttled_share(samples, start, end),
         **rates,
+        "link_bytes_per_s": _link_rate(dig(observed.hosts[name], "sizes", "network", "rate")),
         **counts,
         "tcp": tcp,
         "memory_bytes": _mean(samples.gauge(start, end, "values", "host_memory_bytes")),
@@ -116,6 +118,11 @@ def _throttled_share(samples: Samples, start_s: float, end_s: float) -> float | 
     periods = samples.track("values", "host_periods_total").growth(start_s, end_s)
     throttled = samples.track("values", "host_throttled_periods_total").growth(start_s, end_s)
     return throttled / periods if periods and throttled is not None else None
+
+
+def _link_rate(declared: object) -> float | None:
+    """Return the rate limit of a link, as `run.json` states it; None without a limit. [byte/s]"""
+    return data_rate(declared) if isinstance(declared, str) else None
 
 
 def _mean(values: list[float]) -> float | None:

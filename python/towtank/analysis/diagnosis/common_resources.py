@@ -1,0 +1,117 @@
+"""Extracts the use of resources that belong to no single tier: links with a rate limit, and CPUs that hosts share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from towtank.analysis.system.rates import lookup
+from towtank.digging import dig
+from towtank.units import format_data_rate
+
+_DIRECTIONS = {"receive_bytes_per_s": "received", "transmit_bytes_per_s": "sent"}
+"""Rates of a host's link in the summary of a run, with their directions as text."""
+
+
+@dataclass(frozen=True)
+class LimitedLink:
+    """Use of a host's network link with a rate limit, in its busier direction.
+
+    Attributes
+    ----------
+    host : str
+        Name of the host.
+    direction : str
+        `sent` or `received`, as the host sees it.
+    used, limit : float
+        Data rate over the window, and the limit of each direction. [byte/s]
+    """
+
+    host: str
+    direction: str
+    used: float
+    limit: float
+
+    @property
+    def utilization(self) -> float:
+        """Share of the limit that was used. [1]"""
+        return self.used / self.limit
+
+    @property
+    def text(self) -> str:
+        """Host and use as text: `host web sent 11.8 MiB/s, 99 % of its link's 11.9 MiB/s`."""
+        used, limit = format_data_rate(self.used), format_data_rate(self.limit)
+        return f"host {self.host} {self.direction} {used}, {100 * self.utilization:.0f} % of its link's {limit}"
+
+
+@dataclass(frozen=True)
+class SharedCpus:
+    """Use of the CPUs that the hosts of a system share.
+
+    Attributes
+    ----------
+    cpus, used : float
+        Number of CPUs, and CPUs that all hosts used together. [1]
+    tiers : tuple of str
+        Names of the tiers with a share of the use, in descending order of CPUs used.
+    """
+
+    cpus: float
+    used: float
+    tiers: tuple[str, ...]
+
+    @property
+    def utilization(self) -> float:
+        """Share of the CPUs that was used. [1]"""
+        return self.used / self.cpus
+
+
+@dataclass(frozen=True)
+class Consumer:
+    """Tier that uses CPUs of the hosts; the fields are keys of a consumer in the summary of a run.
+
+    Attributes
+    ----------
+    tier, host : str
+    cpus_used : float or None
+        CPUs that the tier uses; None if not observed. [1]
+    """
+
+    tier: str
+    host: str
+    cpus_used: float | None
+
+    def counts_in(self, used: float) -> bool:
+        """Return True if the tier has a share of a use by all hosts that matters."""
+        return (self.cpus_used or 0.0) >= _PART_OF_USE * used
+
+
+_PART_OF_USE = 0.05
+"""A tier shares the CPUs if it uses at least this share of what all hosts use, in (0, 1)."""
+_CONSUMER = tuple(field.name for field in fields(Consumer))
+
+
+def limited_links(summary: Mapping[str, Any]) -> Iterator[LimitedLink]:
+    """Yield the busier direction of each link of a host that has a rate limit."""
+    for host in dig(summary, "hosts") or {}:
+        limit = lookup(summary, ("hosts", host, "link_bytes_per_s"))
+        rates = {said: lookup(summary, ("hosts", host, key)) for key, said in _DIRECTIONS.items()}
+        known = [(used, said) for said, used in rates.items() if used is not None]
+        if limit and known:
+            used, said = max(known)
+            yield LimitedLink(host, said, used, limit)
+
+
+def shared_cpus(summary: Mapping[str, Any]) -> SharedCpus | None:
+    """Return the use of the CPUs that several hosts share; None if fewer than two tiers use them, or if unknown."""
+    cpus, used = (lookup(summary, ("machine", *path)) for path in (("cpus",), ("cpus_used", "value")))
+    if not cpus or not used:
+        return None
+    consumers = (
+        Consumer(*(dig(each, key) for key in _CONSUMER)) for each in dig(summary, "machine", "consumers") or ()
+    )
+    counting = [consumer for consumer in consumers if consumer.counts_in(used)]
+    if len({consumer.host for consumer in counting}) < 2:
+        return None
+    return SharedCpus(cpus, used, tuple(consumer.tier for consumer in counting))
