@@ -13,10 +13,12 @@ from towtank.analysis.statistics.estimates import Estimate
 from towtank.distributions import t_quantile
 
 QUERY = {"name": "query", "levels": ["scan", "probe", "join"], "numeric": None}
+Measured = dict[tuple[str, str], tuple[float, ...]]
+"""Measured values by query and number of rows, one for each run."""
 ROWS = {"name": "rows", "levels": ["small", "large"], "numeric": None}
 
 
-def runs_of(values: dict[tuple[str, str], tuple[float, ...]]) -> list[dict[str, Any]]:
+def runs_of(values: Measured) -> list[dict[str, Any]]:
     """Return summaries with the CPU demand of the database for each query and number of rows."""
     return [
         {
@@ -40,8 +42,16 @@ def judged(kind: str, holds: str, runs: list[dict[str, Any]], **measure: Any) ->
     return found
 
 
-LARGE = {("scan", "large"): (19.0, 20.0, 21.0), ("probe", "large"): (2.0, 3.0, 4.0), ("join", "large"): (6.0, 7.0, 8.0)}
-SMALL = {("scan", "small"): (1.9, 2.0, 2.1), ("probe", "small"): (0.2, 0.3, 0.4), ("join", "small"): (0.6, 0.7, 0.8)}
+LARGE: Measured = {
+    ("scan", "large"): (19.0, 20.0, 21.0),
+    ("probe", "large"): (2.0, 3.0, 4.0),
+    ("join", "large"): (6.0, 7.0, 8.0),
+}
+SMALL: Measured = {
+    ("scan", "small"): (1.9, 2.0, 2.1),
+    ("probe", "small"): (0.2, 0.3, 0.4),
+    ("join", "small"): (0.6, 0.7, 0.8),
+}
 
 
 def test_the_effective_degrees_of_freedom_are_those_of_the_published_example() -> None:
