@@ -184,6 +184,16 @@ EXAMPLES: dict[str, tuple[Judgement, ...]] = {
         Shown("this machine", DRAWING),
         study("content-users", "content-users --preset full"),
     ),
+    "studies/database-queries/README.md": (
+        Shown("┌ scan:", DRAWING),
+        Run(
+            "towtank",
+            (
+                Line("towtank run database-queries --quick", planned=MINUTES, nightly=True, measures=True),
+                Line("towtank run database-queries", planned=HOURS),
+            ),
+        ),
+    ),
     "studies/file-systems/README.md": (
         Shown("this machine", DRAWING),
         study(
