@@ -206,6 +206,16 @@ EXAMPLES: dict[str, tuple[Judgement, ...]] = {
             ),
         ),
     ),
+    "studies/database-queries/README.md": (
+        Shown("┌ scan:", DRAWING),
+        Run(
+            "towtank",
+            (
+                Line("towtank run database-queries --quick", planned=MINUTES, nightly=True, measures=True),
+                Line("towtank run database-queries", planned=HOURS),
+            ),
+        ),
+    ),
     "studies/file-systems/README.md": (
         Shown("this machine", DRAWING),
         study(

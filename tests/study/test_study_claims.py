@@ -87,6 +87,11 @@ FAULTS = [
     ('"> 1.5"', "⟦between 2 and 1", "a smaller and a larger number"),
     ('"> 1.5"', '⟦"> many"', "a bound as 1.1 or 70 %"),
     ("holds: rises", "holds: ⟦raises", "rises, falls, stays", "did you mean 'rises'"),
+    ("mean of view,", "mean of view, total_over: ⟦user,", "must be a factor of the study", "did you mean 'users'"),
+    ("users: all}", "users: ⟦10}, total_over: users", "must be several levels"),
+    ("mean of view,", "⟦p95 of view, total_over: users,", "must be a quantity that adds up"),
+    ("mean of view,", "⟦tiers.content.utilization, total_over: users,", "must be a quantity that adds up"),
+    ("at: {search_index: absent, users: all}", "at: {users: all}, total_over: search_index", "must not be named here"),
     ("over: users", "over: ⟦user", "must be a factor of the study", "did you mean 'users'"),
     (
         "at: {search_index: present}}}\n    holds: r",

@@ -6,8 +6,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from towtank.spelling import Misspelt, meant, misnamed
 from towtank.study.claim_holds import AtLevels, read_holds
-from towtank.study.claim_metrics import LOAD, Names, read_metric, unit_of, wrong_names
-from towtank.study.claims import COURSES, MEASURES, QUANTITIES, RATIO, AnyMeasure, Claim, CourseMeasure, PairMeasure
+from towtank.study.claim_metrics import LOAD, Names, adds_up, read_metric, unit_of, wrong_names
+from towtank.study.claims import (
+    COURSES,
+    MEASURES,
+    QUANTITIES,
+    RATIO,
+    AnyMeasure,
+    Claim,
+    CourseMeasure,
+    PairMeasure,
+    ValueMeasure,
+)
 from towtank.yamlfile import Path_
 
 ALL = "all"
@@ -89,6 +99,8 @@ class ClaimsCheck:
                 )
         if isinstance(given, CourseMeasure):
             yield from self._over(given, at)
+        else:
+            yield from self._total(given, at)
         if to and isinstance(given, PairMeasure) and all(given.at.get(name) == level for name, level in to.items()):
             yield (*at, "to"), "must name a level that `at` does not, got the same place", True
         yield from self._left_out(given, at)
@@ -120,11 +132,27 @@ class ClaimsCheck:
             if given.over in place:
                 yield (*at, key, given.over), "must not be named here: all its levels are compared", True
 
+    def _total(self, given: ValueMeasure | PairMeasure, at: Path_) -> Iterator[Wrong]:
+        """Yield a fault for each reason why a quantity cannot be added up over the levels of a factor."""
+        factor = given.total_over
+        if factor is None:
+            return
+        if factor not in self.levels:
+            yield (*at, "total_over"), self._no_factor(factor), False
+        elif factor in given.at and not self._is_several(factor, given.at[factor]):
+            message = f"must be several levels, which `total_over` adds up, got {given.at[factor]!r} instead"
+            yield (*at, "at", factor), message, False
+        if isinstance(given, PairMeasure) and factor in given.to and factor not in given.at:
+            yield (*at, "to", factor), "must not be named here: its levels are added up", True
+        if not adds_up(given.of):
+            message = f"must be a quantity that adds up, as a mean, a count or a rate, got {given.of!r} instead"
+            yield (*at, "of"), message, False
+
     def _left_out(self, given: AnyMeasure, at: Path_) -> Iterator[Wrong]:
         """Yield a fault if the key `at` leaves out a factor with several levels, so that the runs to compare are
         ambiguous.
         """
-        over = given.over if isinstance(given, CourseMeasure) else None
+        over = given.over if isinstance(given, CourseMeasure) else given.total_over
         open_ = [
             name for name, levels in self.levels.items() if len(levels) > 1 and name not in given.at and name != over
         ]
@@ -189,7 +217,8 @@ class ClaimsCheck:
 
 def _named_by(given: AnyMeasure) -> list[str]:
     """Return the factors that a measure names."""
-    return [*given.at, *([given.over] if isinstance(given, CourseMeasure) else [])]
+    over = given.over if isinstance(given, CourseMeasure) else given.total_over
+    return [*given.at, *([over] if over else [])]
 
 
 def _factors_of(claim: Claim) -> list[str]:

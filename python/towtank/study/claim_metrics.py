@@ -28,6 +28,8 @@ _EARLIER_STORED = {"told": "acknowledged"}
 _STORED = ("acknowledged", "removed", "uncertain", "read", "found", *(name.removeprefix("stored.") for name in STORED))
 _TCP = ("listen_overflows", "listen_drops", "retransmits", "needless_retransmits", "timeouts", "probe_recoveries")
 _NETWORK = ("receive_bytes_per_s", "transmit_bytes_per_s", "receive_packets_per_s", "transmit_packets_per_s")
+_SHARES = ("fairness", "utilization", "steal")
+"""Shares whose names do not end in `share`."""
 
 # Allowed paths. `<transaction>` and other placeholders stand for names; the last part is a number or an estimate.
 _FORMS: tuple[str, ...] = (
@@ -159,6 +161,20 @@ def wrong_names(path: tuple[str, ...], names: Names) -> list[str]:
             allowed = f"{'an' if kind == 'event' else 'a'} {kind} of the study ({', '.join(known) or 'it has none'})"
             found.append(misnamed(f"about {allowed}", part, known))
     return found
+
+
+def adds_up(text: str) -> bool:
+    """Return False for a percentile, an extreme or a share, whose sum over several runs has no meaning.
+
+    True for an unknown quantity, which is another fault.
+    """
+    try:
+        last = read_metric(text)[-1]
+    except ValueError:
+        return True
+    if last.endswith("share") or last in _SHARES:
+        return False
+    return last == "mean" or last not in (*TIMES, "p95_s")
 
 
 def unit_of(path: tuple[str, ...]) -> str:

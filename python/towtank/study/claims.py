@@ -34,6 +34,10 @@ Place = dict[Name, LevelsAt]
 _AT = "Level of each factor: its name, `first`, `last`, `lowest` or `highest`; a list or `all` means their average."
 _OF = "Quantity to compare, as in objectives (for example `p95 of search`), or a path in the summary of a run."
 _PER = "Quantity to divide by in each run, or `load` for the planned users or rate."
+_TOTAL = (
+    "Factor whose levels are added up, for example one query per level: its levels in `at`, or all levels. The total "
+    "takes the place of the average over these levels."
+)
 
 
 class ValueMeasure(FileModel):
@@ -42,6 +46,7 @@ class ValueMeasure(FileModel):
     of: str = Field(min_length=1, description=_OF)
     per: str | None = Field(None, min_length=1, description=_PER)
     at: Place = Field(default_factory=dict, description=_AT)
+    total_over: Name | None = Field(None, description=_TOTAL)
 
 
 class PairMeasure(FileModel):
@@ -50,6 +55,7 @@ class PairMeasure(FileModel):
     of: str = Field(min_length=1, description=_OF)
     per: str | None = Field(None, min_length=1, description=_PER)
     at: Place = Field(default_factory=dict, description=_AT)
+    total_over: Name | None = Field(None, description=_TOTAL)
     to: Place = Field(min_length=1, description="Levels of the factors to compare with, where they differ from `at`.")
 
 

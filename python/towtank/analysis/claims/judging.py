@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from towtank.analysis.claims import over_levels
 from towtank.analysis.claims.needs import Needs, runs_needed
 from towtank.analysis.claims.places import Levels, Places, UntestableError
-from towtank.analysis.statistics import difference_interval, ratio_interval, t_interval
+from towtank.analysis.statistics import difference_interval, ratio_interval, t_interval, total_interval
 from towtank.analysis.statistics.estimates import CONFIDENCE, Estimate
 from towtank.analysis.statistics.looks import FIRST, Looks
 from towtank.analysis.statistics.run_to_run import ASSUMED_SHARE
@@ -248,7 +248,7 @@ def _numbers(kind: str, given: ValueMeasure | PairMeasure, places: Places, wante
     blocks = list(_blocks(given, places))
     if len(blocks) == 1:
         estimate = _in_block(kind, given, blocks[0], places)
-        return _by_bounds(estimate, wanted, 1 if isinstance(given, ValueMeasure) else 2)
+        return _by_bounds(estimate, wanted, _combinations(given))
     found = _at_levels(kind, given, blocks, places)
     mean = _mean(kind, [estimate.value for _, estimate in found if estimate.value is not None], places.confidence)
     entry = {"measured": mean.document()}
@@ -262,10 +262,18 @@ def _numbers(kind: str, given: ValueMeasure | PairMeasure, places: Places, wante
     return {**entry, "verdict": wanted.verdict(mean.low, mean.high)}
 
 
-def _by_bounds(estimate: Estimate, wanted: Bounds, places: int) -> dict[str, Any]:
+def _combinations(given: ValueMeasure | PairMeasure) -> int | None:
+    """Return the number of combinations of levels that a number compares; None for a total, whose parts scatter
+    differently.
+    """
+    return None if given.total_over else 1 if isinstance(given, ValueMeasure) else 2
+
+
+def _by_bounds(estimate: Estimate, wanted: Bounds, combinations: int | None) -> dict[str, Any]:
     """Judge a quantity at a single place."""
     verdict = wanted.verdict(estimate.low, estimate.high)
-    needs = runs_needed(estimate, wanted, places) if verdict is None else Needs()
+    unknown = verdict is not None or combinations is None
+    needs = Needs() if unknown else runs_needed(estimate, wanted, combinations or 1)
     runs = {"needs_runs": needs.probably, "needs_at_least": needs.at_least}
     return {"verdict": verdict, "measured": estimate.document(), **runs}
 
@@ -288,21 +296,31 @@ def _at_levels(
 
 
 def _blocks(given: ValueMeasure | PairMeasure, places: Places) -> Iterator[Levels]:
-    """Yield every combination of the factor levels that a claim names."""
-    levels = {factor: places.resolved(factor, written) for factor, written in given.at.items()}
+    """Yield every combination of the factor levels that a claim names, without the factor of a total."""
+    named = {factor: written for factor, written in given.at.items() if factor != given.total_over}
+    levels = {factor: places.resolved(factor, written) for factor, written in named.items()}
     for chosen in product(*levels.values()):
         yield dict(zip(levels, chosen, strict=True))
 
 
 def _in_block(kind: str, given: ValueMeasure | PairMeasure, at: Levels, places: Places) -> Estimate:
     if not isinstance(given, PairMeasure):
-        return places.quantity(given.of, given.per, at)
+        return _there(given, at, places)
     other = {**at, **places.one_place(given.to)}
-    here, there = (places.quantity(given.of, given.per, place) for place in (at, other))
+    here, there = (_there(given, place, places) for place in (at, other))
     made = difference_interval(here, there) if kind == DIFFERENCE else ratio_interval(here, there)
     if made.value is None:
         raise UntestableError(f"{given.of} is zero where it would divide", _NO_RATIO)
     return made
+
+
+def _there(given: ValueMeasure | PairMeasure, at: Levels, places: Places) -> Estimate:
+    """Return a quantity at one place, or its total over the levels of a factor there."""
+    factor = given.total_over
+    if factor is None:
+        return places.quantity(given.of, given.per, at)
+    levels = places.resolved(factor, given.at[factor]) if factor in given.at else places.levels_of(factor)
+    return total_interval([places.quantity(given.of, given.per, {**at, factor: level}) for level in levels])
 
 
 def _mean(kind: str, values: Sequence[float], confidence: float) -> Estimate:
@@ -320,6 +338,8 @@ def words_of(measure: Measure) -> str:
     """Describe a measured quantity and the levels where it was measured, as text."""
     given = measure.given
     what = given.of + (f" per {given.per}" if given.per else "")
+    if not isinstance(given, CourseMeasure) and given.total_over:
+        what = f"total over {given.total_over} of {what}"
     at = _place(given.at)
     if isinstance(given, CourseMeasure):
         against = f", relative to {_place(given.to)}" if given.to else ""

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from towtank.analysis.statistics.intervals import standard_error_of as standard_error_of
     from towtank.analysis.statistics.intervals import t_interval as t_interval
     from towtank.analysis.statistics.intervals import t_interval_about as t_interval_about
+    from towtank.analysis.statistics.intervals import total_interval as total_interval
     from towtank.analysis.statistics.intervals import welch_difference as welch_difference
     from towtank.analysis.statistics.ranks import design_effect as design_effect
     from towtank.analysis.statistics.ranks import effective_ranks as effective_ranks
@@ -39,7 +40,7 @@ __getattr__, __dir__ = door(
         "differences": "mean_along_trend ratio_along_trend",
         "intervals": (
             "capped_freedom difference_interval ratio_interval standard_error_of t_interval t_interval_about "
-            "welch_difference"
+            "total_interval welch_difference"
         ),
         "ranks": "design_effect effective_ranks likely_design_effect order_statistic_ranks",
         "estimates": "Estimate",

@@ -221,6 +221,49 @@ def difference_interval(first: Estimate, second: Estimate, confidence: float | N
     return Estimate(value, value - half, value + half, method, count, level)
 
 
+def total_interval(parts: Sequence[Estimate]) -> Estimate:
+    """Return the sum of independent estimates with the interval of Welch and Satterthwaite.
+
+    Parameters
+    ----------
+    parts : sequence of Estimate
+        At least one estimate; all have the confidence of the first.
+
+    Returns
+    -------
+    Estimate
+        Sum with its interval, cut at 0 if no part extends below 0; no interval if a part has none. `n` is the degrees
+        of freedom, rounded down, plus 1.
+
+    Notes
+    -----
+    sum a_i +- t sqrt(sum s_i^2), with (sum s_i^2)^2 / sum (s_i^4 / f_i) degrees of freedom [1]_, where part i has the
+    standard error s_i with f_i degrees of freedom.
+
+    References
+    ----------
+    .. [1] F. E. Satterthwaite, "An approximate distribution of estimates of variance components", Biometrics Bulletin
+           2(6), 110-114, 1946.
+    """
+    values = [part.value for part in parts if part.value is not None]
+    if len(values) < len(parts):
+        return estimates.NOTHING
+    value, level = sum(values), parts[0].confidence
+    errors = [error for part in parts if (error := standard_error_of(part)) is not None]
+    if len(errors) < len(parts):
+        return Estimate(value, n=min(part.n for part in parts), confidence=level)
+    exact_freedom = _satterthwaite([error**2 for error in errors], [_freedom(part) for part in parts])
+    # Rounding errors must not take the last degree of freedom away.
+    freedom = math.inf if math.isinf(exact_freedom) else math.floor(exact_freedom + 1e-9)
+    half = t_quantile(0.5 + level / 2, freedom) * math.hypot(*errors)
+    halves = [part.within for part in parts if part.within is not None]
+    within = math.hypot(*halves) if len(halves) == len(parts) else None
+    method = ", ".join(dict.fromkeys(part.method for part in parts))
+    number = sum(part.n for part in parts) if math.isinf(freedom) else int(freedom) + 1
+    made = Estimate(value, value - half, value + half, method, number, level, within=within)
+    return made.of_quantity() if all((part.low or 0.0) >= 0 for part in parts) else made
+
+
 def _within(first: Estimate, second: Estimate, first_unit: float = 1.0, second_unit: float = 1.0) -> float:
     """Return half the width of the interval of a difference of two means over runs, from errors within the runs only.
 

@@ -1,0 +1,137 @@
+"""Totals of claims over the levels of a factor: exact cases, worked out by hand from textbook formulas."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from towtank.analysis import claims
+from towtank.analysis.statistics import total_interval
+from towtank.analysis.statistics.estimates import Estimate
+from towtank.distributions import t_quantile
+
+QUERY = {"name": "query", "levels": ["scan", "probe", "join"], "numeric": None}
+Measured = dict[tuple[str, str], tuple[float, ...]]
+"""Measured values by query and number of rows, one for each run."""
+ROWS = {"name": "rows", "levels": ["small", "large"], "numeric": None}
+
+
+def runs_of(values: Measured) -> list[dict[str, Any]]:
+    """Return summaries with the CPU demand of the database for each query and number of rows."""
+    return [
+        {
+            "run": f"{query}-{rows}-{number}",
+            "status": "complete",
+            "factors": {"query": query, "rows": rows},
+            "verdict": {"level": "valid", "reasons": []},
+            "users": {"asked": 1, "mean": 1.0},
+            "tiers": {"database": {"cpu_demand_s": {"value": value, "low": None, "high": None, "method": "none"}}},
+        }
+        for (query, rows), measured in values.items()
+        for number, value in enumerate(measured)
+    ]
+
+
+def judged(kind: str, holds: str, runs: list[dict[str, Any]], **measure: Any) -> dict[str, Any]:
+    given = {"of": "tiers.database.cpu_demand_s", "total_over": "query", **measure}
+    claim = {"says": "So it is.", "measure": {kind: given}, "holds": holds}
+    (found,) = claims.judge({"name": "s", "factors": [QUERY, ROWS], "claims": [claim]}, runs)["claims"]
+    assert isinstance(found, dict)
+    return found
+
+
+LARGE: Measured = {
+    ("scan", "large"): (19.0, 20.0, 21.0),
+    ("probe", "large"): (2.0, 3.0, 4.0),
+    ("join", "large"): (6.0, 7.0, 8.0),
+}
+SMALL: Measured = {
+    ("scan", "small"): (1.9, 2.0, 2.1),
+    ("probe", "small"): (0.2, 0.3, 0.4),
+    ("join", "small"): (0.6, 0.7, 0.8),
+}
+
+
+def test_the_effective_degrees_of_freedom_are_those_of_the_published_example() -> None:
+    # JCGM 100:2008 (GUM), G.4.1: standard uncertainties 0.25, 0.57 and 0.82 % of means of 10, 5 and 15 observations
+    # give 1.03 % and 19.0 effective degrees of freedom: 18.999, which is rounded down to 18 with t = 2.10.
+    parts = []
+    for error, count in ((0.25, 10), (0.57, 5), (0.82, 15)):
+        half = t_quantile(0.975, count - 1) * error
+        parts.append(Estimate(100.0, 100.0 - half, 100.0 + half, "runs", count))
+    total = total_interval(parts)
+    assert (total.value, total.n, total.method) == (300.0, 19, "runs")
+    assert total.half_width == pytest.approx(2.10 * 1.03, abs=0.01)
+
+
+def test_a_total_adds_means_and_variances_of_the_levels() -> None:
+    # 20 + 3 + 7, with three means of three runs of deviation 1: sqrt(3 / 3) = 1, and 3 (3 - 1) = 6 degrees of freedom.
+    found = judged("value", "> 27 s", runs_of(LARGE), at={"rows": "large"})
+    assert (found["verdict"], found["unit"], found["measured"]["value"]) == ("confirmed", "s", 30.0)
+    assert found["measured"]["high"] == pytest.approx(30 + 2.447, abs=1e-3)  # t(6) at 97.5 %
+    assert found["asks"] == "total over query of tiers.database.cpu_demand_s at rows large"
+    assert len(found["runs"]) == 9
+
+
+def test_a_total_over_named_levels_leaves_the_others_out() -> None:
+    found = judged("value", "> 20 s", runs_of(LARGE), at={"rows": "large", "query": ["scan", "probe"]})
+    assert found["measured"]["value"] == 23.0
+    assert not any("join" in run for run in found["runs"])
+
+
+def test_a_ratio_of_totals_is_not_the_mean_of_ratios() -> None:
+    slow_probe = SMALL | {("probe", "small"): (27.2, 27.3, 27.4)}
+    found = judged(
+        "ratio", "between 0.9 and 1.1", runs_of(LARGE | slow_probe), at={"rows": "large"}, to={"rows": "small"}
+    )
+    assert (found["verdict"], found["measured"]["value"]) == ("confirmed", pytest.approx(1.0))
+
+
+def test_a_difference_of_totals_has_the_interval_of_welch() -> None:
+    # Deviations 1 and 0.1: 30 - 3 +- t sqrt(1 + 0.01), with 1.01^2 / (1 / 6 + 0.0001 / 6) = 6.12 degrees of freedom.
+    found = judged("difference", "> 20 s", runs_of(LARGE | SMALL), at={"rows": "large"}, to={"rows": "small"})
+    assert found["measured"]["value"] == pytest.approx(27.0)
+    assert found["measured"]["high"] == pytest.approx(27 + t_quantile(0.975, 6.12) * 1.01**0.5, abs=1e-3)
+
+
+def test_a_total_with_a_missing_part_is_none() -> None:
+    runs = [run for run in runs_of(LARGE) if run["factors"]["query"] != "join"]
+    found = judged("value", "> 20 s", runs, at={"rows": "large"})
+    assert (found["verdict"], found["why"]) == ("not_testable", "no run at rows large, query join")
+
+
+def test_a_total_over_each_level_of_another_factor() -> None:
+    found = judged("value", "> 2 s", runs_of(LARGE | SMALL), at={"rows": "all"})
+    assert (found["verdict"], found["measured"]["value"]) == ("confirmed", pytest.approx(16.5))
+    assert (found["needs_runs"], found["needs_at_least"]) == (None, None)
+
+
+def test_a_part_without_an_interval_leaves_the_total_without_one() -> None:
+    total = total_interval([Estimate(1.0, 0.9, 1.1, "runs", 3), Estimate(2.0, n=1)])
+    assert (total.value, total.low, total.n) == (3.0, None, 1)
+    assert total_interval([Estimate(1.0, 0.9, 1.1, "runs", 3), Estimate(None)]).value is None
+
+
+def test_counts_add_up_exactly() -> None:
+    total = total_interval([Estimate(value, value, value, "count", 1) for value in (3.0, 4.0)])
+    assert (total.value, total.low, total.high, total.method) == (7.0, 7.0, 7.0, "count")
+
+
+def test_intervals_of_totals_hold_as_often_as_they_say() -> None:
+    # 2,000 totals of three means over three runs each; the standard error of the share at 95 % is 0.5 %.
+    random_ = random.Random(20261128)
+    held = 0
+    for _ in range(2000):
+        parts = []
+        for mean, deviation in ((20.0, 1.0), (3.0, 0.5), (7.0, 0.1)):
+            drawn = [random_.gauss(mean, deviation) for _ in range(3)]
+            centre = sum(drawn) / 3
+            error = (sum((value - centre) ** 2 for value in drawn) / 2 / 3) ** 0.5
+            half = t_quantile(0.975, 2) * error
+            parts.append(Estimate(centre, centre - half, centre + half, "runs", 3))
+        total = total_interval(parts)
+        assert total.low is not None and total.high is not None
+        held += total.low <= 30.0 <= total.high
+    assert 0.94 <= held / 2000 <= 0.985
