@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import re
+from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,10 +22,27 @@ _WORD = re.compile(r"[A-Za-z][\w'-]*")
 
 
 @cache
+def files() -> list[Path]:
+    """Return the files of all code."""
+    return [*(ROOT / "python").rglob("*.py"), *(ROOT / "crates").glob("*/src/**/*.rs")]
+
+
+@cache
 def code_as_written() -> str:
     """Return all code, with texts over several lines joined."""
-    paths = [*(ROOT / "python").rglob("*.py"), *(ROOT / "crates").glob("*/src/**/*.rs")]
-    return "\n".join(_JOINED.sub("", path.read_text("utf-8")) for path in paths)
+    return "\n".join(_JOINED.sub("", path.read_text("utf-8")) for path in files())
+
+
+def texts_of(path: Path) -> Iterator[str]:
+    """Yield the texts of a file, without their values: literals of Python, and what Rust has in quotation marks."""
+    if path.suffix == ".py":
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            parts = node.values if isinstance(node, ast.JoinedStr) else [node]
+            yield " ".join(
+                part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)
+            )
+    else:
+        yield from re.findall(r'"((?:[^"\\]|\\.)*)"', path.read_text("utf-8"))
 
 
 @cache
@@ -44,8 +64,8 @@ def longest(line: str) -> int:
 @cache
 def templates() -> list[list[str]]:
     """Return the words of each text of the code with at least `LEAST` words, without its values."""
-    texts = re.findall(r'"((?:[^"\\]|\\.)*)"', re.sub(r"\{[^{}]*\}", " ", code_as_written()))
-    words = [[word.lower() for word in _WORD.findall(text)] for text in texts]
+    texts = (text for path in files() for text in texts_of(path))
+    words = [[word.lower() for word in _WORD.findall(re.sub(r"\{[^{}]*\}", " ", text))] for text in texts]
     return [found for found in words if len(found) >= LEAST]
 
 
