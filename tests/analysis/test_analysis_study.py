@@ -154,7 +154,7 @@ def test_the_study_summary_is_written_as_plain_json(tmp_path):
     results = copy_of_results_1(tmp_path / "results")
     summary = summarize_study(results)
     written = json.loads((results.path / "study-summary.json").read_text("utf-8"))
-    assert set(written.pop("made_from")) == {"files", "code"}
+    assert set(written.pop("made_from")) == {"files", "code", "content"}
     assert written == json.loads(json.dumps(summary, allow_nan=False))
 
 
